@@ -150,6 +150,7 @@ def check_full(kind: str, folder: Path, full: Callable[[], AbstractContextManage
     path.unlink()
 
 
+@pytest.mark.slow
 def test_files_too_large_for_the_system(tmp_path: Path) -> None:
     for kind in KINDS:
         check_full(kind, tmp_path, partial(room_for, 4096))

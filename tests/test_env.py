@@ -221,17 +221,18 @@ def test_earlier_states_stay_valid() -> None:
 def test_a_step_inside_the_callers_tinyjit_reads_new_inputs() -> None:
     """TinyJit freezes everything except its arguments: buffers passed flat are not frozen."""
     state = TTT.init(8, seed=1)
+    metadata, _ = state.__flatten__()
 
     @TinyJit
     def step(*tensors: Tensor) -> tuple[Tensor, ...]:
-        before = te.State.__unflatten__((TTT, 8), tensors)  # type: ignore[arg-type]
+        before = te.State.__unflatten__(metadata, tensors)  # type: ignore[arg-type]
         return TTT.step(before, te.agents.uniform(before)).tensors
 
     inside: tuple[Tensor, ...] = state.tensors
     outside = state
     for _ in range(8):
         inside, outside = step(*inside), TTT.step(outside, te.agents.uniform(outside))
-        for name, column in te.State.__unflatten__((TTT, 8), inside).numpy().items():  # type: ignore[arg-type]
+        for name, column in te.State.__unflatten__(metadata, inside).numpy().items():  # type: ignore[arg-type]
             assert (column == outside.numpy()[name]).all(), name
 
 

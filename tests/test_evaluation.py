@@ -34,6 +34,7 @@ def test_perfect_play_loses_nothing_and_the_players_take_turns() -> None:
     assert f"policy 1: 0 won, {result.draws[1]} drawn" in str(result)
 
 
+@pytest.mark.slow
 def test_perfect_players_win_won_positions() -> None:
     env = shared_env("tic_tac_toe")
     fork = env.state_from_dicts([{"board": [1, 0, 0, 0, -1, 0, 0, 0, 1], "current_player": 1}] * 64)

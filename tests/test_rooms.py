@@ -150,6 +150,7 @@ def test_a_warm_step_takes_one_lock_and_enters_few_modules() -> None:
     assert entered.locks == 1 and len(entered.modules) <= 10 and entered.modules["env"] <= 3, entered
 
 
+@pytest.mark.slow
 def test_figures_of_another_commit_are_printed(capfd: pytest.CaptureFixture[str]) -> None:
     if subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, check=False).returncode:
         pytest.skip("there is no history of the code here")

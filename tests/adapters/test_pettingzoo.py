@@ -64,7 +64,7 @@ class PaidRace(dice_race.DiceRace):
 
     def step(self, s: te.GameState, action: Any, chance: Any) -> te.Outcome:
         outcome = super().step(s, action, chance)
-        return te.Outcome(outcome.state, [1, 2, 4], outcome.terminated)
+        return te.Outcome(outcome.state, [1, 2, 4], outcome.terminated, events=outcome.events)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import ast
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -195,9 +196,11 @@ def test_nothing_of_tinygrad_is_replaced(compiler: str, tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("CC", "PARALLEL")} | {
         "PYTHONPATH": str(ROOT)
     }
+    folders = [path for path in environment["PATH"].split(os.pathsep) if not shutil.which("clang", path=path)]
     if compiler == "on the path":
         (tmp_path / "clang").symlink_to(cpu_compiler())
-        environment["PATH"] = f"{tmp_path}{os.pathsep}{environment['PATH']}"
+        folders.append(str(tmp_path))
+    environment["PATH"] = os.pathsep.join(folders)
     command = [sys.executable, str(ROOT / "tests" / "compiler" / "unchanged.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     # tinygrad's compile processes would find no compiler

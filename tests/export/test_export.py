@@ -40,7 +40,7 @@ def defines(env: te.Env, source: str) -> list[str]:
 # *** C ***
 
 
-@pytest.mark.few("tic_tac_toe", "othello")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", te.registered())
 def test_c_plays_as_python(name: str, tmp_path: Path) -> None:
     """All functions agree, with illegal actions, macros and parts of a batch; undefined behaviour traps."""

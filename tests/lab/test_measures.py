@@ -57,6 +57,7 @@ def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
     assert kernel.events.shape == (70, len(env.spec.events)) and (name != "three_will" or kernel.events.any(0).all())
 
 
+@pytest.mark.slow
 def test_games_of_a_pool_are_played_as_in_matches_of_their_own() -> None:
     """Games are each at a ply of their own, policies are called with full blocks of games of all matches."""
     env, calls, ticks = GAMES["dice_race"], list[tuple[int, int]](), list[int]()
@@ -209,6 +210,7 @@ def test_use_of_actions() -> None:
     assert [measures.kind(name) for name in names] == ["#", "CELL", "#a", "examine #", "PASS", "CODE"]
 
 
+@pytest.mark.slow
 def test_events_of_three_will_agree_with_actions() -> None:
     """Every challenge is an examine action, and follows a declared win; without loans nothing is lent."""
     env = GAMES["three_will"]

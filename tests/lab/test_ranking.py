@@ -70,6 +70,7 @@ def test_sweeps() -> None:
         te.lab.variants(base, together=0)
 
 
+@pytest.mark.slow
 def test_command_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
     """More variants than columns: the ranking has them all, the other table those that differ most from the base."""
     few = ["--games", "32", "--players", "uniform", "--rules", "shape=(3, 3)"]

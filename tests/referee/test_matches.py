@@ -36,6 +36,7 @@ def test_a_whole_game_in_every_id(name: str) -> None:
     assert all(noted["illegal"] + noted["unparsable"] == 0 and len(noted["answers"]) == 1 for noted in moves[2:])
 
 
+@pytest.mark.slow
 def test_a_reader_of_boards_never_loses() -> None:
     players = [READER, packaged("uniform", TTT), packaged("perfect", TTT)]
     records = list(tournament(TTT, players, games=6, seed=5, settings=Settings(opening=0)))
@@ -101,6 +102,7 @@ def test_prompts_without_history_and_legal_moves() -> None:
     )
 
 
+@pytest.mark.slow
 def test_games_for_one_and_for_three() -> None:
     """Who plays alone is compared on the same seeds; of three seats a pair takes two and one, in turn."""
     env = shared_env("2048", max_plies=20)

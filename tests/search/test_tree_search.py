@@ -265,6 +265,7 @@ def test_a_tree_is_a_picture() -> None:
             tree.to_svg(i, nodes)
 
 
+@pytest.mark.slow
 def test_a_picture_names_moves_of_both_players() -> None:
     """In chess names depend on the player to move, in subtrees too."""
     env = shared_env("chess")
@@ -328,6 +329,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
         policies.playout_runner.cache_clear()
 
 
+@pytest.mark.slow
 def test_several_devices_search_alike() -> None:
     env = shared_env("tic_tac_toe")
 

@@ -74,7 +74,8 @@ class Watched:
 
     call = __call__
 
-    def bind(self, *tensors: Tensor) -> Callable[[], None]:
+    def bind(self, *tensors: Tensor, lent: Tensor | None = None) -> Callable[[], None]:
+        assert lent is None  # memory is lent on the CPU alone
         return functools.partial(self._launch, self.function.bind(*tensors), (), tensors)
 
     def _launch(self, function: Any, arguments: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:

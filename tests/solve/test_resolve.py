@@ -50,7 +50,7 @@ def test_kuhn_poker() -> None:
     assert folds > 0.1
 
 
-@pytest.mark.parametrize("iterations", [10, 60])
+@pytest.mark.parametrize("iterations", [60, pytest.param(10, marks=pytest.mark.slow)])
 def test_leduc_poker(iterations: int) -> None:
     """Safe solutions of the second round are less exploitable than the strategies before, good ones or bad ones."""
     first = te.equilibrium(equilibria.tree("leduc_poker"), "dcfr", iterations=iterations, until=None)

@@ -73,6 +73,7 @@ def test_a_subgame() -> None:
     assert te.exploitability(state, policy) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_more_histories_than_a_tree_holds() -> None:
     """Uniform play in abrupt 3x3 dark Hex with four cells taken: the tree has 30 times as many nodes as states."""
     env = shared_env("dark_hex", size=3, abrupt=True)

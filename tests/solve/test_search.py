@@ -215,7 +215,7 @@ def test_mirror_images_share_entries_of_the_table() -> None:
         ("connect_four", {}, 1),
         ("tic_tac_toe", {}, 7),
         ("hyper_tic_tac_toe", {"shape": (3, 4), "k": 3}, 3),
-        ("chess", {}, 0),
+        pytest.param("chess", {}, 0, marks=pytest.mark.slow),
     ],
 )
 def test_symmetries_are_permutations_of_bits(game: str, config: Any, count: int) -> None:

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 SMALL = [f"--{name.replace('_', '-')}={value}" for name, value in ALPHAZERO.items()]
 
 
+@pytest.mark.slow
 def test_the_same_command_continues_a_run(tmp_path: Path) -> None:
     command = ["alphazero", "kuhn_poker", f"--folder={tmp_path / 'run'}"]
     code, out, errors = run_here(main, [*command, *SMALL, "--steps=2"])
