@@ -147,7 +147,7 @@ def named_to_tinygrad() -> Iterator[None]:
     """Set CC, for tinygrad's own kernels, to the clang that is found.
 
     `getenv` caches what it read first, so tinygrad keeps using this clang in this process. Compile processes that
-    tinygrad starts later could not: where they would find no clang it compiles here.
+    tinygrad starts later read CC again: where they would find no clang by it, tinygrad compiles here.
     """
     before = os.environ.get("CC")
     compiler = before or _default_compiler()
@@ -155,7 +155,7 @@ def named_to_tinygrad() -> Iterator[None]:
         os.environ["CC"] = _shim(compiler) or compiler
         getenv.cache_clear()  # type: ignore[attr-defined]
         getenv("CC", "clang")
-        if not before and not shutil.which("clang"):
+        if not shutil.which("clang" if before is None else before):  # an empty CC names no program
             without_compile_processes()
     try:
         yield

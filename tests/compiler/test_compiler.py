@@ -45,10 +45,18 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("cc", [None, ""])
-def test_tinygrads_own_kernels_compile_too(tmp_path: Path, cc: str | None) -> None:
-    """tinygrad's own kernels compile without a clang on the path, and CC keeps its value."""
+@pytest.mark.parametrize("on_path", [False, True])
+def test_tinygrads_own_kernels_compile_too(tmp_path: Path, cc: str | None, on_path: bool) -> None:
+    """tinygrad's own kernels compile with and without a clang on the path, and CC keeps its value.
+
+    tinygrad's compile processes read CC again, and take an empty one for the name of a program.
+    """
     environment = {} if cc is None else {"CC": cc}
-    done = run(OWN_KERNELS, tmp_path, PATH="/bin:/usr/bin", **environment)
+    (tmp_path / "bin").mkdir()
+    if on_path:
+        run(STEP, tmp_path)
+        (tmp_path / "bin" / "clang").symlink_to(next((tmp_path / "tensor_envs").glob("clang-*")))
+    done = run(OWN_KERNELS, tmp_path, PATH=str(tmp_path / "bin"), **environment)
     assert done.stdout == f"[2.0, 4.0] 3.0 {cc}\n", done.stderr
 
 
