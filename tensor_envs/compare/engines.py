@@ -7,108 +7,18 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import shown
+from tensor_envs.compare.open_spiel import open_spiel
+from tensor_envs.compare.protocol import Fields, OtherEngine, known_name
 from tensor_envs.env import Env
 from tensor_envs.games.chess.notation import scalars_of
 from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, kinds_of
 from tensor_envs.rules.chance import threefry
-
-Fields = dict[str, Any]  # of our game, as `Env.row` gives them
-
-
-class OtherEngine(Protocol):
-    """Another engine with one game, whose actions and players have our numbers."""
-
-    @property
-    def player(self) -> int:
-        """The player to move."""
-
-    @property
-    def over(self) -> bool:
-        """Whether the game has ended."""
-
-    @property
-    def returns(self) -> list[float]:
-        """The rewards of each player so far."""
-
-    def begin(self, fields: Fields, seed: int, row: int) -> None:
-        """Start a game. fields: our first position, with what chance has dealt."""
-
-    def apply(self, action: int, fields: Fields) -> None:
-        """Play an action. fields: our position after it, with what chance has dealt."""
-
-    def legal(self) -> list[int]:
-        """Return the legal actions by our numbers, in any order."""
-
-
-# *** OpenSpiel ***
-
-SPIEL_NAMES = {
-    "tic_tac_toe": "tic_tac_toe",
-    "connect_four": "connect_four",
-    "othello": "othello",
-    "hex": "hex(swap=True)",
-    "go": "go(board_size=9,komi=7.5)",
-    "chess": "chess",
-    "2048": "2048(max_tile=131072)",
-    "kuhn_poker": "kuhn_poker",
-    "leduc_poker": "leduc_poker",
-}
-
-
-class OpenSpiel:
-    """A game of OpenSpiel, whose actions have the same numbers."""
-
-    def __init__(self, env: Env):
-        self.game = importlib.import_module("pyspiel").load_game(_known("open_spiel", env, SPIEL_NAMES))
-        self.first = 1 if env.id == "chess" else 0  # its White is player 1
-        self.num_players, self.id = env.num_players, env.id
-
-    def begin(self, fields: Fields, seed: int, row: int) -> None:
-        self.state = self.game.new_initial_state()
-        self._deal(fields)
-
-    def apply(self, action: int, fields: Fields) -> None:
-        self.state.apply_action(action)
-        self._deal(fields)
-
-    def _deal(self, fields: Fields) -> None:
-        """Let chance deal what it has dealt in our game."""
-        if self.id == "2048":
-            tiles = [2**exponent if exponent else 0 for exponent in np.ravel(fields["board"]).tolist()]
-            while self.state.is_chance_node():
-                known = self.state.observation_tensor(0)
-                cell = next(k for k, tile in enumerate(tiles) if tile != known[k])
-                self.state.apply_action(2 * cell + int(tiles[cell] == 4))
-        while self.state.is_chance_node():
-            cards = [*fields["cards"], fields.get("public")]
-            dealt = sum(step.player < 0 for step in self.state.full_history())
-            self.state.apply_action(cards[dealt])
-
-    @property
-    def over(self) -> bool:
-        return bool(self.state.is_terminal())
-
-    @property
-    def player(self) -> int:
-        return int(self.state.current_player()) ^ self.first
-
-    @property
-    def returns(self) -> list[float]:
-        returns: list[float] = self.state.returns()
-        return returns[:: -1 if self.first else 1]
-
-    def legal(self) -> list[int]:
-        return list(self.state.legal_actions())
-
-    def __str__(self) -> str:
-        return str(self.state)
-
 
 # *** Pgx and EnvPool, whose games have the same actions ***
 
@@ -180,7 +90,7 @@ class Pgx(_Numbered):
     def __init__(self, env: Env):
         super().__init__(env)
         pgx, self.jax = importlib.import_module("pgx"), importlib.import_module("jax")
-        name = _known("pgx", env, PGX_NAMES)
+        name = known_name("pgx", env, PGX_NAMES)
         game = pgx.make(name)
         self.module = importlib.import_module(type(game).__module__)
         self.step, self.first_state = self.jax.jit(game.step), self.jax.jit(game.init)(self.jax.random.PRNGKey(0))
@@ -238,7 +148,7 @@ class EnvPool(_Numbered):
 
     def __init__(self, env: Env):
         super().__init__(env)
-        name = _known("envpool", env, ENVPOOL_NAMES)
+        name = known_name("envpool", env, ENVPOOL_NAMES)
         self.games = importlib.import_module("envpool").make_gymnasium(name, num_envs=1)
 
     def begin(self, fields: Fields, seed: int, row: int) -> None:
@@ -298,7 +208,7 @@ class PlainPython:
         return str(self.game.to_dict()) if hasattr(self.game, "to_dict") else ""
 
 
-ENGINES: dict[str, Callable[[Env], OtherEngine]] = {"open_spiel": OpenSpiel, "pgx": Pgx, "envpool": EnvPool}
+ENGINES: dict[str, Callable[[Env], OtherEngine]] = {"open_spiel": open_spiel, "pgx": Pgx, "envpool": EnvPool}
 
 
 def engine_of(name: str, env: Env) -> OtherEngine:
@@ -336,10 +246,3 @@ def _rule_fields(env: Env, made: Callable[..., Any]) -> dict[str, Any]:
     defaults = {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(rules)}
     values = {name: getattr(rules, name) for name in defaults}
     return {name: value for name, value in values.items() if name in named or value != defaults[name]}
-
-
-def _known(engine: str, env: Env, names: dict[str, str]) -> str:
-    """Return an engine's name of a game. ValueError if it lacks it, or its chance cannot be set."""
-    if env.id not in names:
-        raise ValueError(f"{engine} can be compared in {', '.join(names)}, got {env.id!r}")
-    return names[env.id]

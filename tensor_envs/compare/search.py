@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.compare.engines import OtherEngine
+from tensor_envs.compare.protocol import OtherEngine
 from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.state import State
 
