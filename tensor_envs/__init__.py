@@ -34,12 +34,14 @@ from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.sampling import masked_logits, sample_action
 from tensor_envs.sharding import Shard, shard
-from tensor_envs.solve.equilibrium import Equilibrium, TabularPolicy, best_response, equilibrium, exploitability
+from tensor_envs.solve.equilibrium import Equilibrium, equilibrium
+from tensor_envs.solve.exploitability import best_response, exploitability
 from tensor_envs.solve.game_tree import GameTree, game_tree
 from tensor_envs.solve.perft import Perft, perft
 from tensor_envs.solve.resolve import resolve
 from tensor_envs.solve.search import SearchSolution
 from tensor_envs.solve.solver import Solution, solve
+from tensor_envs.solve.tabular_policy import TabularPolicy
 from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages
 from tensor_envs.vector import Transition, VectorEnv

@@ -27,9 +27,9 @@ from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.env import Env
-    from tensor_envs.solve.equilibrium import TabularPolicy
     from tensor_envs.solve.game_tree import GameTree
     from tensor_envs.solve.solver import Solution
+    from tensor_envs.solve.tabular_policy import TabularPolicy
 
 __all__ = [
     "Oracle",
@@ -362,7 +362,7 @@ def equilibrium(policy: TabularPolicy) -> Policy:
         >>> bool(result.mean_returns[0] > 0)
         True
     """
-    from tensor_envs.solve.equilibrium import TabularPolicy
+    from tensor_envs.solve.tabular_policy import TabularPolicy
 
     instance("policy", policy, TabularPolicy)
     tree, memory = policy.tree, _Memory(policy.tree)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs._validate import instance, integer, shown
+from tensor_envs._validate import instance, integer, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.solve.branches import Branches
@@ -175,6 +175,15 @@ def game_tree(
         <GameTree of <Env leduc_poker-v0>: 10200 histories, 936 information states>
     """
     return tree_of(start, max_nodes, progress, weights)
+
+
+def tree_for(game: GameTree | Env | State, max_nodes: int = DEFAULT_NODES) -> GameTree:
+    """Return a tree as it is, and make that of anything else."""
+    if isinstance(game, GameTree):
+        return game
+    if not isinstance(game, (Env, State)):
+        raise wrong_type("game", "a GameTree, an Env or a State", game)
+    return game_tree(game, max_nodes)
 
 
 def tree_of(

@@ -10,10 +10,13 @@ from tensor_envs._validate import instance, integer
 from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
 from tensor_envs.solve.packed import groups
+from tensor_envs.solve.tabular_policy import TabularPolicy, plans_of, strategies_of
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.solve.equilibrium import Equilibrium, Method, Probabilities, TabularPolicy
+    from tensor_envs.solve.equilibrium import Equilibrium
+    from tensor_envs.solve.regret import Method
+    from tensor_envs.solve.tabular_policy import Probabilities
 
 
 def resolve(
@@ -63,7 +66,7 @@ def resolve(
         [[1.0, 0.0], [0.7, 0.3], [0.0, 1.0]]
     """
     # the package's longest chain of imports has room for no other link
-    from tensor_envs.solve.equilibrium import TabularPolicy, equilibrium
+    from tensor_envs.solve.equilibrium import equilibrium
 
     instance("state", state, State)
     spec = state.env.spec
@@ -86,7 +89,6 @@ def _expected(
 
     It is the same in games that the opponent cannot tell apart.
     """
-    from tensor_envs.solve.equilibrium import TabularPolicy, plans_of, strategies_of
     from tensor_envs.solve.histories import first_views
 
     tree = tree_of(state, max_nodes, False, weights, opponent)

@@ -16,7 +16,7 @@ from tensor_envs.state import State
 from tensor_envs.train.config import TrainingConfig
 
 if TYPE_CHECKING:
-    from tensor_envs.solve.equilibrium import Probabilities
+    from tensor_envs.solve.tabular_policy import Probabilities
 
 RIVAL_SEED = 1
 
@@ -121,7 +121,7 @@ def rate(
     if judges.oracle is not None:
         found["regret"] = float(regret(env, player, judges.oracle, config.rating_games, **common))
     if judges.exploitability:
-        from tensor_envs.solve.equilibrium import exploitability  # only for the runs that want it
+        from tensor_envs.solve.exploitability import exploitability  # only for the runs that want it
 
         found["exploitability"] = exploitability(env, probabilities)
     return {prefix + name: value for name, value in found.items()}

@@ -13,8 +13,10 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
+from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs.solve import branches, histories
-from tensor_envs.solve.equilibrium import Method, Solver
+from tensor_envs.solve.equilibrium import FORMAT, OLDER
+from tensor_envs.solve.regret import Method, Solver
 from tests.games.shared import shared_env
 from tests.solve import plain_tree
 from tests.solve.hidden_dice import Plain, hidden_dice
@@ -275,8 +277,12 @@ def test_files(tmp_path: Path) -> None:
         again = te.Equilibrium.load(path)
         assert (again.method, again.curve, repr(again)) == ("pcfr+", found.curve, repr(found))
         assert (again.table == found.table).all() and again.tree.is_like(found.tree)
+    metadata, arrays = read_arrays(path, FORMAT)
+    del metadata["player"], arrays["weights"], arrays["values"]
+    write_arrays(path, OLDER, metadata, arrays)  # as before there were beliefs
+    assert te.Equilibrium.load(path).tree.is_like(found.tree)
     te.save_state(begun, path)
-    with pytest.raises(ValueError, match="is a 'tensor_envs state 2', not a 'tensor_envs equilibrium 1'"):
+    with pytest.raises(ValueError, match="is a 'tensor_envs state 2', not a 'tensor_envs equilibrium 2'"):
         te.Equilibrium.load(path)
 
 
@@ -294,9 +300,6 @@ def test_files(tmp_path: Path) -> None:
     ],
 )
 def test_files_of_something_else(name: str, change: Callable[[Any], Any], message: str, tmp_path: Path) -> None:
-    from tensor_envs._files import read_arrays, write_arrays
-    from tensor_envs.solve.equilibrium import FORMAT
-
     path = tmp_path / "file"
     te.equilibrium(tree("kuhn_poker"), iterations=3).save(path)
     metadata, arrays = read_arrays(path, FORMAT)

@@ -9,7 +9,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.solve import branches, response_values
-from tensor_envs.solve.equilibrium import responses
+from tensor_envs.solve.exploitability import responses
 from tests.games.shared import shared_env
 from tests.solve.hidden_dice import hidden_dice
 

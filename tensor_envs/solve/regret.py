@@ -1,0 +1,99 @@
+"""Counterfactual regret minimisation on the sequence form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from tensor_envs.solve.packed import Array
+from tensor_envs.solve.sequence_form import SequenceForm, ranks
+from tensor_envs.solve.tabular_policy import exploitability_of, plans_of
+
+if TYPE_CHECKING:
+    from tensor_envs.solve.game_tree import GameTree
+
+Method = Literal["cfr+", "dcfr", "pcfr+", "mccfr"]
+
+
+class Solver:
+    """State of counterfactual regret minimisation for all players."""
+
+    def __init__(self, tree: GameTree, method: Method = "cfr+", seed: int = 0):
+        self.tree, self.forms, self.method = tree, tree.forms, method
+        self.strategies = [form.uniform for form in tree.forms]
+        self.plans = plans_of(tree, self.strategies)
+        self.regrets = [np.zeros(form.size) for form in tree.forms]
+        self.totals = [np.zeros(form.size) for form in tree.forms]  # weighted sums of plans
+        self.rng = np.random.default_rng(seed)
+        self.samplers = [Sampler(form) for form in tree.forms] if method == "mccfr" else []
+
+    def averages(self) -> list[Array]:
+        """Return the average plans."""
+        return [total / total[0] for total in self.totals]
+
+    def exploitability(self) -> float:
+        """Return the exploitability of the average policy."""
+        return exploitability_of(self.tree, self.averages())
+
+    def iterate(self, count: int) -> None:
+        """Update every player in turn; `count` is the number of this iteration, from 1."""
+        for p, form in enumerate(self.forms):
+            if self.method == "mccfr":
+                payoffs = self.samplers[p].payoffs(self.pure_plans(p))
+            else:
+                payoffs = form.payoffs(self.plans)
+            values, states = form.action_values(payoffs, self.strategies[p])
+            if not len(states):
+                self.totals[p] = self.plans[p]
+                continue
+            regret = values - states[form.state]
+            regrets = self.regrets[p]
+            regrets += regret
+            if self.method == "dcfr":
+                regrets *= np.where(regrets >= 0, count**1.5 / (count**1.5 + 1), 0.5)
+            elif self.method != "mccfr":
+                np.maximum(regrets, 0, out=regrets)
+            weight = {"cfr+": count, "dcfr": count**2, "pcfr+": count**2, "mccfr": 1}[self.method]
+            self.totals[p] += weight * self.plans[p]
+            predicted = regrets + regret if self.method == "pcfr+" else regrets
+            self.strategies[p] = form.strategy(np.maximum(predicted, 0))
+            self.plans[p] = form.plan(self.strategies[p])
+
+    def pure_plans(self, player: int) -> list[Array]:
+        """Draw a pure strategy of every other player and return the plans, which are 0 or 1."""
+        plans = list(self.plans)
+        for p, form in enumerate(self.forms):
+            if p != player and len(form.starts):
+                total = np.cumsum(self.strategies[p])
+                wanted = total[form.starts - 1] + self.rng.random(len(form.starts))
+                last = np.append(form.starts[1:], form.size) - 1
+                pure = np.zeros(form.size)
+                pure[np.clip(np.searchsorted(total, wanted, "right"), form.starts, last)] = 1
+                pure[0] = 1
+                plans[p] = form.plan(pure)
+        return plans
+
+
+class Sampler:
+    """Ends of a player sorted by the sequences of another one, of which a sample has few."""
+
+    def __init__(self, form: SequenceForm):
+        self.form, ends = form, form.ends
+        own = np.repeat(ends.sequences, np.diff(ends.starts, append=len(ends.payoffs)))
+        order = np.argsort(ends.others[0], kind="stable") if len(ends.others) else np.arange(len(own))
+        self.own, self.others, self.numbers = own[order], ends.others[:, order], ends.payoffs[order]
+        self.rest = [p for p in range(len(ends.others) + 1) if p != form.player]
+
+    def payoffs(self, plans: Sequence[Array]) -> Array:
+        """Return `SequenceForm.payoffs` for plans of the other players that are 0 or 1."""
+        if not self.rest:
+            return self.form.payoffs(plans)
+        played = np.flatnonzero(plans[self.rest[0]])
+        first, end = (np.searchsorted(self.others[0], played, side) for side in ("left", "right"))
+        rows = np.repeat(first, end - first) + ranks(end - first)
+        numbers = self.numbers[rows]
+        for k, p in enumerate(self.rest[1:], 1):
+            numbers = numbers * plans[p][self.others[k][rows]]
+        return np.bincount(self.own[rows], numbers, self.form.size)

@@ -1,0 +1,137 @@
+"""Policies as tables over the information states of a game tree."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tinygrad import Tensor
+
+from tensor_envs._validate import function, instance, shown
+from tensor_envs.interop import to_numpy
+from tensor_envs.solve.packed import Array
+from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs.solve.game_tree import GameTree
+
+Probabilities = Callable[[State], Any]  # float [B, A], a Tensor or what NumPy takes
+ROWS = 4096  # games that a policy is asked about at once
+TOLERANCE = 1e-3  # allowed deviation of a policy's probabilities from a sum of 1, and from 0 for illegal actions
+
+
+class TabularPolicy:
+    """Probabilities of every action in every information state of a game tree, for all players.
+
+    Attributes:
+        tree: the game tree.
+        strategies: every player's strategy, float64 [sequences].
+
+    Examples:
+        >>> tree = te.game_tree(te.make("kuhn_poker"))
+        >>> response = te.best_response(tree, lambda state: state.legal_action_mask.numpy() / 2, player=0)
+        >>> response.values.round(6).tolist(), response.table.shape
+        ([0.5, -0.5], (12, 2))
+    """
+
+    def __init__(self, tree: GameTree, strategies: Sequence[Array]):
+        self.tree, self.strategies = tree, list(strategies)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.tree!r}>"
+
+    @property
+    def table(self) -> Array:
+        """Probability of each action in each information state, float64 [I, A]."""
+        return self.tree.table(self.strategies)
+
+    @functools.cached_property
+    def values(self) -> Array:
+        """Expected return of every player, float64 [P]."""
+        plans = plans_of(self.tree, self.strategies)
+        pairs = zip(self.tree.forms, plans, strict=True)
+        return np.array([form.payoffs(plans) @ plan for form, plan in pairs])
+
+    @functools.cached_property
+    def exploitability(self) -> float:
+        """Mean over the players of what each can gain by a best response to the others."""
+        return exploitability_of(self.tree, plans_of(self.tree, self.strategies))
+
+    def probabilities(self, state: State) -> Array:
+        """Return the probabilities of the player to move, float64 [B, A]; 0 for a game that is over.
+
+        Args:
+            state: games of the tree.
+
+        Raises:
+            TypeError, ValueError: another state; a game whose information state depends on what was observed before.
+        """
+        return self._rows(self.table, state)
+
+    def _rows(self, table: Array, state: State) -> Array:
+        """Return the rows of a table [I, A] for the games of a state; 0 for games that are over."""
+        instance("state", state, State)
+        found, live = self.tree.find(state), np.asarray(state.legal_action_mask.numpy().any(1))
+        if (wrong := live & (found < 0)).any():
+            row = int(np.argmax(wrong))
+            why = "is not in the tree" if found[row] == -1 else "may be in several information states"
+            raise ValueError(f"state must have games that show their information state, row {row} {why}")
+        return np.where(live[:, None], table[found], 0)
+
+
+def plans_of(tree: GameTree, strategies: Sequence[Array]) -> list[Array]:
+    return [form.plan(strategy) for form, strategy in zip(tree.forms, strategies, strict=True)]
+
+
+def exploitability_of(tree: GameTree, plans: Sequence[Array]) -> float:
+    """Return the exploitability of plans of all players."""
+    gains = []
+    for form, plan in zip(tree.forms, plans, strict=True):
+        payoffs = form.payoffs(plans)
+        gains.append(form.best_response(payoffs)[0] - payoffs @ plan)
+    return float(sum(gains)) / len(gains)
+
+
+def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities) -> list[Array]:
+    """Return every player's strategy under a policy. ValueError for a policy of another tree."""
+    if isinstance(policy, TabularPolicy):
+        if not tree.is_like(policy.tree):
+            raise ValueError(f"policy must be of {tree!r}, got one of {policy.tree!r}")
+        return list(policy.strategies)
+    function("policy", policy)
+    table = np.zeros((len(tree), tree.env.num_actions))
+    playing = np.flatnonzero(~tree.offers)
+    table[playing] = asked(policy, tree.states[playing] if tree.offers.any() else tree.states)
+    table[tree.offers, 0] = 1  # the games begin
+    return tree.strategies(table)
+
+
+def asked(policy: Probabilities, states: State) -> Array:
+    """Return a policy's probabilities in all games of a State, float64 [B, A]. ValueError for no probabilities."""
+    tables, count = list[Array](), states.batch
+    for begin in range(0, count, ROWS):
+        rows = np.arange(begin, min(begin + ROWS, count))
+        # one batch size for all, so that nothing is captured twice
+        state = states[np.resize(rows, min(ROWS, count))]
+        given = policy(state)
+        given = np.asarray(to_numpy(given) if isinstance(given, Tensor) else given)
+        shape = (state.batch, states.env.num_actions)
+        if given.shape != shape or given.dtype.kind not in "biuf":
+            raise ValueError(f"policy must give probabilities {shape}, got {given.dtype} {given.shape}")
+        tables.append(given[: len(rows)].astype(np.float64))
+    return checked(np.concatenate(tables), states.legal_action_mask.numpy(), "a policy's probabilities")
+
+
+def checked(table: Array, legal: Array, name: str) -> Array:
+    """Return a table of probabilities [I, A] of legal actions with sums of 1. ValueError for anything else."""
+    wrong = ~np.isfinite(table).all(1) | (table < 0).any(1) | (np.where(legal, 0, table) > TOLERANCE).any(1)
+    table = np.where(legal, table, 0)
+    with np.errstate(invalid="ignore"):
+        total = table.sum(1, keepdims=True)
+        wrong |= ~(np.abs(total[:, 0] - 1) <= TOLERANCE)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"{name} must be those of legal actions, with a sum of 1, got {shown(table[row].tolist())}")
+    return table / total
