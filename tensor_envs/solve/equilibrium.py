@@ -55,7 +55,7 @@ class Equilibrium(TabularPolicy):
     @functools.cached_property
     def _values(self) -> tuple[Array, Array]:
         """Values of actions [I, A], and the probability that chance and the other players lead to each state [I]."""
-        plans, values, reaches = plans_of(self.tree, self.strategies), list[Array](), list[Array]()
+        plans, values, reaches = plans_of(self.tree.forms, self.strategies), list[Array](), list[Array]()
         for form, strategy in zip(self.tree.forms, self.strategies, strict=True):
             actions, _ = form.action_values(form.payoffs(plans), strategy)
             _, reach = form.action_values(form.summed(form.ends.chance, plans), strategy)
@@ -196,5 +196,4 @@ def equilibrium(
             curve.append((count, solver.exploitability()))
             if curve[-1][1] <= until:
                 break
-    pairs = zip(tree.forms, solver.averages(), strict=True)
-    return Equilibrium(tree, [form.strategy(plan) for form, plan in pairs], method, curve)
+    return Equilibrium(tree, solver.average_strategies(), method, curve)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tensor_envs.solve.merging import Merged
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.sequence_form import SequenceForm, ranks
 from tensor_envs.solve.tabular_policy import exploitability_of, plans_of
@@ -18,16 +19,20 @@ Method = Literal["cfr+", "dcfr", "pcfr+", "mccfr"]
 
 
 class Solver:
-    """State of counterfactual regret minimisation for all players."""
+    """State of counterfactual regret minimisation for all players.
+
+    Sequences that are equal by symmetries are one, which changes no number but those of samples.
+    """
 
     def __init__(self, tree: GameTree, method: Method = "cfr+", seed: int = 0):
-        self.tree, self.forms, self.method = tree, tree.forms, method
-        self.strategies = [form.uniform for form in tree.forms]
-        self.plans = plans_of(tree, self.strategies)
-        self.regrets = [np.zeros(form.size) for form in tree.forms]
-        self.totals = [np.zeros(form.size) for form in tree.forms]  # weighted sums of plans
+        self.merged, self.method = Merged(tree.forms), method
+        self.forms = self.merged.forms
+        self.strategies = [form.uniform for form in self.forms]
+        self.plans = plans_of(self.forms, self.strategies)
+        self.regrets = [np.zeros(form.size) for form in self.forms]
+        self.totals = [np.zeros(form.size) for form in self.forms]  # weighted sums of plans
         self.rng = np.random.default_rng(seed)
-        self.samplers = [Sampler(form) for form in tree.forms] if method == "mccfr" else []
+        self.samplers = [Sampler(form) for form in self.forms] if method == "mccfr" else []
 
     def averages(self) -> list[Array]:
         """Return the average plans."""
@@ -35,7 +40,12 @@ class Solver:
 
     def exploitability(self) -> float:
         """Return the exploitability of the average policy."""
-        return exploitability_of(self.tree, self.averages())
+        return exploitability_of(self.forms, self.averages())
+
+    def average_strategies(self) -> list[Array]:
+        """Return the average policy, a strategy of every player of the tree."""
+        pairs = zip(self.forms, self.averages(), strict=True)
+        return self.merged.strategies([form.strategy(plan) for form, plan in pairs])
 
     def iterate(self, count: int) -> None:
         """Update every player in turn; `count` is the number of this iteration, from 1."""
@@ -58,7 +68,7 @@ class Solver:
             weight = {"cfr+": count, "dcfr": count**2, "pcfr+": count**2, "mccfr": 1}[self.method]
             self.totals[p] += weight * self.plans[p]
             predicted = regrets + regret if self.method == "pcfr+" else regrets
-            self.strategies[p] = form.strategy(np.maximum(predicted, 0))
+            self.strategies[p] = form.strategy(np.maximum(predicted, 0) * self.merged.counts[p])
             self.plans[p] = form.plan(self.strategies[p])
 
     def pure_plans(self, player: int) -> list[Array]:

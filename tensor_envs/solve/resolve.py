@@ -94,7 +94,7 @@ def _expected(
     tree = tree_of(state, max_nodes, False, weights, opponent)
     form = tree.forms[opponent]
     known = policy.probabilities if isinstance(policy, TabularPolicy) else policy
-    payoffs = form.payoffs(plans_of(tree, strategies_of(tree, known)))
+    payoffs = form.payoffs(plans_of(tree.forms, strategies_of(tree, known)))
     found, _ = form.action_values(payoffs, form.best_response(payoffs)[1])
     number = groups(first_views(Branches(state), opponent)).number
     likely = np.bincount(number, tree.belief.weights)

@@ -16,6 +16,7 @@ from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.solve.game_tree import GameTree
+    from tensor_envs.solve.sequence_form import SequenceForm
 
 Probabilities = Callable[[State], Any]  # float [B, A], a Tensor or what NumPy takes
 ROWS = 4096  # games that a policy is asked about at once
@@ -50,14 +51,14 @@ class TabularPolicy:
     @functools.cached_property
     def values(self) -> Array:
         """Expected return of every player, float64 [P]."""
-        plans = plans_of(self.tree, self.strategies)
+        plans = plans_of(self.tree.forms, self.strategies)
         pairs = zip(self.tree.forms, plans, strict=True)
         return np.array([form.payoffs(plans) @ plan for form, plan in pairs])
 
     @functools.cached_property
     def exploitability(self) -> float:
         """Mean over the players of what each can gain by a best response to the others."""
-        return exploitability_of(self.tree, plans_of(self.tree, self.strategies))
+        return exploitability_of(self.tree.forms, plans_of(self.tree.forms, self.strategies))
 
     def probabilities(self, state: State) -> Array:
         """Return the probabilities of the player to move, float64 [B, A]; 0 for a game that is over.
@@ -81,14 +82,14 @@ class TabularPolicy:
         return np.where(live[:, None], table[found], 0)
 
 
-def plans_of(tree: GameTree, strategies: Sequence[Array]) -> list[Array]:
-    return [form.plan(strategy) for form, strategy in zip(tree.forms, strategies, strict=True)]
+def plans_of(forms: Sequence[SequenceForm], strategies: Sequence[Array]) -> list[Array]:
+    return [form.plan(strategy) for form, strategy in zip(forms, strategies, strict=True)]
 
 
-def exploitability_of(tree: GameTree, plans: Sequence[Array]) -> float:
+def exploitability_of(forms: Sequence[SequenceForm], plans: Sequence[Array]) -> float:
     """Return the exploitability of plans of all players."""
     gains = []
-    for form, plan in zip(tree.forms, plans, strict=True):
+    for form, plan in zip(forms, plans, strict=True):
         payoffs = form.payoffs(plans)
         gains.append(form.best_response(payoffs)[0] - payoffs @ plan)
     return float(sum(gains)) / len(gains)

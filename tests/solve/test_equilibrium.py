@@ -113,9 +113,10 @@ def test_mccfr_samples_without_bias() -> None:
     """Sampled payoffs of a player agree with exact ones on average, for two and for three players."""
     for ours in (tree("liars_dice", sides=2), tree("hidden_dice", players=3)):
         solver, count = Solver(ours, "mccfr", seed=1), 3000
-        solver.strategies = random_policy(ours, seed=2).strategies
-        solver.plans = [form.plan(x) for form, x in zip(ours.forms, solver.strategies, strict=True)]
-        for p, form in enumerate(ours.forms):
+        rng = np.random.default_rng(2)
+        solver.strategies = [form.strategy(rng.random(form.size)) for form in solver.forms]
+        solver.plans = [form.plan(x) for form, x in zip(solver.forms, solver.strategies, strict=True)]
+        for p, form in enumerate(solver.forms):
             sampled = np.array([solver.samplers[p].payoffs(solver.pure_plans(p)) for _ in range(count)])
             error = sampled.std(0) / np.sqrt(count) + 1e-12
             assert (np.abs(sampled.mean(0) - form.payoffs(solver.plans)) <= SIGMAS * error).all()

@@ -1,0 +1,118 @@
+"""Merging of information states and sequences that are equal by the symmetries of a game, without loss.
+
+Sequences of a class are worth the same as long as all players treat classes alike. Colour refinement finds the coarsest
+such partition, which is at least as coarse as that by the symmetries of the rules and of chance. A best response to
+players who treat classes alike may do so, too, and in a game for two players with zero sum some equilibrium does.
+Source: M. Grohe, K. Kersting, M. Mladenov, E. Selman, "Dimension Reduction via Colour Refinement", ESA 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tensor_envs.solve.packed import Array, Packed, groups
+from tensor_envs.solve.sequence_form import SequenceForm, SortedEnds
+
+STABLE = 2  # rounds without another class before the classes are taken for final: each has random weights of its own
+PRECISION = 1e-10  # relative difference up to which numbers are equal
+
+
+class Merged:
+    """Sequence forms of all players in which a class of sequences is one.
+
+    Attributes:
+        forms: the smaller forms.
+        classes: class of each sequence of every player, its number in the smaller form, intp [size].
+        counts: how many sequences of one information state each class of every player has, intp [classes].
+    """
+
+    def __init__(self, forms: Sequence[SequenceForm]):
+        self.classes = _refined(forms)
+        self.counts = list[Array]()
+        parts = list[tuple[list[int], Array, Array]]()
+        shares = list[Array]()  # of each sequence in what a plan gives to its class
+        for form, classes in zip(forms, self.classes, strict=True):
+            first = np.unique(classes, return_index=True)[1]
+            states, counts = np.unique(form.state[first[1:]], return_counts=True)
+            kept = np.zeros(len(form.starts), bool)
+            kept[states] = True
+            depths = [int(kept[level.states].sum()) for level in form.levels]
+            parts.append((depths, classes[form.before[form.starts[states]]], counts))
+            members = np.bincount(classes[1:][kept[form.state[1:]]], minlength=len(first))
+            members[0] = 1
+            self.counts.append(members)
+            shares.append(form.plan(1 / members[classes]))
+        self.forms = [
+            SequenceForm(form.player, *part, _merged_ends(form, self.classes, shares))
+            for form, part in zip(forms, parts, strict=True)
+        ]
+        for form, counts in zip(self.forms, self.counts, strict=True):
+            form.uniform = form.strategy(counts.astype(np.float64))
+
+    def strategies(self, merged: Sequence[Array]) -> list[Array]:
+        """Return every player's strategy in the whole forms from those in the smaller ones."""
+        triples = zip(merged, self.classes, self.counts, strict=True)
+        return [(strategy / counts)[classes] for strategy, classes, counts in triples]
+
+
+def _refined(forms: Sequence[SequenceForm]) -> list[Array]:
+    """Return the class of each sequence of every player, numbered by their first sequences."""
+    rng = np.random.default_rng(0)
+
+    def drawn(colour: Array) -> Array:
+        """Return a random weight of each colour, for every sequence."""
+        return np.asarray(rng.uniform(1, 2, len(colour))[colour])
+
+    colours = [np.minimum(np.arange(form.size), 1) for form in forms]  # the empty sequence has its own
+    number, rounds = 0, 0
+    while rounds < STABLE:
+        for p, form in enumerate(forms):
+            weights = [drawn(colour) for colour in colours]
+            scale = form.summed(np.abs(form.ends.payoffs), weights)
+            colours[p] = _split(colours[p], form.payoffs(weights), scale)
+            if len(form.starts):
+                before = form.before[form.starts]
+                states = np.add.reduceat(drawn(colours[p]), form.starts) + drawn(colours[p])[before]
+                for values in (np.append(0.0, states[form.state[1:]]), np.bincount(before, states, form.size)):
+                    colours[p] = _split(colours[p], values, values)
+        total = sum(int(colour.max()) for colour in colours)
+        number, rounds = total, rounds + 1 if total == number else 0
+    return [_renumbered(colour) for colour in colours]
+
+
+def _renumbered(colours: Array) -> Array:
+    """Return colours numbered by their first sequences."""
+    first = np.unique(colours, return_index=True)[1]
+    rank = np.empty(len(first), np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(rank[colours])
+
+
+def _split(colours: Array, values: Array, scale: Array) -> Array:
+    """Return finer colours: those of different values are different."""
+    order = np.lexsort((values, colours))
+    sorted_values, sorted_colours = values[order], colours[order]
+    gaps = np.diff(sorted_values) > PRECISION * np.maximum(scale[order][1:], scale[order][:-1])
+    number = np.cumsum(np.append(False, gaps | (np.diff(sorted_colours) > 0)))
+    finer = np.empty_like(colours)
+    finer[order] = number
+    return finer
+
+
+def _merged_ends(form: SequenceForm, classes: Sequence[Array], shares: Sequence[Array]) -> SortedEnds:
+    """Return the ends of a form by classes, of whose payoffs each sequence has its share."""
+    ends, p = form.ends, form.player
+    own = np.repeat(ends.sequences, np.diff(ends.starts, append=len(ends.payoffs)))
+    every = [*ends.others[:p], own, *ends.others[p:]]
+    share = np.prod([mine[at] for mine, at in zip(shares, every, strict=True)], axis=0)
+    places = [mine[at] for mine, at in zip(classes, every, strict=True)]
+    same = groups(Packed.of([place.astype(np.uint32) for place in places]))
+    rows = same.order[same.starts]
+    by_own = np.argsort(places[p][rows], kind="stable")
+    sums = [np.add.reduceat((x * share)[same.order], same.starts)[by_own] for x in (ends.chance, ends.payoffs)]
+    rows = rows[by_own]
+    sequences, starts = np.unique(places[p][rows], return_index=True)
+    others = np.stack([places[q][rows] for q in range(len(every)) if q != p] or [rows[:0]])[: len(every) - 1]
+    return SortedEnds(sequences, starts, others, *sums)
