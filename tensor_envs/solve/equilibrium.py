@@ -160,7 +160,7 @@ def equilibrium(
     """Compute an approximate equilibrium by counterfactual regret minimisation.
 
     In a game for two players with zero sum, the average policy converges to an equilibrium: its exploitability goes to
-    0. In other games it need not.
+    0. In other games it need not. Information states and actions that are equal by symmetries are treated alike.
 
     Args:
         game: a tree by `te.game_tree`, or what that function takes.
