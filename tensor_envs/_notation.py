@@ -293,7 +293,7 @@ class NotatedGame(Generic[R_co]):
 
     def _notation(self, function: str) -> Callable[..., Any] | None:
         """Return a function of the notation module; None if the module or the function is missing."""
-        return getattr(self.entry.load("notation"), function, None) if self.entry.notation else None
+        return getattr(self.entry.find("notation"), function, None)
 
     def _name(self, action: int) -> str:
         """Return an action's name by the notation, by the rules' `actions`, or its number."""

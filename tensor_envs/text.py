@@ -28,7 +28,7 @@ __all__ = ["describe", "parse", "prompt", "reward"]
 ANSWER = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*(?:[:=]|is\b)|\\boxed\{", re.IGNORECASE)
 MAX_LISTED = 8  # names of actions in an error
 # parts of a name, between which there may be spaces; "e2e4" and "22x15" consist of squares
-TOKEN = re.compile(r"[A-Za-z]+\d+(?=[a-z]\d)|\d+(?=x\d)|x(?=\d)|\w+|[^\w\s]")
+TOKEN = re.compile(r"[A-Za-z]+\d+(?=x?[a-z]\d)|\d+(?=x\d)|x(?=[a-z]?\d)|\w+|[^\w\s]")
 SQUARE = re.compile(r"[A-Za-z]+\d+")
 DASH = r"(?:[-–→:x]|\bto\b)"
 SPELLINGS = {"-": DASH, "x": DASH, "=": "=?"}

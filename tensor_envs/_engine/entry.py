@@ -7,7 +7,6 @@ import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 from tensor_envs._validate import instance, integer, shown
@@ -51,8 +50,9 @@ class GameEntry:
             games or boards share an ending, also `rule_fields(text)`: the rule fields that a text names, or None for
             another game's text.
 
-    Notation and render are optional: a game without them can be played, searched and learned, but has no dictionaries
-    and no pictures.
+    Notation and render are optional. Where no module is named, the rules class may have the functions as methods, as
+    `ops.pieces.Pieces` has; no rule field may have the name of one then. A game without them can be played, searched
+    and learned, but has no dictionaries and no pictures.
 
     Raises:
         ValueError, TypeError: invalid ids, rules or versions.
@@ -94,15 +94,22 @@ class GameEntry:
             _check_rules(self, rules)
         return rules
 
-    def load(self, part: str) -> ModuleType:
-        """Return the module "notation" or "render". NotImplementedError if the game has none."""
-        name = getattr(self, part)
-        if not name:
+    def find(self, part: str) -> Any:
+        """Return the module "notation" or "render", else the rules class if it has their functions, else None."""
+        if name := getattr(self, part):
+            module = importlib.import_module(name)
+            if missing := [function for function in FUNCTIONS[part] if not hasattr(module, function)]:
+                function = f"{missing[0]}({FUNCTIONS[part][missing[0]]})"
+                raise TypeError(f"the {part} {name!r} of {self.id!r} must have {function}")
+            return module
+        rules = self.load_rules()
+        return rules if all(hasattr(rules, function) for function in FUNCTIONS[part]) else None
+
+    def load(self, part: str) -> Any:
+        """Return what `find` gives. NotImplementedError if the game has none."""
+        if (functions := self.find(part)) is None:
             raise NotImplementedError(f"{self.id!r} has no module for this: name a {part} in its GameEntry")
-        module = importlib.import_module(name)
-        if missing := [function for function in FUNCTIONS[part] if not hasattr(module, function)]:
-            raise TypeError(f"the {part} {name!r} of {self.id!r} must have {missing[0]}({FUNCTIONS[part][missing[0]]})")
-        return module
+        return functions
 
 
 def _check_rules(entry: GameEntry, rules: Any) -> None:

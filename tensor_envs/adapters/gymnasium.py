@@ -358,7 +358,7 @@ def _game(env: Env, given: Any) -> dict[str, Any]:
         return given
     if not isinstance(given, str):
         raise wrong_type("a position", "a dictionary or a string", given)
-    parse = getattr(env.entry.load("notation"), "from_string", None) if env.entry.notation else None
+    parse = getattr(env.entry.find("notation"), "from_string", None)
     if parse is None:
         raise ValueError(f"positions of {env.id!r} have no notation as a string, got {shown(given)}; give a dictionary")
     game: dict[str, Any] = parse(env.rules, given)

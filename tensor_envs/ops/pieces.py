@@ -1,110 +1,39 @@
-"""Games of moving pieces as data: a board, the moves of men and kings, and how a game ends."""
+"""Games of moving pieces as data, with notation and pictures: a game is a board, moves, and how it ends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import re
+from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs._validate import instance, one_of, shown
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    Value,
-    bits,
-    has_bit,
-    scalar,
-    select,
-    union_of,
-    where,
-)
+from tensor_envs._validate import integer, nested
+from tensor_envs.ops.fields import ended, open_actions, state_of
+from tensor_envs.ops.piece_rules import EMPTY, ENEMY, OWN, Move, PieceRules, Step
+from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import DARK, LIGHT, cell_name, draw_pieces, labelled, target_of
+from tensor_envs.render.scene import counted
+from tensor_envs.render.tile import Pixel, Tile, stone_pixel
+from tensor_envs.rules import Symmetry, pack, union_of, unpack
 
-Step = tuple[int, int]  # rows down, columns to the right
-EMPTY, ENEMY, OWN = 1, 2, 4  # contents of a cell; a union is one of them
-Cells = Sequence[int]
-Planes = list[GridSet]  # for each direction of steps, then of hops, the cells from which the move is legal
+__all__ = ["EMPTY", "ENEMY", "OWN", "Move", "Pieces"]
+
+Game = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Move:
-    """Move of a piece in some directions: a step, or a hop over an adjacent piece to the cell behind it.
+class Pieces(PieceRules):
+    """Game of two players whose pieces move on a board, made of data: rules, notation and pictures.
+
+    A game is a frozen dataclass that inherits from it and has the attributes of `PieceRules` in the class, or as
+    properties where they depend on rule fields. Any method can be overridden: those of the rules, and those that
+    `GameEntry` and `render.scene` ask of modules, such as `action_to_string`, `to_string` and `draw`.
+
+    A position is {"board": list, "current_player": 0 or 1}, with an entry for each of `places`: 1 for a man of player
+    0, 2 for a king, -1 and -2 for those of player 1. With `again` there is also "jumper", the piece that must go on
+    capturing (its place from 1, or 0), with `quiet_plies` also "quiet", the number of such plies.
 
     Attributes:
-        ways: directions, as rows down and columns to the right, of player 0; player 1 has the rows reversed.
-        onto: what the new cell may hold: EMPTY, ENEMY, or EMPTY | ENEMY. An enemy there is captured.
-        over: what the cell between must hold: ENEMY, OWN, or ENEMY | OWN; 0 for a step.
-        take: whether an enemy that is hopped over is captured.
-
-    Raises:
-        ValueError: no directions, or other contents.
-
-    Examples:
-        >>> Move(((1, 0),), onto=EMPTY | ENEMY).path
-        (3,)
-    """
-
-    ways: tuple[Step, ...]
-    onto: int = EMPTY
-    over: int = 0
-    take: bool = False
-
-    def __post_init__(self) -> None:
-        instance("ways", self.ways, tuple)
-        for way in self.ways:
-            if not (isinstance(way, tuple) and len(way) == 2 and all(type(n) is int for n in way) and any(way)):
-                raise ValueError(f"ways must be pairs (rows down, columns to the right), got {shown(way)}")
-        if not self.ways or len(set(self.ways)) < len(self.ways):
-            raise ValueError(f"ways must be one or more different directions, got {shown(self.ways)}")
-        if self.onto not in (EMPTY, ENEMY, EMPTY | ENEMY):
-            raise ValueError(f"onto must be EMPTY, ENEMY or EMPTY | ENEMY, got {shown(self.onto)}")
-        if self.over not in (0, ENEMY, OWN, ENEMY | OWN):
-            raise ValueError(f"over must be ENEMY, OWN or ENEMY | OWN, got {shown(self.over)}")
-        instance("take", self.take, bool)
-        if self.take and self.over != ENEMY:
-            raise ValueError(f"take needs over=ENEMY, got over={shown(self.over)}")
-
-    @property
-    def path(self) -> tuple[int, ...]:
-        """Contents of the cells of the way, the new cell last."""
-        return (self.over, self.onto) if self.over else (self.onto,)
-
-
-class Pieces:
-    """Rules of a game of two players whose pieces move on a board: `te.Rules` made of data.
-
-    A game is a frozen dataclass that inherits from it and has the data as attributes of the class, or as properties
-    where they depend on rule fields. Any method can be overridden. Player 0 begins.
-
-    Attributes:
-        board: rows and columns.
-        playable: cells of the board that pieces move on, ascending; None for all. Cells below are places among these.
-        start: cells of both players' pieces.
-        crowned: cells of those pieces that are kings.
-        man, king: moves of a man and of a king; without moves of kings there are none.
-        promote: cells on which either player's men become kings, which ends the turn.
-        must_capture: whether captures are compulsory.
-        again: whether a piece that has captured must go on capturing while it can, with `must_capture`.
-        goal: cells on which a piece of either player wins.
-        capture_all: whether a player without pieces loses.
-        no_move: "loss" or "win" of a player to move who has no legal action; "" if that cannot happen.
-        quiet_plies: plies without a capture or a man's move (of games without kings: without a capture) that end the
-            game with a draw; 0 for no such end.
-        quiet_digits: planes of the observation that show the number of quiet plies in binary.
-        set_shape: shape of fields that hold sets, by default (words,); () is possible for one word.
-        ways: all directions in the order of the actions; by default those of player 0, ascending, then the others.
-
-    An action is `plane * cells + cell`: planes are the directions of steps, then those of hops.
+        sides: names of both players; their first letters are their pieces in text.
+        colours: of their pieces in pictures.
 
     Examples:
         >>> @dataclass(frozen=True)
@@ -115,269 +44,207 @@ class Pieces:
         ...     goal = range(6, 9), range(3)
         ...     no_move = "loss"
         >>> te.register(te.GameEntry("hexapawn", Hexapawn))
-        >>> int(te.solve(te.make("hexapawn")).value(te.make("hexapawn").init(1)).item())
+        >>> env = te.make("hexapawn")
+        >>> int(te.solve(env).value(env.init(1)).item())
         -1
+        >>> state = env.step(env.init(1), [env.string_to_action("b1-b2")])
+        >>> print(env.to_string(state), *env.legal_actions(state).values())
+          a b c
+        3 b b b
+        2 . w .
+        1 w . w
+        black to move c3xb2 a3-a2 c3-c2 a3xb2
     """
 
-    playable: Cells | None = None
-    crowned: Cells = ()
-    man: tuple[Move, ...]
-    king: tuple[Move, ...] = ()
-    must_capture: bool = False
-    again: bool = False
-    capture_all: bool = False
-    no_move: str = ""
-    quiet_plies: int = 0
+    sides: tuple[str, str] = ("white", "black")
+    colours: tuple[str, str] = ("#fafafa", "#22262b")
+
+    # *** notation ***
+
+    def to_dict(self, s: Game) -> Game:
+        """Return the position of the fields of a game."""
+        player, count = s["current_player"], len(self.places)
+        sets = {name: unpack(self._words(s[name]), count) for name in self._set_names}
+        board = [0] * count
+        for name, sign in (("own", 1 - 2 * player), ("other", 2 * player - 1)):
+            for place in sets[name]:
+                board[place] = sign * (1 + (place in sets.get("kings", ())))
+        game = {"board": board, "current_player": player}
+        if self.again:
+            game["jumper"] = sum(place + 1 for place in sets["jumper"])
+        return game | ({"quiet": s["quiet"]} if self.quiet_plies else {})
+
+    def from_dict(self, game: Game) -> Game:
+        """Return the fields of a position.
+
+        Raises:
+            ValueError, TypeError: wrong entries, a man where it would be a king, a jumper that cannot capture, or a
+                game that both have won.
+        """
+        count, highest = len(self.places), 1 + bool(self.king)
+        board = nested("board", game["board"], (count,), -highest, highest)
+        fields: Game = {"current_player": integer("current_player", game["current_player"], 0, 1)}
+        jumper = integer("jumper", game["jumper"], 0, count) if self.again else 0
+        if self.quiet_plies:
+            fields["quiet"] = integer("quiet", game["quiet"], 0, self.quiet_plies)
+        for man, row in zip((1, -1), self.promote, strict=True):
+            if wrong := [place + 1 for place in row if board[place] == man]:
+                raise ValueError(f"board must have no man on its last row, got {man} on {wrong[0]}")
+        if len(self._winners(board)) == 2:
+            raise ValueError("board must not be won by both players")
+        sign = 1 - 2 * fields["current_player"]
+        sets = {"own": [sign, 2 * sign], "other": [-sign, -2 * sign], "kings": [2, -2]}
+        members = {name: [p for p, piece in enumerate(board) if piece in some] for name, some in sets.items()}
+        members["jumper"] = [jumper - 1] * (jumper > 0)
+        words = {name: pack(some, count) for name, some in members.items() if name in self._set_names}
+        fields |= self._fields(**words)
+        if jumper and (fields.get("quiet") or board[jumper - 1] * sign <= 0 or not self._can_move(fields, True)):
+            raise ValueError(
+                f"jumper must be a piece of the player to move that can jump, without quiet plies, got {jumper}"
+            )
+        return fields | ended(self._ending(board, fields) is not None)
+
+    def _words(self, words: Any) -> list[int]:
+        return words if isinstance(words, list) else [words]
+
+    def _can_move(self, fields: Game, captures_only: bool = False) -> bool:
+        quiet, captures = self.moves(state_of(self, fields))
+        return bool(union_of(captures if captures_only else [*quiet, *captures]).any().value)
+
+    def _winners(self, board: list[int]) -> list[int]:
+        """Return who has a piece on a goal, or has captured all pieces of the other player."""
+        reached = [any(board[p] * sign > 0 for p in goal) for sign, goal in zip((1, -1), self.goal, strict=True)]
+        left = [any(piece * sign > 0 for piece in board) for sign in (1, -1)]
+        return [player for player in (0, 1) if reached[player] or (self.capture_all and not left[1 - player])]
+
+    def _ending(self, board: list[int], fields: Game) -> tuple[int | None, str] | None:
+        """Return the winner (None for a draw) and the reason of a game that has ended, None if it goes on."""
+        player = fields["current_player"]
+        for winner in self._winners(board):
+            sign = 1 - 2 * winner
+            if self.capture_all and not any(piece * sign < 0 for piece in board):
+                return winner, "all pieces are captured"
+            return winner, f"a piece has reached {self.name(next(p for p in self.goal[winner] if board[p] * sign > 0))}"
+        if self.no_move and not self._can_move(fields):
+            return player if self.no_move == "win" else 1 - player, f"{self.sides[player]} has no move"
+        if self.quiet_plies and fields["quiet"] >= self.quiet_plies:
+            return None, f"{self.quiet_plies} plies without a capture" + " or a man's step" * bool(self.king)
+        return None
+
+    def name(self, place: int) -> str:
+        """Return the name of a place by column and row, "a1" below on the left."""
+        return cell_name(self.places[place], self.board.columns)
+
+    def ends_of(self, action: int) -> tuple[int, int | None]:
+        """Return the places where a move begins and ends; None for one that ends beyond the board."""
+        plane, place = divmod(action, len(self.places))
+        hop, direction = divmod(plane, len(self.ways))
+        down, right = ((1 + hop) * k for k in self.ways[direction])
+        cell = target_of(self.places[place], (down, right), self.board.rows, self.board.columns)
+        return place, self.places.index(cell) if cell in self.places else None
+
+    def action_to_string(self, action: int) -> str:
+        """Return both places of a move: "a3xb4" if it always captures, else "a3-b4"; "a3/0" beyond the board."""
+        start, end = self.ends_of(action)
+        plane = action // len(self.places)
+        hop, direction = divmod(plane, len(self.ways))
+        paths = [path for way, path in self._table if (way, len(path)) == (direction, 1 + hop)]
+        takes = all(path[-1] == ENEMY or (hop and self._takes) for path in paths)
+        return f"{self.name(start)}/{plane}" if end is None else f"{self.name(start)}{'-x'[takes]}{self.name(end)}"
+
+    def symmetries(self) -> Iterator[Symmetry]:
+        """Yield the identity and, if the game is the same with left and right exchanged, the mirror image."""
+        columns, size = self.board.columns, self.board.size
+        for flip in (False, True):
+
+            def image(cell: int, flip: bool = flip) -> int:
+                return cell + (columns - 1 - 2 * (cell % columns)) * flip
+
+            if flip and not self._is_mirrored([image(cell) for cell in range(size)]):
+                return
+            places = tuple(self.places.index(image(cell)) for cell in self.places)
+            ways = [self.ways.index((down, -right if flip else right)) for down, right in self.ways]
+            planes = [hop * len(ways) + way for hop in range(len(self._plane_names) // len(ways)) for way in ways]
+            actions = tuple(plane * len(places) + place for plane in planes for place in places)
+            observed = self.spec.observation_shape[0]
+            observation = tuple(plane * size + image(cell) for plane in range(observed) for cell in range(size))
+            yield Symmetry(actions, observation, {"board": places})
+
+    def _is_mirrored(self, images: list[int]) -> bool:
+        """Return whether the data are the same after an exchange of left and right; `images` are those of cells."""
+        sets = [self.start, self.promote, self.goal, (self.crowned, range(len(self.places)))]
+        cells = [{self.places[place] for place in some} for pair in sets for some in pair]
+        table = {(self.ways[way], path): kinds for (way, path), kinds in self._table.items()}
+        mirror: dict[tuple[Step, Any], Any] = {((d, -r), path): kinds for ((d, r), path), kinds in table.items()}
+        return not self.again and mirror == table and all({images[cell] for cell in some} == some for some in cells)
+
+    # *** pictures ***
 
     @property
-    def board(self) -> Grid:
-        """Rows and columns."""
-        raise NotImplementedError(f"{type(self).__name__} must have a board, such as Grid(8, 8)")
+    def title(self) -> str:
+        """Name of the game in pictures."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).capitalize()
 
-    @property
-    def start(self) -> tuple[Cells, Cells]:
-        """Cells of both players' pieces."""
-        raise NotImplementedError(f"{type(self).__name__} must have start, the cells of both players' pieces")
+    def players(self, game: Game | None) -> list[str]:
+        """Return the names of the seats."""
+        return [side.capitalize() for side in self.sides]
 
-    @property
-    def promote(self) -> tuple[Cells, Cells]:
-        """Cells on which either player's men become kings."""
-        return (), ()
+    def scores(self, game: Game) -> list[str]:
+        """Return both numbers of pieces."""
+        return [counted(sum(piece * sign > 0 for piece in game["board"]), "piece") for sign in (1, -1)]
 
-    @property
-    def goal(self) -> tuple[Cells, Cells]:
-        """Cells on which a piece of either player wins."""
-        return (), ()
+    def reason(self, game: Game) -> str:
+        """Return why the game has ended."""
+        ending = self._ending(game["board"], self.from_dict(game))
+        return ending[1] if ending else ""
 
-    # *** geometry ***
+    def status(self, game: Game) -> str:
+        """Return who has won, that it is a draw, or who is to move."""
+        ending, side = self._ending(game["board"], self.from_dict(game)), self.sides[game["current_player"]]
+        if ending:
+            winner, why = ending
+            if winner is None:
+                return f"a draw: {why}"
+            seen = winner in self._winners(game["board"])  # on the board
+            return f"{self.sides[winner]} has won" if seen else f"{why}: {self.sides[winner]} has won"
+        if game.get("terminated"):
+            return f"over by an illegal action of {side}"
+        jumper = game.get("jumper")
+        return f"{side} must go on jumping with {self.name(jumper - 1)}" if jumper else f"{side} to move"
 
-    @cached_property
-    def places(self) -> list[int]:
-        """Cells of the board that are played on."""
-        return list(range(self.board.size) if self.playable is None else self.playable)
+    def to_string(self, game: Game) -> str:
+        """Return rows of letters, capital ones for kings, and ".", the last row first, and the status."""
+        letters = {sign: side[0].lower() for sign, side in zip((1, -1), self.sides, strict=True)}
+        letters |= {2 * sign: letter.upper() for sign, letter in letters.items()} | {0: "."}
+        signs = [" "] * self.board.size
+        for place, piece in enumerate(game["board"]):
+            signs[self.places[place]] = letters[piece]
+        lines = labelled(signs, self.board.columns, from_top=False)
+        return "\n".join([*(line.rstrip() for line in lines), self.status(game)])
 
-    @cached_property
-    def sets(self) -> Grid:
-        """Sets of these cells."""
-        return Grid(1, len(self.places))
+    def draw(self, game: Game) -> Drawing:
+        """Draw the board; a piece and the places that it can reach stand for its actions."""
+        cells, moves = [0] * self.board.size, dict[tuple[int, int], int]()
+        for place, piece in enumerate(game["board"]):
+            cells[self.places[place]] = piece
+        actions = open_actions(self, game, self.from_dict(game))
+        for action in sorted(actions, key=lambda action: action % len(self.places)):
+            start, end = self.ends_of(action)
+            if end is not None:
+                moves[self.places[start], self.places[end]] = action
+        colours = dict(zip((1, -1), self.colours, strict=True))
+        return draw_pieces(self.title, (self.board.rows, self.board.columns), cells, colours, moves, self.status(game))
 
-    @cached_property
-    def ways(self) -> tuple[Step, ...]:
-        """All directions."""
-        forward = {way for moves in (*self.man, *self.king) for way in moves.ways}
-        return *sorted(forward), *sorted({(-down, right) for down, right in forward} - forward)
+    def to_svg(self, game: Game) -> str:
+        """Return the drawing as an SVG document."""
+        return self.draw(game).to_svg()
 
-    @cached_property
-    def set_shape(self) -> tuple[int, ...]:
-        """Shape of fields that hold sets."""
-        return (self.sets.words,)
-
-    @cached_property
-    def quiet_digits(self) -> int:
-        """Binary digits of the number of quiet plies."""
-        return self.quiet_plies.bit_length()
-
-    @cached_property
-    def actions(self) -> Actions:
-        """Planes of the actions by name."""
-        return Actions(**dict.fromkeys(self._plane_names, len(self.places)))
-
-    @cached_property
-    def _plane_names(self) -> list[str]:
-        kinds = ("step",) if self._takes is None else ("step", "hop")
-        return [f"{kind} {down:+} {right:+}" for kind in kinds for down, right in self.ways]
-
-    @cached_property
-    def _takes(self) -> bool | None:
-        """Whether hops capture; None for a game without hops."""
-        return next((moves.take for moves in (*self.man, *self.king) if moves.over), None)
-
-    @cached_property
-    def _table(self) -> dict[tuple[int, tuple[int, ...]], tuple[list[str], list[str]]]:
-        """For each direction and path, the kinds of pieces of either player that move so."""
-        table: dict[tuple[int, tuple[int, ...]], tuple[list[str], list[str]]] = {}
-        for kind, some in (("man", self.man), ("king", self.king)):
-            for moves in some:
-                both = self.must_capture and moves.onto == EMPTY | ENEMY  # one way to capture, and one not to
-                paths = [(EMPTY,), (ENEMY,)] if both else [moves.path]
-                for path in paths:
-                    for down, right in moves.ways:
-                        for player, way in enumerate(((down, right), (-down, right))):
-                            kinds = table.setdefault((self.ways.index(way), path), ([], []))
-                            kinds[player].append(kind)
-        return table
-
-    @cached_property
-    def _steps(self) -> dict[Step, list[tuple[int, GridSet | None]]]:
-        return {}
-
-    def shift(self, cells: GridSet, way: Step) -> GridSet:
-        """Return a set moved by a step; what would leave the cells is dropped."""
-        if way not in self._steps:
-            self._steps[way] = self._differences(*way)
-        moved = [self.sets.moved(cells if mask is None else cells & mask, by) for by, mask in self._steps[way]]
-        return union_of(moved or [self.sets.empty])  # type: ignore[no-any-return] # sets give a set
-
-    def _differences(self, down: int, right: int) -> list[tuple[int, GridSet | None]]:
-        """Return by how much a step changes the numbers of cells, and of which ones; None if it drops the others."""
-        columns, places = self.board.columns, {cell: place for place, cell in enumerate(self.places)}
-        groups: dict[int, list[int]] = {}
-        for cell, place in places.items():
-            inside = 0 <= cell % columns + right < columns
-            if inside and (end := places.get(cell + down * columns + right)) is not None:
-                groups.setdefault(end - place, []).append(place)
-        bits = self.sets.words * self.sets.word_bits
-        return [
-            (by, self.sets.of(group) if any(0 <= p + by < bits for p in {*places.values()} - {*group}) else None)
-            for by, group in groups.items()
+    def tile(self) -> Tile:
+        """Return the board as a small picture, the last row on top; cells that are not played on are light."""
+        rows, columns = self.board.rows, self.board.columns
+        numbers = {cell: place for place, cell in enumerate(self.places)}
+        cells = [row * columns + column for row in range(rows)[::-1] for column in range(columns)]
+        pixels = [
+            stone_pixel(numbers[cell], DARK, *self.colours) if cell in numbers else Pixel((LIGHT,)) for cell in cells
         ]
-
-    # *** rules ***
-
-    def _check(self) -> None:
-        """Raise ValueError or TypeError for data that contradict each other."""
-        for name in ("man", "king"):
-            instance(name, getattr(self, name), tuple)
-            for moves in getattr(self, name):
-                instance(f"a move of {name}", moves, Move)
-        if len({moves.take for moves in (*self.man, *self.king) if moves.over}) > 1:
-            raise ValueError("take must be the same in all hops of a game")
-        if self.again and not self.must_capture:
-            raise ValueError("again needs must_capture=True, got False")
-        one_of("no_move", self.no_move, ("", "loss", "win"))
-        for name in ("promote", "crowned"):
-            if any(getattr(self, name)) and not self.king:
-                raise ValueError(f"{name} needs king, the moves of a king, got none")
-
-    @property
-    def spec(self) -> Spec:
-        self._check()
-        names = ["own", "other", *["kings"] * bool(self.king), *["jumper"] * self.again]
-        fields = [Field(name, self.set_shape, kind="word") for name in names]
-        if self.quiet_plies:
-            fields.append(Field("quiet", high=self.quiet_plies))
-        planes = 2 * (1 + bool(self.king)) + self.again + 1 + self.quiet_digits
-        return Spec(2, self.actions.count, (planes, self.board.rows, self.board.columns), tuple(fields))
-
-    def init(self, chance: Chance) -> dict[str, Any]:
-        own, other = map(self.sets.of, self.start)
-        kings = {"kings": self.sets.of(self.crowned)} if self.king else {}
-        return self._fields(own=own, other=other, **kings)
-
-    def legal_action_mask(self, s: GameState) -> Mask:
-        quiet, captures = self.moves(s)
-        if self.must_capture:
-            must = union_of(captures).any()
-            quiet = [where(must, self.sets.empty, cells) for cells in quiet]
-        planes = [without | with_one for without, with_one in zip(quiet, captures, strict=True)]
-        return self.actions.mask(**dict(zip(self._plane_names, planes, strict=True)))
-
-    def moves(self, s: GameState) -> tuple[Planes, Planes]:
-        """Return the moves of the player to move without a capture, whether or not one is compulsory, and with one."""
-        grid, count = self.sets, len(self.ways)
-        own, other = grid.set(s.own), grid.set(s.other)
-        kings = grid.set(s.kings) if self.king else grid.empty
-        jumper = grid.set(s.jumper) if self.again else grid.empty
-        movers = where(jumper.any(), jumper, own) if self.again else own
-        pieces = {(): grid.empty, ("man",): ~kings, ("king",): kings, ("man", "king"): grid.full}
-        able, holding = dict[Any, GridSet](), dict[int, GridSet]()
-        quiet, captures = ([grid.empty] * len(self._plane_names) for _ in range(2))
-        for (direction, path), kinds in self._table.items():
-            key = first, second = tuple(kinds[0]), tuple(kinds[1])
-            if key not in able:
-                able[key] = movers & where(s.current_player == 0, pieces[first], pieces[second])
-            reached = grid.full
-            for content in reversed(path):  # the cells behind which the rest of the path is as it must be
-                if content not in holding:
-                    holding[content] = self._holding(content, own, other)
-                down, right = self.ways[direction]
-                cells = holding[content] if reached is grid.full else reached & holding[content]
-                reached = self.shift(cells, (-down, -right))
-            takes = path[-1] & ENEMY or (self._takes and len(path) > 1 and path[0] & ENEMY)
-            planes, plane = captures if takes else quiet, (len(path) - 1) * count + direction
-            legal = able[key] & reached
-            planes[plane] = legal if planes[plane] is grid.empty else planes[plane] | legal
-        return quiet, captures
-
-    def _holding(self, content: int, own: GridSet, other: GridSet) -> GridSet:
-        """Return the cells that hold one of some contents."""
-        sides = {ENEMY: other, OWN: own}
-        if content & EMPTY:
-            return self.sets.full - union_of(side for kind, side in sides.items() if not content & kind)
-        return union_of(side for kind, side in sides.items() if content & kind)  # type: ignore[no-any-return]
-
-    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        grid, player = self.sets, s.current_player
-        own, other = grid.set(s.own), grid.set(s.other)
-        plane, start = action // len(self.places), grid.cell(action % len(self.places))
-        near = [self.shift(start, way) for way in self.ways]
-        end, passed = grid.set(select(near, plane % len(self.ways))), grid.empty
-        if self._takes is not None:
-            far = [self.shift(cells, way) for cells, way in zip(near, self.ways, strict=True)]
-            hops, between = plane >= len(self.ways), end
-            end = where(hops, grid.set(select(far, plane % len(self.ways))), between)
-            passed = where(hops, between, grid.empty) if self._takes else passed
-        taken = other & (end | passed)
-        captured, is_king, crowned = taken.any(), scalar(False), scalar(False)
-        own, other, changes = own - start | end, other - taken, dict[str, Any]()
-        if self.king:
-            kings = grid.set(s.kings)
-            is_king = (kings & start).any()
-            crowned = ~is_king & (end & self._of(player, self.promote)).any()
-            changes["kings"] = kings - start - taken | where(is_king | crowned, end, grid.empty)
-        if self.quiet_plies:
-            changes["quiet"] = where(captured | bool(self.king) & ~is_king, 0, s.quiet + 1)
-        turned: dict[str, Any] = {"own": other, "other": own, "current_player": 1 - player}
-        if self.again:
-            same = s.replace(**self._fields(own=own, other=other, jumper=end, **changes))
-            more = captured & ~crowned & union_of(self.moves(same)[1]).any()
-            turned = {"own": where(more, own, other), "other": where(more, other, own)}
-            turned |= {"jumper": where(more, end, grid.empty), "current_player": where(more, player, 1 - player)}
-        after = s.replace(**self._fields(**changes, **turned))
-        won = (end & self._of(player, self.goal)).any()
-        if self.capture_all:
-            won = won | ~other.any()
-        over, winner = won, player
-        if self.no_move:
-            quiet, captures = self.moves(after)
-            over = won | ~union_of([*quiet, *captures]).any()
-            winner = where(won, player, 1 - player) if self.no_move == "win" else player
-        outcome = Outcome.win(after, winner, over)
-        return outcome.draw(changes["quiet"] >= self.quiet_plies) if self.quiet_plies else outcome
-
-    def _of(self, player: Scalar, cells: tuple[Cells, Cells]) -> GridSet:
-        """Return the cells of a player, of those of both."""
-        first, second = map(self.sets.of, cells)
-        return where(player == 0, first, second)
-
-    def observe(self, s: GameState, player: Scalar) -> Observation:
-        """Return planes of the board: pieces of both players, and facts as constant planes."""
-        moves, full = s.current_player == player, self.board.full
-        names, kinds = ("own", "the opponent's"), ("men", "kings") if self.king else ("pieces",)
-        kings = self.sets.set(s.kings) if self.king else self.sets.empty
-        parts: dict[str, Any] = {}
-        for name, (side, other) in zip(names, ((s.own, s.other), (s.other, s.own)), strict=True):
-            cells = where(moves, self.sets.set(side), self.sets.set(other))
-            groups = [cells - kings, cells & kings] if self.king else [cells]
-            parts[", ".join(f"{name} {kind}" for kind in kinds)] = [self._plane(group) for group in groups]
-        if self.again:
-            parts["piece that must go on capturing"] = self._plane(self.sets.set(s.jumper))
-        facts = {"the player is player 0": [player == 0]}
-        if self.quiet_plies:
-            facts["binary digits of the quiet plies"] = [(s.quiet >> k & 1) != 0 for k in range(self.quiet_digits)]
-        for name, some in facts.items():
-            parts[name] = [bits(where(fact, full, self.board.empty), self.board.size) for fact in some]
-        return parts
-
-    def _plane(self, cells: GridSet) -> Part:
-        """Return cells as a plane of the whole board."""
-        if self.playable is None:
-            return bits(cells, self.board.size)
-        flags: list[Value] = [False] * self.board.size
-        for place, cell in enumerate(self.places):
-            flags[cell] = has_bit(cells, place)
-        return bits(flags, self.board.size)
-
-    def _fields(self, **values: Any) -> dict[str, Any]:
-        """Return the values of fields; those of shape () are numbers."""
-        return {name: x[0] if isinstance(x, list) and not self.set_shape else x for name, x in values.items()}
+        return Tile(columns, (pixels,))

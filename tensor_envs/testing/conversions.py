@@ -95,7 +95,7 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
     identity = tuple(range(env.num_actions)), tuple(range(size))
     require(
         symmetries and (symmetries[0].actions, symmetries[0].observation) == identity,
-        f"{env.entry.notation}.symmetries must yield the identity first: "
+        f"{env.entry.load('notation').__name__}.symmetries must yield the identity first: "
         f"Symmetry(tuple(range({env.num_actions})), tuple(range({size})), {{}})",
     )
     for symmetry in symmetries[1:]:

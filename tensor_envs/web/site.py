@@ -16,6 +16,7 @@ from tensor_envs._validate import shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.lab.about import about
+from tensor_envs.registry import is_built_in
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web.batch import page_metadata
 from tensor_envs.web.kernels import of_batch, of_player, of_table
@@ -31,7 +32,6 @@ from tensor_envs.web.variants import (
 )
 
 HERE = Path(__file__).parent
-GAMES = "tensor_envs.games."  # the package of games whose Python is put into the page
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 # This program imports the modules of a page and prints their files: those of `bridge`, then more of `playground`. Its
 # arguments are a folder and, by ids, words of states.
@@ -133,25 +133,22 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
 
 def _has_python(env: Env) -> bool:
     """Return whether the page has the game's Python."""
-    return env.entry.render.startswith(GAMES)
+    return is_built_in(env)
+
+
+def _package(env: Env) -> str:
+    """Return the folder of a game of this package, as a module's name."""
+    return type(env.rules).__module__.rpartition(".")[0]
 
 
 def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) -> None:
     """Write the archives of the page's Python: the modules that its parts import, and metadata of the games."""
     with_python = {id: both for id, both in variants.items() if _has_python(both[1])}
     games = {
-        id: (
-            env.entry.render.rpartition(".")[0],
-            {**env.entry.presets.get(env.id, {}), **which.fields},
-            which.secret,
-            env.id,
-        )
+        id: (_package(env), {**env.entry.presets.get(env.id, {}), **which.fields}, which.secret, env.id)
         for id, (which, env) in with_python.items()
     }
-    books = {
-        f"{env.entry.render.rpartition('.')[0].replace('.', '/')}/RULES.md": rulebook(env.rules)
-        for _, env in with_python.values()
-    }
+    books = {f"{_package(env).replace('.', '/')}/RULES.md": rulebook(env.rules) for _, env in with_python.values()}
     states = {id: env.init(1) for id, (_, env) in with_python.items()}
     words = {id: state.buffers.layout.table(state.tensors[0])[0].tolist() for id, state in states.items()}
     texts = [{f"{part}.py": (HERE / "python" / f"{part}.py").read_text()} for part in PARTS]

@@ -17,7 +17,7 @@ def tile_tables(env: Env) -> dict[str, Any] | None:
         the cell of every pixel. places: lists of pixels. marks: a colour, a list of places and a location of bits. A
         location is a word, its first bit, the number of bits, and what is added to them.
     """
-    declared = getattr(env.entry.load("render"), "tile", None) if env.entry.render else None
+    declared = getattr(env.entry.find("render"), "tile", None)
     if declared is None:
         return None
     tile: Tile = declared(env.rules)
@@ -53,7 +53,7 @@ def name_tables(env: Env) -> dict[str, Any]:
         actions: for each its name or, where that depends on the position, a number in `bits` and the names by the value
         of these bits. bits: lists of locations, see `tile_tables`.
     """
-    declared = getattr(env.entry.load("notation"), "names", None) if env.entry.notation else None
+    declared = getattr(env.entry.find("notation"), "names", None)
     if declared is None:
         return {"actions": list(env.action_names), "bits": []}
     numbers, actions = dict[tuple[StateBits, ...], int](), list[Any]()

@@ -99,7 +99,7 @@ def catalogue_entry(name: str, variant: Variant, env: Env, rules: str, kinds: li
         "game": name,
         "title": variant.title,
         "rules": rules,
-        "players": names_of(env.rules, env.entry.load("render") if env.entry.render else None),
+        "players": names_of(env.rules, env.entry.find("render")),
         "kinds": kinds,
         "hints": SEARCH in kinds and is_fair(env),
     }

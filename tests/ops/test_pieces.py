@@ -10,7 +10,12 @@ import tensor_envs as te
 from tensor_envs import registry
 from tensor_envs.games.checkers.rules import FORWARD, Checkers
 from tensor_envs.ops.pieces import EMPTY, ENEMY, OWN, Move, Pieces
+from tensor_envs.play.tables import Table
+from tensor_envs.record import positions
+from tensor_envs.render.scene import BRIGHT
 from tensor_envs.rules import CORNERS, SIDES, Grid
+from tensor_envs.web.tile import tile_tables
+from tensor_envs.web.variants import catalogue_entry, variant
 
 KNIGHT = ((1, -2), (1, 2), (2, -1), (2, 1))
 
@@ -191,6 +196,106 @@ def test_a_thousand_games_agree_with_plain_python(rules: type, monkeypatch: pyte
 @pytest.mark.parametrize("rules", GAMES, ids=lambda rules: rules.__name__)
 def test_conformance(rules: type, monkeypatch: pytest.MonkeyPatch) -> None:
     te.testing.check_env(environment(rules, monkeypatch), steps=60)
+
+
+@pytest.mark.few("WolfAndSheep", "Hexapawn")
+@pytest.mark.parametrize("rules", GAMES, ids=lambda rules: rules.__name__)
+def test_every_position_is_drawn_named_and_restored(rules: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check text, picture, small picture, names and dictionaries along a game, and its whole record."""
+    env = environment(rules, monkeypatch)
+    state, names = env.init(1, seed=3), list[str]()
+    assert len({*env.action_names}) == env.num_actions
+    while not state.terminated.item():
+        legal, game = env.legal_actions(state), env.state_to_dict(state)
+        for action in [*legal][:3]:
+            name = legal[action]
+            assert te.text.parse(env, f"move: {name.replace('x', '-')}", state) == action
+            assert env.rules.action_to_string(action) == name
+        areas = env.rules.draw(game).areas
+        for action in legal:  # the cells of a move stand for it, the second one as its target
+            assert len([area for area in areas if action in area.actions]) == 2
+            assert len([area for area in areas if action in area.targets]) == 1
+        assert env.render(state).startswith("<svg") and env.to_string(state).splitlines()[-1] in env.render(state)
+        again = env.state_from_dicts([game])
+        assert env.state_to_dict(again) == game and env.legal_actions(again) == legal
+        names.append(legal[int(te.agents.uniform(state).item())])
+        state = env.step(state, [env.string_to_action(names[-1], state)])
+    end = env.state_to_dict(state)
+    assert env.state_from_dicts([end]).terminated.item() and env.rules.reason(end) and not env.legal_actions(state)
+    played = te.record(env, names)
+    assert played.names == tuple(names) and env.state_to_dict(positions(played)[-1]) == end
+
+
+def test_notation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check names, dictionaries, status lines and symmetries by hand."""
+    env = environment(Hexapawn, monkeypatch)
+    state = positions(te.record(env, ["b1-b2", "a3xb2"]))[-1]
+    assert env.state_to_dict(state) == {"board": [1, 0, 1, 0, -1, 0, 0, -1, -1], "current_player": 0, "ply": 2}
+    assert env.to_string(state) == "  a b c\n3 . b b\n2 . b .\n1 w . w\nwhite to move"
+    assert set(env.legal_actions(state).values()) == {"a1-a2", "c1-c2", "a1xb2", "c1xb2"}
+    won = env.step(env.step(state, [env.string_to_action("a1-a2")]), [env.string_to_action("b2-b1")])
+    assert env.to_string(won).endswith("black has won")
+    assert env.rules.reason(env.state_to_dict(won)) == "a piece has reached b1"
+    blocked = {"board": [0, 1, 0, 0, -1, 0, 0, 0, 0], "current_player": 0}
+    assert env.to_string(env.state_from_dicts([blocked])).endswith("white has no move: black has won")
+    illegal = env.step(env.init(1), [env.string_to_action("a1xb2")])
+    assert env.to_string(illegal).endswith("over by an illegal action of white")
+    assert [s.state["board"] for s in env.symmetries()] == [tuple(range(9)), (2, 1, 0, 5, 4, 3, 8, 7, 6)]
+    te.testing.check_symmetries(env, 10, None)
+
+
+@pytest.mark.parametrize(
+    ("rules", "changes", "message"),
+    [
+        (Hexapawn, {"board": [1] * 8}, "board must"),
+        (Hexapawn, {"board": [2] + [0] * 8}, r"board\[0\] must"),
+        (Hexapawn, {"board": [-1, *[0] * 7, 1]}, "won by both players"),
+        (Giveaway, {"board": [-1, *[0] * 31]}, "no man on its last row, got -1 on 1"),
+        (Giveaway, {"jumper": 33}, "jumper must"),
+        (Giveaway, {"jumper": 1}, "jumper must be a piece of the player to move that can jump"),
+        (Giveaway, {"quiet": 81}, "quiet must"),
+    ],
+    ids=str,
+)
+def test_wrong_positions(rules: type, changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = environment(rules, monkeypatch)
+    with pytest.raises(ValueError, match=message):
+        env.state_from_dicts([env.state_to_dict(env.init(1)) | changes])
+
+
+def test_a_method_that_is_overridden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game's own names and title are in names, text and pictures."""
+
+    @dataclass(frozen=True)
+    class Arrows(Hexapawn):
+        sides = ("north", "south")
+
+        def action_to_string(self, action: int) -> str:
+            return super().action_to_string(action).replace("-", ">")
+
+    env = environment(Arrows, monkeypatch)
+    assert env.string_to_action("a1>a2") in env.legal_actions(env.init(1))
+    assert env.to_string(env.init(1)).splitlines()[1::3] == ["3 s s s", "north to move"]
+    assert te.make("pieces", max_plies=4).to_string(te.make("pieces", max_plies=4).init(1)) == env.to_string(
+        env.init(1)
+    )
+
+
+def test_the_local_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of the page shows the seats, marks both cells of the last move, and names the legal moves."""
+    env = environment(Hexapawn, monkeypatch)
+    chosen, same = variant("pieces")
+    assert catalogue_entry("pieces", chosen, same, "", [])["players"] == ["White", "Black"]
+    table = Table("pieces", env, ["person", "person"], 0, variant=chosen)
+    assert table.view()["svg"].count(BRIGHT) == 0
+    for name in ("b1-b2", "a3xb2", "a1xb2"):
+        table.act(table.view()["ply"], env.string_to_action(name, table.state))
+        view = table.view()
+        assert view["svg"].count(BRIGHT) == 2 and view["moves"][-1]["name"] == name
+        assert [action["name"] for action in view["actions"]] == [*env.legal_actions(table.state).values()]
+    assert view["scores"] == ["2 pieces", "2 pieces"]
+    tables = tile_tables(env)
+    assert tables and (tables["width"], tables["height"]) == (3, 3)
 
 
 @pytest.mark.slow

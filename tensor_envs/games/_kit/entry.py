@@ -11,7 +11,7 @@ def game_entry(package: str, rules: str, **fields: Any) -> GameEntry:
     Args:
         package: `__name__` of the folder.
         rules: name of the rules class in the folder's module `rules`.
-        **fields: further fields of `GameEntry`.
+        **fields: further fields of `GameEntry`; `notation` and `render` are "" where the rules have their functions.
     """
     modules = {part: f"{package}.{part}" for part in ("notation", "render")}
     return GameEntry(**{"id": package.rpartition(".")[2], "rules": f"{package}.rules:{rules}", **modules, **fields})

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, cell_name, hexagon, rows_of
 from tensor_envs.games._kit.stones import STONES, adjacent, regions
 from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.grids import INK, cell_name, hexagon, rows_of
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 STEPS = ((-1, 0), (-1, 1), (0, 1), (1, 0), (1, -1), (0, -1))  # rows and columns to the neighbours of a cell

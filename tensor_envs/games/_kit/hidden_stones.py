@@ -9,7 +9,7 @@ from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import stones
-from tensor_envs.games._kit.fields import ended
+from tensor_envs.ops.fields import ended
 from tensor_envs.rules import (
     Chance,
     Field,

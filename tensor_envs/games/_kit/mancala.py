@@ -7,10 +7,10 @@ the same order. A dictionary has those of player 0 first.
 from typing import Any
 
 from tensor_envs._validate import integer
-from tensor_envs.games._kit.fields import checked
-from tensor_envs.games._kit.grids import INK
 from tensor_envs.games._kit.stones import to_move
+from tensor_envs.ops.fields import checked
 from tensor_envs.render.drawing import Drawing, disc
+from tensor_envs.render.grids import INK
 from tensor_envs.render.scene import compared, counted, seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import Symmetry

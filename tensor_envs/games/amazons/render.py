@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.fields import open_actions
-from tensor_envs.games._kit.grids import INK, SquareGrid, draw_chequered, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS, to_move
 from tensor_envs.games.amazons.notation import ARROW, action_to_string, from_dict
 from tensor_envs.games.amazons.rules import Amazons
+from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import INK, SquareGrid, draw_chequered, rows_of, svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
 from tensor_envs.render.drawing import Drawing, Point, disc
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 

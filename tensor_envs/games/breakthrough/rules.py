@@ -1,7 +1,8 @@
 """Breakthrough: pieces move one step forward and capture diagonally; one on the opponent's home row wins.
 
 Rules and rulings: RULES.md beside this file. The board is two sets of cells, the pieces of the player to move and the
-opponent's; cells are numbered row by row from the bottom.
+opponent's; cells are numbered row by row from the bottom. Dictionaries, symmetries and pictures are those of `Pieces`
+(B8, B10).
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,6 @@ from functools import cached_property
 from tensor_envs._validate import integer as checked
 from tensor_envs.ops.pieces import EMPTY, ENEMY, Move, Pieces
 from tensor_envs.rules import Grid
-
-DIRECTIONS = [(up, right) for up in (1, -1) for right in (-1, 0, 1)]  # B3
 
 
 @dataclass(frozen=True)
@@ -52,3 +51,7 @@ class Breakthrough(Pieces):
     def goal(self) -> tuple[range, range]:
         """First rows of either player's opponent (B4)."""
         return range(self.cells - self.columns, self.cells), range(self.columns)
+
+    def action_to_string(self, action: int) -> str:
+        """Return the names of both cells, "a2b3" (B9)."""
+        return super().action_to_string(action).replace("-", "")

@@ -1,6 +1,7 @@
 """English draughts: captures are compulsory, and a player without a move loses.
 
 Rules and rulings: RULES.md beside this file. The 32 dark squares are the bits of a word, square 1 the lowest.
+Dictionaries and symmetries are those of `Pieces` (D11, D14).
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from tensor_envs.ops.pieces import ENEMY, Move, Pieces
 from tensor_envs.rules import CORNERS, Grid
 
 SIDE, SQUARES = 8, 32
-JUMP = 4 * SQUARES  # the first action that is a jump (D8)
 DIRECTIONS = ("up-left", "up-right", "down-right", "down-left")
 FORWARD = ((1, -1), (1, 1))
 
@@ -36,6 +36,19 @@ class Checkers(Pieces):
     set_shape = ()
     ways = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # D8
     quiet_digits = 7  # D10
+    title = "English draughts"
+    sides = ("Black", "White")
+    colours = ("#22262b", "#fafafa")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, 100))
+
+    def name(self, place: int) -> str:
+        """Return the number of a square, from 1."""
+        return str(place + 1)
+
+    def action_to_string(self, action: int) -> str:
+        """Return both squares of a step, "11-15", or of a jump, "22x15" (D12)."""
+        start, end = self.ends_of(action)
+        hop, direction = divmod(action // SQUARES, len(self.ways))
+        return f"{start + 1}{'-x'[hop]}{DIRECTIONS[direction] if end is None else end + 1}"

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
-from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.chess.rules import (
     CASTLES,
@@ -24,6 +23,7 @@ from tensor_envs.games.chess.rules import (
     moved,
     turned,
 )
+from tensor_envs.ops.fields import ended
 from tensor_envs.render.tile import ActionName, StateBits
 from tensor_envs.rules import GameState, integer, word64
 

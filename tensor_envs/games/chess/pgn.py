@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.fields import legal_actions
 from tensor_envs.games.chess.notation import san, scalars_of
 from tensor_envs.games.chess.rules import Chess
+from tensor_envs.ops.fields import legal_actions
 from tensor_envs.record import Record
 
 TAGS = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?"}

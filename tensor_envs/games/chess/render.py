@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.fields import legal_actions, open_actions
-from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import to_move
 from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict, scalars_of
 from tensor_envs.games.chess.rules import CASTLES, FORWARD, PLANES, SIDE, UNDER, Chess, legal_moves
+from tensor_envs.ops.fields import legal_actions, open_actions
 from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.grids import INK, SquareGrid, svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, SquareGrid, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS, completed_lines, status_of_lines
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.grids import INK, SquareGrid, rows_of, svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 

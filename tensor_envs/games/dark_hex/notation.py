@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from tensor_envs.games._kit import hidden_stones
 from tensor_envs.games._kit import symmetries as kit
-from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games.dark_hex.rules import DarkHex
+from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry
 
 to_dict, from_dict = hidden_stones.to_dict, hidden_stones.from_dict  # D7

@@ -3,10 +3,10 @@
 from typing import Any
 
 from tensor_envs.games._kit import hex_boards, hidden_stones
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games._kit.hex_boards import NAMES
 from tensor_envs.games.dark_hex.rules import DarkHex
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.scene import seat_names
 
 seen_by, visible_moves = hidden_stones.seen_by, hidden_stones.visible_moves

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import STONES, to_move
 from tensor_envs.games.dots_and_boxes.notation import complete, ends_of, place
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.grids import INK, SquareGrid, svg_of
 from tensor_envs.render.scene import compared, counted, seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 

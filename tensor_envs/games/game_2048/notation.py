@@ -4,10 +4,10 @@ from itertools import chain
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games._kit.fields import ended
-from tensor_envs.games._kit.grids import rows_of
 from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.game_2048.rules import CELLS, HIGHEST, SIDE, Game2048, slides
+from tensor_envs.ops.fields import ended
+from tensor_envs.render.grids import rows_of
 from tensor_envs.rules import integer
 
 NAMES = ("up", "right", "down", "left")

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import rows_of, svg_of
 from tensor_envs.games.game_2048.notation import TILES, legal
 from tensor_envs.games.game_2048.rules import SIDE, Game2048
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import rows_of, svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 

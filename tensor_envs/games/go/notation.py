@@ -5,10 +5,11 @@ from itertools import chain
 from typing import Any
 
 from tensor_envs._validate import instance, nested
-from tensor_envs.games._kit import fields, stones
+from tensor_envs.games._kit import stones
 from tensor_envs.games._kit import symmetries as kit
-from tensor_envs.games._kit.grids import cell_name, rows_of
 from tensor_envs.games.go.rules import Go
+from tensor_envs.ops import fields
+from tensor_envs.render.grids import cell_name, rows_of
 from tensor_envs.rules import Symmetry, pack
 
 KO = 2  # in `board`: an empty point that a ko closes

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, rows_of, svg_of
 from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, legal, regions
 from tensor_envs.games.go.rules import Go
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.grids import INK, rows_of, svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 

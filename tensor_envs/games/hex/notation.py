@@ -5,10 +5,10 @@ from typing import Any
 
 from tensor_envs.games._kit import stones
 from tensor_envs.games._kit import symmetries as kit
-from tensor_envs.games._kit.fields import ended
-from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.hex_boards import groups_of, winning
 from tensor_envs.games.hex.rules import Hex
+from tensor_envs.ops.fields import ended
+from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry
 
 to_dict = stones.to_dict  # H6

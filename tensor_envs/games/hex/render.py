@@ -3,11 +3,11 @@
 from typing import Any
 
 from tensor_envs.games._kit import hex_boards
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games._kit.hex_boards import NAMES, SIDES, draw_board, to_rows
 from tensor_envs.games._kit.stones import SIGNS, to_move
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.scene import seat_names
 
 players = seat_names("Red", "Blue")

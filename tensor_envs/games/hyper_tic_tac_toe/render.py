@@ -6,11 +6,11 @@ from math import prod
 from typing import Any
 
 from tensor_envs.games._kit import stones
-from tensor_envs.games._kit.grids import SquareGrid, svg_of
 from tensor_envs.games.hyper_tic_tac_toe.cube import draw_cube
 from tensor_envs.games.hyper_tic_tac_toe.paint import COLOURS, GOLD, GRID, INK, PALE, Lines, Marks, Place, draw_mark
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import SquareGrid, svg_of
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 BY_SIGN = ("the first player (X)", "the second player (O)")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensor_envs.games._kit import mancala
-from tensor_envs.games._kit.fields import ended
 from tensor_envs.games.kalah.rules import Kalah
+from tensor_envs.ops.fields import ended
 from tensor_envs.rules import Symmetry
 
 to_dict = mancala.to_dict  # K9

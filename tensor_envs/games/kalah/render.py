@@ -3,9 +3,9 @@
 from typing import Any
 
 from tensor_envs.games._kit import mancala
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.kalah.rules import Kalah
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import svg_of
 
 
 def status(game: dict[str, Any]) -> str:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from tensor_envs.games._kit import cards
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.kuhn_poker.notation import ENDED, NAMES
 from tensor_envs.games.kuhn_poker.rules import BET, PASS, KuhnPoker
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 WIDTH, HEIGHT = 420, 230  # pixels

@@ -3,9 +3,9 @@
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games._kit.fields import ended, legal_actions
 from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.leduc_poker.rules import ANTE, CALL, CARDS, FOLD, RAISE, ROUND_BITS, LeducPoker
+from tensor_envs.ops.fields import ended, legal_actions
 from tensor_envs.rules import GameState, integer, scalar
 from tensor_envs.rules.chance import NoChance
 

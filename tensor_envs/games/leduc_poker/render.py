@@ -3,10 +3,10 @@
 from typing import Any
 
 from tensor_envs.games._kit import cards
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.leduc_poker.notation import NAMES, from_dict
 from tensor_envs.games.leduc_poker.rules import CALL, FOLD, RAISE, RAISES, LeducPoker
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 WIDTH, HEIGHT, RED = 460, 250, "#b3261e"  # pixels; the colour of hearts

@@ -3,9 +3,9 @@
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.liars_dice.rules import LiarsDice
+from tensor_envs.ops.fields import ended
 from tensor_envs.rules import pack, unpack
 
 symmetries = identity()  # faces differ in rank, and the players in their turns

@@ -3,10 +3,10 @@
 from typing import Any
 
 from tensor_envs.games._kit import cards
-from tensor_envs.games._kit.grids import SquareGrid, svg_of
 from tensor_envs.games.liars_dice.notation import action_to_string
 from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.grids import SquareGrid, svg_of
 from tensor_envs.render.scene import counted
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 

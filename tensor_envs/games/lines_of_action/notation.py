@@ -5,8 +5,6 @@ from typing import Any
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import stones
 from tensor_envs.games._kit import symmetries as kit
-from tensor_envs.games._kit.fields import ended
-from tensor_envs.games._kit.grids import move_name, rows_of, target_of
 from tensor_envs.games.lines_of_action.rules import (
     BACK,
     CHANGE_DIGITS,
@@ -19,6 +17,8 @@ from tensor_envs.games.lines_of_action.rules import (
     is_connected,
     movable,
 )
+from tensor_envs.ops.fields import ended
+from tensor_envs.render.grids import move_name, rows_of, target_of
 from tensor_envs.rules import WORD_BITS, pack, word64
 
 

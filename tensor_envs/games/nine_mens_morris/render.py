@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.fields import legal_actions, open_actions
-from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_hand
 from tensor_envs.games.nine_mens_morris.rules import CELLS, LINES, PLACING, SIDE, NineMensMorris
+from tensor_envs.ops.fields import legal_actions, open_actions
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import INK, SquareGrid, svg_of
 from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 

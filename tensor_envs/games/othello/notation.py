@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensor_envs.games._kit import symmetries as kit
-from tensor_envs.games._kit.fields import ended
-from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.stones import STONES, board_and_player
 from tensor_envs.games.othello.rules import PASS, SIDE, SQUARES, Othello, moves
+from tensor_envs.ops.fields import ended
+from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry, word64
 
 

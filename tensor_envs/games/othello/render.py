@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, SquareGrid, labelled, svg_of
 from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.othello.notation import sets_of
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
 from tensor_envs.render.scene import compared, counted, seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import mancala
-from tensor_envs.games._kit.fields import ended
-from tensor_envs.games._kit.grids import rows_of
 from tensor_envs.games.oware.rules import Oware, code_of, playable
+from tensor_envs.ops.fields import ended
+from tensor_envs.render.grids import rows_of
 from tensor_envs.rules import Symmetry, scalar, unpack
 
 

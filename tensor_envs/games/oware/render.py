@@ -4,10 +4,10 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from tensor_envs.games._kit import mancala
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.oware.notation import legal
 from tensor_envs.games.oware.rules import Oware
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import svg_of
 
 
 def actions_of(rules: Oware, game: dict[str, Any]) -> list[int]:

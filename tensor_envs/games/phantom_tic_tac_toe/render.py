@@ -3,9 +3,9 @@
 from typing import Any
 
 from tensor_envs.games._kit import hidden_stones
-from tensor_envs.games._kit.grids import INK, SquareGrid, labelled, svg_of
 from tensor_envs.games.phantom_tic_tac_toe.rules import SIZE, PhantomTicTacToe
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 

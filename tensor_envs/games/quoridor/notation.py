@@ -5,10 +5,10 @@ from typing import Any
 
 from tensor_envs._validate import integer, nested
 from tensor_envs.games._kit import symmetries as kit
-from tensor_envs.games._kit.fields import ended, state_of
-from tensor_envs.games._kit.grids import cell_name
 from tensor_envs.games._kit.stones import STONES
 from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
+from tensor_envs.ops.fields import ended, state_of
+from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry, scalar
 
 SIDES = ("horizontal", "vertical")

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.fields import open_actions
-from tensor_envs.games._kit.grids import INK, SquareGrid, svg_of
 from tensor_envs.games._kit.stones import SIGNS, to_move
 from tensor_envs.games.quoridor.notation import from_dict
 from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
+from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.grids import INK, SquareGrid, svg_of
 from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 

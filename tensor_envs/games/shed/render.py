@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CARD, GAP, LEFT, MARGIN = (30, 42), 5, 132, 14  # pixels of a card, between cards, of the names, around all

@@ -10,10 +10,10 @@ from itertools import zip_longest
 from math import sqrt
 from typing import Any
 
-from tensor_envs.games._kit.grids import hexagon, svg_of
 from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, OPERATIONS, TYPE_NAMES, TYPES, Act, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.render.drawing import Drawing, Point, box, disc
+from tensor_envs.render.grids import hexagon, svg_of
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 TASKS = {  # of the player to move

@@ -9,11 +9,11 @@ from __future__ import annotations
 from math import cos, pi, sin
 from typing import Any
 
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COLOURS, COMPASS, PIECES, TURNS, WHITE, Board, Card, Space
 from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 HIDDEN = CARDS  # in `commit`: a card that is hidden from the viewer

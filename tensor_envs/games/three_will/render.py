@@ -9,7 +9,6 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any
 
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.three_will.data import (
     AGENTS,
     CHALLENGE,
@@ -28,6 +27,7 @@ from tensor_envs.games.three_will.data import (
 from tensor_envs.games.three_will.notation import TURN
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.render.drawing import Drawing, Point, box, disc
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 

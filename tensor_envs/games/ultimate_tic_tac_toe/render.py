@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.grids import INK, SquareGrid, labelled, svg_of
 from tensor_envs.games._kit.stones import SIGNS, to_move
 from tensor_envs.games.ultimate_tic_tac_toe.notation import SMALL_BOARDS, owners, winner
 from tensor_envs.games.ultimate_tic_tac_toe.rules import CELLS, SIDE, UltimateTicTacToe
 from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
 from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from tensor_envs._validate import integer, nested
-from tensor_envs.games._kit.fields import ended
 from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.yahtzee.rules import (
     BOXES,
@@ -17,6 +16,7 @@ from tensor_envs.games.yahtzee.rules import (
     bonus,
     total,
 )
+from tensor_envs.ops.fields import ended
 from tensor_envs.rules import scalar
 
 POINTS = [{face * count for count in range(DICE + 1)} for face in range(1, SIDES + 1)]

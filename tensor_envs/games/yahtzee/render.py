@@ -3,11 +3,11 @@
 from typing import Any
 
 from tensor_envs.games._kit import cards
-from tensor_envs.games._kit.fields import legal_actions
-from tensor_envs.games._kit.grids import svg_of
 from tensor_envs.games.yahtzee.notation import action_to_string, points_of
 from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yahtzee
+from tensor_envs.ops.fields import legal_actions
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.grids import svg_of
 from tensor_envs.render.scene import compared, counted
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 

@@ -9,6 +9,7 @@ from tensor_envs.render.drawing import Drawing, Point, box
 
 INK = "#24303f"  # of labels and status lines
 LIGHT, DARK = "#f0d9b5", "#b58863"  # squares of chequered boards
+KING, CROWN = 2, "#d99a17"  # number of a king of player 0, colour of its crown
 CELL, MARGIN, MIN_WIDTH = 44, 36, 300  # pixels of such a cell, around the board, and of the picture
 
 
@@ -101,8 +102,8 @@ def draw_pieces(
     Args:
         title: of the picture.
         sides: rows and columns.
-        board: for each cell a piece, or 0.
-        colours: of the pieces.
+        board: for each cell a piece, 1 or a king 2, -1 or -2 for one of player 1, or 0.
+        colours: of the pieces 1 and -1.
         moves: the legal actions by their cells: where a piece is and where it can go.
         status: the line below the board.
     """
@@ -115,7 +116,9 @@ def draw_pieces(
         place = rows - 1 - row, column
         picture.polygon(grid.square(*place), (DARK, LIGHT)[(row + column) % 2])
         if piece:
-            picture.circle(grid.centre(*place), 0.38 * CELL, colours[piece], INK)
+            picture.circle(grid.centre(*place), 0.38 * CELL, colours[1 if piece > 0 else -1], INK)
+        if abs(piece) == KING:
+            picture.circle(grid.centre(*place), 0.2 * CELL, CROWN, INK)
         here = [action for cells, action in moves.items() if cell in cells]
         if here:
             ends = [action for (_, target), action in moves.items() if target == cell]
