@@ -36,6 +36,8 @@ class Pieces(PieceRules):
         colours: of their pieces in pictures.
 
     Examples:
+        >>> from dataclasses import dataclass
+        >>> from tensor_envs.rules import Grid
         >>> @dataclass(frozen=True)
         ... class Hexapawn(Pieces):
         ...     board = Grid(3, 3)
