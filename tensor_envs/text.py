@@ -16,6 +16,7 @@ from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
 from tensor_envs.render.moves import HIDDEN, moves_for
 from tensor_envs.render.prompt import prompt_text
+from tensor_envs.render.scene import names_of
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def describe(env: Env) -> str:
 
     Examples:
         >>> te.text.describe(te.make("tic_tac_toe")).splitlines()[-1]
-        'This game is tic_tac_toe with shape=(3, 3), k=3, misere=False, gravity=False; it has player 0, player 1.'
+        'This game is tic_tac_toe with shape=(3, 3), k=3, misere=False, gravity=False; player 0 is X, player 1 is O.'
     """
     instance("env", env, Env)
     fields = ", ".join(f"{name}={value!r}" for name, value in asdict(env.rules).items())
-    players = ", ".join(f"player {player}" for player in range(env.num_players))
-    return f"{rulebook(env.rules).strip()}\n\nThis game is {env.id} with {fields or 'no fields'}; it has {players}.\n"
+    players = ", ".join(f"player {player} is {name}" for player, name in enumerate(seat_names(env)))
+    return f"{rulebook(env.rules).strip()}\n\nThis game is {env.id} with {fields or 'no fields'}; {players}.\n"
 
 
 def prompt(
@@ -87,7 +88,7 @@ def prompt(
     Examples:
         >>> env = te.make("tic_tac_toe")
         >>> print(te.text.prompt(env.step(env.init(1), [4]), history=te.record(env, [4])))
-        You are player 1 in tic_tac_toe; the players are 0 to 1.
+        You are O in tic_tac_toe; the players are X and O.
         <BLANKLINE>
            0  1  2
         0  .  .  .
@@ -96,7 +97,7 @@ def prompt(
         <BLANKLINE>
         the second player (O) to move
         <BLANKLINE>
-        Moves so far, each after its player: 0 (1,1)
+        Moves so far, each after its player: X (1,1)
         You are to move. Legal moves: (0,0); (0,1); (0,2); (1,0); (1,2); (2,0); (2,1); (2,2)
         End your answer with a line that names one of them, such as: move: (0,0)
         <BLANKLINE>
@@ -145,13 +146,20 @@ def compose(
     listed = legal and player == mover and not over
     return prompt_text(
         title,
-        env.num_players,
+        [spell(name) for name in seat_names(env, state, i)],
         player,
         None if over else mover,
         spell(position(state, i, player)),
         None if moves is None else _known(state, i, player, moves, spell),
         [spell(name) for name in env.legal_actions(state, i).values()] if listed else None,
     )
+
+
+def seat_names(env: Env, state: State | None = None, i: int = 0) -> list[str]:
+    """Return the names of the seats, in a game that has started where they depend on it."""
+    if not env.entry.render:
+        return names_of(env.rules, None)
+    return names_of(env.rules, env.entry.load("render"), None if state is None else env.state_to_dict(state, i))
 
 
 def _known(

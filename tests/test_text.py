@@ -9,6 +9,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs import registry
 from tensor_envs.evaluation.oracles import oracle_of
+from tensor_envs.render.scene import names_of
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 from tests.types.program import Nim
@@ -135,7 +136,7 @@ def test_histories_in_prompts() -> None:
     env = shared_env("chess")
     game = te.record(env, ["e4", "e5", "Nf3"])
     text = te.text.prompt(te.replay(game), history=game)
-    assert "Moves so far, each after its player: 0 e2e4; 1 e7e5; 0 g1f3\n" in text
+    assert "Moves so far, each after its player: White e2e4; Black e7e5; White g1f3\n" in text
     bare = te.text.prompt(te.replay(game), history=game, legal=False)
     assert bare.endswith("in this form: move: NAME\n") and "b8c6" in text and "b8c6" not in bare
     assert "so far, each after its player: none\n" in te.text.prompt(TTT.init(1), history=te.record(TTT, []))
@@ -150,8 +151,8 @@ def test_histories_contain_no_hidden_moves() -> None:
     env = shared_env("tensor_stars")
     games = [te.record(env, [first, 7], seed=1) for first in (2, 3)]
     texts = [[te.text.prompt(te.replay(game), 0, player, game) for game in games] for player in (0, 1)]
-    assert games[0].players == (0, 0) and "player: 0 PLACE(2); 0 PLACE(7)\n" in texts[0][0]
-    assert texts[1][0] == texts[1][1] and "player: 0 a hidden move; 0 a hidden move\n" in texts[1][0]
+    assert games[0].players == (0, 0) and "player: Black PLACE(2); Black PLACE(7)\n" in texts[0][0]
+    assert texts[1][0] == texts[1][1] and "player: Black a hidden move; Black a hidden move\n" in texts[1][0]
 
 
 @pytest.mark.few("dark_hex")
@@ -160,8 +161,9 @@ def test_histories_name_no_stones_that_are_hidden(name: str) -> None:
     """Two games that differ in a hidden attempt of the opponent alone have the same prompt."""
     games = [te.record(shared_env(name), [first, 0]) for first in ("b2", "c2")]
     mine, theirs = ([te.text.prompt(te.replay(game), 0, player, game) for game in games] for player in (0, 1))
-    assert theirs[0] == theirs[1] and ": 0 a hidden move; 1 a1\n" in theirs[0]
-    assert mine[0] != mine[1] and ": 0 b2; 1 a hidden move\n" in mine[0]
+    first, second = names_of(shared_env(name).rules, shared_env(name).entry.load("render"))
+    assert theirs[0] == theirs[1] and f": {first} a hidden move; {second} a1\n" in theirs[0]
+    assert mine[0] != mine[1] and f": {first} b2; {second} a hidden move\n" in mine[0]
 
 
 def test_in_custom_games_all_moves_of_others_are_hidden() -> None:
@@ -171,8 +173,8 @@ def test_in_custom_games_all_moves_of_others_are_hidden() -> None:
         env = te.Env(entry, shared_env("kuhn_poker").rules, entry.id)
         game, state = te.record(env, ["bet"], seed=1), env.step(env.init(1, 1), [1])
         mover = int(game.players[0])
-        assert f": {mover} {name}\n" in te.text.prompt(state, player=1 - mover, history=game)
-        assert f": {mover} bet\n" in te.text.prompt(state, player=mover, history=game)
+        assert f": Seat {mover} {name}\n" in te.text.prompt(state, player=1 - mover, history=game)
+        assert f": Seat {mover} bet\n" in te.text.prompt(state, player=mover, history=game)
 
 
 def test_rewards_are_minus_what_is_given_away() -> None:

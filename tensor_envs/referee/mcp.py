@@ -18,7 +18,7 @@ from tensor_envs.evaluation.matches import actions_of
 from tensor_envs.record import begin, extend
 from tensor_envs.referee.players import packaged
 from tensor_envs.registry import make
-from tensor_envs.text import describe, parse, prompt
+from tensor_envs.text import describe, parse, prompt, seat_names
 
 
 class ClientGame:
@@ -60,7 +60,8 @@ class ClientGame:
         text = prompt(self.state, 0, self.player, self.record)
         if self.over:
             totals = [sum(column) for column in zip(*self.record.rewards, strict=True)]
-            text += f"Returns: {', '.join(f'player {p} {value:+g}' for p, value in enumerate(totals))}\n"
+            names = seat_names(self.env, self.state)
+            text += f"Returns: {', '.join(f'{name} {value:+g}' for name, value in zip(names, totals, strict=True))}\n"
         return text
 
     def play(self, move: str) -> str:

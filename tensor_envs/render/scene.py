@@ -26,6 +26,11 @@ DARK, BRIGHT = "#24303f", "#ffd43b"  # strokes of a mark: one of them differs fr
 MAX_SHARE = 0.4  # of the picture's area: a larger part, such as a board that stands for a pass, marks no place
 
 
+def seats(count: int) -> list[str]:
+    """Return the names of seats that a game gives no names: "Seat 0" and so on, or "Player" for the only one."""
+    return ["Player"] if count == 1 else [f"Seat {player}" for player in range(count)]
+
+
 def seat_names(*names: str) -> Callable[[Any, Game | None], list[str]]:
     """Return the function `players` of a game whose seats always have the same names."""
 
@@ -48,11 +53,11 @@ def compared(numbers: Sequence[int], noun: str, plural: str = "") -> str:
 
 
 def names_of(rules: Any, render: Any, game: Game | None = None) -> list[str]:
-    """Return the names of a game's seats; "Player 0" and so on where its module gives none."""
+    """Return the names of a game's seats, those of `seats` where its module gives none."""
     if hasattr(render, "players"):
         names: list[str] = render.players(rules, game)
         return names
-    return [f"Player {player}" for player in range(rules.spec.num_players)]
+    return seats(rules.spec.num_players)
 
 
 def scene(

@@ -60,7 +60,7 @@ def test_custom_games() -> None:
             "game": game,
             "title": game,
             "rules": f"rules/{game}",
-            "players": ["Player 0", "Player 1", "Player 2"],
+            "players": ["Seat 0", "Seat 1", "Seat 2"],
             "kinds": ["person", "uniform", "search"],
             "hints": True,
         }
@@ -68,7 +68,7 @@ def test_custom_games() -> None:
         view = create(served.url, game, ["person", "uniform", "uniform"])
         view = act(served.url, view, view["actions"][0]["action"]).json
         assert view["ply"] == 1 and view["svg"]
-        assert "You are player 0" in ask(served.url, "GET", f"/api/tables/{view['table']}/prompt/0").json["prompt"]
+        assert "You are Seat 0" in ask(served.url, "GET", f"/api/tables/{view['table']}/prompt/0").json["prompt"]
     finally:
         served.shutdown()
         thread.join()

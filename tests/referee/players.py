@@ -22,7 +22,7 @@ def first(text: str) -> str:
 
 def scattered(text: str) -> tuple[str, int]:
     """Answer a move that depends on the position, and report tokens."""
-    moves, position = legal(text), text.partition("You are player")[2]
+    moves, position = legal(text), text.partition("You are ")[2]
     return f"I choose **{moves[crc32(position.encode()) % len(moves)]}**", 7
 
 
@@ -45,7 +45,7 @@ def reader(text: str) -> str:
     position = translated(text.rpartition("\n\n   ")[2].partition("\n\n")[0], labels)
     rows = re.findall(r"^\d  ([.XO])  ([.XO])  ([.XO])$", position, re.M)
     board = [{"X": 1, "O": -1, ".": 0}["".join(cell)] for row in rows for cell in row]
-    player = int(re.findall(r"You are player (\d)", text)[-1])
+    player = "XO".index(translated(re.findall(r"You are (\w+) in", text)[-1], labels))
     state = TTT.state_from_dicts([{"board": board, "current_player": player}])
     best = int(te.agents.solution_of(TTT).best_actions(state)[0].argmax())
     return f"I take **{translated(TTT.action_to_string(best), {old: new for new, old in labels.items()})}**."

@@ -55,19 +55,19 @@ async def conversation() -> list[str]:
 @pytest.mark.extra("mcp")
 def test_a_client_plays_a_game() -> None:
     said = asyncio.run(conversation())
-    assert said[0].startswith("Game number 0.\n\n# Hyperdimensional tic-tac-toe") and "You are player 1" in said[0]
-    assert re.search(r"Moves so far, each after its player: 0 \(\d,\d\)\n", said[0])
-    assert "The game is over.\nReturns: player 0 +1, player 1 -1\n" in said[-1] or "player 0 +0" in said[-1]
+    assert said[0].startswith("Game number 0.\n\n# Hyperdimensional tic-tac-toe") and "You are O in" in said[0]
+    assert re.search(r"Moves so far, each after its player: X \(\d,\d\)\n", said[0])
+    assert "The game is over.\nReturns: X +1, O -1\n" in said[-1] or "Returns: X +0" in said[-1]
     assert 3 < len(said) < 6
 
 
 def test_a_table_hides_what_is_hidden() -> None:
     """Two games that differ in the opponent's card alone look the same to the client."""
     tables = [ClientGame("kuhn_poker", {}, seed, "uniform", 0) for seed in range(12)]
-    views = {re.findall(r"player 0: (\w)", table.view())[0]: table.view() for table in tables}
+    views = {re.findall(r"Seat 0: (\w)", table.view())[0]: table.view() for table in tables}
     assert len({table.view() for table in tables}) == len(views) == 3
     ended = next(text for text in (table.play("bet") for table in tables) if "over" in text)
-    assert re.search(r"The game is over\.\nReturns: player 0 [+-][12], player 1 [+-][12]\n$", ended)
+    assert re.search(r"The game is over\.\nReturns: Seat 0 [+-][12], Seat 1 [+-][12]\n$", ended)
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,11 +126,11 @@ def test_cards_face_up_are_drawn_for_both() -> None:
         assert env.state_to_dict(state)["phase"] == 1 and state.current_player.item() == 0
         texts = [env.to_string(state, 0, player).splitlines()[-2:] for player in (0, 1)]
         assert texts[0] == [
-            f"Black (player 0): red 2, blue [7], yellow [{yellow}]; in hand "
+            f"Black: red 2, blue [7], yellow [{yellow}]; in hand "
             + " ".join(str(n) for n in range(10) if n not in (2, 7, yellow)),
-            "White (player 1): red 9, blue [?], yellow [?]; in hand 0 1 2 3 4 5 6 7 8",
+            "White: red 9, blue [?], yellow [?]; in hand 0 1 2 3 4 5 6 7 8",
         ]
-        assert texts[1][0] == "Black (player 0): red 2, blue [?], yellow [?]; in hand 0 1 3 4 5 6 7 8 9"
+        assert texts[1][0] == "Black: red 2, blue [?], yellow [?]; in hand 0 1 3 4 5 6 7 8 9"
 
 
 def test_numbers_and_top_card_are_hidden_until_the_end() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.games.chess.render import CELL, MARGIN
+from tensor_envs.games.tensor_equilibrium.data import Phase
 from tensor_envs.render.drawing import Circle, Drawing
 from tensor_envs.render.scene import BRIGHT, names_of, scene
 from tests.games.shared import shared_env
@@ -27,8 +28,8 @@ NAMES = {
     "oware": ["South", "North"],
     "breakthrough": ["White", "Black"],
     "lines_of_action": ["Black", "White"],
-    "kuhn_poker": ["Player 0", "Player 1"],
-    "leduc_poker": ["Player 0", "Player 1"],
+    "kuhn_poker": ["Seat 0", "Seat 1"],
+    "leduc_poker": ["Seat 0", "Seat 1"],
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],
@@ -38,12 +39,12 @@ NAMES = {
     "nine_mens_morris": ["White", "Black"],
     "quoridor": ["White", "Black"],
     "hex": ["Red", "Blue"],
-    "yahtzee": ["Player 0"],
-    "liars_dice": ["Player 0", "Player 1"],
+    "yahtzee": ["Player"],
+    "liars_dice": ["Seat 0", "Seat 1"],
     "dark_hex": ["Red", "Blue"],
     "phantom_tic_tac_toe": ["X", "O"],
     "go": ["Black", "White"],
-    "shed": ["Player 0", "Player 1"],
+    "shed": ["Seat 0", "Seat 1"],
     "tensor_stars": ["Black", "White"],
     "tensor_equilibrium": ["Seat 0", "Seat 1"],
     "three_will": ["White", "Black"],
@@ -74,8 +75,8 @@ def test_every_game_has_names() -> None:
         env = te.make(name)
         assert names_of(env.rules, env.entry.load("render")) == names
     drawn = te.make("tensor_stars", random_colours=True)
-    assert names_of(drawn.rules, drawn.entry.load("render")) == ["Player 0", "Player 1"]
-    assert names_of(te.make("shed").rules, None) == ["Player 0", "Player 1"]
+    assert names_of(drawn.rules, drawn.entry.load("render")) == ["Seat 0", "Seat 1"]
+    assert names_of(te.make("shed").rules, None) == ["Seat 0", "Seat 1"]
 
 
 @pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed", "three_will")
@@ -132,6 +133,33 @@ def test_how_chess_ends(fen: str, reason: str) -> None:
     env = shared_env("chess")
     found = scene(env.rules, env.entry.load("render"), {"fen": fen, "moves": []}, 0, over=True)
     assert found["reason"] == reason
+
+
+EQUAL = "the {} are equal, and the {}"
+
+
+@pytest.mark.parametrize(
+    ("levels", "gpu", "reason"),
+    [
+        ([[3, 9, 9, 9, 9], [4, 4, 4, 4, 4]], [0, 9], "the lowest token decides, 4 to 3"),
+        ([[5, 4, 5, 6, 7], [4, 9, 9, 6, 9]], [9, 0], EQUAL.format("lowest tokens", "second lowest decides, 6 to 5")),
+        ([[5, 5, 6, 6, 7], [8, 5, 5, 6, 6]], [9, 0], EQUAL.format("4 lowest tokens", "highest decides, 8 to 7")),
+        ([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], [2, 7], "all tokens are equal, and the GPU decides, 7 to 2"),
+        ([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], [7, 7], "all tokens and the GPU are equal"),
+        (
+            [[4] * 5, [3, 6, 6, 6, 6], [4] * 4 + [5]],
+            [0] * 3,
+            EQUAL.format("4 lowest tokens", "highest decides, 5 to 4"),
+        ),
+        ([[4] * 5, [3, 6, 6, 6, 6], [4] * 5], [1] * 3, "the lowest token decides, 4 to 4 to 3"),
+    ],
+)
+def test_how_equilibrium_ends(levels: list[list[int]], gpu: list[int], reason: str) -> None:
+    """The lowest tokens are compared, then the next ones, at last the GPU (F42); equal seats share the win (G42)."""
+    env = shared_env("tensor_equilibrium", players=len(gpu))
+    game = env.state_to_dict(env.init(1)) | {"phase": Phase.OVER, "level": levels, "gpu": gpu, "done": True}
+    found = scene(env.rules, env.entry.load("render"), game, over=True)
+    assert found["reason"] == reason and found["players"] == [f"Seat {seat}" for seat in range(len(gpu))]
 
 
 def test_chess_is_turned_for_black() -> None:

@@ -10,9 +10,9 @@ CARD, BUTTON = (64, 90), (90, 34)  # pixels
 CLOTH, FACE, BACK, INK, PALE, CHIP = "#24573f", "#fbf7ea", "#7c93b8", "#1d1d1f", "#eef4f0", "#f4c95d"
 
 
-def to_act(game: dict[str, Any], player: int) -> str:
+def to_act(game: dict[str, Any], name: str) -> str:
     """Return the status of a game without a result."""
-    return f"player {player} {'has made an illegal action' if game.get('terminated') else 'to move'}"
+    return f"{name} {'has made an illegal action' if game.get('terminated') else 'to move'}"
 
 
 def draw_card(picture: Drawing, x: float, title: str, text: str, hidden: bool, size: float, colour: str) -> None:

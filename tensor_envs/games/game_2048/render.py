@@ -6,7 +6,6 @@ from tensor_envs.games.game_2048.notation import TILES, legal
 from tensor_envs.games.game_2048.rules import SIDE, Game2048
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import rows_of, svg_of
-from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CELL, GAP, MARGIN = 72, 8, 44  # pixels: a cell, between cells, around the board
@@ -59,7 +58,6 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
 
 
 to_svg = svg_of(draw)
-players = seat_names("Player")
 
 
 def reason(rules: Game2048, game: dict[str, Any]) -> str:

@@ -24,10 +24,10 @@ def status(game: dict[str, Any]) -> str:
     """Return who is to move, or who wins how much."""
     history, (first, second) = game["history"], game["cards"]
     if history not in ENDED:
-        return cards.to_act(game, len(history) % 2)
+        return cards.to_act(game, f"Seat {len(history) % 2}")
     if history[-2:] == [BET, PASS]:
-        return f"player {len(history) % 2} wins 1: the other has passed"
-    return f"player {int(second > first)} wins {1 + history.count(BET) // 2} with the higher card"
+        return f"Seat {len(history) % 2} wins 1: the other has passed"
+    return f"Seat {int(second > first)} wins {1 + history.count(BET) // 2} with the higher card"
 
 
 def texts(game: dict[str, Any]) -> tuple[list[str], str, int]:
@@ -40,7 +40,7 @@ def texts(game: dict[str, Any]) -> tuple[list[str], str, int]:
 def to_string(rules: KuhnPoker, game: dict[str, Any]) -> str:
     """Return the cards, the actions so far and the status."""
     letters, actions, pot = texts(game)
-    hands = " ".join(f"player {player}: {letter}" for player, letter in enumerate(letters))
+    hands = " ".join(f"Seat {player}: {letter}" for player, letter in enumerate(letters))
     return f"{hands}; the pot is {pot}\n{actions}\n{status(game)}"
 
 
@@ -49,7 +49,7 @@ def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
     picture, (letters, actions, pot) = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Kuhn poker"), texts(game)
     for player, letter in enumerate(letters):
         x = 60 + player * (WIDTH - 120 - cards.CARD[0])
-        cards.draw_card(picture, x, f"player {player}", letter, letter == "?", 34, cards.INK)
+        cards.draw_card(picture, x, f"Seat {player}", letter, letter == "?", 34, cards.INK)
     cards.draw_chip(picture, WIDTH / 2, 66, 18, pot)
     picture.text((WIDTH / 2, 104), actions, 13, cards.PALE)
     picture.text((WIDTH / 2, 146), status(game), 14, cards.PALE, bold=True)

@@ -31,14 +31,14 @@ def status(rules: LeducPoker, game: dict[str, Any]) -> str:
     s = betting(rules, game)
     player, stake = s["current_player"], min(s["bets"])
     if not s["terminated"]:
-        return cards.to_act(game, player)
+        return cards.to_act(game, f"Seat {player}")
     if game["history"][-1] == FOLD:
-        return f"player {player} wins {stake}: the other has folded"
+        return f"Seat {player} wins {stake}: the other has folded"
     ranks = [3 if card // 2 == game["public"] // 2 else card // 2 for card in game["cards"]]
     if ranks[0] == ranks[1]:
         return "equal cards: a draw"
     best = "a pair" if max(ranks) == 3 else "the higher card"
-    return f"player {int(ranks[1] > ranks[0])} wins {stake} with {best}"
+    return f"Seat {int(ranks[1] > ranks[0])} wins {stake} with {best}"
 
 
 def rounds(game: dict[str, Any]) -> list[str]:
@@ -58,7 +58,7 @@ def cards_of(rules: LeducPoker, game: dict[str, Any]) -> dict[str, tuple[str, bo
     public = game["public"] if betting(rules, game)["round"] else cards.HIDDEN
     return {
         place: ("?", False) if card == cards.HIDDEN else ("JQK"[card // 2] + "sh"[card % 2], card % 2 == 1)
-        for place, card in (("player 0", first), ("public", public), ("player 1", second))
+        for place, card in (("Seat 0", first), ("public", public), ("Seat 1", second))
     }
 
 

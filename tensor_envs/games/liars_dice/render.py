@@ -40,13 +40,13 @@ def status(rules: LiarsDice, game: dict[str, Any]) -> str:
     """Return who is to move, or who has lost."""
     if is_over(rules, game):
         shown, loser = result(rules, game)
-        return f"player {loser} loses: {shown}"
-    return cards.to_act(game, len(game["history"]) % rules.players)
+        return f"Seat {loser} loses: {shown}"
+    return cards.to_act(game, f"Seat {len(game['history']) % rules.players}")
 
 
 def to_string(rules: LiarsDice, game: dict[str, Any]) -> str:
     """Return the players' dice, the bids so far and the status."""
-    hands = (f"player {p}: {' '.join(str(die or '?') for die in dice)}" for p, dice in enumerate(game["dice"]))
+    hands = (f"Seat {p}: {' '.join(str(die or '?') for die in dice)}" for p, dice in enumerate(game["dice"]))
     actions = ", ".join(action_to_string(rules, action) for action in game["history"])
     return "\n".join(["; ".join(hands), actions or "no bid yet", status(rules, game)])
 
@@ -58,7 +58,7 @@ def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
     picture = Drawing(width, top + rows * BID[1] + FOOT, cards.CLOTH, title="Liar's dice")
     for player, dice in enumerate(game["dice"]):
         grid = SquareGrid(LEFT + 90, 14 + player * (CELL + 6), CELL)
-        picture.text((LEFT + 35, grid.centre(0, 0)[1]), f"player {player}", 14, cards.PALE)
+        picture.text((LEFT + 35, grid.centre(0, 0)[1]), f"Seat {player}", 14, cards.PALE)
         for k, die in enumerate(dice):
             x, y = grid.centre(0, k)
             picture.rect(x - 16, y - 16, 32, 32, cards.FACE if die else cards.BACK, cards.INK)

@@ -6,12 +6,13 @@ from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
 from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_hand
 from tensor_envs.games.nine_mens_morris.rules import CELLS, LINES, PLACING, SIDE, NineMensMorris
 from tensor_envs.ops.fields import legal_actions, open_actions
-from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.drawing import Drawing, disc
 from tensor_envs.render.grids import INK, SquareGrid, svg_of
 from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 CELL, MARGIN = 52, 36  # pixels: between lines, around the board
+AREA = 0.4  # radius of what is clicked, in cells
 WOOD, LINE, DOT = "#ecd9b4", "#5b4226", "#2c7a4b"
 COLOURS = {1: "#fafafa", -1: "#22262b"}
 NAMES = ("White", "Black")
@@ -77,7 +78,7 @@ def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:
             if here[0] == point:
                 picture.circle(grid.centre(*place), 0.12 * CELL, DOT)
             targets = [action for action in here if (ends_of(action) or [-1])[-1] == point]
-            picture.area(grid.square(*place), *here, targets=targets)
+            picture.area(disc(grid.centre(*place), AREA * CELL), *here, targets=targets)
     picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
     return picture
 

@@ -42,6 +42,9 @@ EFFECTS = (  # of operation cards
 )
 
 
+DECIDING = ("lowest token", "second lowest", "third lowest", "second highest", "highest", "GPU")  # at the end (F42)
+
+
 def headline(rules: RuleFields, game: dict[str, Any]) -> str:
     """Return the round and the decision to make."""
     if game["done"]:
@@ -58,11 +61,16 @@ def result(rules: RuleFields, game: dict[str, Any]) -> str:
     """Return who has won, for a game that is scored (F42, G42)."""
     if game["phase"] != Phase.OVER or (game["truncated"] and not rules.score_truncated):
         return ""
-    standings = [(sorted(levels), gpu) for levels, gpu in zip(game["level"], game["gpu"], strict=True)]
-    winners = [str(seat) for seat, standing in enumerate(standings) if standing == max(standings)]
+    ranked = standings(game)
+    winners = [str(seat) for seat, standing in enumerate(ranked) if standing == max(ranked)]
     if len(winners) == 1:
         return f", seat {winners[0]} has won"
     return f", seats {', '.join(winners[:-1])} and {winners[-1]} share the win"
+
+
+def standings(game: dict[str, Any]) -> list[list[int]]:
+    """Return what is compared at the end, for each seat: its tokens from the lowest on, and its GPU (F42)."""
+    return [[*sorted(levels), gpu] for levels, gpu in zip(game["level"], game["gpu"], strict=True)]
 
 
 def letters(counts: list[int]) -> str:
@@ -153,7 +161,8 @@ CELL = 21  # pixels from the middle of a cell to a corner
 GAP, TOP = 18, 92  # pixels around panels, height of the table
 TRACK = 17  # pixels for a level of the confidence board
 COLUMN = 24
-TILE = 18
+TILE = 20
+SMALLEST = 13  # size of letters: 11 pixels where the whole picture has the width of a table beside its moves
 
 
 def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
@@ -185,19 +194,24 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
 to_svg = svg_of(draw)
 
 
-def players(rules: RuleFields, game: dict[str, Any] | None) -> list[str]:
-    """Return the seats."""
-    return [f"Seat {seat}" for seat in range(rules.players)]
-
-
 def scores(rules: RuleFields, game: dict[str, Any]) -> list[str]:
     """Return the lowest token, which counts at the end, and the GPU of each seat."""
     return [f"lowest token {min(levels)}, GPU {gpu}" for levels, gpu in zip(game["level"], game["gpu"], strict=True)]
 
 
 def reason(rules: RuleFields, game: dict[str, Any]) -> str:
-    """Return each seat's lowest token at the end (F42)."""
-    return f"the lowest tokens are on {', '.join(str(min(levels)) for levels in game['level'])}"
+    """Return which token decides, or the GPU, and its numbers on the seats that are equal until there (F42, G42)."""
+    if not result(rules, game):
+        return ""
+    ranked = sorted(standings(game), reverse=True)
+    best = ranked[0]
+    lost = next((standing for standing in ranked if standing != best), None)
+    if lost is None:
+        return "all tokens and the GPU are equal"
+    at = next(k for k, (high, low) in enumerate(zip(best, lost, strict=True)) if high != low)
+    numbers = " to ".join(str(standing[at]) for standing in ranked if standing[:at] == best[:at])
+    equal = ("", "the lowest tokens are equal, and ", f"the {at} lowest tokens are equal, and ")[min(at, 2)]
+    return f"{'all tokens are equal, and ' if at == TYPES else equal}the {DECIDING[at]} decides, {numbers}"
 
 
 def explain(rules: RuleFields, game: dict[str, Any], action: int) -> str:
@@ -246,11 +260,11 @@ def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> Non
 
 def draw_legend(picture: Drawing, x: float) -> None:
     """Draw the legend, its right edge at x."""
-    for y, face_up, text in ((50, True, "face-up"), (68, False, "face-down")):
+    for y, face_up, text in ((47, True, "face-up"), (70, False, "face-down")):
         draw_tile(picture, (x, y), 0, TILE / 2, face_up)
-        picture.text((x - TILE, y), text, 12, PALE, "end")
-    picture.text((x - 5 * TILE, 50), "higher limits", 12, PALE, "end")
-    picture.line((x - 11 * TILE, 50), (x - 10 * TILE, 50), stroke=GOLD, width=2)
+        picture.text((x - TILE, y), text, SMALLEST, PALE, "end")
+    picture.text((x - 5 * TILE, 47), "higher limits", SMALLEST, PALE, "end")
+    picture.line((x - 11 * TILE, 47), (x - 10 * TILE, 47), stroke=GOLD, width=2)
 
 
 def draw_title(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float) -> None:
@@ -295,10 +309,10 @@ def draw_tile(picture: Drawing, at: Point, kind: int, radius: float, face_up: bo
     """Draw a tile as a hexagon with its letter."""
     if face_up:
         picture.polygon(hexagon(at, radius), COLOURS[kind], INK)
-        picture.text(at, TYPE_NAMES[kind], radius, LETTERS[kind], bold=True)
+        picture.text(at, TYPE_NAMES[kind], max(radius, SMALLEST), LETTERS[kind], bold=True)
     else:
         picture.polygon(hexagon(at, radius), BACK, COLOURS[kind], 2.5)
-        picture.text(at, TYPE_NAMES[kind], 0.7 * radius, "#e2e5ea")
+        picture.text(at, TYPE_NAMES[kind], max(0.7 * radius, SMALLEST), "#e2e5ea")
 
 
 def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, corner: Point) -> None:
@@ -309,7 +323,7 @@ def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat:
         tier = level in rules.tier_level[1:]
         stroke, width = (GOLD, 2) if tier else (LINE, 1)
         picture.line((x, at + TRACK / 2), (x + TYPES * COLUMN, at + TRACK / 2), stroke=stroke, width=width)
-        picture.text((x - 8, at), str(level), 11, PALE, "end")
+        picture.text((x - 8, at), str(level), SMALLEST, PALE, "end")
     bottom = y + (rules.level_max - rules.level_min + 1) * TRACK
     for t, level in enumerate(levels):
         middle = x + (t + 0.5) * COLUMN
@@ -318,7 +332,7 @@ def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat:
         picture.circle((middle, at), TRACK / 2 - 1, COLOURS[t], INK)
     for place, t in enumerate(rules.tiebreak_order):
         draw_tile(picture, (x + (t + 0.5) * COLUMN, bottom + COLUMN / 2), t, TILE / 2)
-        picture.text((x + (t + 0.5) * COLUMN + 9, bottom + COLUMN - 2), str(place + 1), 8, PALE)
+        picture.text((x + (t + 0.5) * COLUMN, bottom + 1.45 * COLUMN), str(place + 1), SMALLEST, PALE)
     if seat == game["actor"]:
         for t in range(TYPES):
             action = {Phase.TWEAK: Act.TWEAK + t, Phase.ADD_TYPE: Act.TYPE + t}.get(game["phase"])
@@ -357,7 +371,7 @@ def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: flo
     x += 7 * len(title) + 8
     for o in (o for o, count in enumerate(counts) for _ in range(count)):
         picture.rect(x, y - 11, 36, 22, "#fffdf6", INK)
-        picture.text((x + 18, y), OPERATIONS[o], 11, INK, bold=True)
+        picture.text((x + 18, y), OPERATIONS[o], SMALLEST, INK, bold=True)
         if acts:
             picture.area(box(x, y - 11, 36, 22), *acts[o])
         x += 40

@@ -14,6 +14,7 @@ from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import svg_of
+from tensor_envs.render.scene import seats
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 HIDDEN = CARDS  # in `commit`: a card that is hidden from the viewer
@@ -45,8 +46,8 @@ def status(rules: StarsRules, d: dict[str, Any]) -> str:
 
 
 def named(d: dict[str, Any], player: int) -> str:
-    """Return a player's colour and number."""
-    return f"{SIDES[player ^ d['flip']]} (player {player})"
+    """Return a player's colour, which may be drawn (G23)."""
+    return SIDES[player ^ d["flip"]]
 
 
 def placed(d: dict[str, Any]) -> int:
@@ -140,8 +141,8 @@ to_svg = svg_of(draw)
 def players(rules: StarsRules, game: dict[str, Any] | None) -> list[str]:
     """Return the colours of the players, which may be drawn (G23)."""
     if game is None and rules.random_colours:
-        return ["Player 0", "Player 1"]
-    return [SIDES[player ^ (game["flip"] if game else 0)] for player in (0, 1)]
+        return seats(2)
+    return [named(game or {"flip": 0}, player) for player in (0, 1)]
 
 
 def scores(rules: StarsRules, game: dict[str, Any]) -> list[str]:

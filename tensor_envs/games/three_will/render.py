@@ -260,12 +260,12 @@ def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], viewe
         picture.circle((x + 9, at + 10), 8, FILLS[player], INK)
         bold = d["player"] == player and d["phase"] != OVER
         picture.text((x + 26, at + 10), COLOURS[player], 16, INK, "start", bold=bold)
-        picture.rect(x + 92, at + 2, 16, 16, GOALS[player], PALE)
-        picture.text((x + 116, at + 10), f"goal: row {0 if player else SIDE - 1}", 12, PALE, "start")
-        draw_cards(picture, (x, at + 28), d["dr"][player], CARD, "Double Risk")
-        draw_cards(picture, (x, at + 68), d["free"][player], FREE_CARD, "Free")
+        picture.rect(x + 1, at + 24, 16, 16, GOALS[player], PALE)
+        picture.text((x + 26, at + 32), f"goal: row {0 if player else SIDE - 1}", 12, PALE, "start")
+        draw_cards(picture, (x, at + 44), d["dr"][player], CARD, "Double Risk")
+        draw_cards(picture, (x, at + 76), d["free"][player], FREE_CARD, "Free")
         if d["phase"] == FREE and player == d["player"]:
-            picture.area(box(x, at + 64, 13 * d["free"][player] + 70, 36), USE_FREE, PASS)
+            picture.area(box(x, at + 72, 13 * d["free"][player] + 70, 36), USE_FREE, PASS)
     middle = y + SIDE * CELL / 2
     draw_cards(picture, (x, middle - 112), bank(rules, d), BANKED, "in the bank")
     if d["phase"] in (MOVE, FMOVE):
@@ -277,7 +277,7 @@ def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], viewe
     if d["phase"] == OVER:
         lines.append(f"top card {d['ces']}")
     for i, line in enumerate(part for text in lines for part in wrap(text, 28)):
-        picture.text((x, middle + 24 + 18 * i), line, 13, INK, "start", bold=i == 0)
+        picture.text((x, middle + 8 + 22 * i), line, 13, INK, "start", bold=i == 0)
 
 
 def draw_cards(picture: Drawing, corner: Point, number: int, fill: str, label: str) -> None:

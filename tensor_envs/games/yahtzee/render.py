@@ -8,7 +8,7 @@ from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yah
 from tensor_envs.ops.fields import legal_actions
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import svg_of
-from tensor_envs.render.scene import compared, counted
+from tensor_envs.render.scene import compared, counted, seats
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 DIE, ROW, COLUMN, NAMES, SMALL = 44, 22, 64, 130, (74, 20)  # pixels; SMALL: the button of a set of dice
@@ -19,13 +19,14 @@ FACES = ("#ffffff", "#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7
 
 def status(rules: Yahtzee, game: dict[str, Any]) -> str:
     """Return who is to move, or the result."""
+    names = seats(rules.players)
     if any(-1 in row for row in game["boxes"]):
-        return f"{cards.to_act(game, game['current_player'])}, {game['rerolls']} throws left"
+        return f"{cards.to_act(game, names[game['current_player']])}, {game['rerolls']} throws left"
     points = totals(game)
     if rules.players == 1:
         return f"the game is over: {points[0]} points"
-    winners = [str(player) for player in range(rules.players) if points[player] == max(points)]
-    return f"player {winners[0]} wins" if len(winners) == 1 else f"players {' and '.join(winners)} share the win"
+    winners = [name for name, total in zip(names, points, strict=True) if total == max(points)]
+    return f"{winners[0]} wins" if len(winners) == 1 else f"{' and '.join(winners)} share the win"
 
 
 def totals(game: dict[str, Any]) -> list[int]:
@@ -62,8 +63,8 @@ def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
         picture.rect(x, 16, DIE, DIE, cards.FACE, cards.INK)
         picture.text((x + DIE / 2, 16 + DIE / 2), str(die), 24, cards.INK, bold=True)
     legal = [] if game.get("terminated") else open_actions(rules, game)
-    for player in range(rules.players):
-        picture.text((LEFT + NAMES + (player + 0.5) * COLUMN, TOP + ROW / 2), f"player {player}", 12, cards.PALE)
+    for player, name in enumerate(seats(rules.players)):
+        picture.text((LEFT + NAMES + (player + 0.5) * COLUMN, TOP + ROW / 2), name, 12, cards.PALE)
     for k, (name, texts) in enumerate(card):
         y = TOP + (k + 1) * ROW
         picture.text((LEFT + NAMES / 2 - 8, y + ROW / 2), name, 12, cards.PALE)

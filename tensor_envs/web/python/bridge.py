@@ -118,7 +118,13 @@ def prompt(id: str, words: list[int], player: int | None, moves: list[tuple[int,
     seen = moves_for(rules, render, moves, whole, shown, player)
     turn = None if whole.get("terminated") or whole.get("truncated") else mover
     text: str = prompt_text(
-        GAMES[id][-1], rules.spec.num_players, player, turn, render.to_string(rules, shown).rstrip(), seen, legal
+        GAMES[id][-1],
+        scenes.names_of(rules, render, whole),
+        player,
+        turn,
+        render.to_string(rules, shown).rstrip(),
+        seen,
+        legal,
     )
     return text
 

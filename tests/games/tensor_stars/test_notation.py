@@ -152,7 +152,7 @@ QUESTION = {
     "player": 1,
 }
 PICTURE = """\
-hand 1, turn 1 of 3: White (player 1) to choose an order for blue (yellow out of play)
+hand 1, turn 1 of 3: White to choose an order for blue (yellow out of play)
 
    o---o---o---o---o---o---o
    |   |   |   |   |       |
@@ -164,8 +164,8 @@ hand 1, turn 1 of 3: White (player 1) to choose an order for blue (yellow out of
    |       |   |   |   |   |
    o---o---o---o---o---o---o
 
-Black (player 0): red 5, blue 1, yellow [3]; in hand 0 2 4 6 7 8 9; points 0 of 3
-White (player 1): red 7, blue 2, yellow [0]; in hand 1 3 4 5 6 8 9; points 0 of 3"""
+Black: red 5, blue 1, yellow [3]; in hand 0 2 4 6 7 8 9; points 0 of 3
+White: red 7, blue 2, yellow [0]; in hand 1 3 4 5 6 8 9; points 0 of 3"""
 
 
 def test_a_position_as_text() -> None:
@@ -176,9 +176,9 @@ def test_a_position_as_text() -> None:
 @pytest.mark.parametrize(
     ("changes", "headline"),
     [
-        ({}, "hand 1, turn 1 of 3: Black (player 0) to place a card for red"),
-        ({"flip": 1}, "hand 1, turn 1 of 3: White (player 0) to place a card for red"),
-        ({"phase": OVER, "winner": 1, "points": [0, 1]}, "White (player 1) has won"),
+        ({}, "hand 1, turn 1 of 3: Black to place a card for red"),
+        ({"flip": 1}, "hand 1, turn 1 of 3: White to place a card for red"),
+        ({"phase": OVER, "winner": 1, "points": [0, 1]}, "White has won"),
         ({"phase": OVER, "truncated": 1, "hands": 50}, "a draw by the limit of hands"),
         ({"phase": OVER}, "over by an illegal action"),
     ],
