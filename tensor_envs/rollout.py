@@ -56,36 +56,42 @@ class Rollout:
     @property
     def legal_counts(self) -> Tensor:
         """Decisions in which each action was legal, int32 [B, A], with `count_actions`."""
-        return self._counted(0)
+        return self._counted(0, self.state.env.num_actions)
 
     @property
     def action_counts(self) -> Tensor:
-        """Decisions in which each action was taken, int32 [B, A], with `count_actions`."""
-        return self._counted(1)
+        """Decisions in which each player took each action, int32 [B, P, A], with `count_actions`."""
+        env = self.state.env
+        counts = self._counted(3, env.num_players * env.num_actions)
+        return counts.reshape(self.state.batch, env.num_players, env.num_actions)
+
+    @property
+    def action_plies(self) -> Tensor:
+        """Sums of the plies, from 0, at which each action was taken, int32 [B, A], with `count_actions`."""
+        return self._counted(2, self.state.env.num_actions)
 
     @property
     def width_counts(self) -> Tensor:
         """Decisions between 1, 2, ..., A legal actions, int32 [B, A], with `count_actions`."""
-        return self._counted(2)
+        return self._counted(1, self.state.env.num_actions)
 
     @property
     def turns(self) -> Tensor:
         """Runs of decisions of one player, int32 [B], with `count_actions`."""
-        return self._counted(3, 1)[:, 0]
+        return self._counted(3 + self.state.env.num_players, 1)[:, 0]
 
     @property
     def event_counts(self) -> dict[str, Tensor]:
         """Sums of the events of the rules by name, int32 [B] each, with `count_actions`."""
         names = self.state.env.spec.events
-        columns = self._counted(3, 1 + len(names))
+        columns = self._counted(3 + self.state.env.num_players, 1 + len(names))
         return {name: columns[:, 1 + number] for number, name in enumerate(names)}
 
-    def _counted(self, part: int, count: int | None = None) -> Tensor:
-        """Return a part of the counts, [B, count] or [B, A]. ValueError if nothing was counted."""
+    def _counted(self, part: int, count: int) -> Tensor:
+        """Return some counts, [B, count], from a multiple of A on. ValueError if nothing was counted."""
         if self._counts is None:
             raise ValueError("count_actions must be True in a rollout whose decisions are counted, got False")
-        actions = self.state.env.num_actions
-        return self.state.buffers.layout.view(self._counts, part * actions, count or actions)
+        return self.state.buffers.layout.view(self._counts, part * self.state.env.num_actions, count)
 
     def _columns(self, first: int) -> Tensor:
         """Return P columns of the totals. Lazy, since building a view takes longer than a short rollout."""
@@ -152,8 +158,8 @@ def rollout_from(
         steps: number of actions in every game, 1..2^31-1.
         autoreset: reset finished games, before the first step and then in the step that ends them. If False they stay
             as they ended, and the uniform policy stops when all games are over.
-        count_actions: count how often every action is legal and taken, and the events of the rules, for "uniform" in
-            games without memory fields.
+        count_actions: count how often every action is legal and taken, by whom and when, and the events of the rules,
+            for "uniform" in games without memory fields.
 
     Returns:
         The last state, returns, wins and finished episodes.

@@ -161,7 +161,7 @@ def many_steps(env: te.Env, batch: int, device: str) -> NamedArrays:
     for autoreset in (True, False):
         result = te.rollout_from(state, "uniform", 400, autoreset=autoreset, count_actions=True)
         yield f"state, {autoreset}", words(result.state)
-        for name in ("returns", "wins", "legal_counts", "action_counts", "width_counts", "turns"):
+        for name in ("returns", "wins", "legal_counts", "action_counts", "action_plies", "width_counts", "turns"):
             yield f"{name}, {autoreset}", getattr(result, name).numpy()
         for name, count in result.event_counts.items():
             yield f"{name}, {autoreset}", count.numpy()

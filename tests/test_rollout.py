@@ -217,7 +217,8 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
     batch, steps = 70, 90
     start = after(env, batch, 2)
     result = te.rollout_from(start, "uniform", steps, autoreset=autoreset, count_actions=True)
-    legal, taken, widths = (np.zeros((batch, env.num_actions), int) for _ in range(3))
+    legal, plies, widths = (np.zeros((batch, env.num_actions), int) for _ in range(3))
+    taken = np.zeros((batch, env.num_players, env.num_actions), int)
     turns, last, rows = np.zeros(batch, int), np.full(batch, -1), np.arange(batch)
     events = {name: np.zeros(batch, int) for name in env.spec.events}
     state = env.reset(start) if autoreset else start
@@ -225,7 +226,8 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
         mask, mover = state.legal_action_mask.numpy(), state.current_player.numpy()
         live, action = mask.any(1), te.agents.uniform(state).numpy()
         legal += mask
-        taken[rows[live], action[live]] += 1
+        taken[rows[live], mover[live], action[live]] += 1
+        plies[rows[live], action[live]] += state.ply.numpy()[live]
         widths[rows[live], mask[live].sum(1) - 1] += 1
         turns += live & (mover != last)
         last = np.where(live, mover, last)
@@ -233,15 +235,16 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
             events[event] += count.numpy()
         state = env.step(state, action)
         state = env.reset(state) if autoreset else state
-    for got, expected in ((result.legal_counts, legal), (result.action_counts, taken), (result.width_counts, widths)):
-        np.testing.assert_array_equal(got.numpy(), expected)
+    counted = {"legal_counts": legal, "action_counts": taken, "action_plies": plies, "width_counts": widths}
+    for attribute, by_steps in counted.items():
+        np.testing.assert_array_equal(getattr(result, attribute).numpy(), by_steps, err_msg=attribute)
     np.testing.assert_array_equal(result.turns.numpy(), turns)
     assert result.event_counts.keys() == events.keys()
-    for event, counted in result.event_counts.items():
-        np.testing.assert_array_equal(counted.numpy(), events[event])
+    for event, happened in result.event_counts.items():
+        np.testing.assert_array_equal(happened.numpy(), events[event])
         assert events[event].any() and (name != "dice_race" or len(events) == 2)
     np.testing.assert_array_equal(result.state.ply.numpy(), state.ply.numpy())
-    assert taken.sum() > 0 and (autoreset or not env.spec.max_plies or not live.all())
+    assert taken.any((0, 2)).all() and plies.any() and (autoreset or not env.spec.max_plies or not live.all())
 
 
 def test_a_rollout_without_resets_stops_with_its_games() -> None:

@@ -29,13 +29,15 @@ MAX_ELO = 1200.0
 
 @dataclass(frozen=True)
 class ActionUse:
-    """Shares of decisions in which a kind of actions is legal and taken.
+    """Shares of decisions in which a kind of actions is legal and taken, by whom and when.
 
     Attributes:
         legal: share of decisions in which the action is legal; for a kind, its legal actions per decision, where a game
             counts for at most 1.
         taken: share of decisions in which one is taken.
-        chosen: share of the legal actions of the kind that are taken; None if none was legal.
+        chosen: share of the legal actions of the kind that are taken; None if fewer than two games had any.
+        players: share of each player in what is taken; empty if fewer than two games took any.
+        moment: when they are taken in the mean, from 0 at the start of a game to 1 at its end; None as for `players`.
 
     Examples:
         >>> report = te.lab.measure(te.make("kuhn_poker"), players=["uniform"], games=64)
@@ -47,6 +49,8 @@ class ActionUse:
     legal: Measurement
     taken: Measurement
     chosen: Measurement | None
+    players: tuple[Measurement, ...]
+    moment: Measurement | None
 
 
 # *** outcomes and lengths ***
@@ -81,7 +85,7 @@ def choices(games: Played) -> Iterator[tuple[str, Measurement]]:
     actions = games.legal.shape[1]
     yield "legal actions", estimate(games.widths @ np.arange(1, actions + 1), games.plies, of=ratio)
     yield "forced moves", estimate(games.widths[:, 0], games.plies, of=ratio, share=True)
-    yield "coverage", estimate((games.taken > 0).mean(1), share=True)
+    yield "coverage", estimate(games.taken.any(1).mean(1), share=True)
 
 
 def events(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
@@ -205,19 +209,27 @@ def _skill(means: Array, players: int) -> Array:
 
 
 def action_uses(env: Env, games: Played) -> dict[str, ActionUse]:
-    """Return how often each action, or in games of many actions each kind of them, is legal and taken."""
+    """Return how often each action, or in games of many actions each kind, is legal and taken, by whom and when."""
     names = list(env.action_names)
     if len(names) > MAX_ACTIONS:
         names = [kind(name) for name in names]
-    uses = {}
-    for name, (legal, taken) in sums([games.legal, games.taken], names).items():
-        decided = games.plies
+    uses, decided = {}, games.plies
+    for name, (legal, when, *by) in sums([games.legal, games.when, *games.taken.transpose(1, 0, 2)], names).items():
+        taken = np.sum(by, 0)
+        players = [_share(part, taken) for part in by]
         uses[name] = ActionUse(
             estimate(np.minimum(legal, decided), decided, of=ratio, share=True),
             estimate(taken, decided, of=ratio, share=True),
-            estimate(taken, legal, of=ratio, share=True) if legal.any() else None,
+            _share(taken, legal),
+            tuple(share for share in players if share is not None),
+            _share((when + taken / 2) / decided, taken),  # half a ply later, so that all plies of a game are at 1/2
         )
     return uses
+
+
+def _share(part: Array, whole: Array) -> Measurement | None:
+    """Estimate a share of what fewer games than all may have; None without two of them, one for the jackknife."""
+    return estimate(part, whole, of=ratio, share=True) if np.count_nonzero(whole) > 1 else None
 
 
 def kind(name: str) -> str:
@@ -228,6 +240,6 @@ def kind(name: str) -> str:
 
 def unused(env: Env, games: Played) -> dict[str, list[str]]:
     """Return the names of actions that were never legal, and of those that were legal and never taken."""
-    legal, taken, names = games.legal.any(0), games.taken.any(0), env.action_names
+    legal, taken, names = games.legal.any(0), games.taken.any((0, 1)), env.action_names
     never = {"never legal": ~legal, "legal, never taken": legal & ~taken}
     return {what: [names[action] for action in np.flatnonzero(which)] for what, which in never.items()}

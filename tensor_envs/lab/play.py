@@ -34,7 +34,9 @@ class Played:
         begins: the player who moves first, int [N].
         plies, turns: int [N]; a turn is a run of decisions of one player.
         truncated: bool [N].
-        legal, taken: decisions in which each action was legal, and in which it was taken, int [N, A].
+        legal: decisions in which each action was legal, int [N, A].
+        taken: decisions in which each player took each action, int [N, P, A].
+        when: sums of the plies, from 0, at which each action was taken, int [N, A].
         widths: decisions with 1..A legal actions, int [N, A].
         events: sums of the events that the rules report, int [N, E].
         values: mean returns of random games from `MOMENTS` positions of each game, two independent ones, float64
@@ -48,6 +50,7 @@ class Played:
     truncated: Array
     legal: Array
     taken: Array
+    when: Array
     widths: Array
     events: Array
     values: Array
@@ -73,7 +76,8 @@ def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
     start = env.init(games, seed, first_row=first_row)
     result = rollout_from(start, "uniform", LIMIT, autoreset=False, count_actions=True)
     end = result.state.numpy()
-    legal, taken, widths = map(to_numpy, (result.legal_counts, result.action_counts, result.width_counts))
+    tensors = result.legal_counts, result.action_counts, result.action_plies, result.width_counts
+    legal, taken, when, widths = map(to_numpy, tensors)
     none = np.zeros((games, 2, 0, env.num_players))
     events = np.zeros((games, len(env.spec.events)), np.int32)
     for number, count in enumerate(result.event_counts.values()):
@@ -81,7 +85,7 @@ def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
     returns, begins = to_numpy(result.returns).astype(np.float64), to_numpy(start.current_player)
     truncated = end["truncated"] | ~end["terminated"]
     turns = to_numpy(result.turns)
-    return Played(returns, begins, end["ply"], turns, truncated, legal, taken, widths, events, none)
+    return Played(returns, begins, end["ply"], turns, truncated, legal, taken, when, widths, events, none)
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,8 @@ class _GamePool:
         self.begins, self.live = self.mover.copy(), np.asarray(self.mask.any(1))
         self.plies, self.turns, self.last = (np.full(len(self.rows), n) for n in (0, 0, -1))
         self.returns = np.zeros((len(self.rows), env.num_players))
-        self.legal, self.taken, self.widths = (np.zeros(self.mask.shape, np.int32) for _ in range(3))
+        self.legal, self.when, self.widths = (np.zeros(self.mask.shape, np.int32) for _ in range(3))
+        self.taken = np.zeros((len(self.rows), env.num_players, env.num_actions), np.int32)
         self.events = np.zeros((len(self.rows), len(env.spec.events)), np.int32)
         self.history: list[list[Array]] = [[] for _ in self.rows]
 
@@ -170,7 +175,8 @@ class _GamePool:
         for game in here[self.valued[here]]:
             self.history[game].append(self.words[game].copy())
         self.legal[here] += self.mask[here]
-        self.taken[here, chosen] += 1
+        self.taken[here, self.mover[here], chosen] += 1
+        self.when[here, chosen] += self.plies[here]
         self.widths[here, self.mask[here].sum(1) - 1] += 1
         self.turns[here] += self.mover[here] != self.last[here]
         self.last[here] = self.mover[here]
@@ -184,8 +190,9 @@ class _GamePool:
         values = np.zeros((self.games, 2, 0, self.env.num_players))
         if self.matches[number].valued:
             values = self._values(part, seed)
-        kept = (self.returns, self.begins, self.plies, self.turns, truncated, self.legal, self.taken, self.widths)
-        return Played(*[*(x[part] for x in (*kept, self.events)), values])
+        counts = self.legal, self.taken, self.when, self.widths, self.events
+        kept = (self.returns, self.begins, self.plies, self.turns, truncated, *counts)
+        return Played(*[*(x[part] for x in kept), values])
 
     def _values(self, part: slice, seed: int) -> Array:
         """Return the values of positions of games."""

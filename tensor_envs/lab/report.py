@@ -146,7 +146,7 @@ class Report:
         return self.to_markdown()
 
     def _tables(self, mark: str) -> Iterator[list[list[str]]]:
-        """Yield the ranking, the table of numbers and that of the base's actions, as rows of cells."""
+        """Yield the ranking, the table of numbers and those of the base's actions, as rows of cells."""
         if len(self.variants) > 1 and self.ranking:
             yield [*self._ranked()]
         shown, who = self._shown, ""
@@ -171,6 +171,18 @@ class Report:
                 uses = [self.base.actions[player][name] for player in players]
                 rows.append([f"`{name}`", *(f"{use.legal}, {use.chosen or '-'}" for use in uses)])
             yield rows
+            yield [*self._timed()]
+
+    def _timed(self) -> Iterator[list[str]]:
+        """Yield the rows of the table that says by whom and when the base's actions are taken."""
+        uses = self.base.actions
+        seats = max(len(use.players) for kinds in uses.values() for use in kinds.values())
+        shown = seats if seats > 2 else seats - 1  # the second of two players has the rest
+        names = "".join(f"by player {seat}, " for seat in range(shown))
+        yield ["action", *(f"{player}: {names}when" for player in uses)]
+        for name in next(iter(uses.values())):
+            cells = [[*kinds[name].players[:shown], kinds[name].moment] for kinds in uses.values()]
+            yield [f"`{name}`", *(", ".join(map(str, cell)) if cell[-1] else "-" for cell in cells)]
 
     def _ranked(self) -> Iterator[list[str]]:
         """Yield the rows of the ranking: the best variants, and the base."""
@@ -220,7 +232,8 @@ class Report:
         ]
         actions = {
             who: {
-                name: {what: plain(getattr(use, what)) for what in ("legal", "taken", "chosen")}
+                name: {what: plain(getattr(use, what)) for what in ("legal", "taken", "chosen", "moment")}
+                | {"players": [plain(share) for share in use.players]}
                 for name, use in uses.items()
             }
             for who, uses in variant.actions.items()

@@ -38,7 +38,7 @@ def profile(env: Env, games: Played) -> dict[str, float]:
         "turns per ply": float(games.turns.sum() / decisions),
         "legal actions, log10": math.log10(float(widths @ numbers) / decisions),
         "forced moves": float(widths[0] / decisions),
-        "coverage": float((games.taken > 0).mean()),
+        "coverage": float(games.taken.any(1).mean()),
         "game tree, log10 of log10": math.log10(1 + float((games.widths @ np.log10(numbers)).mean())),
     }
     return {name: round(value, 4) for name, value in values.items()}

@@ -50,9 +50,10 @@ def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
         play_uniform(env, 70, 3, 5),
         play(env, [Match((te.agents.uniform,) * env.num_players, 5)], 70, 3),
     )
-    for field in ("returns", "begins", "plies", "turns", "truncated", "legal", "taken", "widths", "events"):
+    for field in ("returns", "begins", "plies", "turns", "truncated", "legal", "taken", "when", "widths", "events"):
         np.testing.assert_array_equal(getattr(kernel, field), getattr(loop, field), err_msg=field)
-    assert (kernel.widths.sum(1) == kernel.plies).all() and (kernel.taken.sum(1) == kernel.plies).all()
+    assert (kernel.widths.sum(1) == kernel.plies).all() and (kernel.taken.sum((1, 2)) == kernel.plies).all()
+    assert (kernel.when.sum(1) == kernel.plies * (kernel.plies - 1) // 2).all() and kernel.taken.any((0, 2)).all()
     assert (kernel.plies > 0).all() and len(kernel + loop) == 140
     assert kernel.events.shape == (70, len(env.spec.events)) and (name != "three_will" or kernel.events.any(0).all())
 
@@ -191,7 +192,9 @@ def test_winners_lead_and_drama() -> None:
     values[::2, :, 3] = [-0.8, 0.8]
     none = np.zeros((64, 1))
     returns, ones = np.tile([1.0, -1.0], (64, 1)), np.ones(64, int)
-    found = dict(measures.tension(Played(returns, ones, ones, ones, ones > 1, none, none, none, none, values)))
+    found = dict(
+        measures.tension(Played(returns, ones, ones, ones, ones > 1, none, none[:, None], none, none, none, values))
+    )
     assert found["winner's lead at 0.25"].value == pytest.approx(0.5)
     assert found["winner's lead at 0.5"].value == pytest.approx((0.5 - 0.8) / 2)
     assert found["drama"].value == pytest.approx(0.8 / 7 / 2)
@@ -205,9 +208,28 @@ def test_use_of_actions() -> None:
     assert uses["3"].legal.value == pytest.approx(played.legal[:, 3].sum() / played.plies.sum(), abs=1e-3)
     chosen = uses["3"].chosen
     assert chosen is not None
-    assert chosen.value == pytest.approx(played.taken[:, 3].sum() / played.legal[:, 3].sum(), abs=1e-3)
+    assert chosen.value == pytest.approx(played.taken[:, :, 3].sum() / played.legal[:, 3].sum(), abs=1e-3)
     names = ["(0,0)", "CELL(0,-3)", "3a", "examine 2", "PASS", "CODE(SUB)"]
     assert [measures.kind(name) for name in names] == ["#", "CELL", "#a", "examine #", "PASS", "CODE"]
+
+
+def test_who_takes_actions_and_when() -> None:
+    """Nim from 3: one game in three is 3, one 2 1, one in six 1 2, one in six 1 1 1."""
+    uses = measures.action_uses(nim(3), play_uniform(nim(3), 1024, 0))
+    # taking 2 is the first of two plies in two of three cases; taking 1 is at 3/4, or 1/4, or 1/6, 1/2, 5/6
+    expected = {"0": (1 / 2, 13 / 24), "1": (2 / 3, 5 / 12), "2": (1, 1 / 2)}
+    for action, (share, moment) in expected.items():
+        first, second = uses[action].players
+        when = uses[action].moment
+        assert when is not None
+        assert first.low <= share <= first.high and first.half_width < 0.06, action
+        assert when.low <= moment <= when.high and when.half_width < 0.04, action
+        assert first.value + second.value == pytest.approx(1)
+    assert uses["2"].players[0].value == 1 and uses["2"].moment is not None
+    played = play_uniform(nim(3), 64, 0)
+    once = [played.taken[:, :, 2].sum(1).argmax(), played.taken[:, :, 2].sum(1).argmin()]
+    few = measures.action_uses(nim(3), Played(**{field: values[once] for field, values in vars(played).items()}))
+    assert few["2"].players == () and few["2"].moment is None, "a single game is none for the jackknife"
 
 
 @pytest.mark.slow
@@ -217,9 +239,9 @@ def test_events_of_three_will_agree_with_actions() -> None:
     for played in (play_uniform(env, 256, 0), *play(env, [Match((te.agents.playout_search(2, 0),) * 2)], 64, 0)):
         count = dict(zip(env.spec.events, played.events.T, strict=True))
         examined = [name.startswith("examine") for name in env.action_names]
-        np.testing.assert_array_equal(count["challenge"], played.taken[:, examined].sum(1))
+        np.testing.assert_array_equal(count["challenge"], played.taken[:, :, examined].sum((1, 2)))
         assert (count["swap"] <= count["challenge"]).all() and (count["challenge"] <= count["declared win"]).all()
-        free = played.taken[:, list(env.action_names).index("free card")]
+        free = played.taken[:, :, list(env.action_names).index("free card")].sum(1)
         assert (free <= count["loan"]).all() and count["loan"].any(), (
             "loans are the only source of Free cards (F19, G10)"
         )

@@ -47,7 +47,7 @@ def test_markdown_marks_differences(report: te.lab.Report) -> None:
     assert bonus.strip().endswith("*") and not base.strip().endswith("*") and base == paint
     assert "No measured number differs from the base with paint." in text and "never legal: 1." in text
     tables = re.findall(r"(?:^\|.*\n?)+", text, re.M)
-    assert len(tables) == 3
+    assert len(tables) == 4
     for table in tables:
         assert len({line.count("|") for line in table.strip().splitlines()}) == 1
     assert str(report) == text
@@ -56,7 +56,7 @@ def test_markdown_marks_differences(report: te.lab.Report) -> None:
 def test_html_and_picture(report: te.lab.Report) -> None:
     page, picture = report.to_html(), ElementTree.fromstring(report.picture())
     assert page.startswith("<!doctype html>") and page.count("class=differs") == len(report.differences)
-    assert report._repr_html_().count("<table>") == page.count("<table>") == 3
+    assert report._repr_html_().count("<table>") == page.count("<table>") == 4
     words = [element.text for element in picture.iter() if element.tag.endswith("text")]
     measured = {what for _, what in report.keys if "quantile" not in what}
     assert measured <= set(words) and words.count("bonus") == len(measured) and "search 4 against uniform" in words

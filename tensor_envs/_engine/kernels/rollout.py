@@ -70,7 +70,7 @@ class BlockState:
         if self.decisions is not None:
             assert not isinstance(mask, MemoryArray)
             seen = [where(was[0] | was[1], 0, w) for w in mask]
-            self.decisions.record(at, s.current_player, seen, action)
+            self.decisions.record(at, s, seen, action)
         after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys)
         if self.decisions is not None:
             store(self.decisions.events, at.register, events)
@@ -111,14 +111,15 @@ class BlockState:
 
 def num_counts(spec: Spec) -> int:
     """Return the number of a game's counts: see `Decisions`."""
-    return 3 * spec.num_actions + 1 + len(spec.events)
+    return (3 + spec.num_players) * spec.num_actions + 1 + len(spec.events)
 
 
 class Decisions:
     """The last decision of each game of a block, and counts of all of them, int32.
 
-    The counts are the decisions in which each action was legal (A), those in which it was taken (A), those with 1..A
-    legal actions (A), the turns (1), which are runs of decisions of one player, and the events that the rules name.
+    The counts are the decisions in which each action was legal (A), those with 1..A legal actions (A), the sums of the
+    plies at which each action was taken (A), the decisions in which each player took each action (P x A), the turns
+    (1), which are runs of decisions of one player, and the events that the rules name.
     """
 
     def __init__(self, t: Tracer, counts: Cells):
@@ -126,10 +127,10 @@ class Decisions:
         self.words, self.num_counts = num_words(self.num_actions), num_counts(t.game.spec)
         self.events = t.block.registers(max(len(t.game.spec.events), 1), INT)
         self.mask = t.block.registers(self.words, WORD)  # 0 if the game was over
-        self.chosen = t.block.registers(3, INT)  # the action, the player, the player before; -1 for none
+        self.chosen = t.block.registers(4, INT)  # the action, its ply, the player, the player before; -1 for none
         with loop(self.num_counts) as number:
             t.block.each(functools.partial(self._reset, number))
-        t.block.each(lambda at: store(self.chosen, at.register, [0, -1, -1]))
+        t.block.each(lambda at: store(self.chosen, at.register, [0, 0, -1, -1]))
 
     def _reset(self, number: Scalar, at: Coords) -> None:
         self.counts[at.batch.index(number, self.num_counts)] = 0
@@ -141,12 +142,13 @@ class Decisions:
         for place, value in zip(places, sums, strict=True):  # all loads come first, so that lanes can be interleaved
             self.counts[place] = value
 
-    def record(self, at: Coords, player: Scalar, mask: Sequence[Scalar], action: Scalar) -> None:
-        """Record a decision; `mask` is 0 if the game is over."""
-        _, last, before = load(self.chosen, at.register, 3)
+    def record(self, at: Coords, s: GameState, mask: Sequence[Scalar], action: Scalar) -> None:
+        """Record a decision in a state; `mask` is 0 if the game is over."""
+        *_, last, before = load(self.chosen, at.register, 4)
         live = functools.reduce(operator.or_, mask) != 0
         store(self.mask, at.register, mask)
-        store(self.chosen, at.register, [action, where(live, player, last), where(live, last, before)])
+        players = where(live, s.current_player, last), where(live, last, before)
+        store(self.chosen, at.register, [action, s.ply, *players])
 
     def count(self) -> None:
         """Add the recorded decisions of the block to its counts."""
@@ -159,14 +161,20 @@ class Decisions:
         self._add(at, (action, integer(bits >> word(action % WORD_BITS) & 1)))
 
     def _count_taken(self, at: Coords) -> None:
-        mask, (action, player, before) = load(self.mask, at.register, self.words), load(self.chosen, at.register, 3)
+        mask, (action, ply, player, before) = (
+            load(self.mask, at.register, self.words),
+            load(self.chosen, at.register, 4),
+        )
         width = functools.reduce(operator.add, map(popcount, mask))
         live = integer(width > 0)
-        taken, narrow, turns = (self.num_actions * part for part in (1, 2, 3))
+        narrow, plies, taken = (self.num_actions * part for part in (1, 2, 3))
+        turns = taken + self.t.players * self.num_actions
+        by = taken + maximum(player, 0) * self.num_actions  # no player has decided yet: `live` is 0
         begins = live * integer(player != before)
         numbers = range(turns + 1, self.num_counts)
         events = zip(numbers, load(self.events, at.register, len(numbers)), strict=True)
-        self._add(at, (taken + action, live), (narrow + maximum(width - 1, 0), live), (turns, begins), *events)
+        numbered = (by + action, live), (narrow + maximum(width - 1, 0), live), (plies + action, live * ply)
+        self._add(at, *numbered, (turns, begins), *events)
 
 
 @dataclass(frozen=True)
