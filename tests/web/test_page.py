@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,40 @@ def test_the_start_page_is_small_and_whole(site: Path) -> None:
     assert [game["game"] for game in games["games"]] == [GAME] and not games["python"]
     assert {"index.html", "page.js", f"games/{GAME}.wasm", f"games/{GAME}.json"} <= set(files)
     assert b"://" not in b"".join(c for name, c in files.items() if name.endswith((".html", ".js", ".css")))
+
+
+ABOUT = """
+import {{ readFileSync }} from 'fs';
+class Made {{
+  constructor(tag) {{ this.tag = tag; this.parts = []; }}
+  append(...parts) {{ this.parts.push(...parts.map((part) => part.textContent ?? part)); }}
+  get textContent() {{ return this.parts.join(this.tag === 'tr' ? ': ' : ''); }}
+}}
+globalThis.document = {{ createElement: (tag) => new Made(tag) }};
+const {{ markdown }} = await import('{page}/rules.js');
+const shown = markdown(readFileSync('{text}', 'utf8')).map((one) => `${{one.tag}} ${{one.textContent}}`);
+console.log(JSON.stringify(shown.slice(shown.findIndex((one) => one.includes('About this game')))));
+"""
+
+
+def test_the_rules_of_a_game_end_with_what_the_laboratory_says_of_it(site: Path) -> None:
+    """A random game of Kuhn poker has 2.25 plies, each with two legal actions."""
+    (game,) = json.loads((site / "games.json").read_bytes())["games"]
+    text = (site / game["rules"]).read_text()
+    rules, _, section = text.partition("\n## About this game\n")
+    assert rules == te.text.describe(shared_env(GAME))
+    rows = dict(re.findall(r"^\| (.+) \| (.+) \|$", section, re.M))
+    assert (rows["plies"], rows["legal actions of a decision"]) == ("2", "2.0")
+    assert rows["decisions with one legal action"] == "0.0%"
+    near = [name.split(" (")[0] for name in rows["most similar games (distance)"].split("), ")]
+    assert len(near) == 5 and {*near} < {*te.registered()} - {GAME}
+    if node := shutil.which("node"):
+        script = ABOUT.format(page=Path(web.__file__).parent / "page", text=site / game["rules"])
+        done = subprocess.run([node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True)
+        heading, _, table = json.loads(done.stdout)
+        assert (
+            heading == "h3 About this game" and table.startswith("div ") and "legal actions of a decision: 2.0" in table
+        )
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="the page is run by node, which is not here")
