@@ -1,6 +1,6 @@
 """Measure the project's five own games and variants of their rules, and write the tables into the pages of this folder.
 
-    python scripts/game_reports.py                # all five, a few minutes of CPU time
+    python scripts/game_reports.py                # all five
     python scripts/game_reports.py three_will shed
     python scripts/game_reports.py --profiles     # of all games, by which the laboratory says which are similar
 
@@ -24,6 +24,7 @@ from tensor_envs.lab.similarity import GAMES as GAMES_OF_PROFILE
 
 FOLDER, MARK = Path(__file__).parent, "<!-- the tables: python scripts/game_reports.py -->\n"
 NUM_GAMES = 64
+PRECISION = 0.05  # of scores, luck and skill of the base; its variants have the games above only
 # by game: players, whose search has at least as many simulations as there are legal actions; how many switches a
 # variant changes at most, and which (none: all); other rule fields to vary
 GAMES: dict[str, tuple[list[str | int], int, str, str]] = {
@@ -36,8 +37,13 @@ GAMES: dict[str, tuple[list[str | int], int, str, str]] = {
 
 
 def report_of(id: str) -> te.lab.Report:
-    """Measure a game and its variants."""
-    return te.lab.measure(variants_of(id), GAMES[id][0], NUM_GAMES)
+    """Measure a game with intervals of a precision, and its variants without."""
+    (base, env), *others = variants_of(id).items()
+    reports = (
+        te.lab.measure({base: env}, GAMES[id][0], NUM_GAMES, PRECISION),
+        te.lab.measure(dict(others), GAMES[id][0], NUM_GAMES),
+    )
+    return te.lab.Report(tuple(variant for report in reports for variant in report.variants))
 
 
 def variants_of(id: str) -> dict[str, te.Env]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,11 +29,13 @@ from tensor_envs.registry import make
 PLAYERS: tuple[str | int, ...] = ("uniform", 16, 64, 256, "trained", "perfect")
 NAMED = ("uniform", "trained", "perfect")
 UNIFORM = 16  # games by the uniform policy for each game by another player
+REPLICAS = 2  # of a deal with the stronger player on a seat, so that six pairs of games show the luck of two players
 OPENING = 2  # uniformly random plies of trained players, which play the same game else
 MAX_ROUNDS = 64  # of `games` with a precision
 MAX_GAMES = 2**20
 MAX_SIMULATIONS = 2**20
 MAX_TOGETHER = 16  # rule fields
+Numbers = Callable[[Array], Iterator[tuple[str, Measurement]]]  # of the points of a contest
 
 
 def measure(
@@ -161,16 +164,16 @@ def _checked(players: Sequence[str | int]) -> list[str | int]:
 
 @dataclass(frozen=True)
 class _Series:
-    """Games of one player against itself, or of a contest with a match for each seat of the stronger player.
+    """Games of one player against itself, or of a contest with matches for each seat of the stronger player.
 
     Attributes:
         matches: they are played on common deals.
-        spread: return the numbers whose intervals a precision narrows.
+        numbers: return the numbers whose intervals a precision narrows, except Elo.
         played: games of each match.
     """
 
     matches: list[Match]
-    spread: Callable[[list[Played]], Iterator[tuple[str, Measurement]]]
+    numbers: Callable[[list[Played]], Iterator[tuple[str, Measurement]]]
     played: list[Played] = field(default_factory=list)
 
     def add(self, played: Sequence[Played]) -> None:
@@ -179,7 +182,8 @@ class _Series:
 
     def too_wide(self, precision: float) -> bool:
         """Return whether an interval is wider than a precision."""
-        return any(number.half_width > precision for _, number in self.spread(self.played))
+        found = self.numbers(self.played)
+        return any(number.half_width > precision for what, number in found if what != measures.ELO)
 
 
 class _Variant:
@@ -204,7 +208,7 @@ class _Variant:
         policies = {one: policy for one in players if (policy := player(env, one, players.index(one))) is not None}
         own = {one: self._own(one, policy) for one, policy in policies.items() if one != "uniform"}
         contests = self._contests(policies) if env.num_players > 1 else {}
-        self._play([*own.values(), *(series for series, *_ in contests.values())])
+        self._play([*own.values(), *contests.values()])
         for one in players:
             if one == "uniform":
                 self._measure(one, self._uniform())
@@ -212,45 +216,47 @@ class _Variant:
                 self._add(one, measures.perfect(env))
             elif one in own:
                 self._measure(title(one), own[one].played[0])
-        for who, (series, doublings) in contests.items():
+        for who, series in contests.items():
             self.counts[who] = sum(map(len, series.played))
-            self._add(who, measures.contest(_points(series.played), doublings))
+            self._add(who, series.numbers(series.played))
         seconds = time.process_time() - start
         self.report = VariantReport(name, self.counts, self.numbers, self.actions, self.unused, self.profile, seconds)
 
     def _own(self, one: str | int, policy: Policy) -> _Series:
         """Return games of a player against itself."""
-        match = Match((policy,) * self.env.num_players, opening=OPENING * (one == "trained"), valued=True)
+        match = Match((policy,) * self.env.num_players, self.games, opening=OPENING * (one == "trained"), valued=True)
         return _Series([match], lambda played: measures.scores(played[0]))
 
-    def _contests(self, policies: Mapping[str | int, Policy]) -> dict[str, tuple[_Series, float | None]]:
-        """Return contests of consecutive players by name, with the doublings of simulations between them."""
-        contests = dict[str, tuple[_Series, float | None]]()
+    def _contests(self, policies: Mapping[str | int, Policy]) -> dict[str, _Series]:
+        """Return contests of consecutive players by name."""
+        contests = dict[str, _Series]()
         searches = [one for one in policies if isinstance(one, int)]
         if "uniform" in policies and searches:
-            series = self._contest(policies["uniform"], policies[searches[0]])
-            contests[f"{title(searches[0])} against uniform"] = series, None
+            series = self._contest(policies["uniform"], policies[searches[0]], measures.contest)
+            contests[f"{title(searches[0])} against uniform"] = series
         for weak, strong in pairwise(searches):
-            series = self._contest(policies[weak], policies[strong])
-            contests[f"{title(strong)} against {title(weak)}"] = series, math.log2(strong / weak)
+            numbers = functools.partial(measures.contest, doublings=math.log2(strong / weak))
+            series = self._contest(policies[weak], policies[strong], numbers)
+            contests[f"{title(strong)} against {title(weak)}"] = series
         if self.env.engine.game.determinizes and searches:
             most = searches[-1]
             informed = agents.playout_search(most, len(policies), determinize=False)
-            series = self._contest(policies[most], informed)
-            contests[f"{title(most)} that sees all against {title(most)}"] = series, None
+            series = self._contest(policies[most], informed, measures.stronger, replicas=1)
+            contests[f"{title(most)} that sees all against {title(most)}"] = series
         return contests
 
-    def _contest(self, weak: Policy, strong: Policy) -> _Series:
-        """Return games between two players, with the stronger one on each seat."""
-        seats = range(self.env.num_players)
-        matches = [Match(tuple(strong if number == seat else weak for number in seats)) for seat in seats]
-        return _Series(matches, lambda played: measures.contest(_points(played), None))
+    def _contest(self, weak: Policy, strong: Policy, numbers: Numbers, replicas: int = REPLICAS) -> _Series:
+        """Return games between two players: replicas of each deal, with the stronger one on each seat."""
+        seats, deals = range(self.env.num_players), self.games // replicas
+        orders = [tuple(strong if number == seat else weak for number in seats) for seat in seats]
+        matches = [Match(order, deals, replica=replica) for order in orders for replica in range(replicas)]
+        return _Series(matches, lambda played: numbers(_points(played).reshape(len(seats), replicas, -1, len(seats))))
 
     def _play(self, series: Sequence[_Series]) -> None:
         """Play all games, and more of those whose intervals are too wide."""
-        for first_row in range(0, MAX_ROUNDS * self.games, self.games):
-            matches = [replace(match, first_row=first_row) for one in series for match in one.matches]
-            played = iter(play(self.env, matches, self.games, self.seed, self.tick) if matches else ())
+        for turn in range(MAX_ROUNDS):
+            matches = [replace(match, first_row=turn * match.games) for one in series for match in one.matches]
+            played = iter(play(self.env, matches, self.seed, self.tick) if matches else ())
             for one in series:
                 one.add([*islice(played, len(one.matches))])
             series = [one for one in series if self.precision and one.too_wide(self.precision)]
@@ -283,7 +289,7 @@ class _Variant:
 
 
 def _points(played: Sequence[Played]) -> Array:
-    """Return the points of matches, float64 [S, D, P]."""
+    """Return the points of matches, float64 [matches, games, P]."""
     return np.array([games.points for games in played])
 
 

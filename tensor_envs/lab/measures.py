@@ -25,6 +25,7 @@ MAX_SPREAD = 0.1  # relative standard error of a mean of tree sizes that is repo
 MAX_ACTIONS = 12  # of a game whose actions are listed one by one, not by kind
 QUARTERS = (0.25, 0.5, 0.75)
 MAX_ELO = 1200.0
+ELO = "Elo per doubling"
 
 
 @dataclass(frozen=True)
@@ -149,33 +150,40 @@ def tension(games: Played) -> Iterator[tuple[str, Measurement]]:
 # *** contests ***
 
 
-def contest(seats: Array, doublings: float | None) -> Iterator[tuple[str, Measurement]]:
-    """Yield what explains the results of a contest, and what the stronger player gains.
+def stronger(points: Array, doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
+    """Yield what the stronger player of a contest gains.
 
     Args:
-        seats: points, float64 [S, D, P]: with the stronger player on seat s, in deal d, of player p.
+        points: float64 [S, R, D, P]: with the stronger player on seat s, in replica r, in deal d, of player p.
         doublings: of simulations between the two players; None if they do not differ by these.
     """
-    count, _, players = seats.shape
-    score = np.mean([seats[seat, :, seat] for seat in range(count)], 0)
+    seats = range(len(points))
+    score = np.mean([points[seat, :, :, seat].mean(0) for seat in seats], 0)
     yield "score of the stronger", estimate(score, share=True)
-    if doublings and players == 2:
-        yield "Elo per doubling", estimate(score, share=True, scale=functools.partial(_elo, doublings=doublings))
-    if not np.ptp(seats, (0, 1)).any():
+    if doublings and len(seats) == 2:
+        yield ELO, estimate(score, share=True, scale=functools.partial(_elo, doublings=doublings))
+
+
+def contest(points: Array, doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
+    """Yield what the stronger player gains, and what explains the results; arguments as in `stronger`."""
+    yield from stronger(points, doublings)
+    players, replicas = points.shape[3], points.shape[1]
+    games = points.reshape(players * replicas, *points.shape[2:])  # [games of a deal, D, P]
+    if not np.ptp(games, (0, 1)).any():
         return  # all results are equal
     # for the intervals, deals that luck and deals that skill decides: else there is none if all results agree
-    own = np.eye(players)
-    lucky, strong, weak = np.tile(own, (count, 1, 1)), own[:, None], ((1 - own) / (players - 1))[:, None]
-    columns, more = _columns(seats), _columns(np.concatenate([lucky, strong, weak], 1))
+    own, seats = np.eye(players), np.repeat(np.eye(players), replicas, 0)
+    lucky, strong, weak = np.tile(own, (len(games), 1, 1)), seats[:, None], ((1 - seats) / (players - 1))[:, None]
+    columns, more = _columns(games), _columns(np.concatenate([lucky, strong, weak], 1))
     yield "luck", estimate(*columns, of=functools.partial(_luck, players=players), more=more)
     yield "skill", estimate(*columns, of=functools.partial(_skill, players=players), more=more)
 
 
-def _columns(seats: Array) -> Array:
+def _columns(games: Array) -> Array:
     """Return columns of values for each deal, of which luck and skill are functions of the means."""
-    count, _, players = seats.shape
-    pairs = (seats.sum(0) ** 2 - np.square(seats).sum(0)) / (count * (count - 1))  # products of two seatings
-    moments = np.concatenate([seats, pairs[None], np.square(seats).mean(0)[None]])  # [S + 2, D, P]
+    count, _, players = games.shape
+    pairs = (games.sum(0) ** 2 - np.square(games).sum(0)) / (count * (count - 1))  # products of two games
+    moments = np.concatenate([games, pairs[None], np.square(games).mean(0)[None]])  # [games + 2, D, P]
     return np.asarray(moments.transpose(2, 0, 1).reshape(players * (count + 2), -1))
 
 
@@ -185,23 +193,24 @@ def _elo(score: float, doublings: float) -> float:
 
 
 def _moments(means: Array, players: int) -> tuple[Array, Array, Array]:
-    """Return from means the mean points of each player by seating, the pairs' products, and the variances."""
+    """Return from means the mean points of each player by game of a deal, the pairs' products, and the variances."""
     table = means.reshape(players, -1, *means.shape[1:])
-    seats = table[:, :-2]
-    return seats, table[:, -2], table[:, -1] - seats.mean(1) ** 2
+    games = table[:, :-2]
+    return games, table[:, -2], table[:, -1] - games.mean(1) ** 2
 
 
 def _luck(means: Array, players: int) -> Array:
-    """Return the share of the variance that the deals explain: the covariance of seatings within a deal."""
-    seats, pairs, variance = _moments(means, players)
-    count = seats.shape[1]
-    apart = (seats.sum(1) ** 2 - np.square(seats).sum(1)) / (count * (count - 1))
+    """Return the share of the variance that the deals explain: the covariance of two games of a deal."""
+    games, pairs, variance = _moments(means, players)
+    count = games.shape[1]
+    apart = (games.sum(1) ** 2 - np.square(games).sum(1)) / (count * (count - 1))
     return np.asarray((pairs - apart).sum(0) / variance.sum(0))
 
 
 def _skill(means: Array, players: int) -> Array:
     """Return the share of the variance that the seating explains: who has the stronger player."""
-    seats, _, variance = _moments(means, players)
+    games, _, variance = _moments(means, players)
+    seats = games.reshape(players, players, -1, *games.shape[2:]).mean(2)  # of the replicas of a seating
     return np.asarray(seats.var(1).sum(0) / variance.sum(0))
 
 

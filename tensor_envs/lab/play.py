@@ -21,6 +21,7 @@ LIMIT = 10_000  # plies after which a game counts as truncated
 MOMENTS = 7  # of each game, at equal distances, in which its positions are valued
 PLAYOUTS = 32  # of a position, for each of two independent values
 LANES = 64  # games of a block
+REPLICA_BITS = 28  # position of the replica in the number of a row
 Array = np.ndarray[Any, Any]
 Tick = Callable[[int], object]  # called with numbers of finished games
 
@@ -94,19 +95,23 @@ class Match:
 
     Attributes:
         policies: one for each player. A policy is called with some of the games in which its player is to move.
+        games: number of games.
         first_row: number of the first row.
+        replica: number of the draws of the policies, 0..15. Games of the same row have the same chance in all replicas.
         opening: number of uniformly random plies at the start.
         valued: whether to value positions.
     """
 
     policies: tuple[Policy, ...]
+    games: int
     first_row: int = 0
+    replica: int = 0
     opening: int = 0
     valued: bool = False
 
 
-def play(env: Env, matches: Sequence[Match], games: int, seed: int, tick: Tick = lambda games: None) -> list[Played]:
-    """Play some games of each match to their ends, by one pool of all games.
+def play(env: Env, matches: Sequence[Match], seed: int, tick: Tick = lambda games: None) -> list[Played]:
+    """Play the games of all matches to their ends, by one pool of all games.
 
     Each game is at a ply of its own. A call of a policy takes games of all matches that wait for it, in full blocks, so
     that few lanes are padding and the cores have a block each.
@@ -114,7 +119,7 @@ def play(env: Env, matches: Sequence[Match], games: int, seed: int, tick: Tick =
     Args:
         tick: is called with the number of games that end.
     """
-    pool = _GamePool(env, matches, games, seed)
+    pool = _GamePool(env, matches, seed)
     while pool.live.any():
         tick(pool.step())
     return [pool.played(number, seed) for number in range(len(matches))]
@@ -123,20 +128,24 @@ def play(env: Env, matches: Sequence[Match], games: int, seed: int, tick: Tick =
 class _GamePool:
     """Games of several matches."""
 
-    def __init__(self, env: Env, matches: Sequence[Match], games: int, seed: int):
-        starts = [env.init(games, seed, first_row=match.first_row) for match in matches]
-        self.env, self.matches, self.games, self.device = env, matches, games, starts[0].device
+    def __init__(self, env: Env, matches: Sequence[Match], seed: int):
+        starts = [env.init(match.games, seed, first_row=match.first_row) for match in matches]
+        self.env, self.matches, self.device = env, matches, starts[0].device
+        self.match = np.repeat(np.arange(len(matches)), [match.games for match in matches])  # of each game
         order = dict.fromkeys([uniform, *(policy for match in matches for policy in match.policies)])
         self.policies, numbers = list(order), {policy: number for number, policy in enumerate(order)}
         seats = [[numbers[policy] for policy in match.policies] for match in matches]
-        self.seats, self.rows = np.repeat(seats, games, 0), np.arange(len(matches) * games)
-        self.opening = np.repeat([match.opening for match in matches], games)
-        self.valued = np.repeat([match.valued for match in matches], games)
-        layout = starts[0].buffers.layout
+        self.seats, self.rows = np.array(seats)[self.match], np.arange(len(self.match))
+        self.opening = np.array([match.opening for match in matches])[self.match]
+        self.valued = np.array([match.valued for match in matches])[self.match]
         self.words, self.keys = (
-            np.concatenate([layout.table(getattr(start.buffers, name)) for start in starts])
+            np.concatenate([start.buffers.layout.table(getattr(start.buffers, name)) for start in starts])
             for name in ("words", "row_keys")
         )
+        replica = np.array([match.replica for match in matches], np.uint32)[self.match]
+        self.policy_keys = self.keys.copy()  # by which policies draw: searches by the row, uniform play by its own key
+        self.policy_keys[:, 2] += replica << np.uint32(REPLICA_BITS)
+        self.policy_keys[:, 3] ^= replica
         values = env.engine.layout.unpack(self.words)
         self.mask, self.mover = values["legal_action_mask"], values["current_player"]
         self.begins, self.live = self.mover.copy(), np.asarray(self.mask.any(1))
@@ -156,8 +165,11 @@ class _GamePool:
         here = waiting[np.argsort(self.plies[waiting], kind="stable")][:full]  # those that are behind come first
         over = np.flatnonzero(~self.live)[:1]  # padding of finished games takes no time
         padded = np.concatenate([here, np.repeat(over if len(over) else here[:1], full - len(here))])
-        state = State(self.env, self.env.engine.load(self.words[padded], self.keys[padded], self.device))
-        chosen = np.asarray(to_numpy(self.policies[policy](state)))
+        state, shown = (
+            State(self.env, self.env.engine.load(self.words[padded], keys[padded], self.device))
+            for keys in (self.keys, self.policy_keys)
+        )
+        chosen = np.asarray(to_numpy(self.policies[policy](shown)))
         self._record(here, chosen[: len(here)])
         if self.env.spec.events:
             events = self.env.engine.events(state.buffers, self.env.action_buffer(state, chosen))
@@ -184,21 +196,21 @@ class _GamePool:
 
     def played(self, number: int, seed: int) -> Played:
         """Return the games of a match."""
-        part = slice(number * self.games, (number + 1) * self.games)
+        part = self.match == number
         ends = self.env.engine.layout.unpack(self.words)
         truncated = ends["truncated"] | ~ends["terminated"]
-        values = np.zeros((self.games, 2, 0, self.env.num_players))
+        values = np.zeros((self.matches[number].games, 2, 0, self.env.num_players))
         if self.matches[number].valued:
             values = self._values(part, seed)
         counts = self.legal, self.taken, self.when, self.widths, self.events
         kept = (self.returns, self.begins, self.plies, self.turns, truncated, *counts)
         return Played(*[*(x[part] for x in kept), values])
 
-    def _values(self, part: slice, seed: int) -> Array:
+    def _values(self, part: Array, seed: int) -> Array:
         """Return the values of positions of games."""
-        env, history = self.env, self.history[part]
+        env, history = self.env, [self.history[game] for game in np.flatnonzero(part)]
         table = [game[len(game) * k // (MOMENTS + 1)] for k in range(1, MOMENTS + 1) for game in history]
         keys = np.tile(self.keys[part], (MOMENTS, 1))
         positions = State(env, env.engine.load(np.array(table), keys, self.device))
         values = [to_numpy(playout(positions, PLAYOUTS, seed=seed + 1 + half, limit=LIMIT)) for half in range(2)]
-        return np.array(values, np.float64).reshape(2, MOMENTS, self.games, -1).transpose(2, 0, 1, 3)
+        return np.array(values, np.float64).reshape(2, MOMENTS, len(history), -1).transpose(2, 0, 1, 3)

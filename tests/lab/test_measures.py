@@ -48,7 +48,7 @@ def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
     env = GAMES[name]
     kernel, (loop,) = (
         play_uniform(env, 70, 3, 5),
-        play(env, [Match((te.agents.uniform,) * env.num_players, 5)], 70, 3),
+        play(env, [Match((te.agents.uniform,) * env.num_players, 70, 5)], 3),
     )
     for field in ("returns", "begins", "plies", "turns", "truncated", "legal", "taken", "when", "widths", "events"):
         np.testing.assert_array_equal(getattr(kernel, field), getattr(loop, field), err_msg=field)
@@ -75,7 +75,7 @@ def test_games_of_a_pool_are_played_as_in_matches_of_their_own() -> None:
 
     policies = (search(4, 1), search(2, 2), te.agents.uniform)
     orders = [policies, policies[1:] + policies[:1], policies[:1] * 3]
-    pool = play(env, [Match(order) for order in orders], 70, 3, ticks.append)
+    pool = play(env, [Match(order, 70) for order in orders], 3, ticks.append)
     sizes, plies = zip(*calls, strict=True)
     assert sum(ticks) == 210 and {*sizes} <= {64, 128} and max(plies) > 1
     decisions = sum(played.plies.sum() for played in pool)
@@ -88,7 +88,7 @@ def test_games_of_a_pool_are_played_as_in_matches_of_their_own() -> None:
 
 def test_values_are_those_of_playouts_from_the_games_own_positions() -> None:
     policies = [te.agents.playout_search(16, seed) for seed in range(2)]
-    (played,), state = play(TTT, [Match((policies[0], policies[1]), valued=True)], 64, 3), TTT.init(64, 3)
+    (played,), state = play(TTT, [Match((policies[0], policies[1]), 64, valued=True)], 3), TTT.init(64, 3)
     assert played.values.shape == (64, 2, 7, 2) and not (played.values[:, 0] == played.values[:, 1]).all()
     moment = 3  # in the middle
     for ply in range(9):
@@ -176,14 +176,39 @@ def test_luck_and_skill_of_three_players() -> None:
     assert {f"score of player {p}" for p in range(3)} <= {what for who, what in found.numbers if who == "uniform"}
 
 
+def test_replicas_of_a_deal_have_its_chance_and_other_draws_of_the_policies() -> None:
+    search, uniform = te.agents.playout_search(4, 1), te.agents.uniform
+    race = [Match((search, uniform), 32, 7, replica) for replica in range(2)]
+    first, second = play(coin_race(), race, 3)
+    np.testing.assert_array_equal(first.returns, second.returns)
+    for policy in (search, uniform):
+        matches = [Match((policy,) * 3, 32, 7, replica) for replica in (0, 1, 0)]
+        one, other, again = play(GAMES["dice_race"], matches, 3)
+        assert (one.taken == again.taken).all() and (one.taken != other.taken).any((1, 2)).sum() > 16
+
+
+def test_luck_and_skill_of_results_that_are_drawn() -> None:
+    """A deal decides .6 of the games and skill .3: luck is .36 and skill .09, in 95 % of 200 intervals for each."""
+    random, held = np.random.default_rng(0), dict.fromkeys(("luck", "skill"), 0)
+    expected = {"luck": 0.36, "skill": 0.09}
+    for _ in range(200):
+        how, coins = random.random((2, 2, 64)), random.integers(2, size=(2, 2, 64))
+        seat, deal = np.arange(2)[:, None, None], random.integers(2, size=64)
+        winner = np.where(how < 0.6, deal, np.where(how < 0.9, seat, coins))
+        found = dict(measures.contest(np.eye(2)[winner]))
+        for what, value in expected.items():
+            held[what] += found[what].low < value < found[what].high
+    assert all(178 <= count <= 199 for count in held.values()), held
+
+
 def test_elo_per_doubling() -> None:
     """A score of 10/11 over two doublings is 200 Elo per doubling."""
-    seats = np.zeros((2, 110, 2))
-    seats[0, :100, 0] = seats[1, :100, 1] = 1
-    seats[0, 100:, 1] = seats[1, 100:, 0] = 1
-    found = dict(measures.contest(seats, 2.0))
+    points = np.zeros((2, 1, 110, 2))
+    points[0, 0, :100, 0] = points[1, 0, :100, 1] = 1
+    points[0, 0, 100:, 1] = points[1, 0, 100:, 0] = 1
+    found = dict(measures.contest(points, 2.0))
     assert found["Elo per doubling"].value == pytest.approx(200) and found["Elo per doubling"].low < 190
-    assert "Elo per doubling" not in dict(measures.contest(seats, None))
+    assert "Elo per doubling" not in dict(measures.contest(points))
 
 
 def test_winners_lead_and_drama() -> None:
@@ -236,7 +261,7 @@ def test_who_takes_actions_and_when() -> None:
 def test_events_of_three_will_agree_with_actions() -> None:
     """Every challenge is an examine action, and follows a declared win; without loans nothing is lent."""
     env = GAMES["three_will"]
-    for played in (play_uniform(env, 256, 0), *play(env, [Match((te.agents.playout_search(2, 0),) * 2)], 64, 0)):
+    for played in (play_uniform(env, 256, 0), *play(env, [Match((te.agents.playout_search(2, 0),) * 2, 64)], 0)):
         count = dict(zip(env.spec.events, played.events.T, strict=True))
         examined = [name.startswith("examine") for name in env.action_names]
         np.testing.assert_array_equal(count["challenge"], played.taken[:, :, examined].sum((1, 2)))
