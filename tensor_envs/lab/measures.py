@@ -171,10 +171,10 @@ def contest(points: Array, doublings: float | None = None) -> Iterator[tuple[str
     games = points.reshape(players * replicas, *points.shape[2:])  # [games of a deal, D, P]
     if not np.ptp(games, (0, 1)).any():
         return  # all results are equal
-    # for the intervals, deals that luck and deals that skill decides: else there is none if all results agree
-    own, seats = np.eye(players), np.repeat(np.eye(players), replicas, 0)
-    lucky, strong, weak = np.tile(own, (len(games), 1, 1)), seats[:, None], ((1 - seats) / (players - 1))[:, None]
-    columns, more = _columns(games), _columns(np.concatenate([lucky, strong, weak], 1))
+    # for the intervals, deals that luck decides, and skill in a replica of two of them: else there is none if all agree
+    added = np.tile(np.eye(players), (players, replicas, 1, 1))
+    added[:, 0, 0], added[:, 0, 1] = np.eye(players), (1 - np.eye(players)) / (players - 1)
+    columns, more = _columns(games), _columns(added.reshape(len(games), players, players))
     yield "luck", estimate(*columns, of=functools.partial(_luck, players=players), more=more)
     yield "skill", estimate(*columns, of=functools.partial(_skill, players=players), more=more)
 
