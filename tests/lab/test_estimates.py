@@ -54,7 +54,7 @@ def test_luck_and_skill_of_a_known_model() -> None:
     for _ in range(RUNS):
         deal = rng.choice(3, p=[0.2, 0.2, 0.6], size=200)
         first = [np.where(deal == 2, rng.random(200) < p, deal == 0).astype(float) for p in (0.8, 0.2)]
-        found = dict(measures.contest(np.array([[x, 1 - x] for x in first]).transpose(0, 2, 1), 1.0))
+        found = dict(measures.contest(np.array([[x, 1 - x] for x in first]).transpose(0, 2, 1)[:, None], 1.0))
         luck.append(found["luck"])
         skill.append(found["skill"])
     # means .68 and .32, variance .25; E[x y] = .2 + .6 * .8 * .2

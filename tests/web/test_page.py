@@ -156,7 +156,7 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
             expected.append(te.text.prompt(state, 0, player, game))
     prompts, views = expected[1::2], expected[::2]
     assert views[8]["moves"] == ["a card, face down"]  # player 0's move in player 1's view
-    assert ": 0 a hidden move\n" in prompts[8]
+    assert ": Black a hidden move\n" in prompts[8]
     assert views[9]["reason"] == "an area of 0 + 7.5 of komi to 0"
     assert answers(tmp_path, VIEWS, calls) == expected
     assert views[0] != views[1] != views[2] and prompts[1] != prompts[2]  # each player sees one card
