@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-import tensor_envs as te
 from documents.rooms import (
     CONTRIBUTING,
     PACKAGE,

@@ -379,7 +379,7 @@ def test_the_rules_are_a_page(page: Any) -> None:
     page.click("#rules")
     page.wait_for_selector("#book[open] h2")
     assert page.locator("#pages > h2").inner_text() == "Three Will"
-    assert page.locator("#pages table").count() == 5 and page.locator("#pages li").count() > 10
+    assert page.locator("#pages table").count() == 6 and page.locator("#pages li").count() > 10
     text = page.inner_text("#pages")
     assert "**" not in text and "|---" not in text and "`" not in text and "This game is three_will with chart=" in text
     page.keyboard.press("Escape")

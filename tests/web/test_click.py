@@ -117,8 +117,11 @@ def drawn(page: Any) -> list[Any]:
 
 
 def shapes(svg: str) -> list[Any]:
-    """Return the visible elements of a picture."""
+    """Return the visible elements of a picture, with the sizes of text before the page enlarged it."""
     root = ElementTree.fromstring(svg)
+    for text in root:
+        if size := text.attrib.pop("data-size", None):
+            text.attrib["font-size"] = size
     return [(e.tag, e.attrib, e.text) for e in root if e.get("data-actions") is None]
 
 

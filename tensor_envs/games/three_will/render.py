@@ -32,7 +32,7 @@ from tensor_envs.render.scene import seat_names
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 COLOURS = ("White", "Black")
-CELL, MARGIN, PANEL, EDGE = 58, 30, 226, 16  # pixels of a square, around the board, of the table, around all
+CELL, MARGIN, PANEL, EDGE = 58, 30, 232, 16  # pixels of a square, around the board, of the table, around all
 DISC, STACKED = 20, 8  # pixels: radius of an agent, shift of two on a square
 PAPER, INK, PALE, LIGHT, DARK = "#f5f1e6", "#23262d", "#8d8778", "#e9dfc6", "#d3c39f"
 GOALS = ("#f6e3b4", "#b9b4ad")  # of White, of Black
