@@ -30,7 +30,7 @@ PRECISION = 0.05  # of scores, luck and skill of the base; its variants have the
 GAMES: dict[str, tuple[list[str | int], int, str, str]] = {
     "hyper_tic_tac_toe": (["uniform", 64, "perfect"], 2, "", "shape=(3,3),(4,4)"),
     "shed": (["uniform", 16, "perfect"], 1, "", "cards=5,7,9,12"),
-    "tensor_equilibrium": (["uniform", 16], 1, "hack_bonus tweak_optional op_needs_effect", "load_tweaks=0,2"),
+    "tensor_equilibrium": (["uniform", 16], 1, "", "load_tweaks=0,2"),
     "tensor_stars": (["uniform", 16], 2, "", "win_check=piece star_rule=own,opposite points_to_win=3"),
     "three_will": (["uniform", 16], 1, "", "to_win=2,4"),
 }
