@@ -4,7 +4,7 @@
     python scripts/benchmark/ratios.py run.json
     python scripts/pictures/draw.py
 
-The first command needs the extra `peers` and compiles for about twenty minutes, the second one writes the tables and
+The first command needs the extra `peers` and takes a quarter of an hour, the second one writes the tables and
 sentences, and the third one draws `speed.svg` from them. Figures that the run lacks are left empty, and reported.
 """
 

@@ -1,4 +1,4 @@
-"""What a warm `env.step` costs in structure: the modules of the package that it enters, and its locks.
+"""Modules of the package that a warm `env.step` enters, and the locks that it takes.
 
 It watches the package that is first on the path, of this version or another; `rooms.py` prints its figures.
 """
@@ -20,7 +20,7 @@ WARM = 4  # steps before the one that is watched
 
 
 class Entered(NamedTuple):
-    """What a call has entered.
+    """Modules that a call has entered, and locks that it has taken.
 
     Attributes:
         modules: calls of functions by module.

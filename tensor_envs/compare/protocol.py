@@ -1,4 +1,4 @@
-"""What another engine offers to `tensor_envs.compare`."""
+"""Protocol of another engine in `tensor_envs.compare`."""
 
 from __future__ import annotations
 

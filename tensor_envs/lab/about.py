@@ -1,4 +1,4 @@
-"""What the laboratory says of a registered game, for the page of its rules."""
+"""Profile of a registered game by the laboratory, for the page of its rules."""
 
 from __future__ import annotations
 

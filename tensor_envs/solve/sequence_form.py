@@ -147,7 +147,7 @@ class SequenceForm:
 
 
 class Belief(NamedTuple):
-    """What is known at the start of a tree.
+    """Distribution of the games that a tree starts from, and what a player is offered to leave them.
 
     Attributes:
         weights: probability of each game, float64 [n], with a sum of 1.
@@ -166,7 +166,7 @@ class Belief(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What a tree consists of: the arguments of `GameTree`."""
+    """Parts of a tree, the arguments of `GameTree`."""
 
     game: Branches
     belief: Belief
