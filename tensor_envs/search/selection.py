@@ -155,10 +155,8 @@ class Softmax:
         """Store the exponentials of the logits of root `k`, and their sum."""
         total = registers(1, INT)
         total[0] = 0  # compilers vectorise sums of integers, but not those of reals
-        highest, fixed_point = (
-            self.highest[k],
-            2.0 ** (31 - self.width.bit_length()),
-        )  # no sum wraps: a term is 1 at most
+        highest = self.highest[k]
+        fixed_point = 2.0 ** (31 - self.width.bit_length())  # no sum wraps: a term is 1 at most
         with self.tree.each_action(mask) as (action, legal):
             term = where(legal, exp(self.logits[k * self.width + action] - highest), 0.0)
             self.terms[k * self.width + action] = term

@@ -161,10 +161,8 @@ class Decisions:
         self._add(at, (action, integer(bits >> word(action % WORD_BITS) & 1)))
 
     def _count_taken(self, at: Coords) -> None:
-        mask, (action, ply, player, before) = (
-            load(self.mask, at.register, self.words),
-            load(self.chosen, at.register, 4),
-        )
+        mask = load(self.mask, at.register, self.words)
+        action, ply, player, before = load(self.chosen, at.register, 4)
         width = functools.reduce(operator.add, map(popcount, mask))
         live = integer(width > 0)
         narrow, plies, taken = (self.num_actions * part for part in (1, 2, 3))
