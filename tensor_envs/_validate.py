@@ -36,6 +36,15 @@ def literal(text: str | ast.expr) -> Any:
         raise ValueError(f"must be a plain Python value, got {shown(text)}") from None
 
 
+def renamed(name: str, value: Any, **before: Any) -> Any:
+    """Return an argument's value, which may have come by its name of version 0.2. Those names end with 0.4."""
+    for old, argument in before.items():
+        if argument is not None:
+            warnings.warn(f"write {name}=, not {old}=", DeprecationWarning, stacklevel=3)
+            value = argument
+    return value
+
+
 def wrong_type(name: str, wanted: str, value: Any) -> TypeError:
     return TypeError(f"{name} must be {wanted}, got {shown(value)} of type {type(value).__name__}")
 

@@ -14,8 +14,7 @@ from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
 from tensor_envs.rules.lists import MemoryArray, flat, has_bit, nested, num_words
 from tensor_envs.rules.observation import entries
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, scalar, word
-from tensor_envs.rules.scalar import integer as as_int
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, scalar, uint32
 from tensor_envs.rules.spec import INT_HIGH, INT_LOW, GameState, Rules
 
 
@@ -42,11 +41,11 @@ class ScalarGame:
         low, high = seed_words(seed)
         row, episode = integer("row", row, 0, SEED_ROWS - 1), integer("episode", episode, 0, SEED_ROWS - 1)
         policy_key = threefry((low, high), (row, POLICY_EPISODE))
-        self.row_keys = [word(x) for x in (low, high, row)] + list(policy_key)
+        self.row_keys = [uint32(x) for x in (low, high, row)] + list(policy_key)
         self._begin(episode)
 
     def _begin(self, episode: int) -> None:
-        self.state = self._stored(self.game.init(self.row_keys, word(episode)))
+        self.state = self._stored(self.game.init(self.row_keys, uint32(episode)))
         self._mask_of: GameState | None = None
         self.rewards = [0.0] * self.game.spec.num_players
         self.terminated = self.truncated = False
@@ -57,7 +56,7 @@ class ScalarGame:
         plain = {name: values[name] for name in self.game.fields}
         for name, field in self.game.fields.items():
             if field.memory:
-                plain[name] = _memory([word(x) for x in plain[name]])
+                plain[name] = _memory([uint32(x) for x in plain[name]])
             elif name in ("episode", "key"):
                 plain[name] = getattr(self.state, name)
         self.state = self.game.typed(plain, "game")
@@ -80,7 +79,7 @@ class ScalarGame:
         """Return the legal action mask, computed once per state."""
         if self._mask_of is not self.state:
             # a finished game has no player to move, for whom rules could compute a mask
-            empty = [word(0)] * num_words(self.game.spec.num_actions)
+            empty = [uint32(0)] * num_words(self.game.spec.num_actions)
             self._mask_of, self._words = self.state, empty if self.over else self.game.mask(self.state)
         return self._words
 
@@ -105,7 +104,7 @@ class ScalarGame:
         count = self.game.spec.num_actions
         near = min(max(action, 0), count - 1)
         legal = scalar(near == action) & has_bit(self._mask(), near)
-        s, rewards, terminated, truncated, events = self.game.moved(self.state, as_int(near), legal)
+        s, rewards, terminated, truncated, events = self.game.moved(self.state, int32(near), legal)
         self.state = self._stored(self.game.where(legal, s, self.state))
         self.events = {name: int(event.value) for name, event in zip(self.events, events, strict=True)}
         self.rewards = [float(r.value) for r in rewards]
@@ -126,7 +125,7 @@ class ScalarGame:
         """
         if player is not None:
             player = integer("player", player, 0, self.game.spec.num_players - 1)
-        viewer = self.state.current_player if player is None else as_int(player)
+        viewer = self.state.current_player if player is None else int32(player)
         parts = self.game.observe(self.state, self._mask(), viewer)
         spec = self.game.spec
         try:

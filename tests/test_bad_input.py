@@ -340,7 +340,7 @@ def cases() -> Iterator[Case]:
     yield Case("Field", "low|bounds", lambda x: te.Field("x", low=x, high=9), (1.5, "0", True, 10, -HUGE, HUGE))
     yield Case("Field", "high|bounds", lambda x: te.Field("x", high=x), (None, 1.5, "9", True, -1, HUGE))
     yield Case("Field", "kind", lambda x: te.Field("x", kind=x), (None, 5, "", "float", ["int"]))
-    yield Case("Field", "memory", lambda x: te.Field("x", (2,), kind="word", memory=x), NO_BOOL)
+    yield Case("Field", "memory", lambda x: te.Field("x", (2,), kind="uint32", memory=x), NO_BOOL)
     good = {"num_players": 2, "num_actions": 3, "observation_shape": (2,), "fields": ()}
     for name, values in {
         "num_players": NO_COUNT, "num_actions": NO_COUNT, "max_plies": NO_COUNT[1:],

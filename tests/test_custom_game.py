@@ -16,18 +16,18 @@ from tensor_envs.rules import (
     Part,
     Scalar,
     bits,
+    float32,
     has_bit,
-    integer,
+    int32,
     lookup,
     minimum,
     number,
     one_hot,
-    real,
     scalar,
     select,
+    uint32,
+    uint64,
     where,
-    word,
-    word64,
 )
 from tensor_envs.testing import ConformanceError, check_env, check_symmetries
 from tests.games import dice_race
@@ -150,15 +150,15 @@ class Nim:
     def init(self, chance: te.Chance) -> dict[str, Any]:
         values: dict[str, dict[str, Any]] = {
             "field": {"lefft": 5}, "large": {"left": 300}, "small": {"left": -1}, "two": {"left": [5, 5]},
-            "real": {"left": real(2.5)}, "half": {"left": 2.5}, "word": {"left": word(2) + word(3)},
-            "computed": {"left": integer(2) + 4}, "nested": {"left": [[5]]},
+            "real": {"left": float32(2.5)}, "half": {"left": 2.5}, "uint32": {"left": uint32(2) + uint32(3)},
+            "computed": {"left": int32(2) + 4}, "nested": {"left": [[5]]},
         }  # fmt: skip
         return values.get(self.wrong, {"left": 5})
 
     def legal_action_mask(self, s: te.GameState) -> Any:
         legal = [s.left > action for action in range(3)]
         wrong: dict[str, Any] = {
-            "mask": legal[:2], "ints": [s.left, s.left], "words": [word(1), word(2)], "one flag": s.left > 0,
+            "mask": legal[:2], "ints": [s.left, s.left], "words": [uint32(1), uint32(2)], "one flag": s.left > 0,
             "three ints": [s.left] * 3, "int": s.left, "plain words": [7], "plain bools": [True, True, False],
         }  # fmt: skip
         return wrong.get(self.wrong, legal)
@@ -180,13 +180,13 @@ class Nim:
         if self.wrong == "a constant out of bounds":
             after = after.replace(left=6)
         if self.wrong == "a kind":
-            after = after.replace(left=word(left))
+            after = after.replace(left=uint32(left))
         if self.wrong == "chance":
             chance.draw(0, 6)
         if self.wrong == "another event":
             return te.Outcome(after, (first, -first), left == 0, events={"lust": left == 0})
         if self.wrong == "an event that is no number":
-            return te.Outcome(after, (first, -first), left == 0, events={"last": real(left)})
+            return te.Outcome(after, (first, -first), left == 0, events={"last": float32(left)})
         if self.wrong == "no dictionary of events":
             return te.Outcome(after, (first, -first), left == 0, events=[left])  # type: ignore[arg-type]
         over: Any = {"endless": False, "plain bool": scalar(False)}.get(self.wrong, left == 0)
@@ -195,8 +195,8 @@ class Nim:
     def observe(self, s: te.GameState, player: Scalar) -> Any:
         wrong: dict[str, Any] = {
             "two entries": [number(s.left), number(s.left)], "one-hot": [one_hot(s.left, 6)],
-            "no part": s.left, "no parts": [s.left], "a set": bits(word(s.left), 1),
-            "fraction": [number(real(s.left) * 0.5)],
+            "no part": s.left, "no parts": [s.left], "a set": bits(uint32(s.left), 1),
+            "fraction": [number(float32(s.left) * 0.5)],
         }  # fmt: skip
         return wrong.get(self.wrong, [number(s.left)])
 
@@ -239,27 +239,27 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
         ("small", ValueError, r"init: field 'left' must be in 0\.\.5, got -1"),
         ("computed", ValueError, r"init: field 'left' must be in 0\.\.5, got 6"),
         ("two", ValueError, r"init: field 'left' must be one number, got shape \(2,\)"),
-        ("real", TypeError, "init: field 'left' is of kind int, got a scalar of kind real"),
-        ("word", TypeError, "init: field 'left' is of kind int, got a scalar of kind word"),
-        ("half", TypeError, r"init: field 'left' is of kind int, got 2\.5"),
+        ("real", TypeError, "init: field 'left' is of kind int32, got a scalar of kind float32"),
+        ("uint32", TypeError, "init: field 'left' is of kind int32, got a scalar of kind uint32"),
+        ("half", TypeError, r"init: field 'left' is of kind int32, got 2\.5"),
         ("mask", ValueError, f"{MASKS}2 of kind bool"),
-        ("ints", ValueError, f"{MASKS}2 of kind int"),
-        ("words", ValueError, f"{MASKS}2 of kind word"),
-        ("three ints", ValueError, f"{MASKS}3 of kind int: write x != 0"),
+        ("ints", ValueError, f"{MASKS}2 of kind int32"),
+        ("words", ValueError, f"{MASKS}2 of kind uint32"),
+        ("three ints", ValueError, f"{MASKS}3 of kind int32: write x != 0"),
         ("nested", ValueError, r"init: field 'left' must be one number, got shape \(1, 1\)"),
         ("one flag", ValueError, f"{MASKS}1 of kind bool"),
-        ("int", ValueError, f"{MASKS}1 of kind int"),
+        ("int", ValueError, f"{MASKS}1 of kind int32"),
         ("rewards", ValueError, "step must give 2 rewards, one a player, got 1"),
         ("no outcome", TypeError, "what step gives must be of type Outcome, got GameState"),
         ("a state as a dictionary", TypeError, "the state of an Outcome must be of type GameState"),
-        ("an end that is an int", TypeError, "terminated must be a bool, got int: write x != 0"),
-        ("a limit that is an int", TypeError, "truncated must be a bool, got int: write x != 0"),
+        ("an end that is an int", TypeError, "terminated must be a bool, got int32: write x != 0"),
+        ("a limit that is an int", TypeError, "truncated must be a bool, got int32: write x != 0"),
         ("another event", ValueError, "step must report the events of the Spec, last; got lust"),
         ("no event", ValueError, "step must report the events of the Spec, last; got none"),
-        ("an event that is no number", TypeError, "the event 'last' must be a bool or an int, got real"),
+        ("an event that is no number", TypeError, "the event 'last' must be a bool or an int32, got float32"),
         ("no dictionary of events", TypeError, "the events of an Outcome must be of type Mapping, got"),
         ("a constant out of bounds", ValueError, r"step: field 'left' must be in 0\.\.5, got 6"),
-        ("a kind", TypeError, "step: field 'left' is of kind int, got a scalar of kind word"),
+        ("a kind", TypeError, "step: field 'left' is of kind int32, got a scalar of kind uint32"),
         ("chance", RuntimeError, "these rules draw chance, so their Spec must say chance=True"),
         ("two entries", ValueError, r"observe must give the 1 entries of \(1,\)"),
         ("one-hot", ValueError, r"observe must give the 1 entries of \(1,\)"),
@@ -270,8 +270,8 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
         ),
         ("no parts", TypeError, "observe must give a list of parts"),
         ("a set", TypeError, "observe must give a list of parts"),
-        ("fraction", TypeError, "observe gives a number of kind real; its dtype is int8"),
-        ("a number of a bool observation", TypeError, "observe gives a number of kind int; its dtype is bool"),
+        ("fraction", TypeError, "observe gives a number of kind float32; its dtype is int8"),
+        ("a number of a bool observation", TypeError, "observe gives a number of kind int32; its dtype is bool"),
     ],
 )
 def test_wrong_rules_are_named(wrong: str, error: Any, message: str) -> None:
@@ -368,14 +368,14 @@ def test_parts_of_every_type_are_observed() -> None:
         @property
         def spec(self) -> te.Spec:
             fields = (
-                te.Field("set", (2,), kind="word"),
-                te.Field("wide", kind="word64"),
+                te.Field("set", (2,), kind="uint32"),
+                te.Field("wide", kind="uint64"),
                 te.Field("x", low=-1, high=300),
             )
             return te.Spec(2, 90, (499,), fields, observation_dtype="float32", chance=True)
 
         def init(self, chance: te.Chance) -> dict[str, Any]:
-            return {"set": [chance.bits(0), chance.bits(1)], "wide": word64(chance.bits(2)) * 5, "x": -1}
+            return {"set": [chance.bits(0), chance.bits(1)], "wide": uint64(chance.bits(2)) * 5, "x": -1}
 
         def legal_action_mask(self, s: te.GameState) -> Any:
             return [(s.set[action % 2] >> action % 32 & 1) != 0 for action in range(90)]
@@ -386,7 +386,7 @@ def test_parts_of_every_type_are_observed() -> None:
 
         def observe(self, s: te.GameState, player: Scalar) -> list[Part]:
             return [
-                number(player), bits(s.set, 45), one_hot(s.x, 301), bits(word(7), 3), number(real(s.x) * 0.1),
+                number(player), bits(s.set, 45), one_hot(s.x, 301), bits(uint32(7), 3), number(float32(s.x) * 0.1),
                 number(s.ply == 3), bits(s.wide, 45), bits([s.x > 4, player == 1], 2), number(-s.x), bits(s.set[0], 9),
                 bits(s.legal_action_mask, 90),
             ]  # fmt: skip
@@ -413,13 +413,13 @@ class Stairs:
 
     @property
     def spec(self) -> te.Spec:
-        fields = (te.Field("height", high=40), te.Field("faces", (2,), high=5), te.Field("tricks", kind="word"))
+        fields = (te.Field("height", high=40), te.Field("faces", (2,), high=5), te.Field("tricks", kind="uint32"))
         limit = None if self.mistake in ("endless", "overflowing") else 20
         return te.Spec(2, 3, (5,), fields, "int8", limit, chance=True)
 
     def init(self, chance: te.Chance) -> dict[str, Any]:
         trick = chance.draw(9, 2) if self.mistake == "hidden" else 0
-        return {"faces": [chance.draw(0, 6), chance.draw(1, 6)], "tricks": word(trick)}
+        return {"faces": [chance.draw(0, 6), chance.draw(1, 6)], "tricks": uint32(trick)}
 
     def legal_action_mask(self, s: te.GameState) -> Any:
         index = s.height if self.mistake == "has_bit" else 0

@@ -88,8 +88,8 @@ MUTANTS = {
     ),
     "the uniform policy swaps ply and episode": Mutant(
         "_engine/game.py",
-        "threefry(policy_key, (word(s.ply), s.episode))",
-        "threefry(policy_key, (s.episode, word(s.ply)))",
+        "threefry(policy_key, (uint32(s.ply), s.episode))",
+        "threefry(policy_key, (s.episode, uint32(s.ply)))",
         f"{SHED}/test_env.py::test_golden_games",
     ),
     "a field may be above its bound": Mutant(

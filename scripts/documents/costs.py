@@ -16,7 +16,7 @@ from tensor_envs.rules import (
     all_of,
     any_in_range,
     any_of,
-    integer,
+    int32,
     lookup,
     max_of,
     number,
@@ -26,8 +26,8 @@ from tensor_envs.rules import (
     sow,
     sum_in_range,
     sum_of,
+    uint32,
     where,
-    word,
 )
 
 PITS, SEEDS = 14, 15
@@ -59,7 +59,7 @@ class Forms:
         fields = (
             Field("ring", (PITS,), high=63),
             Field("cells", (42,), kind="bool"),
-            Field("set", (2,), kind="word"),
+            Field("set", (2,), kind="uint32"),
             Field("found", high=63),
         )
         return Spec(1, PITS, (1,), fields, "int32", max_plies=2**30, zero_sum=False)
@@ -73,7 +73,7 @@ class Forms:
     def step(self, s: Any, action: Scalar, chance: Any) -> Outcome:
         for turn in range(TIMES):
             cells = [cell ^ (action == (k + turn) % PITS) for k, cell in enumerate(s.cells)]
-            words = [w ^ word(k) << action for w, k in zip(s.set, (5, 3 + turn), strict=True)]
+            words = [w ^ uint32(k) << action for w, k in zip(s.set, (5, 3 + turn), strict=True)]
             s = self.applied(s.replace(cells=cells, set=words, found=(s.found + action) & 63), action)
         return Outcome(s, (0,), False)
 
@@ -91,15 +91,15 @@ class Forms:
             ring = repeat(SEEDS, [*ring, s.found & SEEDS, action], turn)[:PITS]
         if form == 1:
             ring = sow(ring, action, s.found & SEEDS)
-        found: Scalar = integer(0)
+        found: Scalar = int32(0)
         if form == 2:  # four in a row
-            found = integer(any_of(all_of(s.cells[k] for k in line) for line in LINES))
+            found = int32(any_of(all_of(s.cells[k] for k in line) for line in LINES))
         if form == 3:
-            found = integer(GRID.lines(s.set, 4).any())
+            found = int32(GRID.lines(s.set, 4).any())
         if form == 4:  # sums of neighbours
-            found = integer(any_in_range(PITS, lambda i: sum_in_range(3, lambda j: select(ring, (i + j) % PITS)) > 90))
+            found = int32(any_in_range(PITS, lambda i: sum_in_range(3, lambda j: select(ring, (i + j) % PITS)) > 90))
         if form == 5:
-            found = integer(max_of(sum_of(ring[(i + j) % PITS] for j in range(3)) for i in range(PITS)) > 90)
+            found = int32(max_of(sum_of(ring[(i + j) % PITS] for j in range(3)) for i in range(PITS)) > 90)
         if form == 6:  # a table
             found = select(TABLE, s.found)
         if form == 7:

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import BOOL, INT, LIMITS, REAL, SIGNED, WORD, WORD64, Instruction, current
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, LIMITS, SIGNED, UINT32, UINT64, Instruction, current
 
 I = Instruction  # noqa: E741
 
 
 def wrap(value: Any, dtype: DType) -> Any:
-    """Return a Python number as one of a dtype: integers wrap around, reals are rounded."""
+    """Return a Python number as one of a dtype: integers wrap around, floats are rounded."""
     if dtype is BOOL:
         return bool(value)
-    if dtype is REAL:
+    if dtype is FLOAT32:
         return float(np.float32(value if isinstance(value, float) else _to_float64(int(value))))
     low, high = LIMITS[dtype]
     return (int(value) - low) % (high - low + 1) + low
@@ -52,7 +52,7 @@ def _wrapping(op: str, a: I, b: I, low: int, high: int) -> I:
 
 
 def _real(op: str, a: I, b: I) -> I:
-    return current().pure(op, REAL, (a, b), *LIMITS[REAL])
+    return current().pure(op, FLOAT32, (a, b), *LIMITS[FLOAT32])
 
 
 # *** sums and products ***
@@ -62,7 +62,7 @@ def add(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(a):
         return const(a.arg + b.arg, a.dtype)
-    if a.dtype is REAL:
+    if a.dtype is FLOAT32:
         return _real("+", a, b)
     if _is_const(b):
         if b.arg == 0:
@@ -75,7 +75,7 @@ def add(a: I, b: I) -> I:
 def subtract(a: I, b: I) -> I:
     if _is_const(a) and _is_const(b):
         return const(a.arg - b.arg, a.dtype)
-    if a.dtype is REAL:
+    if a.dtype is FLOAT32:
         return _real("-", a, b)
     if a is b:
         return const(0, a.dtype)
@@ -90,7 +90,7 @@ def multiply(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(a):
         return const(a.arg * b.arg, a.dtype)
-    if a.dtype is REAL:
+    if a.dtype is FLOAT32:
         return _real("*", a, b)
     if _is_const(b):
         if b.arg in (0, 1):
@@ -295,7 +295,7 @@ def less(a: I, b: I) -> I:
         return const(a.arg < b.arg, BOOL)
     if a.dtype is BOOL:
         return bit_and(invert(a), b)
-    if a.dtype is REAL:
+    if a.dtype is FLOAT32:
         for x, y in ((a, b), (b, a)):
             if _is_const(x) and x.arg == 0 and y.op == "cast":  # the sign of an integer
                 whole = y.operands[0]
@@ -317,7 +317,7 @@ def equal(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(a):
         return const(a.arg == b.arg, BOOL)
-    if a.dtype is not REAL:
+    if a.dtype is not FLOAT32:
         if a is b:
             return const(True, BOOL)
         if a.high < b.low or b.high < a.low:
@@ -343,7 +343,7 @@ def invert(a: I) -> I:
         return a.operands[0]
     if a.op in OPPOSITES:
         return current().pure(OPPOSITES[a.op], BOOL, a.operands, 0, 1)
-    if a.op in ("<", ">=") and a.operands[0].dtype is not REAL:  # of reals, both fail for a NaN
+    if a.op in ("<", ">=") and a.operands[0].dtype is not FLOAT32:  # of floats, both fail for a NaN
         return current().pure(">=" if a.op == "<" else "<", BOOL, a.operands, 0, 1)
     return current().pure("!", BOOL, (a,), 0, 1)
 
@@ -359,7 +359,7 @@ def choose(condition: I, a: I, b: I) -> I:
             return bit_or(condition, b) if a.arg else bit_and(invert(condition), b)
         if _is_const(b):
             return bit_or(invert(condition), a) if b.arg else bit_and(condition, a)
-    elif a.dtype is not REAL and _is_const(a) and _is_const(b) and {a.arg, b.arg} == {0, 1}:
+    elif a.dtype is not FLOAT32 and _is_const(a) and _is_const(b) and {a.arg, b.arg} == {0, 1}:
         return cast(condition if a.arg else invert(condition), a.dtype)
     return current().pure("?", a.dtype, (condition, a, b), min(a.low, b.low), max(a.high, b.high))
 
@@ -372,7 +372,7 @@ def _narrowed(x: I, low: Any, high: Any) -> I:
 
 
 def maximum(a: I, b: I) -> I:
-    if a.dtype is REAL:
+    if a.dtype is FLOAT32:
         return choose(less(a, b), b, a)
     if a.low >= b.high or b.low >= a.high:
         return a if a.low >= b.high else b
@@ -380,7 +380,7 @@ def maximum(a: I, b: I) -> I:
 
 
 def minimum(a: I, b: I) -> I:
-    if a.dtype is REAL:
+    if a.dtype is FLOAT32:
         return choose(less(b, a), b, a)
     if a.high <= b.low or b.high <= a.low:
         return a if a.high <= b.low else b
@@ -391,7 +391,7 @@ def minimum(a: I, b: I) -> I:
 
 
 def cast(a: I, dtype: DType) -> I:
-    """Return the same number as another dtype; integers are cut off, reals rounded towards 0."""
+    """Return the same number as another dtype; integers are cut off, floats rounded towards 0."""
     if a.dtype is dtype:
         return a
     if _is_const(a):
@@ -399,13 +399,13 @@ def cast(a: I, dtype: DType) -> I:
     if dtype is BOOL:
         return invert(equal(a, const(0, a.dtype)))
     low, high = LIMITS[dtype]
-    if dtype is REAL or a.dtype is REAL:
+    if dtype is FLOAT32 or a.dtype is FLOAT32:
         return current().pure("cast", dtype, (a,), low, high)
-    if a.op == "cast" and a.operands[0].dtype is not REAL:
+    if a.op == "cast" and a.operands[0].dtype is not FLOAT32:
         inner, (min_value, max_value) = a.operands[0], LIMITS[a.dtype]
         if a.dtype.itemsize >= dtype.itemsize or min_value <= inner.low <= inner.high <= max_value:
             return cast(inner, dtype)
-    if a.dtype is WORD64 and dtype in (WORD, INT) and a.op == "|":  # of two joined words, the low one
+    if a.dtype is UINT64 and dtype in (UINT32, INT32) and a.op == "|":  # of two joined words, the low one
         for x, y in (a.operands, a.operands[::-1]):
             if x.op == "<<" and _is_const(x.operands[1]) and x.operands[1].arg == 32:
                 return cast(y, dtype)
@@ -414,7 +414,7 @@ def cast(a: I, dtype: DType) -> I:
     return current().pure("cast", dtype, (a,), low, high)
 
 
-_FORMATS = {REAL: "f", INT: "i", WORD: "I"}
+_FORMATS = {FLOAT32: "f", INT32: "i", UINT32: "I"}
 
 
 def bitcast(a: I, dtype: DType) -> I:
@@ -425,6 +425,6 @@ def bitcast(a: I, dtype: DType) -> I:
         return const(struct.unpack(_FORMATS[dtype], struct.pack(_FORMATS[a.dtype], a.arg))[0], dtype)
     if a.op == "bitcast":
         return bitcast(a.operands[0], dtype)
-    if REAL not in (a.dtype, dtype):
+    if FLOAT32 not in (a.dtype, dtype):
         return cast(a, dtype)
     return current().pure("bitcast", dtype, (a,), *LIMITS[dtype])

@@ -9,7 +9,19 @@ from typing import Any, ClassVar
 from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import BOOL, INT, LONG, REAL, SIGNED, WORD, WORD64, Array, Block, Instruction, Tape
+from tensor_envs._compiler.tape import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    SIGNED,
+    UINT32,
+    UINT64,
+    Array,
+    Block,
+    Instruction,
+    Tape,
+)
 
 INLINE_MAX_CHARACTERS = 120  # longer expressions are assigned to a variable
 # Clang 15 and newer have vectors of bits, which become one or two instructions of the processor.
@@ -31,7 +43,7 @@ STORE_BITS = """\
 } while (0)
 #endif
 """
-UNSIGNED_OF = {INT: WORD, LONG: WORD64}
+UNSIGNED_OF = {INT32: UINT32, INT64: UINT64}
 
 
 class C:
@@ -43,16 +55,16 @@ class C:
         dtypes.uint8: "unsigned char",
         dtypes.int16: "short",
         dtypes.uint16: "unsigned short",
-        INT: "int",
-        WORD: "unsigned int",
-        LONG: "long long",
-        WORD64: "unsigned long long",
-        REAL: "float",
+        INT32: "int",
+        UINT32: "unsigned int",
+        INT64: "long long",
+        UINT64: "unsigned long long",
+        FLOAT32: "float",
     }
     prefix = "#pragma STDC FP_CONTRACT OFF\n"  # a fused multiply-add rounds once where other devices round twice
-    suffixes: ClassVar[dict[DType, str]] = {WORD: "u", LONG: "ll", WORD64: "ull"}  # suffixes of constants
+    suffixes: ClassVar[dict[DType, str]] = {UINT32: "u", INT64: "ll", UINT64: "ull"}  # suffixes of constants
     infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
-    popcounts: ClassVar[dict[DType, str]] = {WORD: "__builtin_popcount", WORD64: "__builtin_popcountll"}
+    popcounts: ClassVar[dict[DType, str]] = {UINT32: "__builtin_popcount", UINT64: "__builtin_popcountll"}
     keep_loop = ""  # stands before a loop that is not to be unrolled
 
     def __init__(self, tape: Tape):
@@ -99,7 +111,7 @@ class C:
         return f"{self.types[x.dtype]} {x.text} = {value};"
 
     def constant(self, value: Any, dtype: DType) -> str:
-        if dtype is REAL:
+        if dtype is FLOAT32:
             if not math.isfinite(value):
                 return self.nan if math.isnan(value) else f"({'-' * (value < 0)}{self.infinity})"
             text = repr(struct.unpack("f", struct.pack("f", value))[0])
@@ -224,7 +236,7 @@ class GPU(C):
 
 class CUDA(GPU):
     infinity, nan = "__int_as_float(0x7f800000)", "__int_as_float(0x7fffffff)"
-    popcounts: ClassVar = {WORD: "__popc", WORD64: "__popcll"}
+    popcounts: ClassVar = {UINT32: "__popc", UINT64: "__popcll"}
     keep_loop = "#pragma unroll 1"
     rounded: ClassVar = {"+": "__fadd_rn", "-": "__fsub_rn", "*": "__fmul_rn", "/": "__fdiv_rn"}  # never contracted
 
@@ -236,11 +248,11 @@ class CUDA(GPU):
         return "((int)blockIdx.x)" if axis == "group" else "((int)threadIdx.x)"
 
     def bitcast(self, x: Instruction, value: str) -> str:
-        names = {REAL: "float", INT: "int", WORD: "uint"}
+        names = {FLOAT32: "float", INT32: "int", UINT32: "uint"}
         return f"__{names[x.operands[0].dtype]}_as_{names[x.dtype]}({value})"
 
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
-        return f"{self.rounded[x.op]}({a}, {b})" if x.dtype is REAL else super().arithmetic(x, a, b)
+        return f"{self.rounded[x.op]}({a}, {b})" if x.dtype is FLOAT32 else super().arithmetic(x, a, b)
 
 
 class HIP(GPU):
@@ -261,11 +273,11 @@ class HIP(GPU):
 
 
 class OpenCL(GPU):
-    types: ClassVar = GPU.types | {dtypes.int8: "char", LONG: "long", WORD64: "ulong"}
-    suffixes: ClassVar = {WORD: "u", LONG: "l", WORD64: "ul"}
+    types: ClassVar = GPU.types | {dtypes.int8: "char", INT64: "long", UINT64: "ulong"}
+    suffixes: ClassVar = {UINT32: "u", INT64: "l", UINT64: "ul"}
     prefix = "#pragma OPENCL FP_CONTRACT OFF\n"
     infinity, nan = "INFINITY", "NAN"
-    popcounts: ClassVar = {WORD: "popcount", WORD64: "popcount"}
+    popcounts: ClassVar = {UINT32: "popcount", UINT64: "popcount"}
 
     def signature(self, name: str) -> str:
         types = self.types | {BOOL: "uchar"}  # a bool is no type of memory there
@@ -299,13 +311,13 @@ class WGSL(C):
 
     types: ClassVar = {
         BOOL: "bool",
-        REAL: "f32",
-        WORD64: "vec2<u32>",
-        LONG: "vec2<u32>",
-        **dict.fromkeys((dtypes.uint8, dtypes.uint16, WORD), "u32"),
-        **dict.fromkeys((dtypes.int8, dtypes.int16, INT), "i32"),
+        FLOAT32: "f32",
+        UINT64: "vec2<u32>",
+        INT64: "vec2<u32>",
+        **dict.fromkeys((dtypes.uint8, dtypes.uint16, UINT32), "u32"),
+        **dict.fromkeys((dtypes.int8, dtypes.int16, INT32), "i32"),
     }
-    popcounts: ClassVar = {WORD: "countOneBits"}
+    popcounts: ClassVar = {UINT32: "countOneBits"}
 
     @staticmethod
     def is_packed(array: Array) -> bool:
@@ -333,11 +345,11 @@ class WGSL(C):
         return f"let {x.text} = {value};"
 
     def constant(self, value: Any, dtype: DType) -> str:
-        if dtype in (WORD64, LONG):
+        if dtype in (UINT64, INT64):
             return f"vec2<u32>({value & 0xFFFFFFFF}u, {value >> 32 & 0xFFFFFFFF}u)"
         if dtype is BOOL:
             return "true" if value else "false"
-        if dtype is REAL:
+        if dtype is FLOAT32:
             if math.isfinite(value):
                 return super().constant(value, dtype)
             bits = struct.unpack("I", struct.pack("f", value))[0]
@@ -376,16 +388,16 @@ class WGSL(C):
         old, new = x.operands[0].dtype, x.dtype
         if new.itemsize == old.itemsize == 8:
             return value
-        if REAL in (old, new) and 8 in (old.itemsize, new.itemsize):
-            signed = "s" * (LONG in (old, new))
-            return f"{'real' if new is REAL else 'whole'}64{signed}({value})"
+        if FLOAT32 in (old, new) and 8 in (old.itemsize, new.itemsize):
+            signed = "s" * (INT64 in (old, new))
+            return f"{'real' if new is FLOAT32 else 'whole'}64{signed}({value})"
         if new.itemsize == 8:
             high = f"u32(({value})>>31u)" if old in SIGNED and x.operands[0].low < 0 else "0u"
             return f"vec2<u32>(u32({value}), {high})"
         if old.itemsize == 8:
             return f"{self.types[new]}(({value}).x)"
         text = f"{self.types[new]}({value})"
-        if new is BOOL or old is BOOL or new.itemsize >= old.itemsize or old is REAL:
+        if new is BOOL or old is BOOL or new.itemsize >= old.itemsize or old is FLOAT32:
             return text
         bits = 8 * new.itemsize
         if new in SIGNED:
@@ -394,14 +406,14 @@ class WGSL(C):
 
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
         dtype = x.operands[0].dtype
-        if dtype in (WORD64, LONG):
-            signed = f"{x.op}s" if dtype is LONG else x.op
+        if dtype in (UINT64, INT64):
+            signed = f"{x.op}s" if dtype is INT64 else x.op
             return PAIR_OPERATIONS.get(signed, PAIR_OPERATIONS[x.op]).format(a, b)
         if x.op in ("<<", ">>"):
-            return f"({a}{x.op}{b if dtype is WORD else f'u32({b})'})"
+            return f"({a}{x.op}{b if dtype is UINT32 else f'u32({b})'})"
         if x.op == "^" and dtype is BOOL:
             return f"({a}!={b})"
-        if x.op == "-" and dtype is REAL and x.operands[0].arg == 0:  # drivers make -x of it: -0.0 for 0.0
+        if x.op == "-" and dtype is FLOAT32 and x.operands[0].arg == 0:  # drivers make -x of it: -0.0 for 0.0
             return f"select(-{b}, 0.0, {b}==0.0)"
         return f"({a}{x.op}{b})"  # integers wrap around
 

@@ -9,7 +9,7 @@ from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, Array, Block, Instruction, Tape
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, Array, Block, Instruction, Tape
 
 OPERATIONS = {
     "+": Ops.ADD,
@@ -79,11 +79,13 @@ class Linear:
 
     def store_bits(self, x: Instruction) -> None:
         first, bits = x.operands
-        word = self.new(Ops.CAST, WORD, self.value(bits), arg=WORD)
+        word = self.new(Ops.CAST, UINT32, self.value(bits), arg=UINT32)
         for k in range(bits.dtype.itemsize * 8):
             index = self.new(Ops.ADD, first.dtype, self.value(first), self.const(k, first.dtype))
-            bit = self.new(Ops.AND, WORD, self.new(Ops.SHR, WORD, word, self.const(k, WORD)), self.const(1, WORD))
-            is_set = self.new(Ops.CMPNE, BOOL, bit, self.const(0, WORD))
+            bit = self.new(
+                Ops.AND, UINT32, self.new(Ops.SHR, UINT32, word, self.const(k, UINT32)), self.const(1, UINT32)
+            )
+            is_set = self.new(Ops.CMPNE, BOOL, bit, self.const(0, UINT32))
             dtype = x.arg.dtype
             self.store(x.arg, index, is_set if dtype is BOOL else self.new(Ops.CAST, dtype, is_set, arg=dtype))
 
@@ -93,7 +95,7 @@ class Linear:
             begin = self.new(Ops.IF, dtypes.void, self.value(block.head))
         else:
             size = self.append(UOp(Ops.NOOP)) if block.head is None else self.value(block.head)
-            dtype = dtypes.void if block.head is None else INT
+            dtype = dtypes.void if block.head is None else INT32
             begin = self.new(Ops.RANGE, dtype, size, arg=(len(self.list), AxisType.WEAK))
             self.uop_of[block.index] = begin
         self.block(block)
@@ -109,16 +111,16 @@ class Linear:
             case "load":
                 return self.new(Ops.LOAD, dtype, self.new(Ops.INDEX, dtype, self.uop_of[x.arg], *src))
             case "group" | "thread":
-                return self.new(Ops.SPECIAL, INT, self.const(x.high + 1, INT), arg=f"{'gl'[x.op == 'thread']}idx0")
+                return self.new(Ops.SPECIAL, INT32, self.const(x.high + 1, INT32), arg=f"{'gl'[x.op == 'thread']}idx0")
             case "!":
                 return self.new(Ops.CMPNE, BOOL, src[0], self.const(True, BOOL))
             case ">=":
                 less = self.new(Ops.CMPLT, BOOL, *src)
                 return self.new(Ops.CMPNE, BOOL, less, self.const(True, BOOL))
             case "/":
-                if dtype is REAL and not self.divides:
+                if dtype is FLOAT32 and not self.divides:
                     return self.new(Ops.MUL, dtype, src[0], self.new(Ops.RECIPROCAL, dtype, src[1]))
-                return self.new(Ops.FDIV if dtype is REAL else Ops.CDIV, dtype, *src)
+                return self.new(Ops.FDIV if dtype is FLOAT32 else Ops.CDIV, dtype, *src)
             case "-":
                 return self.new(Ops.ADD, dtype, src[0], self.new(Ops.MUL, dtype, src[1], self.const(-1, dtype)))
             case "cast" | "bitcast":
@@ -130,7 +132,7 @@ class Linear:
     def popcount(self, x: UOp) -> UOp:
         """Add the bits of a word in pairs, then in groups of four, and so on."""
         for size, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0xFFFF)):
-            low, shift = self.const(mask, WORD), self.const(size, WORD)
-            parts = (self.new(Ops.AND, WORD, part, low) for part in (x, self.new(Ops.SHR, WORD, x, shift)))
-            x = self.new(Ops.ADD, WORD, *parts)
+            low, shift = self.const(mask, UINT32), self.const(size, UINT32)
+            parts = (self.new(Ops.AND, UINT32, part, low) for part in (x, self.new(Ops.SHR, UINT32, x, shift)))
+            x = self.new(Ops.ADD, UINT32, *parts)
         return x

@@ -15,7 +15,7 @@ from typing import Any
 from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-BOOL, INT, WORD, WORD64, REAL, LONG = (
+BOOL, INT32, UINT32, UINT64, FLOAT32, INT64 = (
     dtypes.bool,
     dtypes.int32,
     dtypes.uint32,
@@ -24,11 +24,11 @@ BOOL, INT, WORD, WORD64, REAL, LONG = (
     dtypes.int64,
 )
 STORES = ("store", "store_bits")
-SIGNED = (dtypes.int8, dtypes.int16, INT, LONG)
-UNSIGNED = (dtypes.uint8, dtypes.uint16, WORD, WORD64)
+SIGNED = (dtypes.int8, dtypes.int16, INT32, INT64)
+UNSIGNED = (dtypes.uint8, dtypes.uint16, UINT32, UINT64)
 LIMITS: dict[DType, tuple[Any, Any]] = {  # the lowest and the highest value of each dtype
     BOOL: (0, 1),
-    REAL: (float("-inf"), float("inf")),
+    FLOAT32: (float("-inf"), float("inf")),
     **{d: (0, (1 << 8 * d.itemsize) - 1) for d in UNSIGNED},
     **{d: (-1 << 8 * d.itemsize - 1, (1 << 8 * d.itemsize - 1) - 1) for d in SIGNED},
 }
@@ -132,7 +132,7 @@ class Tape:
 
     def const(self, value: Any, dtype: DType) -> Instruction:
         """Return the constant; `value` must be one of the dtype."""
-        key = (repr(value) if dtype is REAL else int(value), dtype)  # 0.0 and -0.0 are two
+        key = (repr(value) if dtype is FLOAT32 else int(value), dtype)  # 0.0 and -0.0 are two
         if (existing := self._constants.get(key)) is None:
             existing = self._constants[key] = Instruction("const", dtype, (), value, value, value)
             existing.block = self.root
@@ -172,7 +172,7 @@ class Tape:
     def place(self, axis: str, size: int) -> Instruction:
         """Return the number of the workgroup ("group") or of the thread in it ("thread"), of `size` on the grid."""
         assert self.gpu and self.grid.setdefault(axis, size) == size
-        return self.pure(axis, INT, (), 0, size - 1)
+        return self.pure(axis, INT32, (), 0, size - 1)
 
     def register(self, dtype: DType, size: int) -> Array:
         """Return an uninitialised array of the kernel's own."""
@@ -196,7 +196,7 @@ class Tape:
         block = self.block = Block(kind, outer, head)
         if kind == "for":
             assert head is not None
-            block.index = Instruction("index", INT, (), None, 0, max(head.high - 1, 0))
+            block.index = Instruction("index", INT32, (), None, 0, max(head.high - 1, 0))
             block.index.block = block
         yield block
         assert self.block is block

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32
 from tensor_envs._validate import instance
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
 from tensor_envs.rules.kernel import loop, registers, sum_in_range, tracing
@@ -28,7 +28,7 @@ from tensor_envs.rules.lists import (
     shape_of,
 )
 from tensor_envs.rules.observation import Number, Part, named_parts
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, scalar, where, word
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, scalar, uint32, where
 from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec, wrong_shape
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class Game:
     def first_state(self, chance: Chance, **common: Any) -> GameState:
         """Return the first state under some chance; `common` holds values of common fields, which are 0 by default."""
         values: dict[str, Any] = {
-            name: MemoryArray(lambda i: word(0), field.size) if field.memory else nested([0] * field.size, field.shape)
+            name: MemoryArray(lambda i: uint32(0), field.size)
+            if field.memory
+            else nested([0] * field.size, field.shape)
             for name, field in self.fields.items()
         }
         initial = self.rules.init(chance)
@@ -78,8 +80,8 @@ class Game:
     def init_instructions(self) -> int:
         """Number of instructions that compute a first state."""
         with tracing() as tape:
-            keys = registers(5, WORD)
-            self.init([keys[k] for k in range(5)], word(0))
+            keys = registers(5, UINT32)
+            self.init([keys[k] for k in range(5)], uint32(0))
             return tape.count
 
     def typed(self, values: dict[str, Any], context: str) -> GameState:
@@ -99,7 +101,7 @@ class Game:
             raise ValueError(f"{context}: {wrong_shape(field, shape)}")
         numbers = flat(value)
         plain = plain_numbers(numbers, field.dtype)  # checked together, which is quick
-        if not plain or (field.kind == "int" and not field.low <= min(plain) <= max(plain) <= field.high):  # type: ignore[operator]
+        if not plain or (field.kind == "int32" and not field.low <= min(plain) <= max(plain) <= field.high):  # type: ignore[operator]
             numbers = [_as_kind(field, x, context) for x in numbers]
         return nested(numbers, field.shape)
 
@@ -130,7 +132,7 @@ class Game:
             truncated = truncated | (ply >= self.spec.max_plies)
         truncated = truncated & ~terminated
         after = self.typed(outcome.state.replace(ply=ply).asdict(), "step")
-        rewards = [scalar(r).to(REAL) for r in outcome.rewards]
+        rewards = [scalar(r).to(FLOAT32) for r in outcome.rewards]
         if legal is not None:
             # the mover of an illegal action loses 1, which the others share
             share = 1 / max(players - 1, 1)
@@ -147,9 +149,9 @@ class Game:
             raise ValueError(f"step must report the events of the Spec, {wanted}; got {got}")
         events = [scalar(outcome.events[name]) for name in self.spec.events]
         for name, event in zip(self.spec.events, events, strict=True):
-            if event.dtype not in (BOOL, INT):
-                raise TypeError(f"the event {name!r} must be a bool or an int, got {event.kind}")
-        return [integer(event) if legal is None else where(legal, integer(event), 0) for event in events]
+            if event.dtype not in (BOOL, INT32):
+                raise TypeError(f"the event {name!r} must be a bool or an int32, got {event.kind}")
+        return [int32(event) if legal is None else where(legal, int32(event), 0) for event in events]
 
     @property
     def determinizes(self) -> bool:
@@ -170,15 +172,15 @@ class Game:
             if len(mask) == words:
                 return mask
             raise ValueError(f"legal_action_mask must give {words} words, got {len(mask)}")
-        values = [scalar(x, WORD) for x in flat(mask)]
+        values = [scalar(x, UINT32) for x in flat(mask)]
         if len(values) == actions and all(x.dtype is BOOL for x in values):
             return pack_flags(values)
-        if len(values) == words and all(x.dtype is WORD for x in values):
+        if len(values) == words and all(x.dtype is UINT32 for x in values):
             return values
         kinds = ", ".join(sorted({x.kind for x in values}))
         raise ValueError(
             f"legal_action_mask must give {actions} bools, one an action, or {words} words of 32 actions; "
-            f"got {len(values)} of kind {kinds}" + (": write x != 0" if kinds == "int" else "")
+            f"got {len(values)} of kind {kinds}" + (": write x != 0" if kinds == "int32" else "")
         )
 
     def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:
@@ -191,7 +193,7 @@ class Game:
                 f"got {sum(part.size for part in parts)}"
             )
         for part in parts:
-            if isinstance(part, Number) and (dtype == "bool" or (part.value.dtype is REAL and dtype != "float32")):
+            if isinstance(part, Number) and (dtype == "bool" or (part.value.dtype is FLOAT32 and dtype != "float32")):
                 raise TypeError(f"observe gives a number of kind {part.value.kind}; its dtype is {dtype}")
         return parts
 
@@ -231,7 +233,7 @@ def _as_kind(field: Field, x: Any, context: str) -> Scalar:
         x = x.to(field.dtype)
     if x.dtype is not field.dtype:
         raise TypeError(f"{context}: field {field.name!r} is of kind {field.kind}, got a scalar of kind {x.kind}")
-    if x.is_plain and field.kind == "int" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
+    if x.is_plain and field.kind == "int32" and not field.low <= int(x.value) <= field.high:  # type: ignore[operator]
         raise ValueError(f"{context}: field {field.name!r} must be in {field.low}..{field.high}, got {int(x.value)}")
     return x
 
@@ -242,7 +244,7 @@ def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArr
 
 def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool) -> Scalar:
     """Return the uniform policy's action of `count`; 0 where nothing is legal, unless `live` excludes that."""
-    bits = threefry(policy_key, (word(s.ply), s.episode))[0]
+    bits = threefry(policy_key, (uint32(s.ply), s.episode))[0]
     width = min(WORD_BITS, 1 << (count - 1).bit_length())
     if isinstance(mask, MemoryArray):
         total = sum_in_range(len(mask), lambda w: popcount(mask[w]))
@@ -251,11 +253,11 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
     *before, total = accumulate(popcount(w) for w in mask)
     n = scale(bits, total)
     # the word that holds the n-th legal action, and the legal actions and the words before it
-    chosen_word, skipped, first = mask[0], integer(0), integer(0)
+    chosen_word, skipped, first = mask[0], int32(0), int32(0)
     for w, so_far in zip(mask[1:], before, strict=True):
         beyond = n >= so_far
         chosen_word, skipped = where(beyond, w, chosen_word), where(beyond, so_far, skipped)
-        first = first + integer(beyond)
+        first = first + int32(beyond)
     chosen = WORD_BITS * first + nth_bit(chosen_word, n - skipped, width)
     return chosen if live else where(total == 0, 0, chosen)
 
@@ -267,7 +269,9 @@ def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
         while before + int(popcount(mask[w]).value) <= n.value:
             before, w = before + int(popcount(mask[w]).value), w + 1
         return w * WORD_BITS + nth_bit(mask[w], n - before)
-    state = registers(3, INT)  # legal actions in the words so far, the word that holds the n-th, those before this word
+    state = registers(
+        3, INT32
+    )  # legal actions in the words so far, the word that holds the n-th, those before this word
     for k in range(3):
         state[k] = 0
     with loop(len(mask)) as i:

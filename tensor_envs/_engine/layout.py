@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.tape import BOOL, REAL, WORD, WORD64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, UINT32, UINT64
 from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray, flat, halves, joined, nested, num_words
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, word
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32
 from tensor_envs.rules.spec import Field, GameState, Spec, wrong_shape
 
 MaskWords = list[Scalar] | MemoryArray  # num_words(A) words of 32 actions each
@@ -25,7 +25,7 @@ FLAGS = ("terminated", "truncated")
 
 
 class Slot(NamedTuple):
-    """Place of a number: bits shift..shift+width-1 of a word hold it minus `low`; a word64 takes two words."""
+    """Place of a number: bits shift..shift+width-1 of a word hold it minus `low`; a uint64 takes two words."""
 
     word: int
     shift: int
@@ -76,15 +76,15 @@ class Layout:
         self.words = self.mask + self.mask_words
 
     def _slot(self, field: Field) -> Slot:
-        if field.kind == "int":
+        if field.kind == "int32":
             assert field.low is not None and field.high is not None
             width = max(1, (field.high - field.low).bit_length())
             if width < WORD_BITS:
                 return self._small(width, field.low)
         elif field.kind == "bool":
             return self._small(1, 0)
-        self.words += 2 if field.kind == "word64" else 1
-        return Slot(self.words - (2 if field.kind == "word64" else 1), 0, 64 if field.kind == "word64" else WORD_BITS)
+        self.words += 2 if field.kind == "uint64" else 1
+        return Slot(self.words - (2 if field.kind == "uint64" else 1), 0, 64 if field.kind == "uint64" else WORD_BITS)
 
     def _small(self, width: int, low: int) -> Slot:
         for place in self._free:
@@ -123,7 +123,7 @@ class Layout:
 
     def plain(self, words: Sequence[int]) -> dict[str, Any]:
         """Return fields and flags of one game without memory fields, as plain numbers and lists, without NumPy."""
-        values = {name: self.get(lambda w: word(words[w]), name) for name in self.slots}
+        values = {name: self.get(lambda w: uint32(words[w]), name) for name in self.slots}
         shapes = {name: field.shape for name, field in self.fields.items()}
         return {name: nested([x.value for x in flat(value)], shapes.get(name, ())) for name, value in values.items()}
 
@@ -148,7 +148,7 @@ class Layout:
             for name, flag in zip(FLAGS, flags, strict=True):
                 _add(words, self.slots[name][0], flag)
         for p, reward in enumerate(rewards):
-            words[self.rewards + p] = bitcast(reward.to(REAL), WORD)
+            words[self.rewards + p] = bitcast(reward.to(FLOAT32), UINT32)
         if isinstance(mask, MemoryArray):
             _put_memory(store, self.mask, mask)
         elif mask is not None:
@@ -198,7 +198,7 @@ class Layout:
     def check(self, table: np.ndarray) -> None:
         """Raise ValueError if a field of a table [B, words] is not within its bounds."""
         for name, field in self.fields.items():
-            for slot in self.slots[name] if field.kind == "int" else ():
+            for slot in self.slots[name] if field.kind == "int32" else ():
                 column = _column(table, slot)
                 if slot.width == WORD_BITS:  # stored with its sign
                     column = column.astype(np.int32)
@@ -217,7 +217,7 @@ class Layout:
             return word_of(self.rewards, self.spec.num_players).bitcast(dtypes.float32)
         field = self.fields.get(name, Field(name, kind="bool"))
         slots, dtype = self.slots[name], field.dtype
-        if dtype is WORD64:
+        if dtype is UINT64:
             pairs = word_of(slots[0].word, 2 * len(slots)).reshape(-1, len(slots), 2).cast(dtypes.uint64)
             values = pairs[:, :, 0] | pairs[:, :, 1] << WORD_BITS
         elif slots[0].width == WORD_BITS:
@@ -228,12 +228,12 @@ class Layout:
         return values.reshape(values.shape[0], *field.shape)
 
 
-NUMPY_KINDS = {"int": np.int32, "word": np.uint32, "word64": np.uint64}
+NUMPY_KINDS = {"int32": np.int32, "uint32": np.uint32, "uint64": np.uint64}
 
 
 def _get(load: Load, slot: Slot, dtype: Any) -> Scalar:
     """Load the number in a slot, in a kernel."""
-    if dtype is WORD64:
+    if dtype is UINT64:
         return joined(load(slot.word), load(slot.word + 1))
     x = load(slot.word)
     if slot.width == WORD_BITS:
@@ -242,15 +242,15 @@ def _get(load: Load, slot: Slot, dtype: Any) -> Scalar:
         x = x >> slot.shift
     if slot.shift + slot.width < WORD_BITS:
         x = x & (1 << slot.width) - 1
-    return x != 0 if dtype is BOOL else integer(x) + slot.low if slot.low else integer(x)
+    return x != 0 if dtype is BOOL else int32(x) + slot.low if slot.low else int32(x)
 
 
 def _add(words: dict[int, Scalar], slot: Slot, x: Scalar) -> None:
     """Put a number into its slot of the words."""
-    if x.dtype is WORD64:
+    if x.dtype is UINT64:
         words[slot.word], words[slot.word + 1] = halves(x)
         return
-    bits = word(x - slot.low if slot.low else x)
+    bits = uint32(x - slot.low if slot.low else x)
     if slot.shift:
         bits = bits << slot.shift
     words[slot.word] = words[slot.word] | bits if slot.word in words else bits
@@ -262,7 +262,7 @@ def _put_memory(store: Callable[[Any, Scalar], None], first: int, values: Memory
 
 
 def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
-    """Return the number in a slot for every game: int64, or uint64 for a word64."""
+    """Return the number in a slot for every game: int64, or uint64 where the field is one."""
     x = table[:, slot.word].astype(np.int64)
     if slot.width == 64:
         return table[:, slot.word].astype(np.uint64) | table[:, slot.word + 1].astype(np.uint64) << np.uint64(32)
@@ -271,14 +271,14 @@ def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
 
 def _plain_words(field: Field, row: int, x: Any) -> list[int]:
     """Convert a plain number to words, checked."""
-    low, high = {"int": (field.low, field.high), "bool": (0, 1), "word": (0, 2**32 - 1), "word64": (0, 2**64 - 1)}[
+    low, high = {"int32": (field.low, field.high), "bool": (0, 1), "uint32": (0, 2**32 - 1), "uint64": (0, 2**64 - 1)}[
         field.kind
     ]
     if isinstance(x, np.generic):
         x = x.item()
     if not isinstance(x, int) or not low <= x <= high:  # type: ignore[operator]
         raise ValueError(f"game {row}: field {field.name!r} must be an int in {low}..{high}, got {x!r}")
-    return [x & 0xFFFFFFFF, x >> 32] if field.kind == "word64" else [int(x)]
+    return [x & 0xFFFFFFFF, x >> 32] if field.kind == "uint64" else [int(x)]
 
 
 def _lazy_small(word_of: Callable[[int, int], Tensor], slot: Slot, dtype: Any) -> Tensor:

@@ -35,7 +35,7 @@ from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.env import Env
 from tensor_envs.interpreter import debug
 from tensor_envs.rules.chance import KeyedChance
-from tensor_envs.rules.scalar import integer
+from tensor_envs.rules.scalar import int32
 from tensor_envs.rules.spec import MAX_PLAYERS
 from tensor_envs.solve.outcomes import facts, first_states
 from tensor_envs.state import State
@@ -273,7 +273,7 @@ class TreePosition:
         layout, words = env.engine.layout, self.level.words[self.deal]
         game = debug(env, game=env.state_to_dict(self.games(), 0))
         key = int(number * 2**53)
-        game.state = game.game.determinize(game.state, integer(player), KeyedChance((key & 0xFFFFFFFF, key >> 32)))
+        game.state = game.game.determinize(game.state, int32(player), KeyedChance((key & 0xFFFFFFFF, key >> 32)))
         new = layout.pack([game.fields() | dict.fromkeys(FLAGS, False)])
         new[0, layout.field_words :] = words[layout.field_words :]  # rewards and mask
         for name in ("key", "episode"):

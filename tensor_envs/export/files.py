@@ -54,7 +54,7 @@ MEMORY. The caller allocates all arrays. They hold whole blocks of {lanes} games
 {arrays}
 Value v of game g in [blocks, values, {lanes}] has the index (g / {lanes} * values + v) * {lanes} + g % {lanes}.
 A bool is one byte, 0 or 1. Arrays need the alignment of their type only, and must not overlap. A call plays at most
-{most} blocks; for more games, call again with pointers to later blocks. Functions have no static data, so threads may
+{blocks} blocks; for more games, call again with pointers to later blocks. Functions have no static data, so threads may
 play different blocks at the same time.
 
 GAMES. Seed, number (row) and actions alone determine a game, bit for bit as in tensor_envs. An illegal action ends the
@@ -234,7 +234,7 @@ def _head(env: Env, grid: BlockGrid, use: str) -> str:
         rules=_wrap(str(env.rules)),
         generator=_generator(),
         lanes=lanes,
-        most=grid.blocks - 1,
+        blocks=grid.blocks - 1,
         arrays="\n".join(rows),
         words=layout.words,
         rewards=layout.rewards,

@@ -10,7 +10,7 @@ from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.dialects import CUDA, WGSL, C
-from tensor_envs._compiler.tape import BOOL, INT, Array, Tape
+from tensor_envs._compiler.tape import BOOL, INT32, Array, Tape
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.base import Kernel, trace_blocks
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
@@ -116,9 +116,9 @@ def printers(
 def _traced(env: Env, function: Function, arrays: Arrays, grid: BlockGrid) -> Tape:
     parameters = {name: (arrays[name][0], arrays[name][1] * grid.rows) for name in function.parameters(arrays)}
     if function.numbers:
-        parameters["numbers"] = INT, len(function.numbers)
+        parameters["numbers"] = INT32, len(function.numbers)
     if not grid.gpu:
-        parameters["share"] = INT, 2
+        parameters["share"] = INT32, 2
 
     def pack(cells: Sequence[Cells]) -> Any:
         named_cells = dict(zip(parameters, cells, strict=True))

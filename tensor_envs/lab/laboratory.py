@@ -239,10 +239,10 @@ class _Variant:
             series = self._contest(policies[weak], policies[strong], numbers)
             contests[f"{title(strong)} against {title(weak)}"] = series
         if self.env.engine.game.determinizes and searches:
-            most = searches[-1]
-            informed = agents.playout_search(most, len(policies), determinize=False)
-            series = self._contest(policies[most], informed, measures.stronger, replicas=1)
-            contests[f"{title(most)} that sees all against {title(most)}"] = series
+            strongest = searches[-1]
+            informed = agents.playout_search(strongest, len(policies), determinize=False)
+            series = self._contest(policies[strongest], informed, measures.stronger, replicas=1)
+            contests[f"{title(strongest)} that sees all against {title(strongest)}"] = series
         return contests
 
     def _contest(self, weak: Policy, strong: Policy, numbers: Numbers, replicas: int = REPLICAS) -> _Series:

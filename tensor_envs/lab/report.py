@@ -112,8 +112,8 @@ class Report:
         if len(self.variants) <= MAX_COLUMNS:
             return list(self.variants)
         changes = Counter(name for name, _ in self.differences)
-        most = sorted(self.variants[1:], key=lambda variant: -changes[variant.name])[: MAX_COLUMNS - 1]
-        return [variant for variant in self.variants if variant is self.base or variant in most]
+        changed = sorted(self.variants[1:], key=lambda variant: -changes[variant.name])[: MAX_COLUMNS - 1]
+        return [variant for variant in self.variants if variant is self.base or variant in changed]
 
     def to_markdown(self) -> str:
         """Return tables in Markdown, with a star at numbers that differ significantly from the base."""

@@ -246,7 +246,7 @@ class PieceRules:
     @property
     def spec(self) -> Spec:
         self._check()
-        fields = [Field(name, self.set_shape, kind="word") for name in self._set_names]
+        fields = [Field(name, self.set_shape, kind="uint32") for name in self._set_names]
         if self.quiet_plies:
             fields.append(Field("quiet", high=self.quiet_plies))
         planes = 2 * (1 + bool(self.king)) + self.again + 1 + self.quiet_digits

@@ -22,11 +22,11 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import DeviceName, is_gpu, resolve
 from tensor_envs._compiler.launch import launch
-from tensor_envs._compiler.tape import INT, LONG
+from tensor_envs._compiler.tape import INT32, INT64
 from tensor_envs._validate import integer, shown
 from tensor_envs.ops.boards import BoardArray, as_board
 from tensor_envs.ops.lines import Direction, flat_step, line_directions, placements, strides
-from tensor_envs.rules import WORD_BITS, Scalar, maximum, num_words, popcount, word
+from tensor_envs.rules import WORD_BITS, Scalar, maximum, num_words, popcount, uint32
 from tensor_envs.rules.kernel import Cells, grid_index, loop, registers, trace
 
 MARKS = (1, -1)  # marks of the first and the second player
@@ -116,16 +116,16 @@ def _count_along(layout: _Layout, thread: Scalar, direction: Scalar, counts: Cel
     # positive steps are cheap to divide
     step = maximum(sum(entry * step for entry, step in zip(entries, layout.steps, strict=True)), 1)
     if max(counts.size, words.size) > 2**31:
-        thread = thread.to(LONG)
+        thread = thread.to(INT64)
     with loop(len(MARKS)) as player:
         first = words.size // len(MARKS) * player + thread // parts * layout.words + thread % parts
-        total = registers(1, INT)
+        total = registers(1, INT32)
         total[0] = 0
         with loop(layout.words // parts) as i:
             at = first + i * parts
             run = words[at]
             for t in range(1, layout.k):
-                low, bits = at + step * t // WORD_BITS, word(step * t % WORD_BITS)
+                low, bits = at + step * t // WORD_BITS, uint32(step * t % WORD_BITS)
                 # two shifts for one: a shift by all 32 bits is undefined
                 run = run & (words[low] >> bits | words[low + 1] << 1 << (WORD_BITS - 1 - bits))
             total[0] = total[0] + popcount(run)

@@ -1,5 +1,8 @@
 """The language that rules are written in: everything that the author of a game imports."""
 
+import warnings
+from typing import Any
+
 from tensor_envs.rules.actions import Actions
 from tensor_envs.rules.chance import Chance, threefry
 from tensor_envs.rules.grid import CORNERS, SIDES, Grid, GridSet
@@ -35,16 +38,28 @@ from tensor_envs.rules.scalar import (
     WORD_BITS,
     Scalar,
     Value,
-    integer,
+    float32,
+    int32,
     maximum,
     minimum,
-    real,
     scalar,
+    uint32,
+    uint64,
     where,
-    word,
-    word64,
 )
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Rules, Spec, Symmetry, next_player
+
+# names of version 0.2, until 0.4
+_RENAMED = {"integer": "int32", "word": "uint32", "word64": "uint64", "real": "float32"}
+
+
+def __getattr__(name: str) -> Any:
+    """Return what a deprecated name stands for."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{__name__}.{name} is {__name__}.{_RENAMED[name]} now", DeprecationWarning, stacklevel=2)
+    return globals()[_RENAMED[name]]
+
 
 __all__ = [
     "CORNERS",
@@ -73,10 +88,11 @@ __all__ = [
     "bit",
     "bits",
     "entries",
+    "float32",
     "halves",
     "has_bit",
     "histogram",
-    "integer",
+    "int32",
     "joined",
     "lookup",
     "map_range",
@@ -93,7 +109,6 @@ __all__ = [
     "pack_flags",
     "popcount",
     "put",
-    "real",
     "repeat",
     "scalar",
     "select",
@@ -102,10 +117,10 @@ __all__ = [
     "sum_in_range",
     "sum_of",
     "threefry",
+    "uint32",
+    "uint64",
     "union_in_range",
     "union_of",
     "unpack",
     "where",
-    "word",
-    "word64",
 ]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._compiler.tape import BOOL, WORD, WORD64
+from tensor_envs._compiler.tape import BOOL, UINT32, UINT64
 from tensor_envs._validate import integer, shown
 from tensor_envs.rules.lists import flat, halves, num_words, pack, pack_flags
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, maximum, minimum, refuse, scalar, where, word
-from tensor_envs.rules.scalar import integer as as_int
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, maximum, minimum, refuse, scalar, uint32, where
 
 MAX_ACTIONS = 2**31 - 1
 
@@ -31,7 +30,7 @@ class ActionParts:
     """Action of one game, with a `Choice` for each range as an attribute of its name."""
 
     def __init__(self, actions: Actions, action: Value):
-        self._actions, self._action = actions, as_int(action)
+        self._actions, self._action = actions, int32(action)
 
     def __getattr__(self, name: str) -> Choice:
         if name.startswith("_"):
@@ -63,11 +62,11 @@ class Actions:
 
     Examples:
         >>> actions = Actions(across=64, along=64, move=12)
-        >>> a = actions.decode(integer(130))
+        >>> a = actions.decode(int32(130))
         >>> actions.count, actions["move"], a.move.chosen, a.move.index, a.along.index
-        (140, range(128, 140), bool(True), int(2), int(63))
-        >>> actions.mask(across=word64(1) << 40, move=[True] * 12)
-        [word(0), word(256), word(0), word(0), word(4095)]
+        (140, range(128, 140), bool(True), int32(2), int32(63))
+        >>> actions.mask(across=uint64(1) << 40, move=[True] * 12)
+        [uint32(0), uint32(256), uint32(0), uint32(0), uint32(4095)]
     """
 
     def __init__(self, **sizes: int):
@@ -105,7 +104,7 @@ class Actions:
 
         Args:
             **legal: by the name of a range of n actions: a bool for all of them, n bools (nested lists allowed), or a
-                set as a word, a word64 or a list of words. Ranges that are not named have no legal action.
+                set as a uint32, a uint64 or a list of words. Ranges that are not named have no legal action.
 
         Returns:
             The words of the mask.
@@ -113,7 +112,7 @@ class Actions:
         Raises:
             ValueError: no such range, or a part of another size.
         """
-        words = [word(0)] * num_words(self.count)
+        words = [uint32(0)] * num_words(self.count)
         for name, part in legal.items():
             span = self[name]
             for k, chosen in enumerate(_words(name, part, len(span))):
@@ -139,14 +138,14 @@ class Actions:
 
 def _words(name: str, legal: Any, size: int) -> list[Scalar]:
     """Return the legal actions of a range as words, whose bits beyond the range are clear."""
-    values, count = [scalar(x, WORD) for x in flat(legal)], num_words(size)
+    values, count = [scalar(x, UINT32) for x in flat(legal)], num_words(size)
     if isinstance(legal, (bool, Scalar)) and values[0].dtype is BOOL:
-        return [where(values[0], word(w), 0) for w in pack(range(size), size)]
-    if values and values[0].dtype is WORD64 and len(values) == 1:
+        return [where(values[0], uint32(w), 0) for w in pack(range(size), size)]
+    if values and values[0].dtype is UINT64 and len(values) == 1:
         values = [*halves(values[0])][: max(count, 1)]
     if all(x.dtype is BOOL for x in values) and len(values) == size:
         return pack_flags(values)
-    if not all(x.dtype is WORD for x in values) or len(values) != count:
+    if not all(x.dtype is UINT32 for x in values) or len(values) != count:
         kinds = ", ".join(sorted({x.kind for x in values}))
         refuse(
             f"{name} must be a bool, {size} bools, or a set of {size} members in {count} words; got {len(values)} of "

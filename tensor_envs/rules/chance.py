@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, is_gpu, refuse, scalar, word, word64
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, is_gpu, refuse, scalar, uint32, uint64
 
 POLICY_EPISODE = 0xFFFFFFFF
 _WORD = 0xFFFFFFFF
@@ -28,9 +28,9 @@ def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Sc
 
     Examples:
         >>> threefry((0, 0), (0, 0))
-        (word(1797259609), word(2579123966))
+        (uint32(1797259609), uint32(2579123966))
     """
-    words = [word(number) for number in (*key, *counter)]
+    words = [uint32(number) for number in (*key, *counter)]
     if all(w.is_plain for w in words):  # plain ints are quicker than plain scalars
         words = [w.node for w in words]
     k0, k1, x, y = words
@@ -42,16 +42,16 @@ def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Sc
             y = (y << turn & _WORD | (y & _WORD) >> WORD_BITS - turn) ^ x
         x = x + schedule[(group + 1) % 3]
         y = y + (schedule[(group + 2) % 3] + (group + 1))
-    return word(x & _WORD), word(y & _WORD)
+    return uint32(x & _WORD), uint32(y & _WORD)
 
 
 def scale(bits: Scalar, n: Value) -> Scalar:
     """Return an int that is uniform in 0..n-1 for a random word, bits * n >> 32 (n at most 2^31)."""
-    n = word(scalar(n))
+    n = uint32(scalar(n))
     if not bits.is_plain and not is_gpu() and n.instruction().high <= 0xFFFF:
         # exact, and vectors of 32 bits are multiplied faster than those of 64
-        return integer((bits >> 16) * n + ((bits & 0xFFFF) * n >> 16) >> 16)
-    return integer(word(word64(bits) * word64(n) >> WORD_BITS))
+        return int32((bits >> 16) * n + ((bits & 0xFFFF) * n >> 16) >> 16)
+    return int32(uint32(uint64(bits) * uint64(n) >> WORD_BITS))
 
 
 class Chance(Protocol):
@@ -63,7 +63,7 @@ class Chance(Protocol):
     Examples:
         >>> from tensor_envs.rules.chance import KeyedChance
         >>> KeyedChance((0, 0)).draw(0, 6)
-        int(2)
+        int32(2)
     """
 
     def bits(self, counter: Value) -> Scalar:
@@ -80,7 +80,7 @@ class KeyedChance:
         self.key = key
 
     def bits(self, counter: Value) -> Scalar:
-        return threefry(self.key, (word(counter), 0))[0]
+        return threefry(self.key, (uint32(counter), 0))[0]
 
     def draw(self, counter: Value, n: Value) -> Scalar:
         # a computed number of values may be 0 where the draw is not used

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import and_, or_, xor
 from typing import Any
 
-from tensor_envs._compiler.tape import WORD, WORD64
-from tensor_envs._validate import integer, one_of
+from tensor_envs._compiler.tape import UINT32
+from tensor_envs._validate import integer
 from tensor_envs.rules.kernel import repeat
+from tensor_envs.rules.kinds import BITS, KINDS, Kind, checked_kind
 from tensor_envs.rules.lists import flat, pack, popcount, sum_of, union_of
-from tensor_envs.rules.scalar import BITS, WORD_BITS, Scalar, Value, refuse, scalar, where
-from tensor_envs.rules.scalar import integer as as_int
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, scalar, where
 
 Step = tuple[int, int]  # rows down, columns to the right
 SIDES: tuple[Step, ...] = ((-1, 0), (1, 0), (0, -1), (0, 1))
 CORNERS: tuple[Step, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 MAX_SIDE, MAX_CELLS = 2**15, 2**16
-KINDS = {"word": WORD, "word64": WORD64}
+SET_KINDS: tuple[Kind, ...] = ("uint32", "uint64")
 
 
 class GridSet(list[Any]):
@@ -32,7 +32,7 @@ class GridSet(list[Any]):
         >>> grid = Grid(2, 4)
         >>> row = grid.of([0, 1, 2, 3])
         >>> row - grid.cell(2), ~row, (row & grid.cell(5)).any(), row.count(), (~row).lowest()
-        ([word(11)], [word(240)], bool(False), int(4), int(4))
+        ([uint32(11)], [uint32(240)], bool(False), int32(4), int32(4))
     """
 
     __slots__ = ("grid",)
@@ -80,7 +80,7 @@ class GridSet(list[Any]):
 
     def lowest(self) -> Scalar:
         """Return the lowest cell; 0 for the empty set."""
-        index = as_int(0)
+        index = int32(0)
         for at in reversed(range(len(self))):
             below = ~self[at] & (self[at] - 1)
             index = where(self[at] != 0, at * self.grid.word_bits + popcount(below), index)
@@ -92,7 +92,7 @@ class Grid:
 
     Args:
         rows, columns: sides, 1..32768; up to 65536 cells.
-        kind: of the words of its sets, as of the fields that hold them: "word" or "word64".
+        kind: of the words of its sets, as of the fields that hold them: "uint32" or "uint64".
 
     Attributes:
         size: number of cells.
@@ -107,14 +107,14 @@ class Grid:
         >>> grid = Grid(3, 3)
         >>> corner = grid.cell(0)
         >>> grid.shift(corner, 1, 0), grid.shift(corner, -1, 0), grid.around(corner).count()
-        ([word(8)], [word(0)], int(2))
-        >>> grid.lines(grid.set([word(0b111)]), 3).any(), len(grid.symmetries())
+        ([uint32(8)], [uint32(0)], int32(2))
+        >>> grid.lines(grid.set([uint32(0b111)]), 3).any(), len(grid.symmetries())
         (bool(True), 8)
     """
 
-    def __init__(self, rows: int, columns: int, kind: str = "word"):
+    def __init__(self, rows: int, columns: int, kind: str = "uint32"):
         self.rows, self.columns = integer("rows", rows, 1, MAX_SIDE), integer("columns", columns, 1, MAX_SIDE)
-        one_of("kind", kind, tuple(KINDS))
+        kind = checked_kind("kind", kind, SET_KINDS)
         self.size = integer("rows * columns", self.rows * self.columns, 1, MAX_CELLS)
         self.dtype, self.word_bits = KINDS[kind], BITS[KINDS[kind]]
         self.words = -(-self.size // self.word_bits)
@@ -123,12 +123,12 @@ class Grid:
         self.empty = self.of(())
 
     def __repr__(self) -> str:
-        return f"Grid({self.rows}, {self.columns}{', kind=word64' if self.dtype is not WORD else ''})"
+        return f"Grid({self.rows}, {self.columns}{', kind=uint64' if self.dtype is not UINT32 else ''})"
 
     def of(self, cells: Sequence[int]) -> GridSet:
         """Return a constant set of cells, plain ints."""
         words = pack([integer("a cell", cell, 0, self.size - 1) for cell in cells], self.size)
-        if self.dtype is not WORD:
+        if self.dtype is not UINT32:
             words = [low | high << WORD_BITS for low, high in zip(words[::2], [*words, 0][1::2], strict=False)]
         return GridSet(self, [Scalar(w, self.dtype) for w in words])
 
@@ -148,7 +148,7 @@ class Grid:
 
     def cell(self, index: Value) -> GridSet:
         """Return the set of one cell; the empty set for an index that is no cell."""
-        index = as_int(index)
+        index = int32(index)
         inside, at = (index >= 0) & (index < self.size), index // self.word_bits
         one = Scalar(1, self.dtype) << index % self.word_bits
         return GridSet(self, [where(inside & (at == w), one, 0) for w in range(self.words)])

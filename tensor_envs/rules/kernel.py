@@ -20,9 +20,9 @@ from tinygrad.dtype import DType
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import (
     BOOL,
-    INT,
-    LONG,
-    REAL,
+    FLOAT32,
+    INT32,
+    INT64,
     STORES,
     Array,
     Block,
@@ -32,7 +32,7 @@ from tensor_envs._compiler.tape import (
     record,
     recording,
 )
-from tensor_envs.rules.scalar import Scalar, Value, integer, refuse, scalar
+from tensor_envs.rules.scalar import Scalar, Value, int32, refuse, scalar
 
 UINTS = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32}
 _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
@@ -50,9 +50,9 @@ class Cells:
 
     def __setitem__(self, index: Value, value: Value) -> None:
         """Store an element, here; it is converted to the array's dtype."""
-        x = scalar(value, self.dtype if self.dtype in (REAL, LONG) else None)
-        if x.dtype is REAL and self.dtype is not REAL:
-            raise TypeError(f"an array of {self.dtype} cannot hold a real")
+        x = scalar(value, self.dtype if self.dtype in (FLOAT32, INT64) else None)
+        if x.dtype is FLOAT32 and self.dtype is not FLOAT32:
+            raise TypeError(f"an array of {self.dtype} cannot hold a float32")
         current().store(self.array, _index(index), arithmetic.cast(x.instruction(), self.dtype))
 
     def store_bits(self, index: Value, bits: Scalar, count: int) -> None:
@@ -72,7 +72,7 @@ def registers(size: int, dtype: DType) -> Cells:
 
 def grid_index(axis: str, size: int) -> Scalar:
     """Return the number of the workgroup (axis "group") or of the thread in it ("thread"), on a GPU."""
-    return Scalar(current().place(axis, size), INT)
+    return Scalar(current().place(axis, size), INT32)
 
 
 # *** blocks ***
@@ -83,7 +83,7 @@ def loop(size: Value, unroll: bool = True) -> Iterator[Scalar]:
     """Record a loop over 0..size-1; a size of 0 or less skips it."""
     with current().nested("for", scalar(size).instruction()) as block:
         block.unroll = unroll
-        yield Scalar(block.index, INT)
+        yield Scalar(block.index, INT32)
 
 
 @contextmanager
@@ -138,8 +138,8 @@ def bitcast(x: Value, dtype: DType) -> Scalar:
 
 
 def divide(a: Value, b: Value) -> Scalar:
-    """Return the quotient of two real numbers."""
-    return Scalar(arithmetic.divide_reals(scalar(a, REAL).instruction(), scalar(b, REAL).instruction()), REAL)
+    """Return the quotient of two floats."""
+    return Scalar(arithmetic.divide_reals(scalar(a, FLOAT32).instruction(), scalar(b, FLOAT32).instruction()), FLOAT32)
 
 
 def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:
@@ -177,7 +177,7 @@ def _unrolled(size: int, term: Callable[[Any], Any]) -> list[Scalar] | None:
     """Return the terms in a plain program, or of one index; None where a kernel needs a loop."""
     if recording() is not None and size > 1:
         return None
-    return [scalar(term(integer(i))) for i in range(size)]
+    return [scalar(term(int32(i))) for i in range(size)]
 
 
 def _accumulated(size: int, start: Scalar, combine: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
@@ -198,7 +198,7 @@ def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
     """
     terms = _unrolled(size, condition)
     if terms is None:
-        return _accumulated(size, integer(0), lambda holds, i: holds | integer(condition(i))) != 0
+        return _accumulated(size, int32(0), lambda holds, i: holds | int32(condition(i))) != 0
     return Scalar(any(t.value for t in terms), BOOL) if all(t.is_plain for t in terms) else terms[0]
 
 
@@ -207,25 +207,25 @@ def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
 
     Examples:
         >>> sum_in_range(5, lambda i: i)
-        int(10)
+        int32(10)
     """
     terms = _unrolled(size, term)
     if terms is None:
-        return _accumulated(size, integer(0), lambda total, i: total + integer(term(i)))
-    return sum((integer(t) for t in terms), start=integer(0))
+        return _accumulated(size, int32(0), lambda total, i: total + int32(term(i)))
+    return sum((int32(t) for t in terms), start=int32(0))
 
 
 def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     """Return all bits that a term has for some index 0..size-1, by a loop; no bit may come twice.
 
     Examples:
-        >>> union_in_range(3, lambda i: word(1) << i)
-        word(7)
+        >>> union_in_range(3, lambda i: uint32(1) << i)
+        uint32(7)
     """
     terms = _unrolled(size, term)
     if terms is not None:
         return reduce(or_, terms)
-    kind = scalar(term(integer(0))).dtype
+    kind = scalar(term(int32(0))).dtype
     return _accumulated(size, scalar(0, kind), lambda total, i: total | term(i))
 
 
@@ -233,8 +233,8 @@ def repeat(size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Seq
     """Apply a step `size` times to a list of numbers of one kind, by a loop that ends once a step changes nothing.
 
     Examples:
-        >>> repeat(3, [integer(1), 0], lambda values: [values[0] * 2, values[0]])
-        [int(8), int(4)]
+        >>> repeat(3, [int32(1), 0], lambda values: [values[0] * 2, values[0]])
+        [int32(8), int32(4)]
     """
     kind = next((x.dtype for x in start if isinstance(x, Scalar)), None)
 
@@ -252,7 +252,7 @@ def repeat(size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Seq
                 break
         return values
     count = len(values)
-    variables, remaining = registers(count, values[0].dtype), registers(1, INT)
+    variables, remaining = registers(count, values[0].dtype), registers(1, INT32)
     for k, x in enumerate(values):
         variables[k] = x
     remaining[0] = size
@@ -270,8 +270,8 @@ def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
     """Return a term for every index 0..size-1; it is a loop in code that runs rarely, as for a first state.
 
     Examples:
-        >>> map_range(3, lambda i: integer(2) * i)
-        [int(0), int(2), int(4)]
+        >>> map_range(3, lambda i: int32(2) * i)
+        [int32(0), int32(2), int32(4)]
     """
     if unrolls():
         return [term(k) for k in range(size)]

@@ -11,20 +11,20 @@ import numpy as np
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, WORD64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, UINT64
+from tensor_envs.rules.kinds import BITS
 from tensor_envs.rules.scalar import (
-    BITS,
     WORD_BITS,
     Scalar,
     Value,
-    integer,
+    int32,
     maximum,
     minimum,
     refuse,
     scalar,
+    uint32,
     where,
     where_list,
-    word,
 )
 
 
@@ -33,7 +33,7 @@ class MemoryArray:
 
     Examples:
         >>> MemoryArray(lambda i: i * i, 5)[3]
-        int(9)
+        int32(9)
     """
 
     def __init__(self, element: Callable[[Scalar], Scalar], size: int):
@@ -107,7 +107,7 @@ def _alike(values: Sequence[Value]) -> list[Scalar]:
 
 def _kind(values: Sequence[Value]) -> DType | None:
     kind = next((x.dtype for x in values if isinstance(x, Scalar)), None)
-    return REAL if kind is None and any(isinstance(x, (float, np.floating)) for x in values) else kind
+    return FLOAT32 if kind is None and any(isinstance(x, (float, np.floating)) for x in values) else kind
 
 
 def plain_numbers(values: Sequence[Any], dtype: DType) -> list[Any] | None:
@@ -137,8 +137,8 @@ def select(values: Any, index: Value) -> Any:
     A field has this as an operator: `s.board[s.current_player]`.
 
     Examples:
-        >>> select([4, 5, 6], integer(2)), select([[1, 2], [3, 4]], integer(1))
-        (int(6), [int(3), int(4)])
+        >>> select([4, 5, 6], int32(2)), select([[1, 2], [3, 4]], int32(1))
+        (int32(6), [int32(3), int32(4)])
     """
     if isinstance(values, MemoryArray):
         return values[scalar(index)]
@@ -164,10 +164,10 @@ def put(values: Array, index: Value, value: Any) -> Any:
     """Return the list with one entry, a number or a row, replaced at a computed index; beyond the range, none is.
 
     Examples:
-        >>> put([4, 5, 6], integer(0), 7)
-        [int(7), int(5), int(6)]
-        >>> put([[1, 2], [3, 4]], integer(1), [5, 6])
-        [[int(1), int(2)], [int(5), int(6)]]
+        >>> put([4, 5, 6], int32(0), 7)
+        [int32(7), int32(5), int32(6)]
+        >>> put([[1, 2], [3, 4]], int32(1), [5, 6])
+        [[int32(1), int32(2)], [int32(5), int32(6)]]
     """
     if isinstance(values, MemoryArray):
         return MemoryArray(lambda i: where(i == index, value, values[i]), values.size)
@@ -179,8 +179,8 @@ def lookup(table: Sequence[Value], index: Value) -> Scalar:
     """Return table[index] of a constant table at a computed index, which must be in range, by halving.
 
     Examples:
-        >>> lookup([4, 5, 6], integer(1))
-        int(5)
+        >>> lookup([4, 5, 6], int32(1))
+        int32(5)
     """
     if not isinstance(index, Scalar) or index.is_plain:
         return select(table, index)
@@ -198,7 +198,7 @@ def any_of(conditions: Iterable[Value]) -> Scalar:
     """Return whether one of several conditions holds; False for none.
 
     Examples:
-        >>> any_of(integer(3) == x for x in (1, 3))
+        >>> any_of(int32(3) == x for x in (1, 3))
         bool(True)
     """
     conditions = list(conditions)
@@ -210,7 +210,7 @@ def all_of(conditions: Iterable[Value]) -> Scalar:
     """Return whether all of several conditions hold; True for none.
 
     Examples:
-        >>> all_of(integer(3) == x for x in (1, 3))
+        >>> all_of(int32(3) == x for x in (1, 3))
         bool(False)
     """
     conditions = list(conditions)
@@ -222,25 +222,25 @@ def sum_of(values: Iterable[Value]) -> Scalar:
     """Sum several numbers, bools counting as 0 or 1; 0 for none.
 
     Examples:
-        >>> sum_of([True, integer(2), 3])
-        int(6)
+        >>> sum_of([True, int32(2), 3])
+        int32(6)
     """
     values = list(values)
     numbers = plain_numbers(values, BOOL)
-    return integer(sum(numbers)) if numbers else scalar(reduce(add, values, 0))
+    return int32(sum(numbers)) if numbers else scalar(reduce(add, values, 0))
 
 
 def union_of(words: Iterable[Any]) -> Any:
     """Return the bitwise or of one or more words, or the union of sets of a `Grid`.
 
     Examples:
-        >>> union_of([word(1), word(6)])
-        word(7)
+        >>> union_of([uint32(1), uint32(6)])
+        uint32(7)
     """
     words = list(words)
-    numbers = plain_numbers(words, WORD)
-    union = word(reduce(or_, numbers)) if numbers else reduce(or_, words)
-    return union if isinstance(union, list) else scalar(union, WORD)
+    numbers = plain_numbers(words, UINT32)
+    union = uint32(reduce(or_, numbers)) if numbers else reduce(or_, words)
+    return union if isinstance(union, list) else scalar(union, UINT32)
 
 
 def _some(values: Iterable[Value]) -> list[Scalar]:
@@ -255,8 +255,8 @@ def max_of(values: Iterable[Value]) -> Scalar:
     """Return the greatest of one or more numbers.
 
     Examples:
-        >>> max_of([2, integer(5), 3])
-        int(5)
+        >>> max_of([2, int32(5), 3])
+        int32(5)
     """
     return reduce(maximum, _some(values))
 
@@ -265,8 +265,8 @@ def min_of(values: Iterable[Value]) -> Scalar:
     """Return the least of one or more numbers.
 
     Examples:
-        >>> min_of([2, integer(5), 3])
-        int(2)
+        >>> min_of([2, int32(5), 3])
+        int32(2)
     """
     return reduce(minimum, _some(values))
 
@@ -275,11 +275,11 @@ def argmax(values: Iterable[Value]) -> Scalar:
     """Return the index of the greatest of one or more numbers, the first of equal ones.
 
     Examples:
-        >>> argmax([2, integer(5), 5])
-        int(1)
+        >>> argmax([2, int32(5), 5])
+        int32(1)
     """
     greatest, *others = _some(values)
-    at = integer(0)
+    at = int32(0)
     for i, value in enumerate(others, 1):
         at = where(value > greatest, i, at)
         greatest = maximum(greatest, value)
@@ -292,8 +292,8 @@ def sort(values: Iterable[Value]) -> list[Scalar]:
     It has 9 comparisons of 5 numbers, 19 of 8 and 63 of 16.
 
     Examples:
-        >>> sort([2, integer(5), 3])
-        [int(2), int(3), int(5)]
+        >>> sort([2, int32(5), 3])
+        [int32(2), int32(3), int32(5)]
     """
     numbers = _alike(list(values))
     size, run = len(numbers), 1
@@ -314,11 +314,11 @@ def histogram(values: Iterable[Value], size: int) -> list[Scalar]:
     """Return how often each of 0..size-1 is among some numbers.
 
     Examples:
-        >>> histogram([integer(1), 2, 1], 3)
-        [int(0), int(2), int(1)]
+        >>> histogram([int32(1), 2, 1], 3)
+        [int32(0), int32(2), int32(1)]
     """
     numbers = list(values)
-    return [integer(sum_of(scalar(x) == k for x in numbers)) for k in range(size)]
+    return [int32(sum_of(scalar(x) == k for x in numbers)) for k in range(size)]
 
 
 def sow(ring: Sequence[Value], start: Value, count: Value, skip: Value | None = None) -> list[Scalar]:
@@ -337,18 +337,18 @@ def sow(ring: Sequence[Value], start: Value, count: Value, skip: Value | None = 
         ValueError: fewer than two pits.
 
     Examples:
-        >>> sow([0, 0, 0, 0], start=integer(2), count=5, skip=0)
-        [int(0), int(2), int(1), int(2)]
+        >>> sow([0, 0, 0, 0], start=int32(2), count=5, skip=0)
+        [int32(0), int32(2), int32(1), int32(2)]
     """
     size = len(ring)
     if size < 2:
         refuse(f"ring must have two or more pits, got {size}", ValueError)
-    start, count = integer(start), integer(count)
+    start, count = int32(start), int32(count)
     places = [where(j > start, j - start, j - start + size) - 1 for j in range(size)]  # in the order of sowing
     takes = size
     if skip is not None:
         left_out, takes = select(places, skip), size - 1
-        places = [place - integer(place > left_out) for place in places]
+        places = [place - int32(place > left_out) for place in places]
     rounds, rest = count // takes, count % takes
     sown = [rounds + (place < rest) for place in places]
     if skip is not None:
@@ -397,12 +397,12 @@ def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
 
     Examples:
         >>> pack_flags([True, False, True])
-        [word(5)]
+        [uint32(5)]
     """
     numbers = plain_numbers(flags, BOOL)
     if numbers is not None:
-        return [word(w) for w in pack((i for i, flag in enumerate(numbers) if flag), len(numbers))]
-    bits = [word(scalar(flag)) << i % WORD_BITS for i, flag in enumerate(flags)]
+        return [uint32(w) for w in pack((i for i, flag in enumerate(numbers) if flag), len(numbers))]
+    bits = [uint32(scalar(flag)) << i % WORD_BITS for i, flag in enumerate(flags)]
     return [reduce(or_, bits[i : i + WORD_BITS]) for i in range(0, len(bits), WORD_BITS)]
 
 
@@ -410,17 +410,17 @@ def has_bit(words: Any, index: Value) -> Scalar:
     """Return whether a set (a Scalar, a list of words or a MemoryArray) has a member of a computed index, in range.
 
     Examples:
-        >>> has_bit(word(5), 2), has_bit([0, word(2)], integer(33))
+        >>> has_bit(uint32(5), 2), has_bit([0, uint32(2)], int32(33))
         (bool(True), bool(True))
     """
-    index = integer(index)
+    index = int32(index)
     _known(index, BITS[words.dtype] if isinstance(words, Scalar) else WORD_BITS * len(words))
     if isinstance(words, Scalar):
         return (words >> index & 1) != 0
     if not isinstance(words, MemoryArray) and len(words) == 1:
-        chosen = word(words[0])
+        chosen = uint32(words[0])
     else:
-        chosen = word(select(words, index // WORD_BITS))
+        chosen = uint32(select(words, index // WORD_BITS))
     return (chosen >> index % WORD_BITS & 1) != 0
 
 
@@ -428,42 +428,42 @@ def bit(index: Value) -> Scalar:
     """Return the word with the one bit 0..31 of a computed index.
 
     Examples:
-        >>> bit(integer(3))
-        word(8)
+        >>> bit(int32(3))
+        uint32(8)
     """
-    return word(1) << integer(index)
+    return uint32(1) << int32(index)
 
 
 def popcount(x: Value, width: int | None = None) -> Scalar:
-    """Count the set bits of a word or word64, an int; bits from `width` (a power of two) on must be clear.
+    """Count the set bits of a uint32 or uint64, an int32; bits from `width` (a power of two) on must be clear.
 
     Examples:
-        >>> popcount(word(7))
-        int(3)
+        >>> popcount(uint32(7))
+        int32(3)
     """
     x = scalar(x)
-    if x.dtype in (BOOL, INT):
-        refuse(f"bits are counted in a word or a word64, got {x.kind}")
+    if x.dtype in (BOOL, INT32):
+        refuse(f"bits are counted in a uint32 or a uint64, got {x.kind}")
     if x.is_plain:
-        return integer(int(x.value).bit_count())
-    if x.dtype is WORD64:
-        return sum_of(popcount(half) for half in halves(x)[: num_words(width or BITS[WORD64])])
-    return integer(Scalar(arithmetic.popcount(x.node), WORD))
+        return int32(int(x.value).bit_count())
+    if x.dtype is UINT64:
+        return sum_of(popcount(half) for half in halves(x)[: num_words(width or BITS[UINT64])])
+    return int32(Scalar(arithmetic.popcount(x.node), UINT32))
 
 
 def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
     """Return the index of the n-th set bit, from 0, among the lowest `width` (a power of two), an int; n must exist.
 
     Examples:
-        >>> nth_bit(word(0b1010), 1)
-        int(3)
+        >>> nth_bit(uint32(0b1010), 1)
+        int32(3)
     """
-    x, n, position = scalar(x), integer(n), integer(0)
+    x, n, position = scalar(x), int32(n), int32(0)
     if x.is_plain and n.is_plain:
         members = int(x.value)
         for _ in range(int(n.value)):
             members &= members - 1  # without the lowest
-        return integer((members & -members).bit_length() - 1 if members else 0)
+        return int32((members & -members).bit_length() - 1 if members else 0)
     size = width or BITS[x.dtype]
     while size > 1:  # halve the bits: it is among the lower ones or beyond
         size //= 2
@@ -475,20 +475,20 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
 
 
 def halves(x: Scalar) -> tuple[Scalar, Scalar]:
-    """Split a word64 into its low and high words.
+    """Split a uint64 into its low and high words.
 
     Examples:
         >>> halves(joined(1, 2))
-        (word(1), word(2))
+        (uint32(1), uint32(2))
     """
-    return word(x), word(x >> WORD_BITS)
+    return uint32(x), uint32(x >> WORD_BITS)
 
 
 def joined(low: Value, high: Value) -> Scalar:
-    """Join a low and a high word to a word64.
+    """Join a low and a high word to a uint64.
 
     Examples:
         >>> joined(0, 1)
-        word64(4294967296)
+        uint64(4294967296)
     """
-    return word(low).to(WORD64) | word(high).to(WORD64) << WORD_BITS
+    return uint32(low).to(UINT64) | uint32(high).to(UINT64) << WORD_BITS

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._compiler.tape import BOOL, REAL, WORD, WORD64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, UINT32, UINT64
 from tensor_envs.rules.lists import MemoryArray, num_words, pack_flags
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, refuse, scalar, word
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, scalar, uint32
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Number:
-    """One entry, an int or a real."""
+    """One entry, an int32 or a float32."""
 
     value: Scalar
     size: int = 1
@@ -40,24 +40,24 @@ Observation = Mapping[str, Part | Sequence[Part]] | Sequence[Part]  # parts in o
 
 
 def bits(words: Any, size: int) -> Bits:
-    """Observe a set with members 0..size-1: a word, a word64, a list of words or of conditions, or a MemoryArray.
+    """Observe a set with members 0..size-1: a uint32, a uint64, a list of words or of conditions, or a MemoryArray.
 
     Examples:
-        >>> entries([bits(word(5), 4)])
+        >>> entries([bits(uint32(5), 4)])
         [1, 0, 1, 0]
     """
     if isinstance(words, MemoryArray):
         return Bits(words, size)
     if isinstance(words, (list, tuple)):
-        flags = [scalar(x, WORD) for x in words]
+        flags = [scalar(x, UINT32) for x in words]
         if flags and all(x.dtype is BOOL for x in flags):
             if len(flags) != size:
                 refuse(f"{len(flags)} conditions are no {size} entries", ValueError)
             return Bits(pack_flags(flags), size)
-        whole = [word(x) for x in flags]
+        whole = [uint32(x) for x in flags]
     else:
-        one = scalar(words, WORD)
-        whole = [word(one), word(one >> WORD_BITS)] if one.dtype is WORD64 else [word(one)]
+        one = scalar(words, UINT32)
+        whole = [uint32(one), uint32(one >> WORD_BITS)] if one.dtype is UINT64 else [uint32(one)]
     if num_words(size) > len(whole):
         refuse(f"{size} entries need {num_words(size)} words, got {len(whole)}", ValueError)
     return Bits(whole[: num_words(size)], size)
@@ -70,18 +70,18 @@ def one_hot(value: Value, size: int) -> OneHot:
         >>> entries([one_hot(1, 3)])
         [0, 1, 0]
     """
-    return OneHot(integer(value), size)
+    return OneHot(int32(value), size)
 
 
 def number(value: Value) -> Number:
-    """Observe a number as one entry; `real(x) * (1 / high)` scales it to 0..1.
+    """Observe a number as one entry; `float32(x) * (1 / high)` scales it to 0..1.
 
     Examples:
-        >>> entries([number(integer(7)), number(0.5)])
+        >>> entries([number(int32(7)), number(0.5)])
         [7, 0.5]
     """
     value = scalar(value)
-    return Number(value if value.dtype is REAL else integer(value))
+    return Number(value if value.dtype is FLOAT32 else int32(value))
 
 
 def named_parts(observation: Observation) -> dict[str, list[Part]]:
@@ -111,7 +111,7 @@ def entries(parts: Sequence[Part]) -> list[Any]:
     values: list[Any] = []
     for part in parts:
         if isinstance(part, Bits):
-            words = [int(word(part.words[w]).value) for w in range(num_words(part.size))]
+            words = [int(uint32(part.words[w]).value) for w in range(num_words(part.size))]
             values += [words[i // WORD_BITS] >> i % WORD_BITS & 1 for i in range(part.size)]
         elif isinstance(part, OneHot):
             one = part.value.value

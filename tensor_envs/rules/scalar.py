@@ -22,28 +22,26 @@ from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.arithmetic import wrap
 from tensor_envs._compiler.tape import (
     BOOL,
-    INT,
+    FLOAT32,
+    INT32,
+    INT64,
     LIMITS,
-    LONG,
-    REAL,
     SIGNED,
+    UINT32,
+    UINT64,
     UNSIGNED,
-    WORD,
-    WORD64,
     Instruction,
     recording,
 )
+from tensor_envs.rules.kinds import BITS, NAMES
 
 WORD_BITS = 32
-# of the kinds that are whole numbers
-BITS = {BOOL: 1} | {kind: 8 * kind.itemsize for kind in SIGNED + UNSIGNED}
-NAMES = {BOOL: "bool", INT: "int", WORD: "word", WORD64: "word64", REAL: "real"}
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
 
 BITWISE = (operator.and_, operator.or_, operator.xor)
 SMALL = 1 << 31  # plain ints below it fit into every kind of whole numbers
 # kinds that compute with plain ints, and the ints that mix with them: those below
-HIGH = {BOOL: 0, REAL: 0} | {kind: 1 << BITS[kind] - (kind in SIGNED) for kind in SIGNED + UNSIGNED}
+HIGH = {BOOL: 0, FLOAT32: 0} | {kind: 1 << BITS[kind] - (kind in SIGNED) for kind in SIGNED + UNSIGNED}
 _new = object.__new__
 
 Number = bool | int | float
@@ -71,7 +69,7 @@ def is_gpu() -> bool:
 
 def _a(dtype: DType) -> str:
     """Return a kind's name with its article."""
-    return f"{'an' if dtype is INT else 'a'} {NAMES[dtype]}"
+    return f"{'an' if dtype is INT32 else 'a'} {NAMES[dtype]}"
 
 
 Operation = Callable[[Any, Any], Any]
@@ -124,7 +122,7 @@ def _bitwise(op: Operation) -> Method:
     def method(self: Scalar, x: Any) -> Scalar:
         dtype = self.dtype
         if type(x) is Scalar:
-            if x.dtype is dtype and self.is_plain and x.is_plain and dtype is not REAL:
+            if x.dtype is dtype and self.is_plain and x.is_plain and dtype is not FLOAT32:
                 value = op(self.node, x.node)
                 return (TRUE if value else FALSE) if dtype is BOOL else _whole(value, dtype)
         elif type(x) is int and 0 <= x < HIGH[dtype] and self.is_plain:
@@ -142,7 +140,7 @@ def _shifts(op: Operation) -> tuple[Method, Method]:
         if self.is_plain and HIGH[dtype]:
             if type(x) is int and 0 <= x < 32:
                 return _whole(op(self.node, x), dtype)
-            if type(x) is Scalar and x.is_plain and x.dtype is not REAL:
+            if type(x) is Scalar and x.is_plain and x.dtype is not FLOAT32:
                 return _whole(op(self.node, x.node & 8 * dtype.itemsize - 1), dtype)
         return _shift(op, self, x)
 
@@ -168,16 +166,16 @@ def _comparison(op: Operation) -> Method:
 
 
 class Scalar:
-    """Number of one game: a bool, an int (32 bits), a word (32 bits, unsigned), a word64 or a real (float32).
+    """Number of one game: a bool, an int32, a uint32, a uint64 or a float32.
 
     Operators (`+ - * // % << >> & | ^ ~ == != < <= > >=`) read as NumPy's do: `==` compares, `~` negates, `&` and `|`
-    are for bools, too; plain numbers mix in, and a bool counts as 0 or 1. `//` rounds down; by 0 it is 0. An int and a
-    word do not mix: `integer(x)`, `word(x)` and `word64(x)` convert. What would need the number itself while a kernel
-    is traced (`if`, `and`, `max`, a list's index) is a TypeError that says what to write instead.
+    are for bools, too; plain numbers mix in, and a bool counts as 0 or 1. `//` rounds down; by 0 it is 0. An
+    int32 and a uint32 do not mix: `int32(x)`, `uint32(x)` and `uint64(x)` convert. What would need the number itself
+    while a kernel is traced (`if`, `and`, `max`, a list's index) is a TypeError that says what to write instead.
 
     Examples:
-        >>> integer(7) // 2, integer(7) % 2 == 1, word(1) - 2
-        (int(3), bool(True), word(4294967295))
+        >>> int32(7) // 2, int32(7) % 2 == 1, uint32(1) - 2
+        (int32(3), bool(True), uint32(4294967295))
     """
 
     __slots__ = ("dtype", "is_plain", "node")
@@ -197,7 +195,7 @@ class Scalar:
 
     @property
     def kind(self) -> str:
-        """Name of the kind: "bool", "int", "word", "word64" or "real"."""
+        """Name of the kind: "bool", "int32", "uint32", "uint64" or "float32"."""
         return NAMES.get(self.dtype, str(self.dtype))
 
     @property
@@ -215,7 +213,7 @@ class Scalar:
         if self.dtype is dtype:
             return self
         if self.is_plain:
-            if self.dtype is REAL or dtype is REAL or dtype is BOOL:
+            if self.dtype is FLOAT32 or dtype is FLOAT32 or dtype is BOOL:
                 return Scalar(wrap(self.node, dtype), dtype)
             return _whole(+self.node, dtype)
         return Scalar(arithmetic.cast(self.node, dtype), dtype)
@@ -279,8 +277,8 @@ class Scalar:
         return 0 - self
 
     def __invert__(self) -> Scalar:
-        if self.dtype is REAL:
-            refuse("a real has no bits")
+        if self.dtype is FLOAT32:
+            refuse("a float32 has no bits")
         if self.is_plain:
             return (FALSE if self.node else TRUE) if self.dtype is BOOL else _whole(~self.node, self.dtype)
         if self.dtype is BOOL:
@@ -288,7 +286,7 @@ class Scalar:
         return Scalar(arithmetic.bit_xor(self.node, arithmetic.const(-1, self.dtype)), self.dtype)
 
     def __truediv__(self, x: Any) -> NoReturn:
-        refuse("kernels divide whole numbers: write a // b, or real(a) * (1 / 10) for a share of a known number")
+        refuse("kernels divide whole numbers: write a // b, or float32(a) * (1 / 10) for a share of a known number")
 
     __rtruediv__ = __truediv__
 
@@ -338,26 +336,26 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
 
     Examples:
         >>> scalar(3), scalar(True), scalar(0.5)
-        (int(3), bool(True), real(0.5))
+        (int32(3), bool(True), float32(0.5))
     """
     kind = type(x)
     if kind is Scalar:
         return x  # type: ignore[no-any-return]
     if kind is bool:
         return TRUE if x else FALSE
-    if kind is int and 0 <= x < 0x80000000 and like is not REAL:  # the common case first
-        return _whole(x, INT if like is None or like is BOOL else like)
+    if kind is int and 0 <= x < 0x80000000 and like is not FLOAT32:  # the common case first
+        return _whole(x, INT32 if like is None or like is BOOL else like)
     if isinstance(x, (bool, np.bool_)):
         return Scalar(bool(x), BOOL)
     if isinstance(x, (float, np.floating)):
-        if like is not None and like is not REAL:
-            refuse(f"{x!r} does not mix with {_a(like)}: write real(x) for sums with fractions")
-        return Scalar(wrap(x, REAL), REAL)
+        if like is not None and like is not FLOAT32:
+            refuse(f"{x!r} does not mix with {_a(like)}: write float32(x) for sums with fractions")
+        return Scalar(wrap(x, FLOAT32), FLOAT32)
     if not isinstance(x, (int, np.integer)):
         refuse(f"scalars and numbers mix, but not {type(x).__name__}")
-    dtype = INT if like is None or like is BOOL else like
-    if dtype is REAL:
-        return Scalar(wrap(x, REAL), REAL)
+    dtype = INT32 if like is None or like is BOOL else like
+    if dtype is FLOAT32:
+        return Scalar(wrap(x, FLOAT32), FLOAT32)
     value, size = int(x), BITS[dtype]
     if not -(1 << size - 1) <= value < 1 << (size - 1 if dtype in SIGNED else size):
         refuse(f"{x} does not fit into {_a(dtype)} of {size} bits", ValueError)
@@ -367,8 +365,8 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
 def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
     """Convert both to scalars of one kind: a plain number takes the other's, a bool counts as 0 or 1."""
     if type(a) is not Scalar:
-        real_b = isinstance(b, (float, np.floating))  # of two plain numbers, an int takes the kind of a float
-        a = scalar(a, b.dtype if type(b) is Scalar else REAL if real_b and not isinstance(a, bool) else None)
+        real_b = isinstance(b, (float, np.floating))  # of two plain numbers, a float's kind is that of both
+        a = scalar(a, b.dtype if type(b) is Scalar else FLOAT32 if real_b and not isinstance(a, bool) else None)
     if type(b) is not Scalar:
         b = scalar(b, a.dtype)
     if a.dtype is b.dtype:
@@ -377,9 +375,9 @@ def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
         return a.to(b.dtype), b
     if b.dtype is BOOL:
         return a, b.to(a.dtype)
-    if {a.dtype, b.dtype} == {INT, LONG}:  # addresses in kernels; rules have no LONG
-        return a.to(LONG), b.to(LONG)
-    return refuse(f"{a.kind} and {b.kind} do not mix: write integer(x), word(x), word64(x) or real(x)")
+    if {a.dtype, b.dtype} == {INT32, INT64}:  # addresses in kernels; rules have no LONG
+        return a.to(INT64), b.to(INT64)
+    return refuse(f"{a.kind} and {b.kind} do not mix: write int32(x), uint32(x), uint64(x) or float32(x)")
 
 
 def _arithmetic(op: Operation, a: Any, b: Any) -> Scalar:
@@ -387,10 +385,10 @@ def _arithmetic(op: Operation, a: Any, b: Any) -> Scalar:
         a, b = _common(a, b)
     dtype, bitwise = a.dtype, op in BITWISE
     if bitwise:
-        if dtype is REAL:
-            refuse("a real has no bits")
+        if dtype is FLOAT32:
+            refuse("a float32 has no bits")
     elif dtype is BOOL:
-        a, b, dtype = a.to(INT), b.to(INT), INT
+        a, b, dtype = a.to(INT32), b.to(INT32), INT32
     if a.is_plain and b.is_plain:
         value = op(a.node, b.node)
         return Scalar(value if bitwise else wrap(value, dtype), dtype)
@@ -402,9 +400,9 @@ def _shift(op: Operation, a: Any, b: Any) -> Scalar:
     if type(a) is not Scalar:
         a = scalar(a, b.dtype)
     if a.dtype is BOOL:
-        a = a.to(INT)
-    if a.dtype is REAL:
-        refuse("a real has no bits")
+        a = a.to(INT32)
+    if a.dtype is FLOAT32:
+        refuse("a float32 has no bits")
     dtype, max_shift = a.dtype, 8 * a.dtype.itemsize - 1
     if type(b) is Scalar:
         b = b.to(dtype)
@@ -472,8 +470,8 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         TypeError: a condition of another kind, other lists, or kinds that do not mix.
 
     Examples:
-        >>> where(integer(3) > 2, 1, 0), where(scalar(False), [1, 2], [3, 4])
-        (int(1), [int(3), int(4)])
+        >>> where(int32(3) > 2, 1, 0), where(scalar(False), [1, 2], [3, 4])
+        (int32(1), [int32(3), int32(4)])
     """
     chosen = condition if type(condition) is Scalar else scalar(condition)
     if chosen.dtype is not BOOL:
@@ -510,8 +508,8 @@ def maximum(a: Value, b: Value) -> Scalar:
     """Return the greater of two numbers.
 
     Examples:
-        >>> maximum(2, integer(5))
-        int(5)
+        >>> maximum(2, int32(5))
+        int32(5)
     """
     a, b = _common(a, b)
     if a.is_plain and b.is_plain:
@@ -523,8 +521,8 @@ def minimum(a: Value, b: Value) -> Scalar:
     """Return the smaller of two numbers.
 
     Examples:
-        >>> minimum(2, integer(5))
-        int(2)
+        >>> minimum(2, int32(5))
+        int32(2)
     """
     a, b = _common(a, b)
     if a.is_plain and b.is_plain:
@@ -538,41 +536,41 @@ def _convert(x: Value, dtype: DType) -> Scalar:
     return x if x.dtype is dtype else x.to(dtype)
 
 
-def integer(x: Value) -> Scalar:
-    """Convert to an int; a word keeps its 32 bits.
+def int32(x: Value) -> Scalar:
+    """Convert to an int32; a uint32 keeps its 32 bits.
 
     Examples:
-        >>> integer(True), integer(word(2**32 - 1))
-        (int(1), int(-1))
+        >>> int32(True), int32(uint32(2**32 - 1))
+        (int32(1), int32(-1))
     """
-    return _convert(x, INT)
+    return _convert(x, INT32)
 
 
-def word(x: Value) -> Scalar:
-    """Convert to a word of 32 bits.
+def uint32(x: Value) -> Scalar:
+    """Convert to a uint32; what is beyond its 32 bits is cut off.
 
     Examples:
-        >>> word(integer(-1))
-        word(4294967295)
+        >>> uint32(int32(-1))
+        uint32(4294967295)
     """
-    return _convert(x, WORD)
+    return _convert(x, UINT32)
 
 
-def word64(x: Value) -> Scalar:
-    """Convert to a word of 64 bits.
+def uint64(x: Value) -> Scalar:
+    """Convert to a uint64; a negative number wraps around.
 
     Examples:
-        >>> word64(1) << 40
-        word64(1099511627776)
+        >>> uint64(1) << 40
+        uint64(1099511627776)
     """
-    return _convert(x, WORD64)
+    return _convert(x, UINT64)
 
 
-def real(x: Value) -> Scalar:
-    """Convert to a real number, float32, for rewards and observations with fractions.
+def float32(x: Value) -> Scalar:
+    """Convert to a float32, for rewards and observations with fractions.
 
     Examples:
-        >>> real(3) * (1 / 4)
-        real(0.75)
+        >>> float32(3) * (1 / 4)
+        float32(0.75)
     """
-    return _convert(x, REAL)
+    return _convert(x, FLOAT32)

@@ -8,23 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import BOOL, INT, WORD, WORD64
 from tensor_envs._validate import instance, integer, one_of, shown
+from tensor_envs.rules.kinds import KINDS, Kind, checked_kind
 from tensor_envs.rules.lists import FixedList, select, sum_of
-from tensor_envs.rules.scalar import Scalar, Value, maximum, refuse, scalar, where
-from tensor_envs.rules.scalar import integer as as_int
+from tensor_envs.rules.scalar import Scalar, Value, int32, maximum, refuse, scalar, where
 
 if TYPE_CHECKING:
     from tensor_envs.rules.chance import Chance
     from tensor_envs.rules.observation import Observation
 
-Kind = Literal["int", "bool", "word", "word64"]
-KINDS: dict[str, DType] = {"int": INT, "bool": BOOL, "word": WORD, "word64": WORD64}
 OBSERVATION_DTYPES = ("bool", "int8", "int16", "int32", "float32")
 INT_LOW, INT_HIGH = -(2**31), 2**31 - 1
 MAX_PLAYERS, MAX_AXES = 1024, 32
@@ -38,9 +35,9 @@ class Field:
     Attributes:
         name: an identifier without a leading underscore.
         shape: () for a number; rules, dictionaries and arrays of a field (2, 6) have two rows of six numbers.
-        low, high: bounds of an int, 0 and required by default. A state takes no more bits than they need, and the
+        low, high: bounds of an int32, 0 and required by default. A state takes no more bits than they need, and the
             values that a game stores must be within them.
-        kind: "int", "bool", "word" (32 bits, a set for example) or "word64".
+        kind: "int32", "bool", "uint32" (a word of 32 bits, a set for example) or "uint64".
         memory: whether the field (words, one axis) is too long to unroll; rules get it as a `MemoryArray`.
 
     Raises:
@@ -55,7 +52,7 @@ class Field:
     shape: tuple[int, ...] = ()
     low: int | None = None
     high: int | None = None
-    kind: Kind = "int"
+    kind: Kind = "int32"
     memory: bool = False
 
     def __post_init__(self) -> None:
@@ -64,18 +61,18 @@ class Field:
             raise ValueError(f"a field's name must be an identifier without a leading _, got {shown(self.name)}")
         subject = f"field {self.name!r}"
         _check_shape(f"{subject}: shape", self.shape)
-        one_of(f"{subject}: kind", self.kind, tuple(KINDS))
+        object.__setattr__(self, "kind", checked_kind(f"{subject}: kind", self.kind))
         instance(f"{subject}: memory", self.memory, bool)
-        if self.memory and (self.kind != "word" or len(self.shape) != 1):
+        if self.memory and (self.kind != "uint32" or len(self.shape) != 1):
             raise ValueError(f"{subject}: a memory field is a list of words")
-        if self.kind != "int":
+        if self.kind != "int32":
             if (self.low, self.high) != (None, None):
-                raise ValueError(f"{subject}: only an int has bounds, this is a {self.kind}")
+                raise ValueError(f"{subject}: only an int32 has bounds, this is a {self.kind}")
             return
         low = 0 if self.low is None else self.low
         if type(low) is not int or type(self.high) is not int or not INT_LOW <= low <= self.high <= INT_HIGH:
             raise ValueError(
-                f"{subject}: an int needs bounds low <= high of 32 bits, got low={shown(self.low)}, "
+                f"{subject}: an int32 needs bounds low <= high of 32 bits, got low={shown(self.low)}, "
                 f"high={shown(self.high)}"
             )
         object.__setattr__(self, "low", low)
@@ -163,9 +160,9 @@ class Spec:
         core = (
             Field("current_player", low=-1, high=self.num_players - 1),
             Field("ply", high=plies),  # decisions so far in this episode
-            Field("episode", kind="word"),
+            Field("episode", kind="uint32"),
         )
-        return core + (Field("key", (2,), kind="word"),) * self.chance + self.fields
+        return core + (Field("key", (2,), kind="uint32"),) * self.chance + self.fields
 
 
 def _check_shape(name: str, shape: Any) -> None:
@@ -188,7 +185,7 @@ class GameState:
     Examples:
         >>> s = te.debug(te.make("tic_tac_toe")).state
         >>> s.ply, s.replace(ply=3).ply
-        (int(0), 3)
+        (int32(0), 3)
     """
 
     def __init__(self, fields: Mapping[str, Any], num_players: int = 0):
@@ -245,7 +242,7 @@ def next_player(s: GameState, alive: Sequence[Value] | None = None) -> Scalar:
 
     Examples:
         >>> next_player(te.debug(te.make("tic_tac_toe")).state)
-        int(1)
+        int32(1)
     """
     count, player = players_of(s), s.current_player
     if alive is not None and len(alive) != count:
@@ -302,11 +299,11 @@ class Outcome:
         Examples:
             >>> s = te.debug(te.make("tic_tac_toe")).state
             >>> Outcome.win(s, player=1, won=True).rewards
-            [int(-1), int(1)]
+            [int32(-1), int32(1)]
         """
         count, player, won = players_of(after), scalar(player), scalar(won)
         if count == 2:
-            first = where(player == 0, as_int(won), -as_int(won))
+            first = where(player == 0, int32(won), -int32(won))
             return cls(after, [first, -first], won)
         lost = -1 / max(count - 1, 1)
         return cls(after, [where(won, where(player == p, 1.0, lost), 0.0) for p in range(count)], won)
@@ -353,15 +350,15 @@ class Outcome:
 
         Examples:
             >>> s = te.debug(te.make("tic_tac_toe")).state
-            >>> Outcome.scores(s, [integer(3), 5]).rewards
-            [int(-1), int(1)]
+            >>> Outcome.scores(s, [int32(3), 5]).rewards
+            [int32(-1), int32(1)]
         """
         count, over = players_of(after), scalar(over)
         if len(scores) != count or count == 1:
             wanted = f"{count} scores, one a player" if count > 1 else "two or more players"
             refuse(f"scores must be of {wanted}, got {len(scores)} scores", ValueError)
         if count == 2:
-            first = where(over, as_int(scores[0] > scores[1]) - as_int(scores[0] < scores[1]), 0)
+            first = where(over, int32(scores[0] > scores[1]) - int32(scores[0] < scores[1]), 0)
             return cls(after, [first, -first], over)
         best = reduce(maximum, scores)
         wins = [scalar(score) == best for score in scores]

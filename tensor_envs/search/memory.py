@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import INT, LONG, REAL, WORD
+from tensor_envs._compiler.tape import FLOAT32, INT32, INT64, UINT32
 from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
 from tensor_envs.rules.kernel import Cells, bitcast, divide, loop
 from tensor_envs.rules.lists import num_words
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, is_gpu, maximum, minimum, real, where
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, float32, int32, is_gpu, maximum, minimum, where
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
@@ -33,11 +33,11 @@ Mask = Callable[[Any], Scalar]  # word number -> that word of a legal action mas
 
 
 class Entry:
-    """Named entry of a `NamedRecord`; reals are stored by their bits."""
+    """Named entry of a `NamedRecord`; floats are stored by their bits."""
 
     index: int
 
-    def __init__(self, dtype: DType = INT):
+    def __init__(self, dtype: DType = INT32):
         self.dtype = dtype
 
     def __set_name__(self, owner: type[NamedRecord], name: str) -> None:
@@ -66,11 +66,11 @@ class NamedRecord:
     def __init__(self, cells: Cells, first: Value = 0, stride: int = 1):
         self.cells, self.first, self.stride = cells, first, stride
 
-    def get(self, k: Any, dtype: DType = INT) -> Scalar:
+    def get(self, k: Any, dtype: DType = INT32) -> Scalar:
         return bitcast(self.cells[self.first + k * self.stride], dtype)
 
-    def set(self, k: Any, x: Value, dtype: DType = INT) -> None:
-        self.cells[self.first + k * self.stride] = bitcast(real(x), INT) if dtype is REAL else integer(x)
+    def set(self, k: Any, x: Value, dtype: DType = INT32) -> None:
+        self.cells[self.first + k * self.stride] = bitcast(float32(x), INT32) if dtype is FLOAT32 else int32(x)
 
 
 class Params(NamedRecord):
@@ -81,22 +81,22 @@ class Params(NamedRecord):
     roots = Entry()  # games of the batch
     rows = Entry()  # rows of a network's output
     limit = Entry()  # maximum number of actions of a playout
-    seed_low = Entry(WORD)
-    seed_high = Entry(WORD)
+    seed_low = Entry(UINT32)
+    seed_high = Entry(UINT32)
 
-    def table(self, k: Value, dtype: DType = REAL) -> Scalar:
+    def table(self, k: Value, dtype: DType = FLOAT32) -> Scalar:
         return self.get(self.size + k, dtype)
 
 
 class Root(NamedRecord):
     """Header of a tree, before its nodes."""
 
-    key_low = Entry(WORD)  # random key of playouts and chance
-    key_high = Entry(WORD)
+    key_low = Entry(UINT32)  # random key of playouts and chance
+    key_high = Entry(UINT32)
     slot = Entry()  # slot of the current simulation
     num_steps = Entry()  # steps of the current simulation in all roots of a thread, stored in the first root
     num_legal = Entry()  # legal actions of the root
-    largest = Entry(REAL)  # largest absolute return so far, at least 1
+    largest = Entry(FLOAT32)  # largest absolute return so far, at least 1
 
 
 class Position(NamedRecord):
@@ -109,11 +109,11 @@ class Position(NamedRecord):
         self.players = players
 
     def returns(self) -> list[Scalar]:
-        return [self.get(self.size + p, REAL) for p in range(self.players)]
+        return [self.get(self.size + p, FLOAT32) for p in range(self.players)]
 
     def set_returns(self, returns: Sequence[Value]) -> None:
         for p, x in enumerate(returns):
-            self.set(self.size + p, x, REAL)
+            self.set(self.size + p, x, FLOAT32)
 
     def mask(self, w: Any) -> Scalar:
         return self.get(w + (self.size + self.players))
@@ -129,11 +129,11 @@ class Node(Position):
     """Node of a tree. `ActionSelection.record` defines the last four entries."""
 
     visits = Entry()  # visits of all its actions
-    raw_value = Entry(REAL)  # value by the network
+    raw_value = Entry(FLOAT32)  # value by the network
     tried = Entry()  # number of actions tried
     max_visits = Entry()  # visits of the most visited action
-    prior_sum = Entry(REAL)
-    value_sum = Entry(REAL)
+    prior_sum = Entry(FLOAT32)
+    value_sum = Entry(FLOAT32)
 
 
 class Walk(Position):
@@ -150,14 +150,14 @@ class Edge(NamedRecord):
     """Action of a node."""
 
     visits = Entry()
-    value_sum = Entry(REAL)  # sum of the returns of the player who chose it
+    value_sum = Entry(FLOAT32)  # sum of the returns of the player who chose it
     child = Entry()  # slot that it leads to; 0 for none
-    prior = Entry(REAL)  # only where a network gives priors
+    prior = Entry(FLOAT32)  # only where a network gives priors
 
     @property
     def value(self) -> Scalar:
         """Mean return; 0 for an action that has not been tried."""
-        return divide(self.value_sum, maximum(real(self.visits), 1.0))
+        return divide(self.value_sum, maximum(float32(self.visits), 1.0))
 
 
 class PathStep(NamedRecord):
@@ -166,7 +166,7 @@ class PathStep(NamedRecord):
     node = Entry()
     action = Entry()
     player = Entry()
-    returned = Entry(REAL)  # return of this player before the action
+    returned = Entry(FLOAT32)  # return of this player before the action
     lane = Entry()  # lane of the root
 
 
@@ -275,7 +275,7 @@ class TreeMemory:
     @property
     def first_root(self) -> Coords:
         """First root of a thread."""
-        return self.t.block.at(integer(0) if self.t.block.thread is None else self.t.block.thread)
+        return self.t.block.at(int32(0) if self.t.block.thread is None else self.t.block.thread)
 
     def place(self, at: Coords) -> Place:
         """Return a root's place in the arrays of trees.
@@ -286,7 +286,7 @@ class TreeMemory:
         block = at.batch.block if self.t.block.first is None or not one_kernel else self.t.block.first
         rows = (block.instruction().high + 1) * self.t.block.lanes
         if rows * max(self.sizes) >= 2**31 and not is_gpu():
-            block = block.to(LONG)
+            block = block.to(INT64)
         return at.batch._replace(block=block)
 
     def root(self, at: Coords) -> Root:
@@ -317,7 +317,7 @@ class TreeMemory:
     def in_batch(self, at: Coords) -> Coords:
         """Return a root's place in the whole batch; a kernel searches a part of its blocks."""
         block = maximum(minimum(at.batch.block + self.params.first_block, self.params.blocks - 1), 0)
-        block = block if is_gpu() else block.to(LONG)
+        block = block if is_gpu() else block.to(INT64)
         return Coords(at.batch._replace(block=block), at.register)
 
     def slot(self) -> Scalar:
@@ -330,13 +330,13 @@ class TreeMemory:
 
     def initial(self, slot: Value, resumed: Scalar) -> Scalar:
         """Return the initial value of a node's entry: 0, or the present value at the root of a resumed tree."""
-        return where(integer(slot) == 0, resumed, 0) if self.config.resumed else integer(0)
+        return where(int32(slot) == 0, resumed, 0) if self.config.resumed else int32(0)
 
     @contextmanager
     def each_action(self, mask: Mask | None = None) -> Iterator[tuple[Scalar, Scalar]]:
         """Iterate over a node's actions in whole vectors; yield each action and whether the mask allows it."""
         size = min(self.width, WORD_BITS)
         with loop(self.width // size) as w:
-            word = integer(-1) if mask is None else mask(w)
+            word = int32(-1) if mask is None else mask(w)
             with loop(size) as bit:
                 yield w * size + bit, (word >> bit & 1) != 0

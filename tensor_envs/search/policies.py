@@ -362,10 +362,11 @@ def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchL
     if games * size > MAX_TREE_BYTES:
         fewer = 1 << (MAX_TREE_BYTES // size).bit_length() >> 1
         hint = f"; or search {fewer} games at a time" if fewer and not is_gpu(whole.device) else ""
-        most = bisect.bisect_right(range(1, count), MAX_TREE_BYTES // games, key=tree_bytes)
+        max_simulations = bisect.bisect_right(range(1, count), MAX_TREE_BYTES // games, key=tree_bytes)
         raise ValueError(
-            f"num_simulations must be at most {most} for {games} games{' with keep_tree=True' * config.return_tree}, "
-            f"got {count}: their trees need {games * size / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
+            f"num_simulations must be at most {max_simulations} for {games} games"
+            f"{' with keep_tree=True' * config.return_tree}, got {count}: their trees need "
+            f"{games * size / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
         )
     blocks = TREE_BYTES // (lanes * size)
     if config.selection.uses_network and not is_gpu(whole.device):

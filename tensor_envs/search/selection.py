@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from tensor_envs._compiler.tape import INT, LONG, REAL
+from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
 from tensor_envs._engine.kernels.base import Coords
 from tensor_envs.rules.kernel import bitcast, branch, divide, registers
-from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, where
+from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, where
 from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, clamp, table_size, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
@@ -23,13 +23,13 @@ Stage = Callable[[Scalar, Coords, Scalar], None]  # of a root's number in its gr
 
 
 def sort_key(x: Scalar) -> Scalar:
-    """Return the bits of a real as an int that sorts like it."""
-    return _flip(bitcast(x, INT))
+    """Return the bits of a float32 as an int that sorts like it."""
+    return _flip(bitcast(x, INT32))
 
 
 def from_sort_key(key: Scalar) -> Scalar:
-    """Return the real of a `sort_key`."""
-    return bitcast(_flip(key), REAL)
+    """Return the float32 of a `sort_key`."""
+    return bitcast(_flip(key), FLOAT32)
 
 
 def _flip(bits: Scalar) -> Scalar:
@@ -37,17 +37,17 @@ def _flip(bits: Scalar) -> Scalar:
 
 
 def is_finite(x: Scalar) -> Scalar:
-    return bitcast(x, INT) & 0x7F800000 != 0x7F800000
+    return bitcast(x, INT32) & 0x7F800000 != 0x7F800000
 
 
 def exp(x: Scalar) -> Scalar:
     """Return e**x for x <= 0, about 0 below -80, as a power of two times a polynomial."""
     y = maximum(x, -80.0) * 1.4426950408889634
-    whole = integer(y - 0.5)  # rounds towards 0: the rest is in -0.5..0.5
-    rest, power = y - real(whole), real(1.0)
+    whole = int32(y - 0.5)  # rounds towards 0: the rest is in -0.5..0.5
+    rest, power = y - float32(whole), float32(1.0)
     for k in range(7, 0, -1):
-        power = rest * power * (real(0.6931471805599453) * (1.0 / k)) + 1.0
-    return power * bitcast(whole + 127 << 23, REAL)
+        power = rest * power * (float32(0.6931471805599453) * (1.0 / k)) + 1.0
+    return power * bitcast(whole + 127 << 23, FLOAT32)
 
 
 class ActionSelection:
@@ -87,35 +87,35 @@ class ActionSelection:
 
     def final(self, at: Coords) -> tuple[PerAction, Score]:
         """Return the weights of the root's actions, and the scores by which the action to play is chosen."""
-        total = real(maximum(self.visits(at, 0), 1))
+        total = float32(maximum(self.visits(at, 0), 1))
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             return self.final_score(at, action, self.tree.edge(at, 0, action).visits), True
 
-        return lambda action: divide(real(self.tree.edge(at, 0, action).visits), total), score
+        return lambda action: divide(float32(self.tree.edge(at, 0, action).visits), total), score
 
     def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
         """Return the final score of an action, given its visits."""
-        return real(visits)
+        return float32(visits)
 
     # *** shared by the strategies ***
 
     def best(self, mask: Mask, score: Score) -> Scalar:
         """Return the legal action of the highest score; ties go to the lowest action."""
-        last, best = self.tree.width - 1, registers(1, LONG)
+        last, best = self.tree.width - 1, registers(1, INT64)
         best[0] = MIN_KEY_64
         with self.tree.each_action(mask) as (action, legal):
             value, allowed = score(action)
-            key = (sort_key(value).to(LONG) << 32) | (last - action)
+            key = (sort_key(value).to(INT64) << 32) | (last - action)
             best[0] = maximum(best[0], where(legal & allowed, key, MIN_KEY_64))
-        return wrap_index(last - best[0].to(INT), self.tree.width)
+        return wrap_index(last - best[0].to(INT32), self.tree.width)
 
     def visits(self, at: Coords, slot: Value) -> Scalar:
         return wrap_index(self.tree.node(at, slot).visits, self.tree.config.slots)
 
     def value_range(self, at: Coords, slot: Value) -> tuple[PerAction, Scalar, Scalar]:
         """Return the values of actions, with the lowest and the highest of the tried ones, or NaNs without any."""
-        values, low, high = registers(self.tree.width, REAL), registers(1, INT), registers(1, INT)
+        values, low, high = registers(self.tree.width, FLOAT32), registers(1, INT32), registers(1, INT32)
         low[0], high[0] = MAX_KEY, MIN_KEY
         with self.tree.each_action() as (action, _):
             edge = self.tree.edge(at, slot, action)
@@ -138,12 +138,12 @@ class Softmax:
 
     def __init__(self, tree: TreeMemory, roots: int = 1):
         self.tree, self.width = tree, tree.width
-        self.logits, self.terms = (registers(roots * self.width, REAL) for _ in range(2))
-        self.highest, self.total = (registers(roots, REAL) for _ in range(2))
+        self.logits, self.terms = (registers(roots * self.width, FLOAT32) for _ in range(2))
+        self.highest, self.total = (registers(roots, FLOAT32) for _ in range(2))
 
     def set_logits(self, k: Value, mask: Mask, logit: PerAction) -> None:
         """Store the logits of root `k`, those of illegal actions as `LOWEST`, and the highest one."""
-        top = registers(1, INT)
+        top = registers(1, INT32)
         top[0] = MIN_KEY
         with self.tree.each_action(mask) as (action, legal):
             x = where(legal, logit(action), LOWEST)
@@ -153,15 +153,15 @@ class Softmax:
 
     def set_terms(self, k: Value, mask: Mask) -> None:
         """Store the exponentials of the logits of root `k`, and their sum."""
-        total = registers(1, INT)
-        total[0] = 0  # compilers vectorise sums of integers, but not those of reals
+        total = registers(1, INT32)
+        total[0] = 0  # compilers vectorise sums of integers, but not those of floats
         highest = self.highest[k]
         fixed_point = 2.0 ** (31 - self.width.bit_length())  # no sum wraps: a term is 1 at most
         with self.tree.each_action(mask) as (action, legal):
             term = where(legal, exp(self.logits[k * self.width + action] - highest), 0.0)
             self.terms[k * self.width + action] = term
-            total[0] += integer(term * fixed_point + 0.5)
-        self.total[k] = real(maximum(total[0], 1)) * (1 / fixed_point)
+            total[0] += int32(term * fixed_point + 0.5)
+        self.total[k] = float32(maximum(total[0], 1)) * (1 / fixed_point)
 
     def weight(self, k: Value, action: Scalar) -> Scalar:
         return divide(self.terms[k * self.width + action], self.total[k])
@@ -186,7 +186,7 @@ class UCB(ActionSelection):
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             edge = tree.edge(at, slot, action)
-            n = real(edge.visits)
+            n = float32(edge.visits)
             return divide(edge.value_sum, maximum(n, 1.0) * largest) + divide(exploration, n + 1.0), True
 
         return score
@@ -203,7 +203,7 @@ class MuZero(ActionSelection):
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree, node, visits = self.tree, self.tree.node(at, slot), self.visits(at, slot)
         exploration = tree.params.table(visits)
-        value = divide(node.raw_value + node.value_sum, real(visits) + 1.0)
+        value = divide(node.raw_value + node.value_sum, float32(visits) + 1.0)
         values, low, high = self.value_range(at, slot)
         low, high = minimum(value, low), maximum(value, high)
         spread = maximum(high - low, 1e-8)
@@ -212,7 +212,7 @@ class MuZero(ActionSelection):
             edge = tree.edge(at, slot, action)
             n = edge.visits
             value = where(n > 0, divide(values(action) - low, spread), 0.0)
-            return value + divide(exploration * edge.prior, real(n) + 1.0), True
+            return value + divide(exploration * edge.prior, float32(n) + 1.0), True
 
         return score
 
@@ -241,7 +241,7 @@ class GumbelMuZero(ActionSelection):
     def __init__(self, tree: TreeMemory):
         super().__init__(tree)
         self.group = max(1, min(tree.roots, GROUP_ACTIONS // tree.width))
-        self.policy, self.values = Softmax(tree, self.group), registers(self.group * tree.width, REAL)
+        self.policy, self.values = Softmax(tree, self.group), registers(self.group * tree.width, FLOAT32)
 
     @property
     def stages(self) -> Sequence[Stage]:
@@ -259,14 +259,14 @@ class GumbelMuZero(ActionSelection):
         Untried actions have the node's mixed value.
         """
         tree, node = self.tree, self.tree.node(at, slot)
-        visits, tried = real(node.visits), node.tried
+        visits, tried = float32(node.visits), node.tried
         mixed = node.raw_value + visits * divide(node.value_sum, maximum(node.prior_sum, 1e-37))
         mixed = divide(mixed, visits + 1.0)
         value, *ends = self.value_range(at, slot)
         low, high = (where(tried > 0, x, mixed) for x in ends)
         complete = tried >= tree.actions
         low, high = where(complete, low, minimum(low, mixed)), where(complete, high, maximum(high, mixed))
-        factor = divide(real(node.max_visits) + 50.0, maximum(high - low, 1e-8))
+        factor = divide(float32(node.max_visits) + 50.0, maximum(high - low, 1e-8))
 
         def logit(action: Scalar) -> Scalar:
             edge = tree.edge(at, slot, action)
@@ -280,11 +280,11 @@ class GumbelMuZero(ActionSelection):
         tree, config = self.tree, self.tree.config
         visits, considered = self.visits(at, slot), clamp(tree.root(at).num_legal, config.considered + 1)
         turn = considered * config.simulations + minimum(visits, config.simulations - 1)
-        wanted, at_root = tree.params.table(turn, INT), slot == 0
+        wanted, at_root = tree.params.table(turn, INT32), slot == 0
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             n = tree.edge(at, slot, action).visits
-            below_root = self.policy.weight(k, action) - divide(real(n), real(visits) + 1.0)
+            below_root = self.policy.weight(k, action) - divide(float32(n), float32(visits) + 1.0)
             root = tree.root_noise[tree.noise(at, 0, action)] + self.values[k * tree.width + action]
             return where(at_root, root, below_root), ~at_root | (n == wanted)
 
@@ -296,11 +296,11 @@ class GumbelMuZero(ActionSelection):
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         first, prior = visits == 0, exp(edge.prior)
-        before = where(first, 0.0, divide(total, maximum(real(visits), 1.0)))
-        node.tried += integer(first)
+        before = where(first, 0.0, divide(total, maximum(float32(visits), 1.0)))
+        node.tried += int32(first)
         node.max_visits = maximum(node.max_visits, visits + 1)
         node.prior_sum += where(first, prior, 0.0)
-        node.value_sum += prior * (divide(total + gain, real(visits + 1)) - before)
+        node.value_sum += prior * (divide(total + gain, float32(visits + 1)) - before)
 
     def final(self, at: Coords) -> tuple[PerAction, Score]:
         self.complete_values(0, at, 0)

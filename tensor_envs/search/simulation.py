@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import INT, REAL, WORD
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
 from tensor_envs._engine.kernels.rollout import BlockState
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.kernel import Cells, bitcast, divide, do_while, loop, registers
 from tensor_envs.rules.lists import num_words, select
-from tensor_envs.rules.scalar import Scalar, Value, integer, maximum, minimum, real, scalar, where, word
+from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.search.memory import (
     MAX_ROWS,
@@ -47,7 +47,7 @@ class Result(NamedTuple):
     """Result of a search at its roots."""
 
     action: Any  # int32 [rows]; -1 if the network's output was not finite
-    numbers: Any  # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; reals by bits
+    numbers: Any  # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; floats by bits
 
 
 class Search(TreeMemory):
@@ -57,9 +57,9 @@ class Search(TreeMemory):
         super().__init__(t, arrays, params, config, root_noise)
         self.selection = config.selection(self)
         self.walk_words = Walk.size + self.players + num_words(self.actions)
-        self.walks = t.block.registers(self.walk_words, INT)
+        self.walks = t.block.registers(self.walk_words, INT32)
         self.current = t.registers()  # current positions of the simulations
-        self.queue, self.counts = t.block.registers(1, INT), Counts(registers(Counts.size, INT))
+        self.queue, self.counts = t.block.registers(1, INT32), Counts(registers(Counts.size, INT32))
 
     def each_root(self, stage: Callable[[Coords], None]) -> None:
         self.t.block.each(stage, unroll_max=0)
@@ -75,13 +75,13 @@ class Search(TreeMemory):
         loaded = t.words(old).load(there)
         s, flags = t.layout.get_state(loaded), t.layout.get_flags(loaded)
         key = threefry((params.seed_low, params.seed_high), (t.row_keys(row_keys, there)[2], s.episode))
-        root.key_low, root.key_high = threefry(key, (word(s.ply), 0))
+        root.key_low, root.key_high = threefry(key, (uint32(s.ply), 0))
         root.slot = root.num_steps = root.num_legal = 0
         if not self.config.resumed:
             root.largest = 1.0
         words, place = self.words(at, 0)
         words.store(place, s=s, flags=flags)
-        self._init_node(at, integer(0), self.mover(s, flags), [0.0] * self.players, self.mask(s))
+        self._init_node(at, int32(0), self.mover(s, flags), [0.0] * self.players, self.mask(s))
         return s, flags
 
     def _init_node(
@@ -111,7 +111,7 @@ class Search(TreeMemory):
     def key(self, at: Coords, slot: Scalar) -> list[Scalar]:
         """Return the random key of a simulation's playout; its chance and its resampling use other keys."""
         root = self.root(at)
-        return [root.key_low ^ word(slot - self.config.resumed), root.key_high]
+        return [root.key_low ^ uint32(slot - self.config.resumed), root.key_high]
 
     def _rekeyed(self, at: Coords, slot: Scalar, s: GameState) -> GameState:
         """Return the state with the random key of a simulation, if the game has chance."""
@@ -260,7 +260,7 @@ class Search(TreeMemory):
 
     def backward(self, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
         """Add the returns of a simulation to every action on its path."""
-        final = self.t.block.registers(self.players, REAL)
+        final = self.t.block.registers(self.players, FLOAT32)
 
         def settle(at: Coords) -> None:
             values, root = returns(at), self.root(at)
@@ -292,7 +292,7 @@ class Search(TreeMemory):
     def expand(self, at: Coords, slot: Scalar, output: NetworkOutput) -> None:
         """Write the network's priors and value to a new node."""
         row, node, root = self._row(at), self.node(at, slot), self.root(at)
-        num_legal, invalid = (registers(1, INT) for _ in range(2))
+        num_legal, invalid = (registers(1, INT32) for _ in range(2))
         num_legal[0], invalid[0] = 0, 0
 
         def logit(action: Scalar) -> Scalar:
@@ -300,7 +300,7 @@ class Search(TreeMemory):
 
         with self.each_action(node.mask) as (action, legal):
             num_legal[0] += legal
-            invalid[0] |= integer(legal & ~is_finite(logit(action)))
+            invalid[0] |= int32(legal & ~is_finite(logit(action)))
         prior, relative = self.selection.softmax(node.mask, logit)
         with self.each_action() as (action, _):
             edge = self.edge(at, slot, action)
@@ -331,17 +331,17 @@ class Search(TreeMemory):
         row, mover = self.in_batch(at).batch.row, node.mover
         weight, score = self.selection.final(at)
         best = self.selection.best(node.mask, score)
-        total, first = registers(1, REAL), row * (3 * size + 1)
+        total, first = registers(1, FLOAT32), row * (3 * size + 1)
         total[0] = node.raw_value if self.config.values else 0.0
         with loop(size) as action:
             edge = self.edge(at, 0, action)
-            for part, x in enumerate((edge.visits, bitcast(weight(action), INT), bitcast(edge.value, INT))):
+            for part, x in enumerate((edge.visits, bitcast(weight(action), INT32), bitcast(edge.value, INT32))):
                 result.numbers[first + part * size + action] = x
             total[0] += edge.value_sum
         visits = self.selection.visits(at, 0)
-        value = divide(total[0], real(visits) + 1.0 if self.config.values else real(maximum(visits, 1)))
+        value = divide(total[0], float32(visits) + 1.0 if self.config.values else float32(maximum(visits, 1)))
         result.action[row] = where(mover < 0, 0, where(is_finite(value), best, -1))
-        result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT)
+        result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT32)
 
 
 # *** kernels ***
@@ -363,8 +363,8 @@ class PlayoutSearch:
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         search, resumed = Search(t, a.tree, a.params, self.config), self.config.resumed
-        keys = t.block.registers(2, WORD)
-        playouts = BlockState(t, "none", lambda at: [word(0)] * 3 + load(keys, at.register, 2), counts=False)
+        keys = t.block.registers(2, UINT32)
+        playouts = BlockState(t, "none", lambda at: [uint32(0)] * 3 + load(keys, at.register, 2), counts=False)
 
         def init_root(at: Coords) -> None:
             search.init_root(at, a.old, a.row_keys)

@@ -78,14 +78,14 @@ class SearchTree:
         layout, size = self._layout, self._actions
         rows = download(self._numbers).reshape(layout.shards, layout.grid.rows, -1)[:, : layout.share]
         numbers = rows.reshape(layout.batch, -1)
-        visits, reals = numbers[:, :size], numbers.view(np.float32)
+        visits, floats = numbers[:, :size], numbers.view(np.float32)
         probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)
         return {
             "visit_counts": visits,
             "visit_probs": probs.astype(np.float32),
-            "qvalues": reals[:, 2 * size : 3 * size],
-            "value": reals[:, -1],
-            "action_weights": reals[:, size : 2 * size],
+            "qvalues": floats[:, 2 * size : 3 * size],
+            "value": floats[:, -1],
+            "action_weights": floats[:, size : 2 * size],
         }
 
     def to_svg(self, i: int = 0, nodes: int = 48) -> str:
@@ -192,7 +192,7 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
 
 @dataclass(frozen=True)
 class HostTree:
-    """Host copy of the trees of a batch, row by row; reals are stored by their bits.
+    """Host copy of the trees of a batch, row by row; floats are stored by their bits.
 
     Attributes:
         config: options of the search.
@@ -251,8 +251,8 @@ class HostTree:
         total = np.cumsum(np.concatenate(parts, axis=1).view(np.float32), axis=1, dtype=np.float32)[:, -1]
         share = visits / np.maximum(node_visits, 1)[:, None]
         value = total / (node_visits + 1 if network else np.maximum(node_visits, 1))
-        reals = np.concatenate([share, values, value[:, None]], axis=1).astype(np.float32)
-        return np.concatenate([visits, reals.view(np.int32)], axis=1)
+        floats = np.concatenate([share, values, value[:, None]], axis=1).astype(np.float32)
+        return np.concatenate([visits, floats.view(np.int32)], axis=1)
 
     def under(self, action: np.ndarray) -> HostTree:
         """Return the trees below an action of every root, padded to a power of two of nodes; a tree may be empty."""

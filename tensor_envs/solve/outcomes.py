@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import INT, WORD
+from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import (
@@ -20,9 +20,9 @@ from tensor_envs.rules import (
     Spec,
     Value,
     has_bit,
-    integer,
+    int32,
     scalar,
-    word,
+    uint32,
 )
 from tensor_envs.rules.kernel import depends_on, registers, tracing
 from tensor_envs.rules.lists import flat, nested, pack_flags
@@ -53,7 +53,7 @@ class Digits:
         raise ValueError("the game draws whole words of chance, whose values are too many to count")
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        count, size = word(counter), scalar(n)
+        count, size = uint32(counter), scalar(n)
         if not size.is_plain:
             raise ValueError("the game draws among a number of values that differs: they cannot be counted")
         if count.is_plain and self.every_ply:
@@ -79,7 +79,7 @@ def facts(rules: Rules) -> Facts:
     game = Game(rules)
     layout = Layout(game.spec)
     with tracing():
-        words, others = registers(layout.words, WORD), registers(3, INT)
+        words, others = registers(layout.words, UINT32), registers(3, INT32)
         loaded = [words[w] for w in range(layout.words)]
         ply, action, number = (others[k] for k in range(3))
         s = layout.get_state(loaded.__getitem__).replace(ply=ply)
@@ -131,7 +131,7 @@ class Explicit:
 
     def legal_action_mask(self, s: GameState) -> Mask:
         mask, names = Game(self.rules).mask(s), [f"action{a}" for a in range(self.rules.spec.num_actions)]
-        legal = {name: has_bit(mask, integer(a)) for a, name in enumerate(names)}
+        legal = {name: has_bit(mask, int32(a)) for a, name in enumerate(names)}
         return Actions(**dict.fromkeys(names, self.outcomes)).mask(**legal)
 
     def step(self, s: GameState, action: Scalar, chance: Any) -> Outcome:
@@ -139,5 +139,5 @@ class Explicit:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         outcomes, actions = self.outcomes, self.rules.spec.num_actions
-        mask = pack_flags([has_bit(s.legal_action_mask, integer(a * outcomes)) for a in range(actions)])
+        mask = pack_flags([has_bit(s.legal_action_mask, int32(a * outcomes)) for a in range(actions)])
         return self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}, self.spec.num_players), player)

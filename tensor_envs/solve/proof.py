@@ -17,12 +17,12 @@ from operator import and_
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.tape import INT, WORD
+from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Tracer
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, maximum, minimum, scalar, where, word, word64
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, scalar, uint32, uint64, where
 from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.memory import Entry, NamedRecord
 from tensor_envs.solve.canonical import BitMaps
@@ -57,7 +57,7 @@ class Limits(NamedRecord):
     """Parameters of all threads."""
 
     nodes = Entry()  # nodes that a launch may enter
-    buckets = Entry(WORD)  # buckets of a thread's table
+    buckets = Entry(UINT32)  # buckets of a thread's table
 
 
 class Frame(NamedRecord):
@@ -71,7 +71,7 @@ class Frame(NamedRecord):
     low = Entry()  # bounds of the score that the table had
     high = Entry()
     work = Entry()  # nodes entered below
-    bucket = Entry(WORD)  # first word of its bucket in the table
+    bucket = Entry(UINT32)  # first word of its bucket in the table
 
 
 class Child(NamedRecord):
@@ -82,7 +82,7 @@ class Child(NamedRecord):
     high = Entry()
     priority = Entry()
     history = Entry()  # its place in the history of moves
-    bucket = Entry(WORD)  # as of a frame
+    bucket = Entry(UINT32)  # as of a frame
     known = Entry()  # whether its bucket may hold it
 
 
@@ -103,7 +103,7 @@ class Packing:
 
         def load_once(w: Any) -> Scalar:
             if w not in places:
-                return word(0)
+                return uint32(0)
             if w not in loaded:
                 loaded[w] = word_of(places[w])
             return loaded[w]
@@ -113,9 +113,9 @@ class Packing:
     def pack(self, s: GameState) -> list[Scalar]:
         """Return the kept words of an unfinished state."""
         words: dict[int, Scalar] = {}
-        s = s.replace(episode=word(0)) if self.by_ply else s.replace(episode=word(0), ply=integer(0))
+        s = s.replace(episode=uint32(0)) if self.by_ply else s.replace(episode=uint32(0), ply=int32(0))
         self.layout.put(words.__setitem__, s, [scalar(False)] * 2)
-        return [words.get(w, word(0)) for w in self.kept]
+        return [words.get(w, uint32(0)) for w in self.kept]
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Prove:
         table: Any  # uint32 [threads, buckets, BUCKET, words of an entry]
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        t.block.each(lambda at: Prover(t.game, self, a, integer(at.batch.row)).run(), unroll_max=0)
+        t.block.each(lambda at: Prover(t.game, self, a, int32(at.batch.row)).run(), unroll_max=0)
 
 
 class Sizes(NamedTuple):
@@ -172,9 +172,9 @@ class Prover:
         self.control = Control(arrays.control, thread * (Control.size + self.sizes.position))
         self.limits, self.arrays = Limits(arrays.limits), arrays
         # a table is larger than an int can index
-        self.table_first = word(thread) * self.limits.buckets * (BUCKET * self.sizes.entry)
-        self.mode, self.depth, self.nodes, self.status = (registers(1, INT) for _ in range(4))
-        self.result, self.reached = registers(1, INT), registers(1, INT)
+        self.table_first = uint32(thread) * self.limits.buckets * (BUCKET * self.sizes.entry)
+        self.mode, self.depth, self.nodes, self.status = (registers(1, INT32) for _ in range(4))
+        self.result, self.reached = registers(1, INT32), registers(1, INT32)
 
     def run(self) -> None:
         control = self.control
@@ -240,13 +240,13 @@ class Prover:
         with loop(self.actions) as action:
             self.arrays.history[self.path_index(action)] = 0
         above, words = (
-            self.frame(integer(0)),
-            [word(self.control.get(Control.size + w)) for w in range(self.sizes.position)],
+            self.frame(int32(0)),
+            [uint32(self.control.get(Control.size + w)) for w in range(self.sizes.position)],
         )
         above.chosen = 0
-        self.put(integer(0), integer(0), words)
-        self.child(above, integer(0)).bucket = self.bucket(words)
-        self.frame(integer(1)).threshold = self.control.threshold
+        self.put(int32(0), int32(0), words)
+        self.child(above, int32(0)).bucket = self.bucket(words)
+        self.frame(int32(1)).threshold = self.control.threshold
         self.depth[0] = 1
         self.mode[0] = ENTER
 
@@ -262,16 +262,16 @@ class Prover:
         key = self.position(depth, key=True)
         hits = [self.hit(bucket, e, key) for e in range(BUCKET)]
         found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
-        count = registers(1, INT)
+        count = registers(1, INT32)
         self.list_actions(s, frame, count)
-        best, wrong = registers(1, INT), registers(1, INT)
+        best, wrong = registers(1, INT32), registers(1, INT32)
         best[0], wrong[0] = -FAR, 0
         self.play_all(s, depth, frame, count[0], best, wrong)
         children, hit = count[0], reduce(lambda x, y: x | y, hits)
         value = where(hits[0], found[0], found[1])
         # a child that is not finished has bounds of one ply less, and an immediate win is the best result
-        low = maximum(where(hit, integer(value & 0xFFFF) - OFFSET, -FAR), best[0])
-        high = where(best[0] == FAR - 1, FAR - 1, where(hit, integer(value >> 16) - OFFSET, FAR - 2))
+        low = maximum(where(hit, int32(value & 0xFFFF) - OFFSET, -FAR), best[0])
+        high = where(best[0] == FAR - 1, FAR - 1, where(hit, int32(value >> 16) - OFFSET, FAR - 2))
         frame.player, frame.children, frame.visited, frame.work = s.current_player, children, 0, 0
         frame.low, frame.high, frame.bucket = low, high, bucket
         self.status[0] = where(
@@ -280,13 +280,13 @@ class Prover:
             where(children == 0, NO_ACTION, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING)),
         )
         wins, fails = low >= threshold, high < threshold
-        self.reached[0] = integer(wins)
+        self.reached[0] = int32(wins)
         self.result[0] = where(wins, low, high)
         self.mode[0] = where(wins | fails, LEAVE, SELECT)
         with branch(~(wins | fails)):
             hint = [self.table_word(bucket, e, self.sizes.position + 1) for e in range(BUCKET)]
             straight = reduce(and_, (x == y for x, y in zip(key, words, strict=True)))
-            move = where(hit & straight, integer(where(hits[0], hint[0], hint[1]) & 0xFFFF), self.actions)
+            move = where(hit & straight, int32(where(hits[0], hint[0], hint[1]) & 0xFFFF), self.actions)
             best[0] = -FAR
             self.prioritise(depth, frame, children, s.current_player, move, best)
             with branch(best[0] >= threshold):
@@ -301,13 +301,13 @@ class Prover:
 
     def list_actions(self, s: GameState, frame: Frame, count: Cells) -> None:
         """List the legal actions of a node, padded to whole vectors by repeating the last."""
-        bits, mask = registers(1, WORD), self.mask(s)
+        bits, mask = registers(1, UINT32), self.mask(s)
         count[0] = 0
         for w, members in enumerate(mask):
             bits[0] = members
-            with loop(integer(count_bits(members))):
+            with loop(int32(count_bits(members))):
                 lowest = bits[0]
-                action = integer(count_bits((lowest & (word(0) - lowest)) - 1)) + WORD_BITS * w
+                action = int32(count_bits((lowest & (uint32(0) - lowest)) - 1)) + WORD_BITS * w
                 self.child(frame, self.clamp(count[0])).action = action
                 count[0] = count[0] + 1
                 bits[0] = lowest & (lowest - 1)
@@ -349,7 +349,7 @@ class Prover:
         with self.vectors(children) as i:
             child, first = self.child(frame, i), states[self.word_index(depth, self.sizes.position, i)]
             held = [self.table_word(child.bucket, e, 0) == first for e in range(BUCKET)]
-            child.known = integer(held[0] | held[1])
+            child.known = int32(held[0] | held[1])
         with loop(children) as i:
             child = self.child(frame, i)
             action = maximum(minimum(child.action, self.actions - 1), 0)
@@ -362,7 +362,7 @@ class Prover:
                 found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
                 with branch(hits[0] | hits[1]):
                     value = where(hits[0], found[0], found[1])
-                    low, high = integer(value & 0xFFFF) - OFFSET, integer(value >> 16) - OFFSET
+                    low, high = int32(value & 0xFFFF) - OFFSET, int32(value >> 16) - OFFSET
                     same = self.chosen_player(depth, i) == player
                     child.low = maximum(child.low, where(same, farther(low), -farther(high)))
                     child.high = minimum(child.high, where(same, farther(high), -farther(low)))
@@ -382,7 +382,7 @@ class Prover:
         """Choose the open child of the highest priority, or leave a node without one."""
         depth, frame = self.depth[0], self.frame(self.depth[0])
         threshold, children = frame.threshold, frame.children
-        best, chosen, highest = (registers(1, INT) for _ in range(3))
+        best, chosen, highest = (registers(1, INT32) for _ in range(3))
         best[0], chosen[0], highest[0] = -(2**30), -1, -FAR
         with loop(children) as i:
             child = self.child(frame, i)
@@ -410,7 +410,7 @@ class Prover:
     def chosen_player(self, depth: Scalar, child: Scalar) -> Scalar:
         (slot,) = self.packing.layout.slots["current_player"]
         stored = self.arrays.states[self.word_index(depth, self.packing.kept.index(slot.word), self.clamp(child))]
-        return integer(stored >> slot.shift & (1 << slot.width) - 1) + slot.low
+        return int32(stored >> slot.shift & (1 << slot.width) - 1) + slot.low
 
     # *** a finished node ***
 
@@ -440,12 +440,12 @@ class Prover:
                 self.refute(depth, frame, above)
             self.depth[0] = depth - 1
             self.result[0] = maximum(low, above.low)
-            self.reached[0] = integer(wins)
+            self.reached[0] = int32(wins)
             self.mode[0] = where(wins, LEAVE, SELECT)
 
     def refute(self, depth: Scalar, frame: Frame, above: Frame) -> None:
         """Play the move of a node that wins at once also after the other actions of the node above."""
-        reply = registers(1, INT)
+        reply = registers(1, INT32)
         reply[0] = 0
         with loop(frame.children) as i:
             child = self.child(frame, i)
@@ -462,15 +462,15 @@ class Prover:
 
     def learn(self, frame: Frame) -> None:
         """Raise the history of the move that decides a node, and lower that of the moves tried before it."""
-        history, failed = self.arrays.history, registers(1, INT)
+        history, failed = self.arrays.history, registers(1, INT32)
         failed[0] = 0
         with loop(frame.children) as i:
             child = self.child(frame, i)
             high = child.high
             tried = (high < frame.threshold) & (high > 2 - FAR)
             place = child.history
-            history[place] = maximum(history[place] - integer(tried), -PRIORITY)
-            failed[0] = failed[0] + integer(tried)
+            history[place] = maximum(history[place] - int32(tried), -PRIORITY)
+            failed[0] = failed[0] + int32(tried)
         place = self.child(frame, frame.chosen).history
         history[place] = minimum(history[place] + failed[0], PRIORITY)
 
@@ -478,15 +478,15 @@ class Prover:
 
     def bucket(self, words: list[Scalar]) -> Scalar:
         """Return the first word of a position's bucket."""
-        mixed = word64(0)
+        mixed = uint64(0)
         for k in range(0, len(words), 2):
-            pair = word64(words[k])
+            pair = uint64(words[k])
             if k + 1 < len(words):
-                pair = pair | word64(words[k + 1]) << WORD_BITS
-            mixed = (mixed ^ pair) * word64(MULTIPLIERS[0])
+                pair = pair | uint64(words[k + 1]) << WORD_BITS
+            mixed = (mixed ^ pair) * uint64(MULTIPLIERS[0])
             mixed = mixed ^ mixed >> WORD_BITS
-        mixed = word(mixed * word64(MULTIPLIERS[1]) >> WORD_BITS)
-        number = word(word64(mixed) * word64(self.limits.buckets) >> WORD_BITS)
+        mixed = uint32(mixed * uint64(MULTIPLIERS[1]) >> WORD_BITS)
+        number = uint32(uint64(mixed) * uint64(self.limits.buckets) >> WORD_BITS)
         return self.table_first + number * (BUCKET * self.sizes.entry)
 
     def table_word(self, bucket: Scalar, entry: int, w: int) -> Scalar:
@@ -501,39 +501,39 @@ class Prover:
         table, sizes, bucket = self.arrays.table, self.sizes, frame.bucket
         words = self.position(depth, key=True)
         low, high = where(reached, result, frame.low), where(reached, frame.high, result)
-        bounds = word(low + OFFSET) | word(high + OFFSET) << 16
+        bounds = uint32(low + OFFSET) | uint32(high + OFFSET) << 16
         work = minimum(frame.work >> 2, 0xFFFF)
         move = self.child(frame, self.clamp(frame.chosen)).action
-        entry = [*words, bounds, word(move) | word(work) << 16]
+        entry = [*words, bounds, uint32(move) | uint32(work) << 16]
         first, second = (self.hit(bucket, e, words) for e in range(BUCKET))
-        earlier = integer(self.table_word(bucket, 0, sizes.position + 1) >> 16)
+        earlier = int32(self.table_word(bucket, 0, sizes.position + 1) >> 16)
         demotes = ~first & ~second & (work >= earlier)
         with branch(demotes):
             for w in range(len(entry)):
                 table[bucket + (sizes.entry + w)] = self.table_word(bucket, 0, w)
-        start = bucket + where(first | demotes, word(0), word(sizes.entry))
+        start = bucket + where(first | demotes, uint32(0), uint32(sizes.entry))
         for w, x in enumerate(entry):
             table[start + w] = x
 
 
 def count_bits(x: Scalar) -> Scalar:
     """Count the set bits of a word by the processor's instruction."""
-    return Scalar(arithmetic.popcount(x.instruction()), WORD)
+    return Scalar(arithmetic.popcount(x.instruction()), UINT32)
 
 
 def has_action(mask: list[Scalar], action: Scalar) -> Scalar:
     """Return whether a legal action mask has an action."""
-    found = word(0)
+    found = uint32(0)
     for w, members in enumerate(mask):
-        found = found | where(action // WORD_BITS == w, members, word(0))
+        found = found | where(action // WORD_BITS == w, members, uint32(0))
     return found >> (action & WORD_BITS - 1) & 1 != 0
 
 
 def farther(score: Scalar) -> Scalar:
     """Return a score one ply earlier."""
-    return score - integer(score > 0) + integer(score < 0)
+    return score - int32(score > 0) + int32(score < 0)
 
 
 def nearer(threshold: Scalar) -> Scalar:
     """Return the threshold t with which `farther(score) >= threshold` is `score >= t`."""
-    return threshold + integer(threshold > 0) - integer(threshold < 0)
+    return threshold + int32(threshold > 0) - int32(threshold < 0)

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs._validate import file_path, instance, integer, one_of, shown
+from tensor_envs._validate import file_path, instance, integer, one_of, renamed, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.branches import counter, start_arrays, start_of
@@ -397,14 +397,15 @@ class Solution(ExactValues):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
-    def verify(self, most: int = 4096, seed: int = 0) -> int:
+    def verify(self, max_positions: int = 4096, seed: int = 0, *, most: int | None = None) -> int:
         """Replay the game by `Env.step` and compare each position's value with the values after its actions.
 
-        The check shares only the lookup of values with the solver. It is complete if no ply has more than `most`
-        positions: scores that are consistent everywhere are correct, since distances decrease with every ply.
+        The check shares only the lookup of values with the solver. It is complete if no ply has more than
+        `max_positions`: scores that are consistent everywhere are correct, since distances decrease with every ply.
 
         Args:
-            most: maximum number of positions of a ply, sampled at random.
+            max_positions: maximum number of positions of a ply, sampled at random; `most` is its name of version 0.2,
+                until 0.4.
             seed: seed of the sample.
 
         Returns:
@@ -415,7 +416,8 @@ class Solution(ExactValues):
         """
         if self._game.outcomes > 1:
             raise ValueError(f"{self.env!r} has chance: its actions lead to more than can be compared")
-        most, rng = integer("most", most, 1, MAX_POSITIONS), np.random.default_rng(seed)
+        limit = integer("max_positions", renamed("max_positions", max_positions, most=most), 1, MAX_POSITIONS)
+        rng = np.random.default_rng(seed)
         origin = self._game.origin
         state, visited, compared = origin.init(1) if isinstance(origin, Env) else origin, set[bytes](), 0
         for _ in range(MAX_DEPTH if self.depth is None else self.depth):
@@ -428,7 +430,7 @@ class Solution(ExactValues):
             places = np.array([place for place in fresh.values() if not over[place]], np.int32)
             if not len(places):
                 break
-            state = state[rng.choice(places, min(most, len(places)), replace=False)]
+            state = state[rng.choice(places, min(limit, len(places)), replace=False)]
             scores, values = self._scores(state).astype(np.float64), state.numpy()
             parents, actions = np.nonzero(values["legal_action_mask"])
             after = self.env.step(state[parents], actions)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
-from tensor_envs._validate import integer
+from tensor_envs._validate import integer, renamed
 from tensor_envs.env import Env
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import FAR
@@ -103,13 +103,13 @@ class ExactValues(ABC):
         scores = np.abs(self._scores(state).astype(np.int32))
         return np.where(scores == 0, -1, FAR - scores)
 
-    def line(self, state: State, i: int = 0, most: int = 1000) -> list[int]:
+    def line(self, state: State, i: int = 0, max_actions: int = 1000, *, most: int | None = None) -> list[int]:
         """Return the actions of best play from one game to its end: the fastest win, or the longest resistance.
 
         Args:
             state: games of the environment.
             i: row of the game.
-            most: maximum number of actions.
+            max_actions: maximum number of actions; `most` is its name of version 0.2, until 0.4.
 
         Raises:
             ValueError: as in `value`; a game with chance.
@@ -117,8 +117,8 @@ class ExactValues(ABC):
         if not self._has_line:
             raise ValueError(f"{self.env!r} has chance, and so no line of best play")
         state, actions = state[[integer("i", i, 0, state.batch - 1)]], list[int]()
-        most = integer("most", most, 1, MAX_POSITIONS)
-        while len(actions) < most:
+        max_actions = integer("max_actions", renamed("max_actions", max_actions, most=most), 1, MAX_POSITIONS)
+        while len(actions) < max_actions:
             scores, legal = self._action_scores(state)
             if not legal.any():
                 break

@@ -10,8 +10,7 @@ import numpy as np
 from tensor_envs.env import Env
 from tensor_envs.interpreter import ScalarGame
 from tensor_envs.rules.chance import KeyedChance
-from tensor_envs.rules.scalar import integer as as_int
-from tensor_envs.rules.scalar import word
+from tensor_envs.rules.scalar import int32, uint32
 from tensor_envs.rules.spec import GameState
 from tensor_envs.sampling import uniform
 from tensor_envs.testing.conditions import (
@@ -84,8 +83,8 @@ def check_determinize(env: Env, steps: int, device: Any) -> str:
             for player in range(env.num_players):
                 s, observed, mask = plain.state, plain.observe(player), plain.legal_actions()
                 for sample in range(3):
-                    chance = KeyedChance([word(SEED), word(sample)])
-                    sampled = plain.game.determinize(s, as_int(player), chance)
+                    chance = KeyedChance([uint32(SEED), uint32(sample)])
+                    sampled = plain.game.determinize(s, int32(player), chance)
                     plain.state = sampled
                     context = f"player {player} of row {row}, ply {int(s.ply.value)}"
                     require(

@@ -14,8 +14,7 @@ from tensor_envs._engine.layout import FLAGS
 from tensor_envs.env import Env
 from tensor_envs.interpreter import ScalarGame
 from tensor_envs.rules.chance import Chance
-from tensor_envs.rules.scalar import Scalar, Value, word
-from tensor_envs.rules.scalar import integer as as_int
+from tensor_envs.rules.scalar import Scalar, Value, int32, uint32
 from tensor_envs.rules.spec import GameState
 from tensor_envs.testing.conditions import BATCH, SEED, line_of, playing_at, require, short, shown_values, waiting
 from tensor_envs.vector import VectorEnv
@@ -87,13 +86,13 @@ class _WatchedChance:
 
     def draw(self, counter: Value, n: Value) -> Scalar:
         value = self.chance.draw(counter, n)
-        return (value + 1) % as_int(n) if self._altered(counter) else value
+        return (value + 1) % int32(n) if self._altered(counter) else value
 
     def _altered(self, counter: Value) -> bool:
         """Note a draw and return whether its value is to be another one."""
         frame = sys._getframe(2)
         line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        self.draws.counters[line] = (*self.draws.counters.get(line, ()), int(word(counter).value))
+        self.draws.counters[line] = (*self.draws.counters.get(line, ()), int(uint32(counter).value))
         return line == self.draws.altered
 
 

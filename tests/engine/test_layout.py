@@ -22,15 +22,15 @@ FIELDS = (
     Field("one", low=7, high=7),
     Field("wide", (3,), low=LOWEST, high=HIGHEST),
     Field("long", (2,), low=-1000, high=30_000),
-    Field("set", (2,), kind="word"),
-    Field("history", (2,), kind="word64"),
+    Field("set", (2,), kind="uint32"),
+    Field("history", (2,), kind="uint64"),
     Field("most", low=1, high=HIGHEST),  # 31 bits
     Field("negative", (2,), low=LOWEST, high=-1),
     Field("bit", high=1),
     Field("late", kind="bool"),
     Field("nine", (2,), low=-3, high=5),  # one value more than 3 bits hold
 )
-LARGE = Field("large", (70,), kind="word", memory=True)
+LARGE = Field("large", (70,), kind="uint32", memory=True)
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ def test_packed_and_unpacked(memory: bool) -> None:
             assert column.tolist() == [game[name] for game in games], name
     assert values["legal_action_mask"].shape == (60, 40) and not values["legal_action_mask"].any()
     assert values["rewards"].dtype == np.float32 and values["rewards"].shape == (60, 3)
-    kinds = {"int": np.int32, "bool": np.bool_, "word": np.uint32, "word64": np.uint64}
+    kinds = {"int32": np.int32, "bool": np.bool_, "uint32": np.uint32, "uint64": np.uint64}
     assert all(values[field.name].dtype == kinds[field.kind] for field in spec.all_fields)
     for field in spec.all_fields:  # both bounds occurred
-        if field.kind == "int" and field.size > 1:
+        if field.kind == "int32" and field.size > 1:
             assert values[field.name].min() == field.low and values[field.name].max() == field.high
 
 
@@ -248,7 +248,7 @@ def test_a_new_game_is_within_its_bounds() -> None:
 
 def test_a_memory_field_of_millions_of_words_is_laid_out_at_once() -> None:
     """The slots of a memory field are lazy: a million objects would take a second and 100 MB."""
-    spec = Spec(2, 3, (1,), (Field("board", (20_000_000,), kind="word", memory=True), Field("last", high=3)))
+    spec = Spec(2, 3, (1,), (Field("board", (20_000_000,), kind="uint32", memory=True), Field("last", high=3)))
     layout = Layout(spec)
     slots = layout.slots["board"]
     assert not isinstance(slots, list) and len(slots) == 20_000_000

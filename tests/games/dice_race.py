@@ -23,8 +23,8 @@ from tensor_envs.rules import (
     number,
     put,
     select,
+    uint64,
     where,
-    word64,
 )
 
 HERE = "tests.games.dice_race"
@@ -34,7 +34,7 @@ FIELDS = (
     Field("score", (3,), low=-30, high=40),
     Field("rested", kind="bool"),
     Field("change", (3, 1), low=-1, high=1),  # of the last bet; negative when it was lost
-    Field("history", kind="word64"),  # the last dice, 4 bits each
+    Field("history", kind="uint64"),  # the last dice, 4 bits each
 )
 
 EVENTS = ("six", "gain")
@@ -65,7 +65,7 @@ class DiceRace:
             change=put(s.change, s.current_player, [where(action == 2, won_bet, 0)]),
             rested=action == 1,
             current_player=next_player(s),
-            history=s.history << 4 | word64(die),
+            history=s.history << 4 | uint64(die),
         )
         return Outcome.win(after, s.current_player, over).counting(six=(action == 0) & (die == 6), gain=gain)
 

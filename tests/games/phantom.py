@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.rules import integer
+from tensor_envs.rules import int32
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.openspiel import play_beside
 from tests.games.shared import observe
@@ -53,7 +53,7 @@ def sampled(env: te.Env, game: dict[str, Any], player: int, count: int = 400) ->
     plain, found = te.debug(env, game=game), dict[tuple[Any, ...], int]()
     view, notation = plain.observe(player).tolist(), env.entry.load("notation")
     for number in range(count):
-        other = env.rules.determinize(plain.state, integer(player), KeyedChance((3, number)))
+        other = env.rules.determinize(plain.state, int32(player), KeyedChance((3, number)))
         again = te.debug(env, game=game)
         again.state = other
         assert again.observe(player).tolist() == view

@@ -16,7 +16,7 @@ from tensor_envs.rules import (
     Part,
     Scalar,
     Spec,
-    integer,
+    int32,
     number,
     put,
     select,
@@ -45,7 +45,7 @@ class Nim:
         most = max(self.heaps)
         heap, count = action // most, action % most + 1
         left = put(s.heap, heap, select(s.heap, heap) - count)
-        over = sum(left, integer(0)) == 0
+        over = sum(left, int32(0)) == 0
         won = where(s.current_player == 0, 1.0, -1.0)
         first = where(over, won, 0.0)
         return Outcome(s.replace(heap=left, current_player=1 - s.current_player), (first, -first), over)

@@ -10,13 +10,13 @@ from tinygrad import Tensor
 
 from tensor_envs.ops.bits import completed, shift_down
 from tensor_envs.ops.lines import line_directions, placements, strides
-from tensor_envs.rules import pack, scalar, unpack, word
+from tensor_envs.rules import pack, scalar, uint32, unpack
 from tests.games.hyper_tic_tac_toe.reference import lines
 
 SIZES = (1, 31, 32, 33, 64, 95)
 KINDS: dict[str, Callable[[int], Any]] = {
     "int": int,
-    "scalar": word,
+    "scalar": uint32,
     "tensor": lambda value: Tensor(np.array([value], dtype=np.uint32), device="CPU"),
 }
 

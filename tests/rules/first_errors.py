@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.rules import Scalar, integer, maximum, popcount, real, scalar, select, where, word, word64
+from tensor_envs.rules import Scalar, float32, int32, maximum, popcount, scalar, select, uint32, uint64, where
 from tensor_envs.rules.chance import KeyedChance
 
 
@@ -103,15 +103,15 @@ def a_loop(x: Scalar) -> Any:
 
 
 def a_mixture(x: Scalar) -> Any:
-    return x + word(x)
+    return x + uint32(x)
 
 
 def a_comparison_of_kinds(x: Scalar) -> Any:
-    return x == word64(x)
+    return x == uint64(x)
 
 
 def a_choice_of_kinds(x: Scalar) -> Any:
-    return where(x > 0, x, word(x))
+    return where(x > 0, x, uint32(x))
 
 
 def a_fraction(x: Scalar) -> Any:
@@ -119,7 +119,7 @@ def a_fraction(x: Scalar) -> Any:
 
 
 def a_real(x: Scalar) -> Any:
-    return real(x) + x
+    return float32(x) + x
 
 
 def a_condition(x: Scalar) -> Any:
@@ -127,7 +127,7 @@ def a_condition(x: Scalar) -> Any:
 
 
 def a_word_for_a_condition(x: Scalar) -> Any:
-    return where(word(x) & 4, 1, 2)
+    return where(uint32(x) & 4, 1, 2)
 
 
 def lists_of_two_lengths(x: Scalar) -> Any:
@@ -143,11 +143,11 @@ def a_large_number(x: Scalar) -> Any:
 
 
 def a_large_word(x: Scalar) -> Any:
-    return word(x) | 2**32
+    return uint32(x) | 2**32
 
 
 def a_large_condition(x: Scalar) -> Any:
-    return integer(2**40)
+    return int32(2**40)
 
 
 def a_shift(x: Scalar) -> Any:
@@ -155,11 +155,11 @@ def a_shift(x: Scalar) -> Any:
 
 
 def a_shift_backwards(x: Scalar) -> Any:
-    return word64(x) >> -1
+    return uint64(x) >> -1
 
 
 def a_shift_of_a_word64(x: Scalar) -> Any:
-    return word64(x) << 64
+    return uint64(x) << 64
 
 
 def a_division(x: Scalar) -> Any:
@@ -175,15 +175,15 @@ def a_power_of_two(x: Scalar) -> Any:
 
 
 def bits_of_a_real(x: Scalar) -> Any:
-    return real(x) & 1
+    return float32(x) & 1
 
 
 def a_real_turned_round(x: Scalar) -> Any:
-    return ~real(x)
+    return ~float32(x)
 
 
 def a_shifted_real(x: Scalar) -> Any:
-    return real(x) << 1
+    return float32(x) << 1
 
 
 def bits_of_an_int(x: Scalar) -> Any:

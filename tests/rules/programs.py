@@ -11,12 +11,12 @@ import numpy as np
 
 from tests.rules.traced import NUMPY
 
-FIELDS = {"bool": ["f", "g"], "int": ["a", "b", "c"], "word": ["w", "x"], "word64": ["y", "z"], "real": ["q"]}
+FIELDS = {"bool": ["f", "g"], "int32": ["a", "b", "c"], "uint32": ["w", "x"], "uint64": ["y", "z"], "float32": ["q"]}
 ARGUMENTS = {name: kind for kind, names in FIELDS.items() for name in names}
-INTEGERS: dict[str, float] = {"int": 4, "word": 2, "word64": 1}  # weights
-WORDS = {"word": 2, "word64": 1}
-KINDS: dict[str, float] = INTEGERS | {"bool": 2, "real": 0.5}
-BITS = {"int": 32, "word": 32, "word64": 64}
+INTEGERS: dict[str, float] = {"int32": 4, "uint32": 2, "uint64": 1}  # weights
+WORDS = {"uint32": 2, "uint64": 1}
+KINDS: dict[str, float] = INTEGERS | {"bool": 2, "float32": 0.5}
+BITS = {"int32": 32, "uint32": 32, "uint64": 64}
 ARITHMETIC = {"+": 4, "-": 4, "*": 3, "//": 2, "%": 2}
 BOOL_FORMS: dict[str, float] = {"compare": 6, "combine": 2, "not": 1, "where": 1, "any": 1, "several": 1, "member": 1}
 BOOL_FORMS |= {"repeat": 0.5, "list": 0.5}
@@ -48,12 +48,11 @@ BITWISE = ["&", "|", "^"]
 COMPARISONS = ["<", "<", "<=", ">", ">=", "==", "!="]
 COMMON = [0, 1, 2, 3, 4, 5, 7, 8, 10, 31, 32, 33, 63, 100, 255, 256, 32767, 32768, 65535, 65536, 2**31 - 1]
 EXTREMES: dict[str, list[Any]] = {
-    "int": [-1, -2, -3, -5, -7, -8, -65536, -(2**31), 1 - 2**31, 2_000_000_000, -2_000_000_000, 2**30, 46341],
-    "word": [2**31, 2**31 + 1, 2**32 - 1, 2**32 - 5, 3_000_000_000, 0x55555555],
-    "word64": [2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64 - 5, 2**63 + 2**39 + 1, 0x5555555555555555],
-    "real": [0.5, -1.25, 0.1, 3.0, -0.75, 1 / 3],
+    "int32": [-1, -2, -3, -5, -7, -8, -65536, -(2**31), 1 - 2**31, 2_000_000_000, -2_000_000_000, 2**30, 46341],
+    "uint32": [2**31, 2**31 + 1, 2**32 - 1, 2**32 - 5, 3_000_000_000, 0x55555555],
+    "uint64": [2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64 - 5, 2**63 + 2**39 + 1, 0x5555555555555555],
+    "float32": [0.5, -1.25, 0.1, 3.0, -0.75, 1 / 3],
 }
-CONSTRUCTORS = {"int": "integer", "word": "word", "word64": "word64", "real": "real"}
 MAX_DEPTH = 4
 MAX_TURNS = 64  # product of the sizes of nested loops
 ENDLESS = 2**31 - 1  # size of a loop that ends by itself, after 64 iterations at most
@@ -66,7 +65,7 @@ def columns(size: int, seed: int) -> dict[str, np.ndarray]:
     def value(kind: str) -> Any:
         if kind == "bool":
             return rng.random() < 0.5
-        if kind == "real":
+        if kind == "float32":
             return rng.choice([0.0, 0.5, -1.25, 100.1, -3.0, rng.uniform(-1000, 1000)])
         low, high = int(np.iinfo(NUMPY[kind]).min), int(np.iinfo(NUMPY[kind]).max)
         roll = rng.random()
@@ -138,11 +137,11 @@ class Writer:
     def constant(self, kind: str) -> str:
         if kind == "bool":
             return f"scalar({self.random.random() < 0.5})"
-        return f"{CONSTRUCTORS[kind]}({self.plain(kind)})"
+        return f"{kind}({self.plain(kind)})"
 
     def plain(self, kind: str) -> Any:
         """Return a plain number that a kind can hold."""
-        if self.random.random() < 0.7 and kind != "real":
+        if self.random.random() < 0.7 and kind != "float32":
             return self.random.choice(COMMON if self.random.random() < 0.3 else COMMON[:8])
         return self.random.choice(EXTREMES[kind])
 
@@ -153,7 +152,7 @@ class Writer:
             return self.leaf(kind)
         if kind == "bool":
             return self.condition(depth - 1)
-        if kind == "real":
+        if kind == "float32":
             return self.fraction(depth - 1)
         return self.whole(kind, depth - 1)
 
@@ -175,20 +174,20 @@ class Writer:
         return self.shared_form(form, "bool", depth) or combined
 
     def fraction(self, depth: int) -> str:
-        """Write a real below 2**127: the language promises nothing about infinities."""
+        """Write a float32 below 2**127: the language promises nothing about infinities."""
         form = self.pick(REAL_FORMS)
         if form == "convert":
-            return f"real({self.expression(self.pick(INTEGERS | {'bool': 1}), depth)})"
+            return f"float32({self.expression(self.pick(INTEGERS | {'bool': 1}), depth)})"
         if form == "sum":
-            return f"({self.pair('real', depth, self.random.choice('+-'))})"
+            return f"({self.pair('float32', depth, self.random.choice('+-'))})"
         if form == "scale":
-            return f"({self.expression('real', depth)} * {self.random.choice(EXTREMES['real'])})"
+            return f"({self.expression('float32', depth)} * {self.random.choice(EXTREMES['float32'])})"
         if form == "negative":
-            return f"-{self.expression('real', depth)}"
-        return self.shared_form(form, "real", depth) or self.leaf("real")
+            return f"-{self.expression('float32', depth)}"
+        return self.shared_form(form, "float32", depth) or self.leaf("float32")
 
     def whole(self, kind: str, depth: int) -> str:
-        form = self.pick(WHOLE_FORMS | (INT_FORMS if kind == "int" else WORD_FORMS))
+        form = self.pick(WHOLE_FORMS | (INT_FORMS if kind == "int32" else WORD_FORMS))
         if form == "bits":
             return f"({self.pair(kind, depth, self.random.choice(BITWISE))})"
         if form == "shift":
@@ -207,9 +206,9 @@ class Writer:
         if form == "several":
             if self.random.random() < 0.3:
                 return f"{self.random.choice(['max_of', 'min_of'])}([{self.some_entries(kind, depth)}])"
-            if kind == "int" and self.random.random() < 0.3:
+            if kind == "int32" and self.random.random() < 0.3:
                 return f"sum_of([{self.some_entries('bool', depth)}])"
-            name = "sum_of" if kind == "int" or self.random.random() < 0.5 else "union_of"
+            name = "sum_of" if kind == "int32" or self.random.random() < 0.5 else "union_of"
             return f"{name}([{self.some_entries(kind, depth)}])"
         if form == "set":
             return self.set_of_bits(kind, depth)
@@ -221,8 +220,8 @@ class Writer:
         if form == "settle" and self.may_loop() and self.turns <= 4:
             return self.settled(kind, depth)
         if form == "nth_bit":
-            x, n = self.leaf(self.pick(WORDS)), f"({self.expression('int', depth)} & 63)"
-            return f"where({n} < popcount({x}), nth_bit({x}, {n}), {self.expression('int', depth)})"
+            x, n = self.leaf(self.pick(WORDS)), f"({self.expression('int32', depth)} & 63)"
+            return f"where({n} < popcount({x}), nth_bit({x}, {n}), {self.expression('int32', depth)})"
         if form == "sum" and self.may_loop():
             with self.loop() as (size, index):
                 return f"sum_in_range({size}, lambda {index}: {self.not_negative(depth)})"
@@ -251,7 +250,7 @@ class Writer:
         roll, x = self.random.random(), self.expression(kind, depth)
         if kind == "bool" or roll < 0.55:
             return x, self.expression(kind, depth)
-        if roll < 0.6 and kind != "real":
+        if roll < 0.6 and kind != "float32":
             return self.shuffled(x, self.expression("bool", depth))
         if roll < 0.8:
             return x, str(self.plain(kind))
@@ -289,7 +288,7 @@ class Writer:
     def bounded(self, kind: str, depth: int) -> str:
         """Write a number whose bounds are narrower than its kind's."""
         x, n = self.expression(kind, depth), self.random.choice([1, 2, 3, 7, 10, 31, 255])
-        bounds = [0, 1, 5, 100, 2**31 - 1] + [-1, -9, -(2**31)] * (kind == "int")
+        bounds = [0, 1, 5, 100, 2**31 - 1] + [-1, -9, -(2**31)] * (kind == "int32")
         low, high = sorted(self.random.sample(bounds, 2))
         return self.random.choice(
             [
@@ -302,15 +301,15 @@ class Writer:
         )
 
     def conversion(self, kind: str, depth: int) -> str:
-        old = self.pick({"int": 2, "word": 2, "word64": 2, "bool": 2, "real": 0.5} | {kind: 0})
+        old = self.pick({"int32": 2, "uint32": 2, "uint64": 2, "bool": 2, "float32": 0.5} | {kind: 0})
         x = self.expression(old, depth)
-        if old == "real":  # the language promises nothing about a real that is out of range
-            x = f"maximum(minimum({x}, 1000.0), {'-1000.0' if kind == 'int' else '0.0'})"
-        return f"{CONSTRUCTORS[kind]}({x})"
+        if old == "float32":  # the language promises nothing about a float32 that is out of range
+            x = f"maximum(minimum({x}, 1000.0), {'-1000.0' if kind == 'int32' else '0.0'})"
+        return f"{kind}({x})"
 
     def not_negative(self, depth: int) -> str:
         """Write a term of `sum_in_range`."""
-        x = self.expression("int", depth)
+        x = self.expression("int32", depth)
         return self.random.choice(
             [
                 f"({x} & {self.random.choice([1, 7, 1000, 2**31 - 1])})",
@@ -321,25 +320,25 @@ class Writer:
         )
 
     def set_of_bits(self, kind: str, depth: int) -> str:
-        """Write a word or word64 in the functions for sets."""
-        if kind == "word64":
-            return f"joined({self.expression('word', depth)}, {self.expression('word', depth)})"
+        """Write a uint32 or uint64 in the functions for sets."""
+        if kind == "uint64":
+            return f"joined({self.expression('uint32', depth)}, {self.expression('uint32', depth)})"
         form = self.pick({"bit": 2, "halves": 2, "pack_flags": 1, "threefry": 0.3})
         if form == "bit":
-            return f"bit({self.expression('int', depth)} & 31)"
+            return f"bit({self.expression('int32', depth)} & 31)"
         if form == "halves":
-            return f"halves({self.expression('word64', depth)})[{self.random.randrange(2)}]"
+            return f"halves({self.expression('uint64', depth)})[{self.random.randrange(2)}]"
         if form == "pack_flags":
             return f"pack_flags([{self.some_entries('bool', depth)}])[0]"
-        key, counter = ((self.leaf("word"), self.expression("int", depth)) for _ in range(2))
+        key, counter = ((self.leaf("uint32"), self.expression("int32", depth)) for _ in range(2))
         return f"threefry(({', '.join(key)}), ({', '.join(counter)}))[{self.random.randrange(2)}]"
 
     def member(self, depth: int) -> str:
         """Write whether a set has a member."""
-        index = self.expression("int", depth)
-        form = self.random.choice(["word", "word64", "list"])
+        index = self.expression("int32", depth)
+        form = self.random.choice(["uint32", "uint64", "list"])
         if form == "list":
-            low, high = (self.expression("word", depth) for _ in range(2))
+            low, high = (self.expression("uint32", depth) for _ in range(2))
             return f"has_bit([{low}, {high}], {index} & 63)"
         return f"has_bit({self.expression(form, depth)}, {index} & {BITS[form] - 1})"
 
@@ -349,7 +348,7 @@ class Writer:
         index = f"({self.expression(self.pick(INTEGERS), depth)} % {size})"
         form = self.pick(LIST_FORMS)
         if form == "table":
-            table = ", ".join(str(self.plain(kind)) for _ in range(size)) if kind == "int" else entries
+            table = ", ".join(str(self.plain(kind)) for _ in range(size)) if kind == "int32" else entries
             return f"lookup([{table}], {index})"
         if form == "sort" and kind != "bool":
             return f"sort([{entries}])[{self.random.randrange(size)}]"
@@ -357,11 +356,11 @@ class Writer:
             place = self.expression(self.pick(INTEGERS), depth)  # may be out of range
             return f"put([{entries}], {place}, {self.expression(kind, depth)})[{self.random.randrange(size)}]"
         if form == "memory":
-            place = self.expression("int", depth)
+            place = self.expression("int32", depth)
             memory = f"MemoryArray(lambda m: lookup([{entries}], m), {size})"
             if self.random.random() < 0.7:
                 memory = f"put({memory}, {place}, {self.expression(kind, depth)})"
-            return f"select({memory}, integer({index}))"
+            return f"select({memory}, int32({index}))"
         if form == "where":
             others = ", ".join(self.leaf(kind) for _ in range(size))
             chosen = f"where({self.expression('bool', depth)}, [{entries}], [{others}])"
@@ -377,10 +376,10 @@ class Writer:
         """Write a pit after sowing, or an entry of a histogram."""
         size = self.random.randrange(2, 8)
         if self.random.random() < 0.3:
-            return f"histogram([{self.some_entries('int', depth)}], {size})[{self.random.randrange(size)}]"
-        start, count = f"({self.expression('int', depth)} % {size})", f"({self.expression('int', depth)} & 31)"
-        skip = self.random.choice(["None", str(self.random.randrange(size)), f"({self.leaf('int')} % {size})"])
-        return f"sow([{self.entries('int', depth, size)}], {start}, {count}, {skip})[{self.random.randrange(size)}]"
+            return f"histogram([{self.some_entries('int32', depth)}], {size})[{self.random.randrange(size)}]"
+        start, count = f"({self.expression('int32', depth)} % {size})", f"({self.expression('int32', depth)} & 31)"
+        skip = self.random.choice(["None", str(self.random.randrange(size)), f"({self.leaf('int32')} % {size})"])
+        return f"sow([{self.entries('int32', depth, size)}], {start}, {count}, {skip})[{self.random.randrange(size)}]"
 
     # *** loops ***
 
@@ -396,7 +395,7 @@ class Writer:
             size -= 1
         index = "ijk"[self.loops]
         self.turns, self.loops = turns * max(size, 1), self.loops + 1
-        with self.scope(("int", index, "index")), self.narrowed("index"):
+        with self.scope(("int32", index, "index")), self.narrowed("index"):
             yield size, index
         self.turns, self.loops = turns, self.loops - 1
 

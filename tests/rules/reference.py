@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-BITS = {"bool": 1, "int": 32, "word": 32, "word64": 64}
+BITS = {"bool": 1, "int32": 32, "uint32": 32, "uint64": 64}
 
 
 def wrapped(value: Any, kind: str) -> Any:
-    """Return a number as one of a kind: integers wrap around, reals are rounded to float32 once."""
+    """Return a number as one of a kind: integers wrap around, floats are rounded to float32 once."""
     if kind == "bool":
         return value != 0
-    if kind == "real":
+    if kind == "float32":
         exact = value if isinstance(value, float) else (np.int64 if value < 0 else np.uint64)(value)
         return float(np.float32(exact))
     value = int(value) & (1 << BITS[kind]) - 1
-    return value - (1 << 32) if kind == "int" and value >> 31 else value
+    return value - (1 << 32) if kind == "int32" and value >> 31 else value
 
 
 class Number:
@@ -118,16 +118,16 @@ class Number:
     __hash__ = None  # type: ignore[assignment]
 
 
-def scalar(x: Any, like: str = "int") -> Number:
-    """Return a plain number as one of a kind; a bool is a bool, a float is a real."""
+def scalar(x: Any, like: str = "int32") -> Number:
+    """Return a plain number as one of a kind; a bool is a bool, a float is a float32."""
     if isinstance(x, Number):
         return x
-    return Number(x, {bool: "bool", float: "real"}.get(type(x), "int" if like == "bool" else like))
+    return Number(x, {bool: "bool", float: "float32"}.get(type(x), "int32" if like == "bool" else like))
 
 
 def _alike(a: Any, b: Any) -> tuple[Number, Number]:
     """Return both as numbers of one kind: a bool counts as 0 or 1."""
-    a = scalar(a, b.kind if isinstance(b, Number) else "int")
+    a = scalar(a, b.kind if isinstance(b, Number) else "int32")
     b = scalar(b, a.kind)
     if a.kind == b.kind:
         return a, b
@@ -137,7 +137,7 @@ def _alike(a: Any, b: Any) -> tuple[Number, Number]:
 
 def _arithmetic(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Number:
     a, b = _alike(a, b)
-    return Number(operation(a.value, b.value), "int" if a.kind == "bool" else a.kind)
+    return Number(operation(a.value, b.value), "int32" if a.kind == "bool" else a.kind)
 
 
 def _bitwise(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Number:
@@ -153,24 +153,24 @@ def _compare(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Number:
 def _shift(operation: Callable[[Any, Any], Any], a: Any, amount: Any) -> Number:
     amount = scalar(amount)
     a = scalar(a, amount.kind)
-    kind = "int" if a.kind == "bool" else a.kind
+    kind = "int32" if a.kind == "bool" else a.kind
     return Number(operation(int(a.value), int(amount.value) % BITS[kind]), kind)
 
 
-def integer(x: Any) -> Number:
-    return Number(scalar(x).value, "int")
+def int32(x: Any) -> Number:
+    return Number(scalar(x).value, "int32")
 
 
-def word(x: Any) -> Number:
-    return Number(scalar(x, "word").value, "word")
+def uint32(x: Any) -> Number:
+    return Number(scalar(x, "uint32").value, "uint32")
 
 
-def word64(x: Any) -> Number:
-    return Number(scalar(x, "word64").value, "word64")
+def uint64(x: Any) -> Number:
+    return Number(scalar(x, "uint64").value, "uint64")
 
 
-def real(x: Any) -> Number:
-    return Number(scalar(x, "real").value, "real")
+def float32(x: Any) -> Number:
+    return Number(scalar(x, "float32").value, "float32")
 
 
 # *** choices and lists ***
@@ -193,11 +193,11 @@ def minimum(a: Any, b: Any) -> Number:
 
 
 def MemoryArray(element: Callable[[Number], Any], size: int) -> list[Number]:
-    return [scalar(element(integer(i))) for i in range(size)]
+    return [scalar(element(int32(i))) for i in range(size)]
 
 
 def select(values: Sequence[Any], index: Any) -> Number:
-    kind = next((x.kind for x in values if isinstance(x, Number)), "int")
+    kind = next((x.kind for x in values if isinstance(x, Number)), "int32")
     return scalar(values[scalar(index).value], kind)
 
 
@@ -235,20 +235,20 @@ def min_of(values: Iterable[Any]) -> Number:
 
 def sort(values: Iterable[Any]) -> list[Number]:
     numbers = list(values)
-    kind = next((x.kind for x in numbers if isinstance(x, Number)), "int")
+    kind = next((x.kind for x in numbers if isinstance(x, Number)), "int32")
     return sorted((scalar(x, kind) for x in numbers), key=lambda x: x.value)
 
 
 def argmax(values: Iterable[Any]) -> Number:
     entries = list(values)
-    kind = next((x.kind for x in entries if isinstance(x, Number)), "int")
+    kind = next((x.kind for x in entries if isinstance(x, Number)), "int32")
     numbers = [scalar(x, kind).value for x in entries]
-    return Number(numbers.index(max(numbers)), "int")
+    return Number(numbers.index(max(numbers)), "int32")
 
 
 def histogram(values: Iterable[Any], size: int) -> list[Number]:
     numbers = [scalar(x).value for x in values]
-    return [Number(numbers.count(k), "int") for k in range(size)]
+    return [Number(numbers.count(k), "int32") for k in range(size)]
 
 
 def sow(ring: Sequence[Any], start: Any, count: Any, skip: Any = None) -> list[Number]:
@@ -266,46 +266,46 @@ def sow(ring: Sequence[Any], start: Any, count: Any, skip: Any = None) -> list[N
 
 
 def popcount(x: Number, width: int | None = None) -> Number:
-    return Number(bin(x.value).count("1"), "int")
+    return Number(bin(x.value).count("1"), "int32")
 
 
 def nth_bit(x: Number, n: Any, width: int | None = None) -> Number:
     """Return the position of the n-th member, or -1 if there is none, where the language promises nothing."""
     members = [i for i in range(BITS[x.kind]) if x.value >> i & 1]
     at = scalar(n).value
-    return Number(members[at] if 0 <= at < len(members) else -1, "int")
+    return Number(members[at] if 0 <= at < len(members) else -1, "int32")
 
 
 def has_bit(words: Any, index: Any) -> Number:
     whole, at = words, scalar(index).value
     if isinstance(words, list):
-        whole = Number(sum(x.value << 32 * k for k, x in enumerate(words)), "word64")
+        whole = Number(sum(x.value << 32 * k for k, x in enumerate(words)), "uint64")
     return Number(whole.value >> at & 1, "bool")
 
 
 def bit(index: Any) -> Number:
-    return Number(1 << scalar(index).value, "word")
+    return Number(1 << scalar(index).value, "uint32")
 
 
 def pack_flags(flags: Sequence[Any]) -> list[Number]:
     whole = sum(1 << i for i, flag in enumerate(flags) if scalar(flag).value)
-    return [Number(whole >> at, "word") for at in range(0, len(flags), 32)]
+    return [Number(whole >> at, "uint32") for at in range(0, len(flags), 32)]
 
 
 def halves(x: Number) -> tuple[Number, Number]:
-    return Number(x.value, "word"), Number(x.value >> 32, "word")
+    return Number(x.value, "uint32"), Number(x.value >> 32, "uint32")
 
 
 def joined(low: Any, high: Any) -> Number:
-    return Number(word(low).value + (word(high).value << 32), "word64")
+    return Number(uint32(low).value + (uint32(high).value << 32), "uint64")
 
 
 def threefry(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Number, Number]:
     """Return Threefry-2x32 with 20 rounds, see `tensor_envs.rules.chance` for the paper."""
     mask = 2**32 - 1
-    keys = [word(x).value for x in key]
+    keys = [uint32(x).value for x in key]
     keys.append(keys[0] ^ keys[1] ^ 0x1BD11BDA)
-    low, high = ((word(x).value + k) & mask for x, k in zip(counter, keys, strict=False))
+    low, high = ((uint32(x).value + k) & mask for x, k in zip(counter, keys, strict=False))
     for turn in range(20):
         rotation = (13, 15, 26, 6, 17, 29, 16, 24)[turn % 8]
         low = (low + high) & mask
@@ -313,26 +313,26 @@ def threefry(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Number, Number
         if turn % 4 == 3:
             n = turn // 4 + 1
             low, high = (low + keys[n % 3]) & mask, (high + keys[(n + 1) % 3] + n) & mask
-    return Number(low, "word"), Number(high, "word")
+    return Number(low, "uint32"), Number(high, "uint32")
 
 
 # *** loops ***
 
 
 def any_in_range(size: int, condition: Callable[[Number], Any]) -> Number:
-    return any_of([condition(integer(i)) for i in range(size)])
+    return any_of([condition(int32(i)) for i in range(size)])
 
 
 def sum_in_range(size: int, term: Callable[[Number], Any]) -> Number:
-    return Number(sum(int(scalar(term(integer(i))).value) for i in range(size)), "int")
+    return Number(sum(int(scalar(term(int32(i))).value) for i in range(size)), "int32")
 
 
 def union_in_range(size: int, term: Callable[[Number], Any]) -> Number:
-    return union_of([scalar(term(integer(i))) for i in range(size)])
+    return union_of([scalar(term(int32(i))) for i in range(size)])
 
 
 def repeat(size: int, start: Sequence[Any], step: Callable[[list[Number]], Sequence[Any]]) -> list[Number]:
-    kind = next((x.kind for x in start if isinstance(x, Number)), "int")
+    kind = next((x.kind for x in start if isinstance(x, Number)), "int32")
     values = [scalar(x, kind) for x in start]
     for _ in range(size):
         before, values = values, [scalar(x, kind) for x in step(values)]
@@ -342,7 +342,7 @@ def repeat(size: int, start: Sequence[Any], step: Callable[[list[Number]], Seque
 
 
 def map_range(size: int, term: Callable[[Any], Any]) -> list[Number]:
-    return [scalar(term(integer(i))) for i in range(size)]
+    return [scalar(term(int32(i))) for i in range(size)]
 
 
 rolled_map_range = map_range
@@ -353,14 +353,14 @@ rolled_map_range = map_range
 
 def encoded(value: Any, kind: str) -> list[int]:
     """Return a number of a kind as its words of 32 bits, the low one first."""
-    if kind == "real":
+    if kind == "float32":
         return [struct.unpack("I", struct.pack("f", value))[0]]
     bits = int(value) & 2**64 - 1
-    return [bits & 2**32 - 1, bits >> 32] if kind == "word64" else [bits & 2**32 - 1]
+    return [bits & 2**32 - 1, bits >> 32] if kind == "uint64" else [bits & 2**32 - 1]
 
 
 def decoded(words: Sequence[int], kind: str) -> Any:
     """Return the number of a kind that is encoded in words."""
-    if kind == "real":
+    if kind == "float32":
         return struct.unpack("f", struct.pack("I", words[0]))[0]
     return wrapped(sum(int(x) << 32 * k for k, x in enumerate(words)), kind)

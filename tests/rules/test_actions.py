@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.rules import Actions, Field, Outcome, Scalar, Spec, Value, integer, one_hot, scalar, word, word64
+from tensor_envs.rules import Actions, Field, Outcome, Scalar, Spec, Value, int32, one_hot, scalar, uint32, uint64
 from tests.rules.traced import agree, numbers
 
 SIZE = 150
@@ -24,7 +24,7 @@ def some_actions(rng: random.Random) -> Actions:
 @pytest.mark.parametrize("seed", range(12))
 def test_decoding(seed: int) -> None:
     actions = some_actions(random.Random(seed))
-    names, columns = list(actions._ranges), numbers("int", SIZE, seed, 0, actions.count - 1)
+    names, columns = list(actions._ranges), numbers("int32", SIZE, seed, 0, actions.count - 1)
 
     def decoded(action: Scalar) -> list[Value]:
         a = actions.decode(action)
@@ -44,7 +44,7 @@ def test_masks_from_parts(seed: int) -> None:
     """Parts of every form, shifted across words, leave the other ranges alone even if they have bits too many."""
     rng = random.Random(seed)
     actions = some_actions(rng)
-    columns = [numbers("word64", SIZE, k) for k in range(3)]
+    columns = [numbers("uint64", SIZE, k) for k in range(3)]
     forms, expected = {}, np.zeros((SIZE, actions.count), bool)
     for name, span in actions._ranges.items():
         form = rng.choice(["flag", "flags", "nested", "words", "set", "left out"])
@@ -60,9 +60,9 @@ def test_masks_from_parts(seed: int) -> None:
     def part(form: str, size: int, x: Scalar) -> Any:
         flags = [(x >> i % 64 & 1) != 0 for i in range(size)]
         if form == "set":
-            return x if size > 32 else word(x)
+            return x if size > 32 else uint32(x)
         if form == "words":
-            return [word(x >> 32 * (k % 2)) for k in range(-(-size // 32))]
+            return [uint32(x >> 32 * (k % 2)) for k in range(-(-size // 32))]
         return {"flag": (x & 1) != 0, "flags": flags, "nested": [flags[: size // 2], flags[size // 2 :]]}[form]
 
     def mask(*entries: Scalar) -> list[Scalar]:
@@ -83,8 +83,8 @@ def test_masks_from_parts(seed: int) -> None:
             ValueError,
             "step must be a bool, 40 bools, or a set of 40 members in 2 words",
         ),
-        (lambda a: a.mask(step=word(3)), ValueError, "got 1 of kind word"),
-        (lambda a: a.mask(hop=integer(3)), ValueError, "hop must be a bool, 2 bools, or a set .* got 1 of kind int"),
+        (lambda a: a.mask(step=uint32(3)), ValueError, "got 1 of kind word"),
+        (lambda a: a.mask(hop=int32(3)), ValueError, "hop must be a bool, 2 bools, or a set .* got 1 of kind int"),
         (lambda a: a.name(43), ValueError, r"action must be in 0\.\.42, got 43"),
         (lambda a: Actions(), ValueError, r"the number of all actions must be in 1\.\.\d+, got 0"),
         (lambda a: Actions(step=-1), ValueError, r"step must be in 0\.\.\d+, got -1"),
@@ -105,7 +105,7 @@ class Pile:
 
     @property
     def spec(self) -> Spec:
-        return Spec(1, self.actions.count, (8,), (Field("cards", kind="word"),), zero_sum=False, max_plies=9)
+        return Spec(1, self.actions.count, (8,), (Field("cards", kind="uint32"),), zero_sum=False, max_plies=9)
 
     def init(self, chance: Any) -> dict[str, Any]:
         return {"cards": 7}
@@ -115,10 +115,10 @@ class Pile:
 
     def step(self, s: Any, action: Scalar, chance: Any) -> Outcome:
         card = self.actions.decode(action).take_card
-        return Outcome(s.replace(cards=s.cards & ~(word(card.chosen) << card.index)), [card.chosen], scalar(False))
+        return Outcome(s.replace(cards=s.cards & ~(uint32(card.chosen) << card.index)), [card.chosen], scalar(False))
 
     def observe(self, s: Any, player: Scalar) -> Any:
-        return [one_hot(integer(s.cards), 8)]
+        return [one_hot(int32(s.cards), 8)]
 
 
 def test_default_names_of_a_game() -> None:
@@ -132,4 +132,4 @@ def test_default_names_of_a_game() -> None:
 def test_equal_and_shown() -> None:
     assert Actions(a=1, b=2) == Actions(a=1, b=2) != Actions(b=2, a=1)
     assert repr(Actions(a=1, b=2)) == "Actions(a=1, b=2)" and len({Actions(a=1), Actions(a=1)}) == 1
-    assert Actions(swap=False, put=1).count == 1 and word64(1).kind == "word64"
+    assert Actions(swap=False, put=1).count == 1 and uint64(1).kind == "uint64"

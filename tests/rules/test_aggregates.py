@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tensor_envs.rules import Scalar, argmax, integer, max_of, maximum, min_of, select, sort, sow, where
+from tensor_envs.rules import Scalar, argmax, int32, max_of, maximum, min_of, select, sort, sow, where
 from tests.rules import reference
 from tests.rules.traced import agree, numbers
 
@@ -28,7 +28,7 @@ def test_sorting_by_the_principle_of_zeros_and_ones(size: int) -> None:
 @pytest.mark.parametrize("size", [2, 3, 7, 14])
 @pytest.mark.parametrize("skips", [False, True])
 def test_sowing_seed_by_seed(size: int, skips: bool) -> None:
-    columns = [numbers("int", 300, seed, 0, high) for seed, high in enumerate((size - 1, 60, size - 1))]
+    columns = [numbers("int32", 300, seed, 0, high) for seed, high in enumerate((size - 1, 60, size - 1))]
 
     def sown(start: Scalar, count: Scalar, skip: Scalar) -> list[Scalar]:
         return sow(list(range(size)), start, count, skip if skips else None)
@@ -40,8 +40,13 @@ def test_sowing_seed_by_seed(size: int, skips: bool) -> None:
 
 
 def test_plain_ints_and_floats_mix() -> None:
-    chosen = where(integer(1) > 0, 0, 0.5), where(integer(1) > 0, 0.5, 0), maximum(1, 0.5), select([0, 0.5], integer(1))
-    assert [(x.kind, x.value) for x in chosen] == [("real", 0.0), ("real", 0.5), ("real", 1.0), ("real", 0.5)]
+    chosen = where(int32(1) > 0, 0, 0.5), where(int32(1) > 0, 0.5, 0), maximum(1, 0.5), select([0, 0.5], int32(1))
+    assert [(x.kind, x.value) for x in chosen] == [
+        ("float32", 0.0),
+        ("float32", 0.5),
+        ("float32", 1.0),
+        ("float32", 0.5),
+    ]
     assert max_of([0, 0.5, 2]).value == 2.0 and argmax([0, 0.5]).value == 1
 
 

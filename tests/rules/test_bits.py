@@ -18,14 +18,14 @@ from tensor_envs.rules import (
     pack_flags,
     popcount,
     select,
+    uint32,
+    uint64,
     unpack,
-    word,
-    word64,
 )
 from tests.rules.traced import agree, numbers
 
 SIZES = (1, 31, 32, 33, 64, 95)
-WIDTHS = {"word": 32, "word64": 64}
+WIDTHS = {"uint32": 32, "uint64": 64}
 
 
 def some_members(size: int, seed: int) -> list[int]:
@@ -71,7 +71,7 @@ def test_count_and_find_bits_in_narrow_words(width: int) -> None:
 @pytest.mark.parametrize("size", (20, 64, 70))
 def test_has_a_bit_at_a_computed_index(size: int) -> None:
     members, every = some_members(size, seed=3), ints(list(range(size)))
-    words, is_member = [word(w) for w in pack(members, size)], [i in members for i in every]
+    words, is_member = [uint32(w) for w in pack(members, size)], [i in members for i in every]
     memory = MemoryArray(lambda w: select(words, w), len(words))
     assert agree(lambda i: has_bit(words, i), every)[0].tolist() == is_member
     assert agree(lambda i: has_bit(memory, i), every)[0].tolist() == is_member
@@ -85,7 +85,7 @@ def test_single_bits() -> None:
 
 
 def test_pack_flags() -> None:
-    values = numbers("word64", 30)
+    values = numbers("uint64", 30)
 
     def packed(x: Scalar) -> list[Scalar]:
         return pack_flags([x >> i & 1 != 0 for i in range(40)])
@@ -97,13 +97,13 @@ def test_pack_flags() -> None:
 
 
 def test_halves_of_wide_words() -> None:
-    values = numbers("word64", 30)
+    values = numbers("uint64", 30)
     low, high, whole = agree(lambda x: [*halves(x), joined(*halves(x))], values)
     assert (whole == values).all()
     assert ((high.astype(np.uint64) << np.uint64(32)) + low == values).all()
 
 
 def test_bits_of_ints_are_refused() -> None:
-    with pytest.raises(TypeError, match="counted in a word"):
+    with pytest.raises(TypeError, match="counted in a uint32"):
         popcount(5)
-    assert popcount(word(5)).value == popcount(word64(5)).value == 2
+    assert popcount(uint32(5)).value == popcount(uint64(5)).value == 2

@@ -26,7 +26,7 @@ def test_known_answers(key: tuple[int, int], counter: tuple[int, int], output: t
 
 
 def test_random_keys_and_counters() -> None:
-    columns = [numbers("word", 200, k) for k in range(4)]
+    columns = [numbers("uint32", 200, k) for k in range(4)]
     low, high = agree(lambda a, b, c, d: list(threefry((a, b), (c, d))), *columns)
     for row in range(200):
         a, b, c, d = (int(column[row]) for column in columns)
@@ -35,8 +35,8 @@ def test_random_keys_and_counters() -> None:
 
 def test_draws() -> None:
     """A draw is an int, uniform in 0..n-1, for plain or computed counters and n."""
-    low, high, counter = (numbers("word", 200, k) for k in range(3))
-    n = numbers("int", 200, 3, 1, 2**31 - 1)
+    low, high, counter = (numbers("uint32", 200, k) for k in range(3))
+    n = numbers("int32", 200, 3, 1, 2**31 - 1)
 
     def function(a: Scalar, b: Scalar, c: Scalar, n: Scalar) -> list[Scalar]:
         drawn = KeyedChance((a, b))

@@ -11,13 +11,13 @@ from tensor_envs.rules import (
     Scalar,
     Value,
     any_in_range,
-    integer,
+    int32,
     map_range,
     repeat,
     sum_in_range,
+    uint32,
     union_in_range,
     where,
-    word,
 )
 from tensor_envs.rules.kernel import no_unroll
 from tests.rules.traced import agree, kernel, numbers, plain
@@ -27,12 +27,12 @@ SIZE = 128
 
 @pytest.mark.parametrize("length", [0, 1, 2, 17])
 def test_loops(length: int) -> None:
-    x = numbers("int", SIZE, 1, -20, 20)
+    x = numbers("int32", SIZE, 1, -20, 20)
 
     def function(x: Scalar) -> list[Scalar]:
         results = [any_in_range(length, lambda i: i * 3 == x), sum_in_range(length, lambda i: where(x > i, i + 1, 0))]
         if length:  # an empty list has no kind
-            results.append(union_in_range(length, lambda i: where((x + 20) >> i & 1 != 0, word(1) << i, 0)))
+            results.append(union_in_range(length, lambda i: where((x + 20) >> i & 1 != 0, uint32(1) << i, 0)))
         return results
 
     some, total, *union = agree(function, x)
@@ -47,14 +47,14 @@ def test_loops(length: int) -> None:
 
 def test_loops_in_loops() -> None:
     """An inner loop restarts in every round of the outer one; both depend on the game."""
-    x = numbers("int", SIZE, 2, 0, 30)
+    x = numbers("int32", SIZE, 2, 0, 30)
 
     def function(x: Scalar) -> list[Scalar]:
         return [
             sum_in_range(5, lambda i: sum_in_range(4, lambda j: where(i * j < x, i + j, 0))),
             any_in_range(5, lambda i: any_in_range(4, lambda j: i * j + j == x)),
-            sum_in_range(6, lambda i: integer(any_in_range(4, lambda j: i * j == x))),
-            union_in_range(3, lambda i: union_in_range(3, lambda j: where(i * 3 + j < x, word(1) << (i * 3 + j), 0))),
+            sum_in_range(6, lambda i: int32(any_in_range(4, lambda j: i * j == x))),
+            union_in_range(3, lambda i: union_in_range(3, lambda j: where(i * 3 + j < x, uint32(1) << (i * 3 + j), 0))),
         ]
 
     results = agree(function, x)
@@ -69,7 +69,7 @@ def test_loops_in_loops() -> None:
 @pytest.mark.parametrize("length", [0, 1, 2, 17])
 def test_repeated_steps(length: int) -> None:
     """Each step reads the values of the step before, even where they swap places; values from outside stay constant."""
-    x, y = numbers("word", SIZE, 3, 0, 9), numbers("word", SIZE, 4, 0, 9)
+    x, y = numbers("uint32", SIZE, 3, 0, 9), numbers("uint32", SIZE, 4, 0, 9)
 
     def function(x: Scalar, y: Scalar) -> list[Scalar]:
         return repeat(length, [x, y * 2, 1], lambda v: [v[1], v[0] + v[1] * y, v[2] + x])
@@ -84,12 +84,12 @@ def test_repeated_steps(length: int) -> None:
 
 def test_repeated_steps_end_when_they_change_nothing() -> None:
     """Each game stops by itself: the test would time out if it ran all steps."""
-    x, y = numbers("int", SIZE, 6, -40, 40), numbers("int", SIZE, 7, 0, 40)
+    x, y = numbers("int32", SIZE, 6, -40, 40), numbers("int32", SIZE, 7, 0, 40)
 
     def function(x: Scalar, y: Scalar) -> list[Scalar]:
-        climbed = repeat(2**31 - 1, [x], lambda v: [v[0] + integer(v[0] < y)])
+        climbed = repeat(2**31 - 1, [x], lambda v: [v[0] + int32(v[0] < y)])
         met = repeat(2**31 - 1, [x < y, x == y, x > y], lambda v: [v[0] & ~v[1], v[1] | v[2], v[2]])
-        return [*climbed, *met, *repeat(9, [x], lambda v: [v[0] + integer(v[0] < y)])]
+        return [*climbed, *met, *repeat(9, [x], lambda v: [v[0] + int32(v[0] < y)])]
 
     results = agree(function, x, y)
     assert results[0].tolist() == np.maximum(x, y).tolist()
@@ -102,15 +102,15 @@ def test_repeated_steps_end_when_they_change_nothing() -> None:
     assert 0 < (y > x + 9).sum() < SIZE and (x > y).any()
 
 
-@pytest.mark.parametrize("step", (lambda v: [v[0]], lambda v: [v[0], word(1)], lambda v: [v[0], v[1], 1]))
+@pytest.mark.parametrize("step", (lambda v: [v[0]], lambda v: [v[0], uint32(1)], lambda v: [v[0], v[1], 1]))
 def test_repeated_steps_keep_number_and_kind(step: Callable[[list[Scalar]], list[Value]]) -> None:
     with pytest.raises(TypeError, match="a list of 2 numbers of one kind"):
-        repeat(2, [integer(1), 2], step)
+        repeat(2, [int32(1), 2], step)
 
 
 def test_repeated_steps_in_loops() -> None:
     """Steps restart in every round of an outer loop, and may contain loops."""
-    x = numbers("int", SIZE, 5, 0, 20)
+    x = numbers("int32", SIZE, 5, 0, 20)
 
     def function(x: Scalar) -> list[Scalar]:
         outer = sum_in_range(4, lambda i: repeat(3, [i + x, 0], lambda v: [v[0] + 1, v[1] + v[0]])[1])
@@ -129,7 +129,7 @@ def test_repeated_steps_in_loops() -> None:
 
 def test_a_term_for_every_index() -> None:
     """Both forms give a list: unrolled, or filled by a loop in kernels."""
-    x = numbers("int", SIZE, 3, -50, 50)
+    x = numbers("int32", SIZE, 3, -50, 50)
 
     def unrolled(x: Scalar) -> list[Scalar]:
         values = map_range(9, lambda i: x * i + where(i == 4, 100, 0))
@@ -151,4 +151,4 @@ def test_a_term_for_every_index() -> None:
 def test_loops_of_one_index_are_none() -> None:
     assert any_in_range(1, lambda i: i == 0).value is True
     assert sum_in_range(3, lambda i: i * i).value == 5
-    assert union_in_range(4, lambda i: word(1) << i).value == 15
+    assert union_in_range(4, lambda i: uint32(1) << i).value == 15

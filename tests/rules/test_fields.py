@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.rules import Field, MemoryArray, Outcome, Spec, integer, number, put, where, word
+from tensor_envs.rules import Field, MemoryArray, Outcome, Spec, int32, number, put, uint32, where
 
 BATCH, PLIES = 67, 40
 
@@ -33,7 +33,7 @@ class Boxes:
         fields = (
             Field("boxes", self.shape, low=-9, high=9),
             Field("seen", self.shape[:2], kind="bool"),
-            Field("set", self.shape[1:], kind="word64"),
+            Field("set", self.shape[1:], kind="uint64"),
         )
         return Spec(2, self.shape[1] * self.shape[2], (1,), fields, "int32", max_plies=PLIES)
 
@@ -50,7 +50,7 @@ class Boxes:
         value = where(value > 9, -9, where(value < -9, 9, value))
         row = put(s.boxes[player][i], j, value)
         sets = np.array([list(row) for row in s.set], object)
-        sets[-1, 0] = sets[-1, 0] * 5 + word(value).to(sets[0, 0].dtype)
+        sets[-1, 0] = sets[-1, 0] * 5 + uint32(value).to(sets[0, 0].dtype)
         boxes = put(s.boxes, player, put(s.boxes[player], i, row))
         seen = [[where((player == p) & (i == k), ~x, x) for k, x in enumerate(row)] for p, row in enumerate(s.seen)]
         return Outcome(s.replace(boxes=boxes, seen=seen, set=sets, current_player=1 - player), (0, 0), False)
@@ -107,14 +107,14 @@ def test_wrong_shapes_are_named(form: str, got: str) -> None:
 
 def test_indices() -> None:
     s = te.debug(env_of(Boxes())).state
-    assert s.boxes[-1][-1][0].value == s.boxes[integer(1)][integer(0)][0].value == 1
+    assert s.boxes[-1][-1][0].value == s.boxes[int32(1)][int32(0)][0].value == 1
     with pytest.raises(IndexError):
         s.boxes[2]
     with pytest.raises(TypeError, match=r"a field of several axes is a list of lists: write s\.field\[i\]\[j\]"):
         s.boxes[0, 0]
     with pytest.raises(TypeError, match="a field's list does not change"):
         s.boxes[0][0] = 1
-    array = MemoryArray(lambda i: word(i) * 3, 4)
+    array = MemoryArray(lambda i: uint32(i) * 3, 4)
     assert array[-1].value == array[3].value == 9
     with pytest.raises(IndexError, match=r"the index of a memory field must be in -4\.\.3, got 4"):
         array[4]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensor_envs.rules import CORNERS, SIDES, Grid, Scalar, Value, integer, scalar, union_of, where, word, word64
+from tensor_envs.rules import CORNERS, SIDES, Grid, Scalar, Value, int32, scalar, uint32, uint64, union_of, where
 from tests.rules.traced import agree, numbers
 
 SIZE = 40
 HEXAGON = (*SIDES, (-1, 1), (1, -1))
 KNIGHT = ((2, 1), (-1, 2))
-SHAPES = [(1, 1, "word"), (3, 3, "word"), (4, 8, "word"), (6, 7, "word"), (5, 13, "word"), (9, 9, "word")]
-SHAPES += [(8, 8, "word64"), (1, 40, "word64"), (10, 10, "word64"), (12, 3, "word64")]
+SHAPES = [(1, 1, "uint32"), (3, 3, "uint32"), (4, 8, "uint32"), (6, 7, "uint32"), (5, 13, "uint32"), (9, 9, "uint32")]
+SHAPES += [(8, 8, "uint64"), (1, 40, "uint64"), (10, 10, "uint64"), (12, 3, "uint64")]
 Cells = set[int]
 
 
@@ -154,7 +154,7 @@ def test_lines(shape: tuple[int, int, str]) -> None:
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_single_cells_and_numbers(shape: tuple[int, int, str]) -> None:
     grid, _ = grid_of(shape)
-    indices = numbers("int", SIZE, 0, -2, grid.size + 1)
+    indices = numbers("int32", SIZE, 0, -2, grid.size + 1)
 
     def work(index: Scalar) -> list[Value]:
         cell = grid.cell(index)
@@ -185,9 +185,9 @@ def test_symmetries(rows: int, columns: int, count: int) -> None:
         (lambda g: Grid(0, 3), ValueError, r"rows must be in 1\.\.32768, got 0"),
         (lambda g: Grid(**dict[str, Any](rows=3, columns=2.0)), TypeError, "columns must be an int, got 2.0"),
         (lambda g: Grid(300, 300), ValueError, r"rows \* columns must be in 1\.\.65536, got 90000"),
-        (lambda g: Grid(3, 3, "int"), ValueError, "kind must be one of 'word', 'word64', got 'int'"),
-        (lambda g: g.set([word(1)]), ValueError, "cells must be 2 words of kind word, got 1 of kind word"),
-        (lambda g: g.set([word64(1)] * 2), ValueError, "cells must be 2 words of kind word, got 2 of kind word64"),
+        (lambda g: Grid(3, 3, "int32"), ValueError, "kind must be one of 'uint32', 'uint64', got 'int32'"),
+        (lambda g: g.set([uint32(1)]), ValueError, "cells must be 2 words of kind word, got 1 of kind word"),
+        (lambda g: g.set([uint64(1)] * 2), ValueError, "cells must be 2 words of kind uint32, got 2 of kind uint64"),
         (lambda g: g.full & [1], TypeError, r"a set of Grid\(6, 7\) mixes with sets and lists of 2 words, got list"),
         (lambda g: g.full & 1, TypeError, "got int"),
         (lambda g: g.lines(g.full, 0), ValueError, r"k must be in 1\.\.32768, got 0"),
@@ -204,4 +204,4 @@ def test_a_set_is_a_list_of_words() -> None:
     grid = Grid(5, 8)
     cells = [cell for cell in range(40) if rng.random() < 0.5]
     assert isinstance(grid.of(cells), list) and grid.of(cells).count().value == len(cells)
-    assert where(scalar(True), grid.full, grid.empty).grid is grid and integer(grid.full[1]).value == 255
+    assert where(scalar(True), grid.full, grid.empty).grid is grid and int32(grid.full[1]).value == 255

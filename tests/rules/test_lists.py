@@ -14,14 +14,14 @@ from tensor_envs.rules import (
     all_of,
     any_of,
     has_bit,
-    integer,
+    int32,
     lookup,
     put,
     select,
     sum_of,
+    uint32,
     union_of,
     where,
-    word,
 )
 from tests.rules.traced import agree, numbers
 
@@ -29,10 +29,10 @@ SIZE = 128
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 13])
-@pytest.mark.parametrize("kind", ["int", "word", "word64", "bool"])
+@pytest.mark.parametrize("kind", ["int32", "uint32", "uint64", "bool"])
 def test_reading_and_writing_at_a_computed_index(length: int, kind: str) -> None:
     columns = [numbers(kind, SIZE, 10 + k) for k in range(length)]
-    index, value = numbers("int", SIZE, 1, 0, length - 1), numbers(kind, SIZE, 2)
+    index, value = numbers("int32", SIZE, 1, 0, length - 1), numbers(kind, SIZE, 2)
 
     def both(i: Scalar, value: Scalar, *values: Scalar) -> list[Scalar]:
         return [select(values, i), lookup(values, i), *put(values, i, value)]
@@ -47,7 +47,7 @@ def test_reading_and_writing_at_a_computed_index(length: int, kind: str) -> None
 
 
 def test_an_index_out_of_range_writes_nothing() -> None:
-    columns, index = [numbers("int", SIZE, 10 + k) for k in range(3)], numbers("int", SIZE, 1, -3, 6)
+    columns, index = [numbers("int32", SIZE, 10 + k) for k in range(3)], numbers("int32", SIZE, 1, -3, 6)
     written = agree(lambda i, *values: put(values, i, 7), index, *columns)
     for k, (before, after) in enumerate(zip(columns, written, strict=True)):
         np.testing.assert_array_equal(after, np.where(index == k, 7, before))
@@ -58,28 +58,28 @@ def test_an_index_out_of_range_writes_nothing() -> None:
 def test_constant_tables(length: int) -> None:
     """Binary selection reads tables of any length."""
     table = np.random.default_rng(length).integers(-1000, 1000, length).tolist()
-    index = numbers("int", SIZE, 1, 0, length - 1)
+    index = numbers("int32", SIZE, 1, 0, length - 1)
     wanted = np.array(table)[index]
-    for column in agree(lambda i: [lookup(table, i), select(table, i), lookup(table, word(i))], index):
+    for column in agree(lambda i: [lookup(table, i), select(table, i), lookup(table, uint32(i))], index):
         np.testing.assert_array_equal(column, wanted)
 
 
 def test_a_plain_index_reads_a_plain_entry() -> None:
-    values: list[Any] = [integer(3), 5, True]
+    values: list[Any] = [int32(3), 5, True]
     assert select(values, 1).value == lookup(values, 1).value == 5
     assert [x.value for x in put([1, 2, 3], 1, 9)] == [1, 9, 3]
-    x = integer(4)
+    x = int32(4)
     assert select([x, x + 1], 0) is x
 
 
 @pytest.mark.parametrize(
     ("size", "read"),
     [
-        (3, lambda i: select([integer(3), 5, 7], i)),
+        (3, lambda i: select([int32(3), 5, 7], i)),
         (3, lambda i: lookup([1, 2, 3], i)),
         (3, lambda i: select(MemoryArray(lambda k: k, 3), i)),
-        (32, lambda i: has_bit(word(5), i)),
-        (64, lambda i: has_bit([1, word(2)], i)),
+        (32, lambda i: has_bit(uint32(5), i)),
+        (64, lambda i: has_bit([1, uint32(2)], i)),
     ],
 )
 def test_a_plain_index_out_of_range_is_an_error(size: int, read: Callable[[int], Scalar]) -> None:
@@ -92,8 +92,8 @@ def test_a_plain_index_out_of_range_is_an_error(size: int, read: Callable[[int],
 
 
 def test_several_at_once() -> None:
-    columns = [numbers("int", SIZE, 10 + k, -5, 5) for k in range(4)]
-    words = [numbers("word", SIZE, 20 + k) for k in range(3)]
+    columns = [numbers("int32", SIZE, 10 + k, -5, 5) for k in range(4)]
+    words = [numbers("uint32", SIZE, 20 + k) for k in range(3)]
 
     def function(a: Scalar, b: Scalar, c: Scalar, d: Scalar, *sets: Scalar) -> list[Scalar]:
         values = [a, b, c, d]
@@ -116,7 +116,7 @@ def test_several_at_once() -> None:
 
 def test_plain_numbers_among_scalars_take_their_kind() -> None:
     """Plain numbers of any size mix with words at any position of a list."""
-    x, i = numbers("word", SIZE, 1), numbers("int", SIZE, 2, 0, 2)
+    x, i = numbers("uint32", SIZE, 1), numbers("int32", SIZE, 2, 0, 2)
 
     def function(x: Scalar, i: Scalar) -> list[Scalar]:
         return [
@@ -140,20 +140,20 @@ def test_arrays_in_memory_are_read_element_by_element_and_changed_by_overlays() 
 
     def element(i: Scalar) -> Scalar:
         read.append(int(i.value))
-        return word(i) * 10
+        return uint32(i) * 10
 
     array = MemoryArray(element, 1000)
     changed = put(array, 7, 3)
     assert len(changed) == 1000 and not read, "elements are read lazily"
     assert [int(changed[i].value) for i in (6, 7, 8)] == [60, 3, 80]
-    assert int(select(array, integer(7)).value) == 70 and int(array[999].value) == 9990
-    twice = put(changed, 8, word(1))
+    assert int(select(array, int32(7)).value) == 70 and int(array[999].value) == 9990
+    twice = put(changed, 8, uint32(1))
     assert [int(twice[i].value) for i in (7, 8)] == [3, 1]
 
     def function(i: Scalar, at: Scalar) -> Scalar:
         squares = MemoryArray(lambda k: k * k, 100)
         return put(put(squares, at, 5), at + 1, where(at == 0, 6, 7))[i]
 
-    i, at = numbers("int", SIZE, 1, 0, 8), numbers("int", SIZE, 2, 0, 8)
+    i, at = numbers("int32", SIZE, 1, 0, 8), numbers("int32", SIZE, 2, 0, 8)
     wanted = np.where(i == at + 1, np.where(at == 0, 6, 7), np.where(i == at, 5, i * i))
     np.testing.assert_array_equal(agree(function, i, at)[0], wanted)

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensor_envs.rules import Scalar, integer, where
+from tensor_envs.rules import Scalar, int32, where
 from tests.rules import first_errors
 from tests.rules.traced import kernel
 
 TRUTH = "where(condition, a, b), a & b, a | b, ~a, maximum(a, b), any_of(x == y for y in values)"
 INDEX = "select(values, i), put(values, i, value), lookup(table, i)"
 ARRAY = "a scalar is no array and no index of one for NumPy: write lookup(array.tolist(), x)"
-MIXED = "{} and {} do not mix: write integer(x), word(x), word64(x) or real(x)"
+MIXED = "{} and {} do not mix: write int32(x), uint32(x), uint64(x) or float32(x)"
 LISTS = "where chooses between two lists of one length"
-DIVISION = "write a // b, or real(a) * (1 / 10) for a share of a known number"
+DIVISION = "write a // b, or float32(a) * (1 / 10) for a share of a known number"
 MESSAGES: dict[str, tuple[type[Exception], str, str]] = {  # name: error, text of the line, message
     "an_if": (TypeError, "if x > 3:", TRUTH),
     "an_and": (TypeError, "return x > 3 and x < 5", TRUTH),
@@ -43,30 +43,32 @@ MESSAGES: dict[str, tuple[type[Exception], str, str]] = {  # name: error, text o
     "an_int": (TypeError, "return int(x)", INDEX),
     "a_float": (TypeError, "return float(x)", INDEX),
     "a_loop": (TypeError, "return [y for y in x]", "nothing to go through. A field with a shape is a list"),
-    "a_mixture": (TypeError, "return x + word(x)", MIXED.format("int", "word")),
-    "a_comparison_of_kinds": (TypeError, "return x == word64(x)", MIXED.format("int", "word64")),
-    "a_choice_of_kinds": (TypeError, "return where(x > 0, x, word(x))", MIXED.format("int", "word")),
-    "a_real": (TypeError, "return real(x) + x", MIXED.format("real", "int")),
-    "a_fraction": (TypeError, "return x + 0.5", "0.5 does not mix with an int: write real(x) for sums with fractions"),
-    "a_condition": (TypeError, "return where(x, 1, 2)", "a condition is a bool, got an int: write x != 0"),
+    "a_mixture": (TypeError, "return x + uint32(x)", MIXED.format("int32", "uint32")),
+    "a_comparison_of_kinds": (TypeError, "return x == uint64(x)", MIXED.format("int32", "uint64")),
+    "a_choice_of_kinds": (TypeError, "return where(x > 0, x, uint32(x))", MIXED.format("int32", "uint32")),
+    "a_real": (TypeError, "return float32(x) + x", MIXED.format("float32", "int32")),
+    "a_fraction": (
+        TypeError, "return x + 0.5", "0.5 does not mix with an int32: write float32(x) for sums with fractions"
+    ),
+    "a_condition": (TypeError, "return where(x, 1, 2)", "a condition is a bool, got an int32: write x != 0"),
     "a_word_for_a_condition": (
-        TypeError, "return where(word(x) & 4, 1, 2)", "a condition is a bool, got a word: write x != 0"
+        TypeError, "return where(uint32(x) & 4, 1, 2)", "a condition is a bool, got a uint32: write x != 0"
     ),
     "lists_of_two_lengths": (TypeError, "return where(x > 0, [x, x], [x])", LISTS),
     "a_list_and_a_number": (TypeError, "return where(x > 0, [x, x], 0)", LISTS),
-    "a_large_number": (ValueError, "return x + 2**31", "2147483648 does not fit into an int of 32 bits"),
-    "a_large_word": (ValueError, "return word(x) | 2**32", "4294967296 does not fit into a word of 32 bits"),
-    "a_large_condition": (ValueError, "return integer(2**40)", "1099511627776 does not fit into an int of 32 bits"),
-    "a_shift": (ValueError, "return x << 32", "an int is shifted by 0..31, got 32"),
-    "a_shift_backwards": (ValueError, "return word64(x) >> -1", "a word64 is shifted by 0..63, got -1"),
-    "a_shift_of_a_word64": (ValueError, "return word64(x) << 64", "a word64 is shifted by 0..63, got 64"),
+    "a_large_number": (ValueError, "return x + 2**31", "2147483648 does not fit into an int32 of 32 bits"),
+    "a_large_word": (ValueError, "return uint32(x) | 2**32", "4294967296 does not fit into a uint32 of 32 bits"),
+    "a_large_condition": (ValueError, "return int32(2**40)", "1099511627776 does not fit into an int32 of 32 bits"),
+    "a_shift": (ValueError, "return x << 32", "an int32 is shifted by 0..31, got 32"),
+    "a_shift_backwards": (ValueError, "return uint64(x) >> -1", "a uint64 is shifted by 0..63, got -1"),
+    "a_shift_of_a_word64": (ValueError, "return uint64(x) << 64", "a uint64 is shifted by 0..63, got 64"),
     "a_division": (TypeError, "return x / 2", DIVISION),
     "a_power": (TypeError, "return x**2", "a power is a product or a shift: write x * x or 1 << x"),
     "a_power_of_two": (TypeError, "return 2**x", "a power is a product or a shift: write x * x or 1 << x"),
-    "bits_of_a_real": (TypeError, "return real(x) & 1", "a real has no bits"),
-    "a_real_turned_round": (TypeError, "return ~real(x)", "a real has no bits"),
-    "a_shifted_real": (TypeError, "return real(x) << 1", "a real has no bits"),
-    "bits_of_an_int": (TypeError, "return popcount(x)", "bits are counted in a word or a word64, got int"),
+    "bits_of_a_real": (TypeError, "return float32(x) & 1", "a float32 has no bits"),
+    "a_real_turned_round": (TypeError, "return ~float32(x)", "a float32 has no bits"),
+    "a_shifted_real": (TypeError, "return float32(x) << 1", "a float32 has no bits"),
+    "bits_of_an_int": (TypeError, "return popcount(x)", "bits are counted in a uint32 or a uint64, got int32"),
     "a_list": (TypeError, "return x + [1]", "scalars and numbers mix, but not list"),
     "a_text": (TypeError, 'return maximum(x, "3")', "scalars and numbers mix, but not str"),
     "nothing": (TypeError, "return scalar(None)", "scalars and numbers mix, but not NoneType"),
@@ -79,7 +81,7 @@ def check(name: str, run: str) -> None:
     error, text, message = MESSAGES[name]
     with pytest.raises(error) as caught:
         if run == "plain":
-            function(integer(2))
+            function(int32(2))
         else:  # nodes of a kernel, as rules get them
             kernel(lambda x: x if x.is_plain else function(x), np.arange(4, dtype=np.int32))
     text_of_error = str(caught.value)
@@ -108,14 +110,14 @@ def test_every_mistake_has_its_message() -> None:
 
 
 def test_a_number_that_only_a_debugger_has() -> None:
-    assert first_errors.a_value(integer(2)) == 4
+    assert first_errors.a_value(int32(2)) == 4
     with pytest.raises(TypeError, match="a scalar of a kernel has no value: it differs from game to game"):
         kernel(lambda x: x if x.is_plain else first_errors.a_value(x), np.arange(4, dtype=np.int32))
 
 
 def test_scalars_are_no_keys() -> None:
     with pytest.raises(TypeError, match="a scalar is no key of a dictionary"):
-        {integer(2): 1}
+        {int32(2): 1}
 
 
 def test_the_message_names_the_callers_line_below_the_language() -> None:
@@ -125,6 +127,6 @@ def test_the_message_names_the_callers_line_below_the_language() -> None:
         return where(x > 0, [x, [x]], [x, x])  # type: ignore[return-value, list-item]
 
     with pytest.raises(TypeError) as caught:
-        wrong(integer(2))
+        wrong(int32(2))
     assert str(caught.value).startswith(f"{Path(__file__)}:"), str(caught.value)
     assert "return where(x > 0, [x, [x]], [x, x])" in str(caught.value)

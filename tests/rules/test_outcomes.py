@@ -15,7 +15,7 @@ SIZE = 200
 
 
 def ints(count: int, low: int, high: int) -> list[np.ndarray]:
-    return [numbers("int", SIZE, seed, low, high) for seed in range(count)]
+    return [numbers("int32", SIZE, seed, low, high) for seed in range(count)]
 
 
 def results(make: Callable[..., Outcome], players: int, *columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,8 +20,8 @@ from tensor_envs import rules
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.devices import download, empty_buffer, resolve, upload
 from tensor_envs._compiler.launch import launch
-from tensor_envs._compiler.tape import LIMITS, WORD, Instruction, current, recording
-from tensor_envs.rules import Scalar, halves, integer, map_range, scalar, word
+from tensor_envs._compiler.tape import LIMITS, UINT32, Instruction, current, recording
+from tensor_envs.rules import Scalar, halves, int32, map_range, scalar, uint32
 from tensor_envs.rules.kernel import Cells, bitcast, grid_index, loop, no_unroll, trace
 from tests.rules import reference
 from tests.rules.programs import ARGUMENTS, FIELDS, columns, function, source
@@ -42,7 +42,7 @@ Difference = tuple[int, int, int, Any, Any]  # program, result, row, expected va
 
 
 def _map_range(size: int, term: Callable[[Scalar], Any]) -> list[Scalar]:
-    return map_range(size, lambda i: term(integer(i)))  # the index of an unrolled loop is a plain int
+    return map_range(size, lambda i: term(int32(i)))  # the index of an unrolled loop is a plain int
 
 
 def _rolled_map_range(size: int, term: Callable[[Scalar], Any]) -> list[Scalar]:
@@ -67,7 +67,7 @@ class Suite:
 
     Attributes:
         kinds: the kinds of each program's results.
-        expected: uint32, (words of all results, rows); a word64 takes two words.
+        expected: uint32, (words of all results, rows); a uint64 takes two words.
     """
 
     def __init__(self, texts: Sequence[str], table: Table):
@@ -117,7 +117,7 @@ class Suite:
     def kernel(self, device: str) -> np.ndarray:
         """Return the results of a kernel with all programs, like `expected`."""
         inputs = [np.concatenate([self.table[name] for name in names]) for names in FIELDS.values()]
-        arrays = [empty_buffer(self.expected.size, WORD, device), *(upload(x, device) for x in inputs)]
+        arrays = [empty_buffer(self.expected.size, UINT32, device), *(upload(x, device) for x in inputs)]
         after = launch("programs", partial(trace, partial(self.record, device)), *arrays)
         Tensor.realize(after[0])
         return download(after[0]).reshape(self.expected.shape)
@@ -126,7 +126,7 @@ class Suite:
         """Return the first difference of every program, if any."""
         differences, start = [], 0
         for number, kinds in enumerate(self.kinds):
-            sizes = [2 if kind == "word64" else 1 for kind in kinds]
+            sizes = [2 if kind == "uint64" else 1 for kind in kinds]
             stop = start + sum(sizes)
             wrong = np.argwhere(self.expected[start:stop] != results[start:stop])
             if len(wrong):
@@ -159,9 +159,9 @@ def _each_row(size: int, device: str) -> Iterator[Scalar]:
 
 def _words(x: Scalar) -> list[Scalar]:
     """Return a number as words, like `encoded`."""
-    if x.kind == "real":
-        return [bitcast(x, WORD)]
-    return list(halves(x)) if x.kind == "word64" else [word(x)]
+    if x.kind == "float32":
+        return [bitcast(x, UINT32)]
+    return list(halves(x)) if x.kind == "uint64" else [uint32(x)]
 
 
 def find_differences(seeds: range, device: str, plain: bool = False, portable: bool = False) -> list[str]:
@@ -171,7 +171,7 @@ def find_differences(seeds: range, device: str, plain: bool = False, portable: b
         seeds: a program is written from each.
         device: runs the kernels.
         plain: whether the programs also run with plain numbers.
-        portable: whether to leave out programs with reals, which not all devices round alike.
+        portable: whether to leave out programs with floats, which not all devices round alike.
     """
     problems = []
     for first in range(seeds.start, seeds.stop, PER_KERNEL):
@@ -188,7 +188,7 @@ def find_differences(seeds: range, device: str, plain: bool = False, portable: b
 
 
 def _is_portable(text: str) -> bool:
-    """Return whether all devices agree on a program. Some compilers reorder sums and products of reals."""
+    """Return whether all devices agree on a program. Some compilers reorder sums and products of floats."""
     body = text.partition("\n")[2]
     return not re.search(r"\breal\(|\bq\b", body)
 
@@ -329,7 +329,7 @@ LOW, HIGH = -(2**31), 2**31 - 1
 
 
 def test_repeat_that_starts_from_a_constant() -> None:
-    assert _results("repeat(3, [integer(0)], lambda v: [v[0] + a])[0]", a=HEIGHTS) == [3 * h for h in HEIGHTS]
+    assert _results("repeat(3, [int32(0)], lambda v: [v[0] + a])[0]", a=HEIGHTS) == [3 * h for h in HEIGHTS]
 
 
 def test_repeat_that_starts_from_a_field_in_a_loop() -> None:
@@ -338,7 +338,7 @@ def test_repeat_that_starts_from_a_field_in_a_loop() -> None:
     assert results[0] == 48
 
 
-STARTS = ["integer(2)", "a", "i", "a + i", "j", "b", "i * 4 + j"]
+STARTS = ["int32(2)", "a", "i", "a + i", "j", "b", "i * 4 + j"]
 STEPS = ["v[0] + 1", "v[0] + a", "v[0] * 2 + i", "v[0] + j", "b - v[0]"]
 
 
@@ -348,7 +348,7 @@ def test_repeats_in_loops_and_repeats(start: str) -> None:
     inner = [f"repeat(3, [{start}], lambda v: [{step}])[0]" for step in STEPS]
     sums = ", ".join(f"sum_in_range(3, lambda i: sum_in_range(2, lambda j: {x} & 1023))" for x in inner)
     unions = ", ".join(
-        f"union_in_range(3, lambda i: union_in_range(2, lambda j: (word({x}) & 31) << i * 10 + j * 5))" for x in inner
+        f"union_in_range(3, lambda i: union_in_range(2, lambda j: (uint32({x}) & 31) << i * 10 + j * 5))" for x in inner
     )
     nested = ", ".join(f"repeat(2, [a, i], lambda u: [u[0] + ({x}), u[1] + 1])" for x in inner)
     body = f"[{sums}, {unions}, *(lambda i, j: [x for r in [{nested}] for x in r])(c, b)]"
@@ -364,8 +364,8 @@ INT_EXPRESSIONS: list[tuple[str, dict[str, list[int]], list[int]]] = [
     ("a % (b * b)", {"a": [7, -7], "b": [65536, 65536]}, [0, 0]),
     ("a // (b + b + 1)", {"a": [LOW, 7, LOW], "b": [HIGH, HIGH, 1]}, [LOW, -7, -715827883]),
     ("a % (b + b + 1)", {"a": [LOW, 7, LOW], "b": [HIGH, HIGH, 1]}, [0, 0, 1]),
-    (f"integer({LOW}) // (b + b + 1)", {"b": [HIGH]}, [LOW]),
-    (f"integer({LOW}) % (b + b + 1)", {"b": [HIGH]}, [0]),
+    (f"int32({LOW}) // (b + b + 1)", {"b": [HIGH]}, [LOW]),
+    (f"int32({LOW}) % (b + b + 1)", {"b": [HIGH]}, [0]),
     ("(a - 2000000000 + b) < 5", {"a": [2 * 10**9, 0], "b": [2 * 10**9, 0]}, [0, 1]),
     ("minimum(a + b, 32767)", {"a": [HIGH, HIGH], "b": [-1, 1]}, [32767, LOW]),
     ("(a + 1) < a", {"a": [HIGH, 3, -1]}, [1, 0, 0]),
@@ -395,7 +395,7 @@ def test_quotients_of_bounded_numbers() -> None:
 
 
 def test_a_word64_is_rounded_to_a_real_once() -> None:
-    assert _results("real(y)", y=[2**63 + 2**39 + 1]) == [2.0**63 + 2**40]
+    assert _results("float32(y)", y=[2**63 + 2**39 + 1]) == [2.0**63 + 2**40]
 
 
 @pytest.mark.slow
@@ -415,4 +415,4 @@ def test_quotients_of_64_bits_in_webgpu(operator: str) -> None:
 @pytest.mark.slow
 def test_reals_of_64_bits_in_webgpu() -> None:
     _require("WEBGPU")
-    _results("real(y)", "WEBGPU", y=[7, 2**40, 2**63])
+    _results("float32(y)", "WEBGPU", y=[7, 2**40, 2**63])

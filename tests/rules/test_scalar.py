@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensor_envs.rules import Scalar, integer, maximum, minimum, real, scalar, where, word, word64
+from tensor_envs.rules import Scalar, float32, int32, maximum, minimum, scalar, uint32, uint64, where
 from tests.rules.traced import NUMPY, agree, numbers
 
 SIZE = 300
-WHOLE = ["int", "word", "word64"]
-TO = {"int": integer, "word": word, "word64": word64, "real": real}
+WHOLE = ["int32", "uint32", "uint64"]
+TO = {"int32": int32, "uint32": uint32, "uint64": uint64, "float32": float32}
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -54,13 +54,13 @@ def test_two_of_a_kind(kind: str) -> None:
     a, b = numbers(kind, SIZE, 1), numbers(kind, SIZE, 2)
     divisors = (b != 0) & ~((a == np.iinfo(np.int32).min) & (b == NUMPY[kind](0) - NUMPY[kind](1)))
     check(ALL, lambda a, b: (a, b), a[divisors], b[divisors])
-    assert (a < 0).any() == (kind == "int") and (a == b).any() and (~divisors).any()
+    assert (a < 0).any() == (kind == "int32") and (a == b).any() and (~divisors).any()
 
 
-@pytest.mark.parametrize("kind", ["word", "word64"])
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
 def test_words_that_have_wrapped_around(kind: str) -> None:
     """Simplification keeps the wrap-around before comparisons, quotients and conversions."""
-    bits = 32 if kind == "word" else 64
+    bits = 32 if kind == "uint32" else 64
     edges = [0, 1, 3, 5, 7, (1 << bits - 1) - 1, 1 << bits - 1, (1 << bits) - 5, (1 << bits) - 1]
     x: np.ndarray = np.array(edges, NUMPY[kind])
 
@@ -72,8 +72,8 @@ def test_words_that_have_wrapped_around(kind: str) -> None:
         *(lambda s, n=n: s == n for n in (2, (1 << bits) - 2)),
         lambda s: s // 3 < 9,
         lambda s: s % 5 == 1,
-        lambda s: word64(s) >> 3 < 9,
-        lambda s: integer(s) < 0,
+        lambda s: uint64(s) >> 3 < 9,
+        lambda s: int32(s) < 0,
     ]
     columns = [column for use in uses for column in agree(lambda x, use=use: [use(s) for s in sums(x)], x)]
     assert sum(0 < column.sum() < len(x) for column in columns) > 40
@@ -120,7 +120,7 @@ def test_plain_numbers_mix_in_on_either_side(kind: str, number: int) -> None:
     """A plain number takes the other's kind, and a negative one wraps around in a word."""
     x = numbers(kind, SIZE, 3)
     wrapped: Any = np.array(number, np.int64).astype(NUMPY[kind])
-    if number < 0 and kind == "int":  # NumPy warns of the lowest int divided by -1
+    if number < 0 and kind == "int32":  # NumPy warns of the lowest int divided by -1
         x = np.where(x == np.iinfo(np.int32).min, 5, x).astype(np.int32)
     operations = {name: op for name, op in ALL.items() if name not in ("//", "%")}
     results = agree(lambda x: [op(x, number) for op in ALL.values()] + [op(number, x) for op in operations.values()], x)
@@ -139,7 +139,7 @@ def test_one_of_a_kind(kind: str) -> None:
 @pytest.mark.parametrize("kind", WHOLE)
 def test_shifts(kind: str) -> None:
     """Shifts work with computed and plain amounts, and on plain numbers."""
-    bits = 64 if kind == "word64" else 32
+    bits = 64 if kind == "uint64" else 32
     x, by = numbers(kind, SIZE, 5), numbers(kind, SIZE, 6, 0, bits - 1)
     shifts: dict[str, Callable[..., Any]] = {"<<": operator.lshift, ">>": operator.rshift}
     check(shifts, lambda x, by: (x, by), x, by)
@@ -155,8 +155,8 @@ def test_shifts(kind: str) -> None:
 
 def test_amounts_of_any_kind_that_count_modulo_the_bits() -> None:
     """Shift amounts count modulo the bits of a word, in scalar and in vector code."""
-    x, by = numbers("word", SIZE, 7), numbers("int", SIZE, 8)
-    results = agree(lambda x, by: [x << by, x >> by, word64(x) << by, integer(x) >> word(by), x << (by == 3)], x, by)
+    x, by = numbers("uint32", SIZE, 7), numbers("int32", SIZE, 8)
+    results = agree(lambda x, by: [x << by, x >> by, uint64(x) << by, int32(x) >> uint32(by), x << (by == 3)], x, by)
     np.testing.assert_array_equal(results[0], x << (by & 31).astype(np.uint32))
     np.testing.assert_array_equal(results[1], x >> (by & 31).astype(np.uint32))
     np.testing.assert_array_equal(results[2], x.astype(np.uint64) << (by & 63).astype(np.uint64))
@@ -169,25 +169,25 @@ def test_amounts_of_any_kind_that_count_modulo_the_bits() -> None:
 def test_conversions(kind: str) -> None:
     """Conversions cut off high bits and extend ints by their sign, as in C and NumPy."""
     x = numbers(kind, SIZE, 9)
-    results = agree(lambda x: [integer(x), word(x), word64(x), real(x), x != 0], x)
+    results = agree(lambda x: [int32(x), uint32(x), uint64(x), float32(x), x != 0], x)
     for column, dtype in zip(results, (np.int32, np.uint32, np.uint64, np.float32, np.bool_), strict=True):
         np.testing.assert_array_equal(column, x.astype(dtype))
-    there_and_back = agree(lambda x: [integer(word(integer(x))), integer(word64(integer(x)))], x)
+    there_and_back = agree(lambda x: [int32(uint32(int32(x))), int32(uint64(int32(x)))], x)
     assert all((column == x.astype(np.int32)).all() for column in there_and_back)
 
 
 def test_conversions_of_bools_and_reals() -> None:
-    flag, x = numbers("bool", 64, 1), numbers("real", 64, 2)
+    flag, x = numbers("bool", 64, 1), numbers("float32", 64, 2)
     for kind, column in zip(TO, agree(lambda f: [to(f) for to in TO.values()], flag), strict=True):
         np.testing.assert_array_equal(column, flag.astype(NUMPY[kind]))
-    toward_zero, truth = agree(lambda x: [integer(x), x != 0.0], x)
+    toward_zero, truth = agree(lambda x: [int32(x), x != 0.0], x)
     np.testing.assert_array_equal(toward_zero, x.astype(np.int32))
     assert truth.all() and (x < 0).any()
 
 
 def test_reals() -> None:
     """Sums and products are rounded to float32 after every operation."""
-    a, b = numbers("real", SIZE, 1), numbers("real", SIZE, 2)
+    a, b = numbers("float32", SIZE, 1), numbers("float32", SIZE, 2)
     check({name: ALL[name] for name in ("+", "-", "*", *COMPARISONS)}, lambda a, b: (a, b), a, b)
     third = np.float32(1 / 3)
     results = agree(lambda a: [a * (1 / 3), 0.1 + a, a - 1, -a, 2 * a], a)
@@ -196,7 +196,7 @@ def test_reals() -> None:
         np.testing.assert_array_equal(column, values)
 
 
-@pytest.mark.parametrize("kind", [*WHOLE, "real"])
+@pytest.mark.parametrize("kind", [*WHOLE, "float32"])
 def test_choices(kind: str) -> None:
     flag, a, b = numbers("bool", SIZE, 1), numbers(kind, SIZE, 2), numbers(kind, SIZE, 3)
     results = agree(
@@ -215,7 +215,7 @@ def test_choices(kind: str) -> None:
 
 
 def test_choices_between_lists_and_bools() -> None:
-    flag, a = numbers("bool", 64, 1), numbers("int", 64, 2)
+    flag, a = numbers("bool", 64, 1), numbers("int32", 64, 2)
     results = agree(
         lambda f, a: [*where(f, [a, a + 1], (7, a)), where(f, a > 0, a == 0), where(f, a > 0, True)], flag, a
     )
@@ -227,11 +227,13 @@ def test_choices_between_lists_and_bools() -> None:
 
 
 def test_operations_on_plain_numbers_stay_plain() -> None:
-    x = word(2**32 - 1)
-    assert x.is_plain and (x + 1).value == 0 and (x + 1).kind == "word"
-    assert (integer(2**31 - 1) + 1).value == -(2**31) and integer(x).value == -1
-    assert repr(x + 1) == "word(0)" and repr(x == x) == "bool(True)"
-    assert scalar(np.int64(3)).kind == "int" and scalar(np.bool_(True)).kind == "bool" and scalar(0.5).kind == "real"
-    assert (word64(1) << 63).value == 2**63 and (-word(1)).value == 2**32 - 1
+    x = uint32(2**32 - 1)
+    assert x.is_plain and (x + 1).value == 0 and (x + 1).kind == "uint32"
+    assert (int32(2**31 - 1) + 1).value == -(2**31) and int32(x).value == -1
+    assert repr(x + 1) == "uint32(0)" and repr(x == x) == "bool(True)"
+    assert (
+        scalar(np.int64(3)).kind == "int32" and scalar(np.bool_(True)).kind == "bool" and scalar(0.5).kind == "float32"
+    )
+    assert (uint64(1) << 63).value == 2**63 and (-uint32(1)).value == 2**32 - 1
     one = Scalar(1, x.dtype)
     assert scalar(one) is one and one.to(x.dtype) is one

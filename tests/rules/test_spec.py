@@ -16,18 +16,21 @@ from tensor_envs.rules import Field, GameState, Spec
         ({"name": "x", "shape": 3, "high": 1}, "field 'x': shape must be a tuple of positive ints, got 3"),
         ({"name": "x", "shape": (0,), "high": 1}, "field 'x': shape must be a tuple of positive ints"),
         ({"name": "x", "shape": (True, 2), "high": 1}, "field 'x': shape must be a tuple of positive ints"),
-        ({"name": "x"}, "field 'x': an int needs bounds low <= high of 32 bits, got low=None, high=None"),
+        ({"name": "x"}, "field 'x': an int32 needs bounds low <= high of 32 bits, got low=None, high=None"),
         ({"name": "x", "low": 2, "high": 1}, "low=2, high=1"),
-        ({"name": "x", "high": 2**31}, "an int needs bounds"),
-        ({"name": "x", "low": -(2**31) - 1, "high": 0}, "an int needs bounds"),
-        ({"name": "x", "high": 1.5}, "an int needs bounds"),
-        ({"name": "x", "high": True}, "an int needs bounds"),
-        ({"name": "x", "kind": "bool", "high": 1}, "field 'x': only an int has bounds, this is a bool"),
-        ({"name": "x", "kind": "word", "low": 0}, "only an int has bounds, this is a word"),
-        ({"name": "x", "kind": "int8", "high": 1}, "kind must be one of 'int', 'bool', 'word', 'word64', got 'int8'"),
-        ({"name": "x", "kind": "word", "memory": True}, "field 'x': a memory field is a list of words"),
+        ({"name": "x", "high": 2**31}, "an int32 needs bounds"),
+        ({"name": "x", "low": -(2**31) - 1, "high": 0}, "an int32 needs bounds"),
+        ({"name": "x", "high": 1.5}, "an int32 needs bounds"),
+        ({"name": "x", "high": True}, "an int32 needs bounds"),
+        ({"name": "x", "kind": "bool", "high": 1}, "field 'x': only an int32 has bounds, this is a bool"),
+        ({"name": "x", "kind": "uint32", "low": 0}, "only an int32 has bounds, this is a uint32"),
+        (
+            {"name": "x", "kind": "int8", "high": 1},
+            "kind must be one of 'int32', 'bool', 'uint32', 'uint64', got 'int8'",
+        ),
+        ({"name": "x", "kind": "uint32", "memory": True}, "field 'x': a memory field is a list of words"),
         ({"name": "x", "shape": (9,), "high": 1, "memory": True}, "a memory field is a list of words"),
-        ({"name": "x", "shape": (3, 3), "kind": "word", "memory": True}, "a memory field is a list of words"),
+        ({"name": "x", "shape": (3, 3), "kind": "uint32", "memory": True}, "a memory field is a list of words"),
         ({"name": "_x", "high": 1}, "a field's name must be an identifier without a leading _, got '_x'"),
         ({"name": "2x", "high": 1}, "a field's name must be an identifier"),
         ({"name": "", "high": 1}, "a field's name must be an identifier"),
@@ -40,7 +43,7 @@ def test_fields_that_cannot_be(arguments: dict[str, Any], message: str) -> None:
 
 def test_fields() -> None:
     field = Field("x", (2, 3), high=4)
-    assert (field.low, field.high, field.size, field.kind) == (0, 4, 6, "int") and Field("y", kind="word").size == 1
+    assert (field.low, field.high, field.size, field.kind) == (0, 4, 6, "int32") and Field("y", kind="uint32").size == 1
     assert Field("x", low=-(2**31), high=2**31 - 1).high == 2**31 - 1
 
 

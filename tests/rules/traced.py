@@ -11,12 +11,12 @@ from tinygrad import Tensor
 
 from tensor_envs._compiler.devices import download, empty_buffer, upload
 from tensor_envs._compiler.launch import launch
-from tensor_envs._compiler.tape import BOOL, INT, REAL, WORD, WORD64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, UINT64
 from tensor_envs.rules.kernel import Cells, loop, trace
 from tensor_envs.rules.scalar import Scalar, scalar
 
-KINDS = {"bool": BOOL, "int": INT, "word": WORD, "word64": WORD64, "real": REAL}
-NUMPY = {"bool": np.bool_, "int": np.int32, "word": np.uint32, "word64": np.uint64, "real": np.float32}
+KINDS = {"bool": BOOL, "int32": INT32, "uint32": UINT32, "uint64": UINT64, "float32": FLOAT32}
+NUMPY = {"bool": np.bool_, "int32": np.int32, "uint32": np.uint32, "uint64": np.uint64, "float32": np.float32}
 OF_NUMPY = {np.dtype(kind): name for name, kind in NUMPY.items()}
 
 Function = Callable[..., Any]  # takes a scalar for each column, returns a value or a list
@@ -92,7 +92,7 @@ def numbers(kind: str, size: int, seed: int = 0, low: int | None = None, high: i
     rng = np.random.default_rng(seed)
     if kind == "bool":
         return rng.integers(0, 2, size).astype(bool)
-    if kind == "real":
+    if kind == "float32":
         return rng.uniform(-100, 100, size).astype(np.float32)
     limits = np.iinfo(NUMPY[kind])
     low, high = int(limits.min) if low is None else low, int(limits.max) if high is None else high

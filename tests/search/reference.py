@@ -10,7 +10,7 @@ import tensor_envs as te
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.random import seed_words
 from tensor_envs.rules.chance import KeyedChance, threefry
-from tensor_envs.rules.scalar import integer, scalar, word
+from tensor_envs.rules.scalar import int32, scalar, uint32
 
 real = np.float32
 
@@ -45,7 +45,7 @@ class Search:
         self.begin(plain.state)
 
     def begin(self, s: Any) -> None:
-        self.key = [int(x.value) for x in threefry(threefry(self.seed, (self.row, s.episode)), (word(s.ply), 0))]
+        self.key = [int(x.value) for x in threefry(threefry(self.seed, (self.row, s.episode)), (uint32(s.ply), 0))]
         self.largest = real(1.0)
         self.root = self.node(s, [real(0.0)] * self.players)
 
@@ -68,12 +68,12 @@ class Search:
         return sum(int(w.value) << 32 * k for k, w in enumerate(self.game.mask(s)))
 
     def play(self, s: Any, action: int, returns: list[Any]) -> tuple[Any, list[Any], bool]:
-        s, rewards, terminated, truncated = self.game.step(s, integer(action), None)
+        s, rewards, terminated, truncated = self.game.step(s, int32(action), None)
         paid = [real(x + real(r.value)) for x, r in zip(returns, rewards, strict=True)]
         return s, paid, bool(terminated.value or truncated.value)
 
     def playout(self, s: Any, returns: list[Any], over: bool, simulation: int) -> list[Any]:
-        key, played = [word(self.key[0] ^ simulation), word(self.key[1])], 0
+        key, played = [uint32(self.key[0] ^ simulation), uint32(self.key[1])], 0
         while not over and played < self.limit:
             played += 1
             action = uniform_action(s, self.game.mask(s), self.actions, key, live=False)
@@ -84,7 +84,7 @@ class Search:
         """Return the state with the chance of a simulation."""
         if not self.game.spec.chance:
             return s
-        return s.replace(key=[word(self.key[0] ^ simulation), ~word(self.key[1])])
+        return s.replace(key=[uint32(self.key[0] ^ simulation), ~uint32(self.key[1])])
 
     def simulate(self, simulation: int) -> None:
         way, s, returns, over = (self.replay if self.replays else self.advance)(simulation)
@@ -120,7 +120,7 @@ class Search:
         """Play every action from the root: nodes are sequences of actions, chance and what is hidden are resampled."""
         node, way, s = self.root, [], self.rekeyed(self.root.state, simulation)
         if self.determinizes:
-            key = [~word(self.key[0] ^ simulation), word(self.key[1])]
+            key = [~uint32(self.key[0] ^ simulation), uint32(self.key[1])]
             s = self.game.determinize(s, s.current_player, KeyedChance(key))
         returns, over = [real(0.0)] * self.players, False
         while True:

@@ -24,10 +24,10 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
+    float32,
     has_bit,
-    integer,
+    int32,
     number,
-    real,
     select,
     where,
 )
@@ -63,15 +63,15 @@ class HiddenDice:
         die, player, throws = 1 + chance.draw(s.ply, self.sides), s.current_player, action > 0
         mine = [player == p for p in range(self.players)]
         sums = [x + where(m & throws, die, 0) for m, x in zip(mine, s.sums, strict=True)]
-        count = [x + integer(m & throws) for m, x in zip(mine, s.throws, strict=True)]
+        count = [x + int32(m & throws) for m, x in zip(mine, s.throws, strict=True)]
         stopped = [x | (m & (action != 1)) for m, x in zip(mine, s.stopped, strict=True)]
         over = s.ply == TURNS * self.players - 1
         rewards, wins = [], [self.wins(sums, p) for p in range(self.players)]
         for p in range(self.players):
             cost = where(throws, where(mine[p], -COST, COST / max(self.players - 1, 1)), 0.0)
-            result = sum((where(won, -1, 0) for q, won in enumerate(wins) if q != p), integer(0))
+            result = sum((where(won, -1, 0) for q, won in enumerate(wins) if q != p), int32(0))
             result = where(wins[p], self.players - 1, result)
-            rewards.append(cost + where(over, real(result), 0.0))
+            rewards.append(cost + where(over, float32(result), 0.0))
         after = s.replace(sums=sums, throws=count, stopped=stopped, current_player=(player + 1) % self.players)
         return Outcome(after, rewards, over)
 

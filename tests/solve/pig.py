@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensor_envs as te
-from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, integer, number, where
+from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, int32, number, where
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Pig:
         keeps = action == 1
         mine, passes = s.points[0] + where(keeps, s.turn, 0), keeps | (die == 1)
         won = mine >= self.goal
-        first = where(s.current_player == 0, integer(won), -integer(won))
+        first = where(s.current_player == 0, int32(won), -int32(won))
         after = s.replace(
             points=where(passes, [s.points[1], mine], [mine, s.points[1]]),
             turn=where(passes, 0, s.turn + die),

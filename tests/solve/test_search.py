@@ -11,7 +11,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs._compiler.threads import num_threads
-from tensor_envs.rules import Outcome, integer, one_hot, where
+from tensor_envs.rules import Outcome, int32, one_hot, where
 from tensor_envs.solve import search
 from tensor_envs.solve.bit_maps import bit_maps, observed, samples
 from tensor_envs.solve.branches import Branches
@@ -108,8 +108,8 @@ class TakeAway:
     def step(self, s: Any, action: Any, chance: Any) -> Outcome:
         pile = s.pile - action - 1
         won = (pile == 0) & (action != 2)
-        first = where(won, where(s.current_player == 0, integer(1), integer(-1)), integer(0))
-        ends = (pile == 0) | ((s.ply + 1 == self.limit) if self.limit else integer(0) != 0)
+        first = where(won, where(s.current_player == 0, int32(1), int32(-1)), int32(0))
+        ends = (pile == 0) | ((s.ply + 1 == self.limit) if self.limit else int32(0) != 0)
         player = where(action == 0, s.current_player, 1 - s.current_player)
         return Outcome(s.replace(pile=pile, current_player=player), (first, -first), ends)
 

@@ -13,7 +13,7 @@ from tinygrad import Tensor  # needs `implicit_reexport` of mypy, see the page o
 
 import tensor_envs as te
 from tensor_envs import ops, referee, search, web
-from tensor_envs.rules import Chance, Field, GameState, Outcome, Part, Scalar, Spec, integer, number, where
+from tensor_envs.rules import Chance, Field, GameState, Outcome, Part, Scalar, Spec, int32, number, where
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Nim:
 
     @property
     def spec(self) -> Spec:
-        return Spec(2, 3, (1,), (Field("left", high=self.heap, kind="int"),), observation_dtype="int8")
+        return Spec(2, 3, (1,), (Field("left", high=self.heap, kind="int32"),), observation_dtype="int8")
 
     def init(self, chance: Chance) -> dict[str, int]:
         return {"left": self.heap}
@@ -35,7 +35,7 @@ class Nim:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         left = s.left - action - 1
         win = left == 0
-        first = where(s.current_player == 0, integer(win), -integer(win))
+        first = where(s.current_player == 0, int32(win), -int32(win))
         return Outcome(s.replace(left=left, current_player=1 - s.current_player), (first, -first), win)
 
     def observe(self, s: GameState, player: Scalar) -> list[Part]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import INT, LONG, WORD, current
+from tensor_envs._compiler.tape import INT32, INT64, UINT32, current
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.kernel import Cells, branch, grid_index, loop, no_unroll, registers
 from tensor_envs.rules.lists import MemoryArray, has_bit
-from tensor_envs.rules.scalar import Scalar, integer, maximum, minimum, scalar, where, word
+from tensor_envs.rules.scalar import Scalar, int32, maximum, minimum, scalar, uint32, where
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
@@ -85,7 +85,7 @@ class GameBlock:
         """
         values = max(-(-array.size // grid.rows) for array in current().arrays)  # upper bound per game
         blocks = grid.blocks if share is None else grid.compiled_blocks
-        dtype = LONG if blocks * grid.lanes * values > 2**31 else INT
+        dtype = INT64 if blocks * grid.lanes * values > 2**31 else INT32
         if share is None:
             number, thread = grid_index("group", grid.blocks).to(dtype), grid_index("thread", grid.lanes)
             yield cls(grid.lanes, number, unroll, thread=thread)
@@ -120,10 +120,10 @@ class GameBlock:
         """Return whether the condition holds for a game of the block; on a GPU, for the thread's own."""
         if self.thread is not None or self.lanes == 1:
             return condition(self.at(0 if self.thread is None else self.thread))
-        result = registers(1, INT)
+        result = registers(1, INT32)
         result[0] = 0
         with loop(self.lanes) as lane:
-            result[0] = result[0] | integer(condition(self.at(lane)))
+            result[0] = result[0] | int32(condition(self.at(lane)))
         return result[0] != 0
 
     def registers(self, words: int, dtype: DType) -> Cells:
@@ -226,7 +226,7 @@ class Tracer:
 
     def registers(self) -> Words:
         """Return registers for the fields of a block's games."""
-        cells = self.block.registers(self.layout.field_words, WORD)
+        cells = self.block.registers(self.layout.field_words, UINT32)
         return Words(self.layout, cells, in_registers=True)
 
     def row_keys(self, cells: Cells, at: Coords) -> list[Scalar]:
@@ -273,7 +273,7 @@ class Tracer:
                 first = game.init(row_keys, s.episode + 1)
                 after = game.where(resets, first, after)
                 # a sum, since compilers turn a selection into a branch
-                after = after.replace(episode=s.episode + word(resets))
+                after = after.replace(episode=s.episode + uint32(resets))
 
         def mask() -> MaskWords:
             # of the rules' own state, so that what their step computes for it is shared; others are over or begin
@@ -309,12 +309,12 @@ class Tracer:
             with branch(resets[at.register.index(0, 1)] != 0):
                 self._first_state(words, at, row_keys)
             return
-        queue, length = self.block.registers(1, INT), self.block.registers(1, INT)
+        queue, length = self.block.registers(1, INT32), self.block.registers(1, INT32)
         length[0] = 0
         with loop(self.block.lanes) as lane:
             n = length[0]
             queue[n] = lane
-            length[0] = n + integer(resets[self.block.at(lane).register.index(0, 1)])
+            length[0] = n + int32(resets[self.block.at(lane).register.index(0, 1)])
         with loop(length[0]) as k:
             self._first_state(words, self.block.at(queue[k] & (self.block.lanes - 1)), row_keys)
 
@@ -345,4 +345,4 @@ def trace_blocks(
 
 def row_index(at: Coords) -> Scalar:
     """Return the row of a game in its device's shard of the batch."""
-    return scalar(at.batch.row).to(INT)
+    return scalar(at.batch.row).to(INT32)

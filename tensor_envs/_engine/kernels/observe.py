@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinygrad import dtypes
 
-from tensor_envs._compiler.tape import INT, REAL, WORD
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, Words, load
 from tensor_envs.rules.kernel import UINTS, Cells, bitcast, loop, registers, tracing
 from tensor_envs.rules.lists import MemoryArray, num_words
 from tensor_envs.rules.observation import Bits, Number, OneHot, Part
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, integer, where, word
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32, where
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
@@ -67,7 +67,7 @@ class ObservationPlan:
 
     def __init__(self, game: Game, layout: Layout):
         with tracing():
-            words, player = registers(layout.words, WORD), registers(1, INT)[0]
+            words, player = registers(layout.words, UINT32), registers(1, INT32)[0]
             parts = game.observe(layout.get_state(words.__getitem__), layout.get_mask(words.__getitem__), player)
         self.runs: list[Run] = []
         self.numbers = [entry for entry, part in placed(parts) if isinstance(part, Number)]
@@ -102,7 +102,7 @@ class BitString:
     """Words that are composed of bits."""
 
     def __init__(self, count: int):
-        self.words = [word(0)] * count
+        self.words = [uint32(0)] * count
 
     def add_set(self, first: int, words: Sequence[Scalar], size: int) -> None:
         """Set the bits from `first` on to the first `size` bits of words."""
@@ -119,9 +119,9 @@ class BitString:
         inside = (value >= 0) & (value < size)
         places = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)
         for place in places:
-            bit = word(value + (first - place * WORD_BITS))
+            bit = uint32(value + (first - place * WORD_BITS))
             here = inside if len(places) == 1 else inside & (bit < WORD_BITS)
-            self.words[place] = self.words[place] | where(here, word(1) << (bit & WORD_BITS - 1), 0)
+            self.words[place] = self.words[place] | where(here, uint32(1) << (bit & WORD_BITS - 1), 0)
 
 
 class OutputStage:
@@ -145,7 +145,7 @@ class OutputStage:
         self.plan = ObservationPlan(t.game, t.layout)
         dtype = DTYPES[t.game.spec.observation_dtype]
         self.numbers = t.block.registers(max(len(self.plan.numbers), 1), dtype)
-        self.registers = t.block.registers(max(self.plan.words, 1), WORD)
+        self.registers = t.block.registers(max(self.plan.words, 1), UINT32)
 
     def trace(self, words: Words) -> None:
         """Write the outputs of a block, given its games."""
@@ -180,7 +180,7 @@ class OutputStage:
             if self.players is None:
                 player = s.current_player
             elif isinstance(self.players, int):
-                player = integer(self.players)
+                player = int32(self.players)
             elif callable(self.players):
                 player = self.players(at)
             else:
@@ -212,7 +212,7 @@ class OutputStage:
         game, layout, row = words.load(self.t.place_in(self.lanes, at)), self.t.layout, at.batch.row
         if self.a.rewards is not None:
             for p in range(self.t.players):
-                self.a.rewards[row * self.t.players + p] = bitcast(game(layout.rewards + p), REAL)
+                self.a.rewards[row * self.t.players + p] = bitcast(game(layout.rewards + p), FLOAT32)
         for name in ("terminated", "truncated", "current_player"):
             array = getattr(self.a, name)
             if array is not None:

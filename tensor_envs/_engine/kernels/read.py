@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import REAL
+from tensor_envs._compiler.tape import FLOAT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, Words
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import bitcast, loop
@@ -40,7 +40,7 @@ class Read:
                 low, high = t.row_keys(a.row_keys, place)[3:]
                 values: Any = threefry((low, high), (ACTION_COUNTER, t.layout.get(word, "episode")))
             elif self.property == "rewards":
-                values = [bitcast(word(t.layout.rewards + p), REAL) for p in range(count)]
+                values = [bitcast(word(t.layout.rewards + p), FLOAT32) for p in range(count)]
             else:
                 values = t.layout.get(word, self.property)
             if isinstance(values, MemoryArray):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import INT, REAL, WORD
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Place, Tracer, load, row_index, store
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import Cells, do_while, loop, registers
 from tensor_envs.rules.lists import MemoryArray, num_words, popcount
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, integer, maximum, minimum, real, scalar, where, word
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState, Spec
 
 # (place of a game, its mask) -> whether to replace the uniform action, the action, whether it is legal
@@ -41,12 +41,12 @@ class BlockState:
         """
         self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
         self.words, self.decisions = t.registers(), decisions
-        self.resetting = t.block.registers(1, WORD)
+        self.resetting = t.block.registers(1, UINT32)
         self.mirrored = self.players == 2 and t.game.spec.zero_sum  # the other player's rewards follow
         self.each = 1 if self.mirrored else self.players
         self.num_sums = 2 * self.each if counts else self.each  # returns, rewards
-        self.sums = t.block.registers(self.num_sums, REAL)
-        self.wins = t.block.registers(self.players, INT)
+        self.sums = t.block.registers(self.num_sums, FLOAT32)
+        self.wins = t.block.registers(self.players, INT32)
         self.stays = reset == "none"  # whether finished games stay; else no game is over before a step
 
     def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
@@ -74,7 +74,7 @@ class BlockState:
         after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys)
         if self.decisions is not None:
             store(self.decisions.events, at.register, events)
-        wins = [n + integer((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
+        wins = [n + int32((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         counted = rewards[: self.each]
         sums = [a + b for a, b in zip(sums, counted, strict=False)] + counted
         self.words.store(at, s=after, flags=new_flags if self.stays else NEVER)
@@ -88,7 +88,7 @@ class BlockState:
 
         override: called with the number of the step, from 1.
         """
-        count = registers(1, INT)
+        count = registers(1, INT32)
         count[0] = 0
         with do_while() as turn:
             count[0] = count[0] + 1
@@ -103,7 +103,7 @@ class BlockState:
     def counts(self, at: Coords) -> tuple[list[Scalar], list[Scalar]]:
         """Return the rewards of the last step, and the wins, of all players."""
         rewards = load(self.sums, at.register, self.num_sums)[self.each :]
-        return self._of_all(rewards), [real(n) for n in load(self.wins, at.register, self.players)]
+        return self._of_all(rewards), [float32(n) for n in load(self.wins, at.register, self.players)]
 
     def _of_all(self, values: list[Scalar]) -> list[Scalar]:
         return [*values, 0.0 - values[0]] if self.mirrored else values
@@ -125,9 +125,9 @@ class Decisions:
     def __init__(self, t: Tracer, counts: Cells):
         self.t, self.counts, self.num_actions = t, counts, t.game.spec.num_actions
         self.words, self.num_counts = num_words(self.num_actions), num_counts(t.game.spec)
-        self.events = t.block.registers(max(len(t.game.spec.events), 1), INT)
-        self.mask = t.block.registers(self.words, WORD)  # 0 if the game was over
-        self.chosen = t.block.registers(4, INT)  # the action, its ply, the player, the player before; -1 for none
+        self.events = t.block.registers(max(len(t.game.spec.events), 1), INT32)
+        self.mask = t.block.registers(self.words, UINT32)  # 0 if the game was over
+        self.chosen = t.block.registers(4, INT32)  # the action, its ply, the player, the player before; -1 for none
         with loop(self.num_counts) as number:
             t.block.each(functools.partial(self._reset, number))
         t.block.each(lambda at: store(self.chosen, at.register, [0, 0, -1, -1]))
@@ -158,17 +158,17 @@ class Decisions:
 
     def _count_legal(self, action: Scalar, at: Coords) -> None:
         bits = self.mask[at.register.index(action // WORD_BITS, self.words)]
-        self._add(at, (action, integer(bits >> word(action % WORD_BITS) & 1)))
+        self._add(at, (action, int32(bits >> uint32(action % WORD_BITS) & 1)))
 
     def _count_taken(self, at: Coords) -> None:
         mask = load(self.mask, at.register, self.words)
         action, ply, player, before = load(self.chosen, at.register, 4)
         width = functools.reduce(operator.add, map(popcount, mask))
-        live = integer(width > 0)
+        live = int32(width > 0)
         narrow, plies, taken = (self.num_actions * part for part in (1, 2, 3))
         turns = taken + self.t.players * self.num_actions
         by = taken + maximum(player, 0) * self.num_actions  # no player has decided yet: `live` is 0
-        begins = live * integer(player != before)
+        begins = live * int32(player != before)
         numbers = range(turns + 1, self.num_counts)
         events = zip(numbers, load(self.events, at.register, len(numbers)), strict=True)
         numbered = (by + action, live), (narrow + maximum(width - 1, 0), live), (plies + action, live * ply)
@@ -210,7 +210,7 @@ class UniformRollout:
             store(a.totals, at.batch, state.returns(at) + wins)
 
         t.block.each(begin)
-        count = registers(1, INT)
+        count = registers(1, INT32)
         count[0] = 0
         with do_while() as turn:
             count[0] = count[0] + 1

@@ -10,7 +10,7 @@ from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
 from tensor_envs.rules.kernel import Cells, loop
-from tensor_envs.rules.scalar import Scalar, maximum, minimum, scalar, where, word
+from tensor_envs.rules.scalar import Scalar, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 
 
@@ -26,8 +26,8 @@ class Seed:
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         def seed(at: Coords) -> None:
-            low, high, first = (word(a.scalars[k]) for k in range(3))
-            row = first + word(row_index(at))
+            low, high, first = (uint32(a.scalars[k]) for k in range(3))
+            row = first + uint32(row_index(at))
             policy_key = threefry((low, high), (row, POLICY_EPISODE))
             store(a.row_keys, at.batch, [low, high, row, *policy_key])
 
@@ -52,7 +52,7 @@ class Init:
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         def init(at: Coords) -> None:
-            _store_first(t, at, a.new, t.game.init(t.row_keys(a.row_keys, at), word(0)), NEVER)
+            _store_first(t, at, a.new, t.game.init(t.row_keys(a.row_keys, at), uint32(0)), NEVER)
 
         t.block.each(init, unroll_max=0)
 

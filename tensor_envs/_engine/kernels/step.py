@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import WORD
+from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Tracer, store
 from tensor_envs._engine.kernels.observe import Outputs, OutputStage
@@ -79,7 +79,7 @@ class Step:
     def trace(self, t: Tracer, a: Arrays) -> None:
         new, old = t.words(a.new), t.words(a.new if a.old is None else a.old)
         same_step, branches = self.reset == "same_step", t.resets_in_branch(self.reset)
-        resetting = t.block.registers(1, WORD)
+        resetting = t.block.registers(1, UINT32)
         # a thread keeps its fields in registers until its game has reset, so that the mask is computed once
         held = t.registers() if branches and t.grid.gpu else None
 

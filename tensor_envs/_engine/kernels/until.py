@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import INT, REAL, WORD
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import AutoReset, Coords, Tracer, Words, load, store
 from tensor_envs._engine.kernels.observe import Outputs, OutputStage
 from tensor_envs.rules.chance import scale, threefry
 from tensor_envs.rules.kernel import do_while, registers
 from tensor_envs.rules.lists import select
-from tensor_envs.rules.scalar import Scalar, integer, real, scalar, where, word
+from tensor_envs.rules.scalar import Scalar, float32, int32, scalar, uint32, where
 
 OPENINGS = 100  # games in a row that may end before the player's first decision
 RESET: AutoReset = "next_step"
@@ -73,7 +73,7 @@ class PlayUntil:
         if not self.uniform:
             block.play(scalar(True))
         else:
-            count = registers(1, INT)
+            count = registers(1, INT32)
             count[0] = 0
             with do_while() as turn:
                 block.play(count[0] == 0)
@@ -97,16 +97,16 @@ class _Block:
         if not t.game.has_memory:
             self.target = t.registers()
         self.counts = self.values > STEPS  # decisions
-        self.tally = t.block.registers(2 + self.counts, REAL)  # SUM, OPENINGS_LEFT and STEPS
-        self.resets = t.block.registers(1, WORD)
-        self.drawn = t.block.registers(1, INT) if self.seats is not None and len(self.seats) > 1 else None
-        self.paid = t.block.registers(t.players, REAL) if self.seats is None else None
+        self.tally = t.block.registers(2 + self.counts, FLOAT32)  # SUM, OPENINGS_LEFT and STEPS
+        self.resets = t.block.registers(1, UINT32)
+        self.drawn = t.block.registers(1, INT32) if self.seats is not None and len(self.seats) > 1 else None
+        self.paid = t.block.registers(t.players, FLOAT32) if self.seats is None else None
 
     def learner(self, mover: Scalar, at: Coords) -> Scalar:
         """Return the player for whom the learner decides, given the player to move."""
         if self.seats is None:
             return mover
-        return integer(self.seats[0]) if self.drawn is None else self.seat(at)
+        return int32(self.seats[0]) if self.drawn is None else self.seat(at)
 
     def seat(self, at: Coords) -> Scalar:
         """Return the drawn seat."""
@@ -137,7 +137,7 @@ class _Block:
         decides = (command >= PASS) & ~over & ~self.others_to_move(self.source, at)
         reward = where(opens | (decides & (openings == 0.0)), 0.0, reward)
         openings = where(opens, OPENINGS + 1.0, where(decides, 0.0, openings))
-        steps = [where(opens, 0.0, x + real(decides)) for x in tally[STEPS:PLAYER]]
+        steps = [where(opens, 0.0, x + float32(decides)) for x in tally[STEPS:PLAYER]]
         store(self.tally, at.register, [reward, openings, *steps])
         if self.target.in_registers:
             self.target.store(at, s=layout.get_state(words), flags=layout.get_flags(words))
@@ -148,7 +148,7 @@ class _Block:
         if self.limit is None:
             return command
         status = load(self.a.tally, at.batch, self.values)[STATUS]
-        return where((status == real(TRUNCATED)) & (command >= PASS), BEGIN, command)
+        return where((status == float32(TRUNCATED)) & (command >= PASS), BEGIN, command)
 
     def play(self, first: Scalar) -> None:
         """Play at most one action in every game: the command if `first`, else the uniform policy's."""
@@ -180,9 +180,9 @@ class _Block:
             store(self.paid, at.register, [where(plays, x, y) for x, y in zip(rewards, before, strict=True)])
         resets = (flags[0] | flags[1] | (first & (command == BEGIN))) & (openings > 1.0)
         if not self.in_branch:
-            s = t.game.where(resets, t.game.init(keys, s.episode + 1), s).replace(episode=s.episode + word(resets))
+            s = t.game.where(resets, t.game.init(keys, s.episode + 1), s).replace(episode=s.episode + uint32(resets))
         self.target.store(at, s=s, flags=[flag & ~resets for flag in flags])
-        store(self.tally, at.register, [where(resets, 0.0, reward), openings - real(resets), *steps])
+        store(self.tally, at.register, [where(resets, 0.0, reward), openings - float32(resets), *steps])
         if self.in_branch:
             store(self.resets, at.register, [resets])
 
@@ -194,14 +194,14 @@ class _Block:
         others, mask = self.others_to_move(self.target, at), t.live_mask(s, flags, "none")
         # a game that ended in an opening has used up all openings
         over = where(openings > 0.0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
-        active = integer(TO_MOVE)
+        active = int32(TO_MOVE)
         if self.limit is not None:  # the state stays as it is, so that its observation is that of a game in progress
             active = where((openings == 0.0) & (steps[0] >= float(self.limit)), TRUNCATED, TO_MOVE)
         status = where(flags[0] | flags[1], over, where(others, OTHERS_TO_MOVE, active))
         shown = where(openings > 0.0, 0.0, reward)
-        tally = [reward, openings, shown, real(status)]
+        tally = [reward, openings, shown, float32(status)]
         if self.counts:
-            tally += [*steps, real(self.learner(s.current_player, at))]
+            tally += [*steps, float32(self.learner(s.current_player, at))]
         if self.paid is not None:
             tally += load(self.paid, at.register, t.players)
         store(self.a.tally, at.batch, tally)

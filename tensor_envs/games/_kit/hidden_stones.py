@@ -21,12 +21,12 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
-    integer,
+    int32,
     nth_bit,
     popcount,
     repeat,
+    uint32,
     where,
-    word,
 )
 
 TRIES = 32  # samples of hidden stones, for one with which the game goes on
@@ -68,13 +68,13 @@ class HiddenStones:
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the cells on which the player to move knows no stone."""
-        return [word(self.board & ~(s.own | s.other & s.found))]
+        return [uint32(self.board & ~(s.own | s.other & s.found))]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        cell = integer(bit(action))
+        cell = int32(bit(action))
         fails = (s.other & cell) != 0
         own, again = s.own | where(fails, 0, cell), fails & (not self.abrupt)
-        won = ~fails & self.has_won(word(own), s.current_player)
+        won = ~fails & self.has_won(uint32(own), s.current_player)
         after = s.replace(
             own=where(again, own, s.other),
             other=where(again, s.other, own),
@@ -92,7 +92,7 @@ class HiddenStones:
             "the opponent's stones that are found": other & s.found,
             "the player is first": seat,
         }
-        return {name: bits(word(cells), self.cells) for name, cells in planes.items()}
+        return {name: bits(uint32(cells), self.cells) for name, cells in planes.items()}
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the opponent's hidden stones, and which of the player's stones the opponent has found.
@@ -108,19 +108,19 @@ class HiddenStones:
 
         def is_over(chosen: Scalar) -> Scalar:
             """Return whether the game would have ended with these cells of the opponent."""
-            theirs = known | integer(chosen) & ~own
-            return self.has_won(word(theirs), 1 - player) | ((theirs | own) == self.board)
+            theirs = known | int32(chosen) & ~own
+            return self.has_won(uint32(theirs), 1 - player) | ((theirs | own) == self.board)
 
         def resampled(values: list[Scalar]) -> list[Scalar]:
             chosen, sample = values
-            over, new = is_over(chosen), word(0)
+            over, new = is_over(chosen), uint32(0)
             for k, (pool, cells) in enumerate(zip(pools, drawn, strict=True)):
                 first = sample * COUNTERS + k * COUNTERS // len(pools)
-                new |= subset(word(pool), popcount(word(cells)), chance, first, self.cells)
-            return [where(over, new, chosen), sample + word(over)]
+                new |= subset(uint32(pool), popcount(uint32(cells)), chance, first, self.cells)
+            return [where(over, new, chosen), sample + uint32(over)]
 
-        chosen, _ = repeat(TRIES, [word(self.board), word(0)], resampled)
-        chosen = where(is_over(chosen), hidden | seen, integer(chosen))
+        chosen, _ = repeat(TRIES, [uint32(self.board), uint32(0)], resampled)
+        chosen = where(is_over(chosen), hidden | seen, int32(chosen))
         theirs, moves = known | chosen & ~own, s.current_player == player
         return s.replace(own=where(moves, own, theirs), other=where(moves, theirs, own), found=known | chosen & own)
 
@@ -140,7 +140,7 @@ def subset(cells: Scalar, count: Scalar, chance: Chance, counter: Scalar, size: 
         member = bit(nth_bit(rest, chance.draw(counter + wanted, popcount(rest))))
         return [where(wanted != 0, rest & ~member, rest), where(wanted != 0, wanted - 1, 0)]
 
-    rest, _ = repeat(size, [cells, word(count)], taken)
+    rest, _ = repeat(size, [cells, uint32(count)], taken)
     return cells & ~rest
 
 
@@ -165,7 +165,7 @@ def from_dict(rules: HiddenStones, game: dict[str, Any]) -> dict[str, Any]:
 def winner(rules: HiddenStones, board: list[int]) -> int | None:
     """Return the player who has won, or None."""
     sets = (stones.words_of(board, stone)[0] for stone in stones.STONES)
-    return next((p for p, own in enumerate(sets) if rules.has_won(word(own), integer(p)).value), None)
+    return next((p for p, own in enumerate(sets) if rules.has_won(uint32(own), int32(p)).value), None)
 
 
 def plies(board: list[int], found: list[int]) -> int:

@@ -7,7 +7,7 @@ number has bit k. A stone that joins groups, or takes them, finds them without f
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.rules import WORD_BITS, GridSet, Scalar, num_words, sum_of, union_of, where, word
+from tensor_envs.rules import WORD_BITS, GridSet, Scalar, num_words, sum_of, uint32, union_of, where
 
 CellSet = Sequence[Any]  # a set of cells
 ALL = 2**WORD_BITS - 1
@@ -34,7 +34,7 @@ def concatenated(rows: Sequence[Any], size: int) -> list[Any]:
 
 def chained(*sets: tuple[CellSet, int]) -> list[Any]:
     """Return several sets, each with its size, as one: the cells of the first, then those of the second, and so on."""
-    chain: list[Any] = [word(0)] * num_words(sum(size for _, size in sets))
+    chain: list[Any] = [uint32(0)] * num_words(sum(size for _, size in sets))
     start = 0
     for cells, size in sets:
         for k, part in enumerate(cells):

@@ -23,9 +23,9 @@ from tensor_envs.rules import (
     Spec,
     bits,
     pack,
+    uint32,
     union_of,
     where,
-    word,
 )
 
 SIZES = (6, 8, 10)
@@ -61,7 +61,7 @@ class Amazons:
     @property
     def spec(self) -> Spec:
         # amazons of the player to move and of the opponent, arrows, the amazon in action or none; phase of the turn
-        sets = tuple(Field(name, (self.grid.words,), kind="word") for name in ("own", "other", "arrows", "active"))
+        sets = tuple(Field(name, (self.grid.words,), kind="uint32") for name in ("own", "other", "arrows", "active"))
         phase = Field("phase", high=SHOOT)
         return Spec(2, self.cells, observation_shape=(5, self.size, self.size), fields=(*sets, phase))
 
@@ -70,7 +70,7 @@ class Amazons:
         corner = ((0, n - 1 - third), (third, n - 1))  # column and row of the amazons at the left (A1)
         white = [(n - 1 - x if mirrored else x) + n * y for x, y in corner for mirrored in (False, True)]
         black = [self.cells - 1 - square for square in white]
-        return {"own": [*map(word, pack(white, self.cells))], "other": [*map(word, pack(black, self.cells))]}
+        return {"own": [*map(uint32, pack(white, self.cells))], "other": [*map(uint32, pack(black, self.cells))]}
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the amazons that can move (A3), or the squares that the one in action reaches."""
@@ -125,7 +125,7 @@ def rays(start: Rows, free: Rows) -> list[Any]:
     level = along(union_of(start), union_of(where(at, row, 0) for at, row in zip(here, free, strict=True)))
     reached = [where(at, level, 0) for at in here]
     for order in (1, -1):  # from the top, from the bottom
-        lines, last, found = [word(0)] * 3, word(0), []
+        lines, last, found = [uint32(0)] * 3, uint32(0), []
         for row, squares, others in zip(start[::order], free[::order], reached[::order], strict=True):
             straight, down_right, down_left = (line | last for line in lines)
             lines = [straight & squares, down_right << 1 & squares, down_left >> 1 & squares]

@@ -8,7 +8,7 @@ from tensor_envs._validate import nested, shown
 from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon, legal_moves
 from tensor_envs.ops.fields import ended
-from tensor_envs.rules import integer, unpack
+from tensor_envs.rules import int32, unpack
 
 symmetries = identity()  # with the players exchanged, the same chance lets the other one begin
 
@@ -41,8 +41,8 @@ def from_dict(rules: Backgammon, game: dict[str, Any]) -> dict[str, Any]:
 def legal(game: dict[str, Any]) -> list[int]:
     """Return the legal actions of a game that goes on."""
     own, other = game["men"][:: 1 - 2 * game["current_player"]]
-    dice = [integer(game["dice"].count(face)) for face in range(1, FACES + 1)]
-    moves = legal_moves([*map(integer, own)], [*map(integer, other)], dice)
+    dice = [int32(game["dice"].count(face)) for face in range(1, FACES + 1)]
+    moves = legal_moves([*map(int32, own)], [*map(int32, other)], dice)
     pairs = ((int(face.value), pip) for face, pips in moves for pip in unpack([int(pips.value)], BAR + 1))
     return sorted({(SOURCES - pip) * FACES + face - 1 for face, pip in pairs}) or [0]
 

@@ -29,9 +29,9 @@ from tensor_envs.rules import (
     number,
     pack_flags,
     sum_of,
+    uint32,
     union_of,
     where,
-    word,
 )
 
 MEN, POINTS, BAR, FACES = 15, 24, 25, 6
@@ -83,7 +83,7 @@ class Backgammon:
     def legal_action_mask(self, s: GameState) -> Mask:
         own, other = sides(s.men, s.current_player)
         moves = legal_moves(own, other, s.dice)
-        words = [word(union_of(by for _, by in moves) == 0), *[word(0)] * (num_words(SOURCES * FACES) - 1)]
+        words = [uint32(union_of(by for _, by in moves) == 0), *[uint32(0)] * (num_words(SOURCES * FACES) - 1)]
         for source in range(1, SOURCES):
             # numbers that move a man from there, in one word or across two
             faces = union_of((by >> SOURCES - source & 1) << face - 1 for face, by in moves)
@@ -189,7 +189,7 @@ def followed(men: Scalar, alone: Scalar, free: Scalar, first: Scalar, then: Scal
     """Return the pips from which a man moved by the first number leaves a move by the other one."""
     leaves_move: list[Value] = [False]
     for pip in range(1, BAR + 1):
-        man = word(1 << pip)
-        moved = (men & ~(alone & man) | man >> first) & ~word(1)  # bit 0: off the board
+        man = uint32(1 << pip)
+        moved = (men & ~(alone & man) | man >> first) & ~uint32(1)  # bit 0: off the board
         leaves_move.append(movable(moved, free, then) != 0)
     return pack_flags(leaves_move)[0]

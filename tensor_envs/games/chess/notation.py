@@ -25,7 +25,7 @@ from tensor_envs.games.chess.rules import (
 )
 from tensor_envs.ops.fields import ended
 from tensor_envs.render.tile import ActionName, StateBits
-from tensor_envs.rules import GameState, integer, word64
+from tensor_envs.rules import GameState, int32, uint64
 
 PIECES = "PNBRQK"
 CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}
@@ -51,14 +51,14 @@ def number_of(name: str) -> int:
 
 def scalars_of(s: dict[str, Any]) -> GameState:
     """Return the state of plain fields, for functions of the rules."""
-    sets = {name: word64(s[name]) for name in SETS}
-    counts = {name: integer(s[name]) for name in ("quiet", "reversible", "repeats", "current_player")}
-    return GameState({**sets, **counts, "history": [word64(words) for words in s["history"]]})
+    sets = {name: uint64(s[name]) for name in SETS}
+    counts = {name: int32(s[name]) for name in ("quiet", "reversible", "repeats", "current_player")}
+    return GameState({**sets, **counts, "history": [uint64(words) for words in s["history"]]})
 
 
 def of_white(s: dict[str, Any]) -> dict[str, int]:
     """Return the sets of squares from white's side."""
-    return {name: int(turned(word64(s[name])).value) if s["current_player"] else s[name] for name in SETS}
+    return {name: int(turned(uint64(s[name])).value) if s["current_player"] else s[name] for name in SETS}
 
 
 # *** states ***
@@ -67,7 +67,7 @@ def of_white(s: dict[str, Any]) -> dict[str, int]:
 def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"fen": position, "moves": those since a position that cannot recur} for the fields of a game (C13)."""
     black, sets = s["current_player"], of_white(s)
-    kinds = kinds_of(GameState({name: word64(squares) for name, squares in sets.items()}))
+    kinds = kinds_of(GameState({name: uint64(squares) for name, squares in sets.items()}))
     white = sets["other" if black else "own"]
     pieces = {
         square: letter if white >> square & 1 else letter.lower()
@@ -124,7 +124,7 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     s: dict[str, Any] = {**sets, "current_player": black}
     s |= of_white(s)
     s |= {"quiet": quiet, "reversible": len(moves), "repeats": 0, "history": history}
-    attacked = GameState(scalars_of(s).asdict() | {"own": word64(s["other"]), "other": word64(s["own"])})
+    attacked = GameState(scalars_of(s).asdict() | {"own": uint64(s["other"]), "other": uint64(s["own"])})
     reverse = {name: turned(squares) for name, squares in attacked.asdict().items() if name in SETS}
     if legal_moves(GameState(reverse)).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
@@ -133,7 +133,7 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
         before = scalars_of(
             s | {"other": s["other"] ^ pawn >> 1 ^ pawn << 1, "pawns": s["pawns"] ^ pawn >> 1 ^ pawn << 1}
         )
-        if legal_moves(before.replace(en_passant=word64(0))).check.value:
+        if legal_moves(before.replace(en_passant=uint64(0))).check.value:
             raise ValueError(f"no pawn can have passed {target}: the king was attacked")
     legal = legal_moves(scalars_of(s))
     if not legal.en_passant.value:
@@ -291,7 +291,7 @@ def move_pattern(names: Iterable[str]) -> str:
 
 def san(rules: Chess, action: int, s: dict[str, Any], legal: Sequence[int]) -> str:
     """Return a legal action in standard algebraic notation: "Nbd7", "exd6", "e8=Q+", "O-O", "Qxf7#"."""
-    after = moved(scalars_of(s), integer(action))[2]
+    after = moved(scalars_of(s), int32(action))[2]
     moves = legal_moves(after)
     mates = rules.ends(after, moves)[0].value
     return _algebraic(s, legal)[legal.index(action)] + ("#" if mates else "+" if moves.check.value else "")

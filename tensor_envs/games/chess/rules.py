@@ -25,15 +25,15 @@ from tensor_envs.rules import (
     any_of,
     bits,
     halves,
-    integer,
+    int32,
     lookup,
     minimum,
     num_words,
     popcount,
+    uint32,
+    uint64,
     union_of,
     where,
-    word,
-    word64,
 )
 
 SIDE, SQUARES = 8, 64
@@ -99,12 +99,12 @@ class Chess:
             fields=(
                 # pieces of the player to move and of the opponent; pawns, knights, bishops and queens, rooks and queens
                 # of both; rooks that may castle; the square behind a pawn that can be captured en passant
-                *(Field(name, kind="word64") for name in SETS),
+                *(Field(name, kind="uint64") for name in SETS),
                 Field("quiet", high=self.quiet_plies),  # plies since a capture or a pawn's move
                 Field("reversible", high=self.quiet_plies),  # plies since a position that cannot recur
                 Field("repeats", high=2),  # earlier occurrences of the position
                 # those plies, the last one first, each from the side of its player
-                Field("history", (-(-self.quiet_plies // MOVES_A_WORD),), kind="word64"),
+                Field("history", (-(-self.quiet_plies // MOVES_A_WORD),), kind="uint64"),
             ),
         )
 
@@ -112,26 +112,26 @@ class Chess:
         first, last = RANKS[0] | RANKS[1], RANKS[6] | RANKS[7]
         ends, corner = RANKS[0] | RANKS[7], A1 | A1 << 7
         return {
-            "own": word64(first),
-            "other": word64(last),
-            "pawns": word64(RANKS[1] | RANKS[6]),
-            "knights": word64(ends & (FILES[1] | FILES[6])),
-            "diagonals": word64(ends & (FILES[2] | FILES[3] | FILES[5])),
-            "lines": word64(ends & (FILES[0] | FILES[3] | FILES[7])),
-            "castling": word64(corner | corner << 56),
+            "own": uint64(first),
+            "other": uint64(last),
+            "pawns": uint64(RANKS[1] | RANKS[6]),
+            "knights": uint64(ends & (FILES[1] | FILES[6])),
+            "diagonals": uint64(ends & (FILES[2] | FILES[3] | FILES[5])),
+            "lines": uint64(ends & (FILES[0] | FILES[3] | FILES[7])),
+            "castling": uint64(corner | corner << 56),
         }
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the mask of 64 squares with 73 planes each, and of two castlings (C4)."""
         moves = legal_moves(s)
-        words = [word(0)] * num_words(MOVES + len(CASTLES))
+        words = [uint32(0)] * num_words(MOVES + len(CASTLES))
 
         def put(at: int, row: Scalar) -> None:
             """Set up to 64 bits of the mask."""
             first, shift = divmod(at, WORD_BITS)
             parts = [*halves(row << shift)]
             if shift:
-                parts.append(word(row >> SQUARES - shift))
+                parts.append(uint32(row >> SQUARES - shift))
             for w, part in enumerate(parts, first):
                 words[w] |= part
 
@@ -139,10 +139,10 @@ class Chess:
             put(square * len(PLANES) + UNDER, row)
         for file in range(SIDE):
             square = SIDE * file + SIDE - 2
-            ahead = [word64(moves.planes[k] >> square & 1) << k for k in range(len(FORWARD))]
+            ahead = [uint64(moves.planes[k] >> square & 1) << k for k in range(len(FORWARD))]
             put(square * len(PLANES), union_of(ahead) * 0b1001001)  # as rook, bishop and knight
         for action, legal in zip(CASTLES, moves.castles, strict=True):
-            words[action // WORD_BITS] |= word(legal) << action % WORD_BITS
+            words[action // WORD_BITS] |= uint32(legal) << action % WORD_BITS
         return words
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
@@ -169,13 +169,13 @@ class Chess:
 
     def repeats(self, s: GameState) -> Scalar:
         """Return the earlier occurrences of the position, up to 2 (C10), by taking back one move after another."""
-        current, count = [s.own, s.other, s.knights, s.diagonals, s.lines], integer(0)
+        current, count = [s.own, s.other, s.knights, s.diagonals, s.lines], int32(0)
         sides, kinds = current[:2], current[2:]
         for back in range(1, self.quiet_plies + 1):
             at, place = divmod(back - 1, MOVES_A_WORD)
             move = s.history[at] >> MOVE_BITS * place ^ (TURN if back % 2 else 0)
-            end = word64(1) << (move >> 6 & 63)
-            both = word64(1) << (move & 63) | end
+            end = uint64(1) << (move >> 6 & 63)
+            both = uint64(1) << (move & 63) | end
             sides[back % 2] ^= both
             kinds = [kind ^ where((kind & end) != 0, both, 0) for kind in kinds]
             if back % 2 == 0 and back > 2:
@@ -192,7 +192,7 @@ class Chess:
         own, other = ([bits(side & kind, SQUARES) for kind in kinds_of(s)] for side in sides)
 
         def constant(fact: Scalar) -> Part:
-            return bits(where(fact, word64(ALL), 0), SQUARES)
+            return bits(where(fact, uint64(ALL), 0), SQUARES)
 
         return {
             "own pawns, knights, bishops, rooks, queens, king": own,
@@ -216,7 +216,7 @@ def too_weak(s: GameState) -> Scalar:
     """Return whether neither player can mate (C9): one knight or bishop at most, or bishops on one colour."""
     pieces = s.knights | s.diagonals
     one_piece = popcount(pieces) <= 1
-    one_colour = (s.knights == 0) & (((s.diagonals & DARK) == 0) | ((s.diagonals & ~word64(DARK)) == 0))
+    one_colour = (s.knights == 0) & (((s.diagonals & DARK) == 0) | ((s.diagonals & ~uint64(DARK)) == 0))
     return ((s.pawns | s.lines) == 0) & (one_piece | one_colour)
 
 
@@ -233,7 +233,7 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
     start = where(castles, SIDE * 4, action // len(PLANES))
     steps = [SIDE * files + ranks for files, ranks in PLANES]
     end = where(castles, where(action == CASTLES[0], SIDE * 2, SIDE * 6), start + lookup(steps, plane))
-    a, b = word64(1) << start, word64(1) << end
+    a, b = uint64(1) << start, uint64(1) << end
     pawn = (s.pawns & a) != 0
     taken = where(pawn & (b == s.en_passant), b >> 1, b) & s.other
     gone = ~(a | taken)
@@ -244,7 +244,7 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
         return kind & gone | where(stays, b, 0)
 
     promotes, under = pawn & ((b & RANKS[-1]) != 0), plane < UNDER
-    rook = where(castles, where(action == CASTLES[0], word64(A1 | D1), word64(F1 | H1)), 0)
+    rook = where(castles, where(action == CASTLES[0], uint64(A1 | D1), uint64(F1 | H1)), 0)
     board = {
         "own": (s.own & ~a | b) ^ rook,
         "other": s.other & ~taken,
@@ -252,7 +252,7 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
         "knights": after(s.knights, under & (plane >= 6)),
         "diagonals": after(s.diagonals, ~under | (plane >= 3) & (plane < 6)),
         "lines": after(s.lines, ~under | (plane < 3)) ^ rook,
-        "castling": s.castling & ~(a | b) & where((kings & a) != 0, ~word64(RANKS[0]), word64(ALL)),
+        "castling": s.castling & ~(a | b) & where((kings & a) != 0, ~uint64(RANKS[0]), uint64(ALL)),
         "en_passant": where(pawn & (b == a << 2), a << 1, 0),
     }
     board["own"], board["other"] = board["other"], board["own"]
@@ -269,14 +269,14 @@ def legal_moves(s: GameState) -> Moves:
 
     # pieces that give check, squares on which a move ends it, and pieces that are pinned to a line through the king
     checks = other & (leaps(king, LEAPS) & s.knights | leaps(king, FORWARD[1:]) & s.pawns)
-    between, pinned = word64(0), dict[Way, Scalar]()
+    between, pinned = uint64(0), dict[Way, Scalar]()
     for way in WAYS:
         attackers, line = other & sliders[way], ray(king, empty, way)
         checks |= line & attackers
         between |= where((line & attackers) != 0, line, 0)
         pinned[way] = where((ray(line & own, empty, way) & attackers) != 0, line & own, 0)
     check, double = checks != 0, (checks & (checks - 1)) != 0
-    goals = where(check, where(double, word64(0), checks | between), word64(ALL))
+    goals = where(check, where(double, uint64(0), checks | between), uint64(ALL))
     fixed = union_of(pinned.values())
     free = {way: own & ~(fixed & ~(pinned[way] | pinned[back(way)])) for way in WAYS}
 
@@ -286,7 +286,7 @@ def legal_moves(s: GameState) -> Moves:
     danger |= union_of(ray(other & sliders[way], empty | king, way) for way in WAYS)
 
     # planes by their steps: king; bishops, rooks and queens; knights
-    planes = {slide: word64(0) for slide in SLIDES}
+    planes = {slide: uint64(0) for slide in SLIDES}
     planes |= {way: king & shifted(~(own | danger), back(way)) for way in WAYS}
     for way in WAYS:
         at = free[way] & sliders[way]
@@ -301,7 +301,7 @@ def legal_moves(s: GameState) -> Moves:
     planes[0, 2] |= shifted(shifted(ahead & RANKS[2], NORTH) & empty & goals, back(NORTH, 2))
     single = {way: pawns & free[way] & shifted(other & goals, back(way)) for way in FORWARD}
     single[NORTH] = shifted(ahead & goals, back(NORTH))
-    passing, victim = word64(0), s.en_passant >> 1
+    passing, victim = uint64(0), s.en_passant >> 1
     for way in FORWARD[1:]:
         pawn = pawns & free[way] & shifted(s.en_passant, back(way))
         # both pawns leave the rank, on which the king may then be attacked
@@ -375,5 +375,5 @@ def appended(history: Sequence[Scalar], recurs: Scalar, move: Scalar) -> list[Sc
     """Return the history with a move in front; empty unless earlier positions can recur."""
     mask = (1 << MOVE_BITS * MOVES_A_WORD) - 1
     oldest = MOVE_BITS * (MOVES_A_WORD - 1)
-    firsts = [word64(move), *(words >> oldest for words in history)]
+    firsts = [uint64(move), *(words >> oldest for words in history)]
     return [where(recurs, words << MOVE_BITS & mask | first, 0) for words, first in zip(history, firsts, strict=False)]

@@ -21,8 +21,8 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
+    uint32,
     where,
-    word,
 )
 
 MAX_SIDE = WORD_BITS  # a row, and so the mask, fits in one word
@@ -59,7 +59,7 @@ class ConnectFour:
     @property
     def spec(self) -> Spec:
         # the stones of the player to move, and the other player's
-        fields = tuple(Field(name, (self.grid.words,), kind="word") for name in ("own", "other"))
+        fields = tuple(Field(name, (self.grid.words,), kind="uint32") for name in ("own", "other"))
         return Spec(2, self.columns, observation_shape=(2, self.rows, self.columns), fields=fields)
 
     def init(self, chance: Chance) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class ConnectFour:
     def column(self, action: Scalar, number: int) -> Scalar:
         """Return the cells of a column in a word of the board; the last word has some beyond the board."""
         every = sum(1 << cell for cell in range(0, WORD_BITS, self.columns))
-        return word(every) << (action + -WORD_BITS * number % self.columns) % self.columns
+        return uint32(every) << (action + -WORD_BITS * number % self.columns) % self.columns
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's stones, then the opponent's (C7)."""

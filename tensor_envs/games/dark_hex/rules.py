@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tensor_envs._validate import instance, integer
 from tensor_envs.games._kit.hidden_stones import HiddenStones
-from tensor_envs.rules import Scalar, where, word
+from tensor_envs.rules import Scalar, uint32, where
 
 MAX_SIZE = 5
 
@@ -31,7 +31,7 @@ class DarkHex(HiddenStones):
     def has_won(self, stones: Scalar, player: Scalar) -> Scalar:
         """Return whether a set of stones connects the player's sides (D4)."""
         n, row, column = self.size, 2**self.size - 1, self.board // (2**self.size - 1)
-        start, end = (where(player == 0, word(row << n * k * (n - 1)), word(column << k * (n - 1))) for k in (0, 1))
+        start, end = (where(player == 0, uint32(row << n * k * (n - 1)), uint32(column << k * (n - 1))) for k in (0, 1))
         reached = stones & start
         for _ in range(3 * n - 5):  # the longest shortest chain has so many steps, by all sets of up to 5x5 cells
             left, right = reached & ~column, reached & ~(column << n - 1)

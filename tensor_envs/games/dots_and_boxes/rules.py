@@ -21,8 +21,8 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
+    uint32,
     where,
-    word,
 )
 
 MAX_SIDE = 10
@@ -71,7 +71,9 @@ class DotsAndBoxes:
     @property
     def spec(self) -> Spec:
         # drawn lines, and the boxes that player 0 owns
-        fields = tuple(Field(name, (n.words,), kind="word") for name, n in (("lines", self.row), ("first", self.grid)))
+        fields = tuple(
+            Field(name, (n.words,), kind="uint32") for name, n in (("lines", self.row), ("first", self.grid))
+        )
         return Spec(2, self.lines, observation_shape=(4, self.rows + 1, self.columns + 1), fields=fields)
 
     def init(self, chance: Chance) -> dict[str, Any]:
@@ -111,8 +113,8 @@ class DotsAndBoxes:
         own, other = ([segment(side, self.columns * row, self.columns) for row in range(self.rows)] for side in sides)
         planes = {
             "lines across": across,
-            "lines down": [*down, word(0)],
-            "own boxes": [*own, word(0)],
-            "the opponent's boxes": [*other, word(0)],
+            "lines down": [*down, uint32(0)],
+            "own boxes": [*own, uint32(0)],
+            "the opponent's boxes": [*other, uint32(0)],
         }
         return {name: [bits(row, self.columns + 1) for row in plane] for name, plane in planes.items()}

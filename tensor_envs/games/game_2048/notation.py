@@ -8,7 +8,7 @@ from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.game_2048.rules import CELLS, HIGHEST, SIDE, Game2048, slides
 from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import rows_of
-from tensor_envs.rules import integer
+from tensor_envs.rules import int32
 
 NAMES = ("up", "right", "down", "left")
 TILES = [0, *(2**exponent for exponent in range(1, HIGHEST + 1))]
@@ -34,7 +34,7 @@ def from_dict(rules: Game2048, game: dict[str, Any]) -> dict[str, Any]:
 
 def legal(board: list[int]) -> list[int]:
     """Return the legal actions on a board of tiles."""
-    cells = [integer(TILES.index(tile)) for tile in board]
+    cells = [int32(TILES.index(tile)) for tile in board]
     return [action for action, moves in enumerate(slides(rows_of(cells, SIDE))) if moves.value]
 
 

@@ -19,7 +19,7 @@ from tensor_envs.rules import (
     Spec,
     Value,
     any_of,
-    integer,
+    int32,
     nth_bit,
     one_hot,
     pack_flags,
@@ -54,7 +54,7 @@ class Game2048:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        board = spawned([[integer(0)] * SIDE] * SIDE, chance, 0)
+        board = spawned([[int32(0)] * SIDE] * SIDE, chance, 0)
         return {"board": spawned(board, chance, 1)}
 
     def legal_action_mask(self, s: GameState) -> Mask:
@@ -86,7 +86,7 @@ def turned(rows: Board, vertical: Scalar, backwards: Scalar) -> list[Line]:
 def turned_back(lines: list[Line], vertical: Scalar, backwards: Scalar) -> list[Line]:
     """Return the rows of a board from its `turned` lines."""
     forwards = [where(backwards, line[::-1], line) for line in lines]
-    return turned(forwards, vertical, integer(0) != 0)
+    return turned(forwards, vertical, int32(0) != 0)
 
 
 def slide(line: Line) -> tuple[Line, Scalar]:

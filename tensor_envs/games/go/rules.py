@@ -24,7 +24,7 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
-    integer,
+    int32,
     maximum,
     union_of,
     where,
@@ -90,7 +90,7 @@ class Go:
     @property
     def spec(self) -> Spec:
         if self.superko:  # boards as own and other, newest first
-            past = Field("history", (self.superko, 2 * self.words), kind="word")
+            past = Field("history", (self.superko, 2 * self.words), kind="uint32")
         else:  # the point that is closed; or `points`
             past = Field("ko", high=self.points)
         return Spec(
@@ -98,10 +98,10 @@ class Go:
             num_actions=self.actions.count,
             observation_shape=(5, self.size, self.size),
             fields=(
-                Field("own", (self.words,), kind="word"),  # stones of the player to move
-                Field("other", (self.words,), kind="word"),
-                Field("atari", (self.words,), kind="word"),  # stones of groups with one liberty
-                Field("groups", (self.planes, self.words), kind="word"),
+                Field("own", (self.words,), kind="uint32"),  # stones of the player to move
+                Field("other", (self.words,), kind="uint32"),
+                Field("atari", (self.words,), kind="uint32"),  # stones of groups with one liberty
+                Field("groups", (self.planes, self.words), kind="uint32"),
                 past,
                 Field("passed", kind="bool"),  # the last action was a pass
             ),
@@ -190,7 +190,7 @@ class Go:
         near, far = (self.grid.flood(self.grid.around(stones) & empty, empty) for stones in (own, other))
         area = own.count() + (near - far).count() - other.count() - (far - near).count()
         lead = 2 * where(black, area, -area) - int(2 * self.komi)
-        return integer(lead > 0) - integer(lead < 0)
+        return int32(lead > 0) - int32(lead < 0)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return five planes: own stones, the opponent's, closed points, after a pass all, for black all (G9)."""

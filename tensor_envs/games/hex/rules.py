@@ -70,8 +70,8 @@ class Hex:
     @property
     def spec(self) -> Spec:
         # the stones of the player to move, the other player's, and the planes of the groups' numbers
-        sets = tuple(Field(name, (self.grid.words,), kind="word") for name in ("own", "other"))
-        groups = Field("groups", (self.planes, self.grid.words), kind="word")
+        sets = tuple(Field(name, (self.grid.words,), kind="uint32") for name in ("own", "other"))
+        groups = Field("groups", (self.planes, self.grid.words), kind="uint32")
         return Spec(2, self.actions.count, (3, self.size, self.size), (*sets, groups))
 
     def init(self, chance: Chance) -> dict[str, Any]:

@@ -34,9 +34,9 @@ from tensor_envs.rules import (
     bits,
     has_bit,
     num_words,
+    uint32,
     union_of,
     where,
-    word,
 )
 
 UNROLLED_WORDS, UNROLLED_OPERATIONS = 16, 2000  # limits beyond which unrolled code compiles and runs slowly
@@ -91,7 +91,7 @@ class HyperTicTacToe:
             observation_shape=(2, *self.shape),
             # marks of the player to move, and the opponent's
             fields=tuple(
-                Field(name, (self.words,), kind="word", memory=not self.unrolled) for name in ("own", "other")
+                Field(name, (self.words,), kind="uint32", memory=not self.unrolled) for name in ("own", "other")
             ),
         )
 
@@ -105,7 +105,7 @@ class HyperTicTacToe:
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the empty cells (G5); with gravity, those on the floor or on a mark (G11)."""
         last = self.words - 1
-        whole, rest = word(2**WORD_BITS - 1), word(2 ** (self.cells - last * WORD_BITS) - 1)
+        whole, rest = uint32(2**WORD_BITS - 1), uint32(2 ** (self.cells - last * WORD_BITS) - 1)
 
         def empty(w: Any) -> Scalar:
             return ~(s.own[w] | s.other[w]) & where(w < last, whole, rest)
@@ -123,8 +123,8 @@ class HyperTicTacToe:
             at = min(at, last) if isinstance(at, int) else where(at < last, at, last)
             return s.own[at] | s.other[at]
 
-        whole = word(2**WORD_BITS - 1)
-        floor = where(w > first, whole, where(w == first, word(2**WORD_BITS - 2**rest), 0))
+        whole = uint32(2**WORD_BITS - 1)
+        floor = where(w > first, whole, where(w == first, uint32(2**WORD_BITS - 2**rest), 0))
         far = marks(w + skip + 1) << WORD_BITS - shift if shift else 0
         return floor | marks(w + skip) >> shift | far
 

@@ -19,7 +19,7 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     all_of,
-    integer,
+    int32,
     select,
     sum_of,
     where,
@@ -68,7 +68,7 @@ class Kalah:
         laps, rest = seeds // len(ring), seeds % len(ring)
         for place, old in enumerate(ring):  # K3
             steps = where(action < place, place - action, place - action + len(ring))
-            ring[place] = where(action == place, 0, old) + laps + integer(steps <= rest)
+            ring[place] = where(action == place, 0, old) + laps + int32(steps <= rest)
         last = action + rest - where(action + rest >= len(ring), len(ring), 0)
         own, other, store = ring[:n], ring[:n:-1], ring[n]  # a house and the one opposite have the same place
         takes = [(last == k) & (own[k] == 1) & (other[k] != 0) for k in range(n)]  # K4

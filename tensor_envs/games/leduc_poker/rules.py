@@ -17,12 +17,12 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
-    integer,
+    int32,
     maximum,
     minimum,
     one_hot,
+    uint32,
     where,
-    word,
 )
 
 CARDS, PAIR = 6, 3  # a pair's strength exceeds every rank
@@ -76,7 +76,7 @@ class LeducPoker:
         closes = (action == CALL) & (s.actions > 0)  # L4
         over = folds | (closes & (s.round == 1))
         strengths = [where(card // 2 == s.public // 2, PAIR, card // 2) for card in s.cards]
-        shown = integer(strengths[0] > strengths[1]) - integer(strengths[0] < strengths[1])
+        shown = int32(strengths[0] > strengths[1]) - int32(strengths[0] < strengths[1])
         result = where(folds, where(player == 0, -1, 1), shown)
         first = where(over, result * minimum(*bets), 0)  # L5
         mark = where(folds, 0, where(raises, 2, 1)) << ROUND_BITS * s.round + 2 * s.actions
@@ -97,7 +97,7 @@ class LeducPoker:
             "player": one_hot(player, 2),
             "own card": one_hot(where(player == 0, *s.cards), CARDS),
             "public card": one_hot(public, CARDS),
-            "calls and raises of both rounds": bits(word(s.history), 2 * ROUND_BITS),
+            "calls and raises of both rounds": bits(uint32(s.history), 2 * ROUND_BITS),
         }
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:

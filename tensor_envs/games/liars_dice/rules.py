@@ -27,9 +27,9 @@ from tensor_envs.rules import (
     one_hot,
     sort,
     sum_of,
+    uint32,
+    uint64,
     where,
-    word,
-    word64,
 )
 
 MAX_PLAYERS, MAX_DICE, MAX_SIDES = 6, 6, 8
@@ -68,7 +68,7 @@ class LiarsDice:
             fields=(
                 Field("dice", (self.players, self.dice), high=self.sides - 1),
                 Field("bid", low=-1, high=self.bids - 1),
-                Field("bids", (num_words(self.bids + 1),), kind="word"),
+                Field("bids", (num_words(self.bids + 1),), kind="uint32"),
             ),
             chance=True,
             perfect_information=False,
@@ -88,8 +88,8 @@ class LiarsDice:
         for w in range(num_words(self.bids + 1)):
             bids_here = 2 ** min(self.bids - w * WORD_BITS, WORD_BITS) - 1
             lower = minimum(maximum(s.bid + 1 - w * WORD_BITS, 0), WORD_BITS)
-            mask.append(word(word64(bids_here) >> lower << lower))
-        mask[-1] |= word(s.bid >= 0) << self.bids % WORD_BITS
+            mask.append(uint32(uint64(bids_here) >> lower << lower))
+        mask[-1] |= uint32(s.bid >= 0) << self.bids % WORD_BITS
         return mask
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:

@@ -19,7 +19,7 @@ from tensor_envs.games.lines_of_action.rules import (
 )
 from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import move_name, rows_of, target_of
-from tensor_envs.rules import WORD_BITS, pack, word64
+from tensor_envs.rules import WORD_BITS, pack, uint64
 
 
 def to_dict(rules: LinesOfAction, s: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def end_of(rules: LinesOfAction, board: list[int], player: int, moves: list[Any]
 
     moves: pairs of squares, the last one first.
     """
-    own, other = map(word64, sets_of(board, player))
+    own, other = map(uint64, sets_of(board, player))
     if is_connected(own).value or is_connected(other).value:
         return "connected"
     before, recurs = board.copy(), False

@@ -10,7 +10,7 @@ from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import DARK, draw_pieces, labelled, rows_of, svg_of, target_of
 from tensor_envs.render.scene import counted, seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
-from tensor_envs.rules import word64
+from tensor_envs.rules import uint64
 
 COLOURS = {1: "#22262b", -1: "#fafafa"}
 EMPTY = DARK  # of squares in small pictures
@@ -30,7 +30,7 @@ def status(rules: LinesOfAction, game: dict[str, Any], names: tuple[str, str]) -
     if why == "draw":
         return "a draw"
     _, other = sets_of(game["board"], player)
-    return f"{names[1 - player if why == 'no move' or is_connected(word64(other)).value else player]} has won"
+    return f"{names[1 - player if why == 'no move' or is_connected(uint64(other)).value else player]} has won"
 
 
 def to_string(rules: LinesOfAction, game: dict[str, Any]) -> str:

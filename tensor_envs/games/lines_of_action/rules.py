@@ -28,13 +28,13 @@ from tensor_envs.rules import (
     any_of,
     bits,
     halves,
-    integer,
+    int32,
     num_words,
     select,
+    uint32,
+    uint64,
     union_of,
     where,
-    word,
-    word64,
 )
 
 SIDE, SQUARES, MAX_PIECES, MAX_QUIET = 8, 64, 12, 400
@@ -73,18 +73,18 @@ class LinesOfAction:
     @property
     def spec(self) -> Spec:
         fields = (
-            Field("own", kind="word64"),
-            Field("other", kind="word64"),
+            Field("own", kind="uint64"),
+            Field("other", kind="uint64"),
             Field("quiet", high=self.quiet_plies),  # plies since the last capture
             *(
-                Field(name, (digits, self.words), kind="word")
+                Field(name, (digits, self.words), kind="uint32")
                 for name, digits in (("starts", DIGITS), ("ends", DIGITS), ("changes", CHANGE_DIGITS))
             ),
         )
         return Spec(2, len(PLANES) * SQUARES, observation_shape=(2, SIDE, SIDE), fields=fields)
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        return {"own": word64(BLACK), "other": word64(WHITE)}
+        return {"own": uint64(BLACK), "other": uint64(WHITE)}
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the squares of movable pieces for each plane (L2)."""
@@ -95,7 +95,7 @@ class LinesOfAction:
         row = square // SIDE + where(axis == 0, 0, steps)
         column = square + select([steps, 0, steps, -steps], axis)
         target = row % SIDE * SIDE + column % SIDE
-        start, end = (word64(1) << word64(at) for at in (square, target))
+        start, end = (uint64(1) << uint64(at) for at in (square, target))
         own, other, captures = s.own ^ start | end, s.other & ~end, (s.other & end) != 0
         stuck = ~any_of(plane != 0 for plane in movable(other, own))  # L5
         wins = is_connected(own)  # L4
@@ -109,7 +109,7 @@ class LinesOfAction:
 
     def past(self, s: GameState, start: Scalar, end: Scalar, quiet: Scalar) -> dict[str, list[list[Scalar]]]:
         """Return the sets of plies after a move, which leaves so many quiet plies."""
-        squares = [[where((at >> k & 1) != 0, word(ALL), 0) for k in range(DIGITS)] for at in (start, end)]
+        squares = [[where((at >> k & 1) != 0, uint32(ALL), 0) for k in range(DIGITS)] for at in (start, end)]
         # Plies before which the mover did not have the start, and before which the mover had the end.
         came, went = (
             odd_so_far(
@@ -127,7 +127,7 @@ class LinesOfAction:
         lowest = {
             "starts": [start >> k & 1 for k in range(DIGITS)],
             "ends": [end >> k & 1 for k in range(DIGITS)],
-            "changes": [integer(k == 0) for k in range(CHANGE_DIGITS)],
+            "changes": [int32(k == 0) for k in range(CHANGE_DIGITS)],
         }
         old = {"starts": s.starts, "ends": s.ends, "changes": changes}
         return {
@@ -148,26 +148,26 @@ def touched(digits: Sequence[Sequence[Scalar]], square: Sequence[Scalar], w: int
 
 def odd_so_far(plies: list[Scalar]) -> list[Scalar]:
     """Return the plies up to which, from the last one back, an odd number are in a set."""
-    found, carry = list[Scalar](), word(0)
+    found, carry = list[Scalar](), uint32(0)
     for plies_of_word in plies:
         odd = plies_of_word
         for steps in (1, 2, 4, 8, 16):
             odd ^= odd << steps
         found.append(odd ^ carry)
-        carry = word(0) - (found[-1] >> WORD_BITS - 1)
+        carry = uint32(0) - (found[-1] >> WORD_BITS - 1)
     return found
 
 
 def plies_below(count: Scalar, words: int) -> list[Scalar]:
     """Return the set of the last plies, so many."""
-    full = word(ALL)
-    below = (word(1) << word(count & WORD_BITS - 1)) - 1
+    full = uint32(ALL)
+    below = (uint32(1) << uint32(count & WORD_BITS - 1)) - 1
     return [where(count >= WORD_BITS * (w + 1), full, where(count >= WORD_BITS * w, below, 0)) for w in range(words)]
 
 
 def pushed(plies: Sequence[Scalar], lowest: Scalar, kept: list[Scalar]) -> list[Scalar]:
     """Return a set of plies one ply later, with a last ply, without those that are not kept."""
-    lows = [word(lowest), *(w >> WORD_BITS - 1 for w in plies)]
+    lows = [uint32(lowest), *(w >> WORD_BITS - 1 for w in plies)]
     return [(w << 1 | low) & keep for w, low, keep in zip(plies, lows, kept, strict=False)]
 
 
@@ -210,7 +210,7 @@ def counts(pieces: Scalar, up: int, right: int) -> list[Scalar]:
 
 def added(a: list[Scalar], b: list[Scalar]) -> list[Scalar]:
     """Return the sums of numbers whose binary digits are these sets."""
-    total, carry = list[Scalar](), word64(0)
+    total, carry = list[Scalar](), uint64(0)
     for x, y in zip(a, b, strict=True):
         total.append(x ^ y ^ carry)
         carry = x & y | carry & (x ^ y)
@@ -221,9 +221,9 @@ def movable(own: Scalar, other: Scalar) -> list[Scalar]:
     """Return the squares of the pieces that may move, for each plane (L2)."""
     planes = []
     for up, right in AXES:
-        digits, found = counts(own | other, up, right), [word64(0)] * SIDE
+        digits, found = counts(own | other, up, right), [uint64(0)] * SIDE
         for way in (1, -1):
-            blocked = word64(0)
+            blocked = uint64(0)
             for steps in range(1, SIDE):
                 movers = own
                 for k, digit in enumerate(digits):
@@ -239,7 +239,7 @@ def movable(own: Scalar, other: Scalar) -> list[Scalar]:
 
 def is_connected(pieces: Scalar) -> Scalar:
     """Return whether up to twelve pieces are connected, by spreading from the first one (L4)."""
-    group = pieces & (word64(0) - pieces)
+    group = pieces & (uint64(0) - pieces)
     for _ in range(MAX_PIECES - 1):
         group |= (group & NOT_LAST) << 1 | (group & NOT_FIRST) >> 1
         group = (group | group << SIDE | group >> SIDE) & pieces

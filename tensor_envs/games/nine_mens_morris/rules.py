@@ -23,9 +23,9 @@ from tensor_envs.rules import (
     has_bit,
     maximum,
     popcount,
+    uint32,
     union_of,
     where,
-    word,
 )
 
 SIDE, POINTS, BOARD = 7, 24, 2**24 - 1
@@ -61,7 +61,7 @@ class NineMensMorris:
     @property
     def spec(self) -> Spec:
         # men of the player to move, the opponent's; turns before this one; whether a man is to be removed
-        men = tuple(Field(name, kind="word") for name in ("own", "other"))
+        men = tuple(Field(name, kind="uint32") for name in ("own", "other"))
         rest = Field("turns", high=self.max_turns), Field("removes", kind="bool")
         return Spec(2, POINTS + POINTS**2, observation_shape=(self.planes, SIDE, SIDE), fields=men + rest)
 
@@ -94,10 +94,10 @@ class NineMensMorris:
         """Return men of both players, and constant planes (N9)."""
         men = where(s.current_player == player, [s.own, s.other], [s.other, s.own])
         point = {cell: k for k, cell in enumerate(CELLS)}
-        cells = [[has_bit(side, point[c]) if c in point else word(0) != 0 for c in range(SIDE**2)] for side in men]
+        cells = [[has_bit(side, point[c]) if c in point else uint32(0) != 0 for c in range(SIDE**2)] for side in men]
         own, other = (bits(plane, SIDE**2) for plane in cells)
         facts = [s.removes, *((s.turns >> k & 1) != 0 for k in range(self.planes - 3))]
-        removes, *turns = (bits([where(fact, word(ALL), 0)] * 2, SIDE**2) for fact in facts)
+        removes, *turns = (bits([where(fact, uint32(ALL), 0)] * 2, SIDE**2) for fact in facts)
         return {
             "own men": own,
             "the opponent's men": other,
@@ -109,7 +109,7 @@ class NineMensMorris:
 def in_mills(men: Scalar) -> Scalar:
     """Return the men that are in mills."""
     lines = (sum(1 << point for point in line) for line in LINES)
-    return union_of(where((men & line) == line, word(line), 0) for line in lines)
+    return union_of(where((men & line) == line, uint32(line), 0) for line in lines)
 
 
 def legal_rows(s: GameState) -> list[Scalar]:
@@ -118,5 +118,5 @@ def legal_rows(s: GameState) -> list[Scalar]:
     free = s.other & ~in_mills(s.other)
     points = where(s.removes, where(free == 0, s.other, free), where(placing, empty, 0))
     movers = where(s.removes | placing, 0, s.own)
-    flying = where(popcount(s.own) <= 3, word(BOARD), 0)  # N5
+    flying = where(popcount(s.own) <= 3, uint32(BOARD), 0)  # N5
     return [points, *(where(has_bit(movers, k), empty & (flying | near), 0) for k, near in enumerate(NEAR))]

@@ -8,7 +8,7 @@ from tensor_envs.games._kit.stones import STONES, board_and_player
 from tensor_envs.games.othello.rules import PASS, SIDE, SQUARES, Othello, moves
 from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import cell_name
-from tensor_envs.rules import Symmetry, word64
+from tensor_envs.rules import Symmetry, uint64
 
 
 def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def sets_of(board: list[int], player: int) -> tuple[int, int, int, int]:
     own, other = (
         sum(1 << square for square, disc in enumerate(board) if disc == STONES[owner]) for owner in (player, 1 - player)
     )
-    mine, answers = (moves(word64(a), word64(b)).value for a, b in ((own, other), (other, own)))
+    mine, answers = (moves(uint64(a), uint64(b)).value for a, b in ((own, other), (other, own)))
     return own, other, int(mine), int(answers)
 
 

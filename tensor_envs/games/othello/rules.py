@@ -21,9 +21,9 @@ from tensor_envs.rules import (
     halves,
     popcount,
     sum_of,
+    uint32,
+    uint64,
     where,
-    word,
-    word64,
 )
 
 SIDE, SQUARES = 8, 64
@@ -43,19 +43,19 @@ class Othello:
     @property
     def spec(self) -> Spec:
         # discs of the player to move, the opponent's, and the squares of legal discs
-        fields = tuple(Field(name, kind="word64") for name in ("own", "other", "moves"))
+        fields = tuple(Field(name, kind="uint64") for name in ("own", "other", "moves"))
         return Spec(2, SQUARES + 1, observation_shape=(2, SIDE, SIDE), fields=fields)
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        own, other = map(word64, START)
+        own, other = map(uint64, START)
         return {"own": own, "other": other, "moves": moves(own, other)}
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the squares from which discs are outflanked (O3), or a pass if there is none (O4)."""
-        return [*halves(s.moves), word(s.moves == 0)]
+        return [*halves(s.moves), uint32(s.moves == 0)]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        disc = where(action == PASS, word64(0), word64(1) << action % SQUARES)
+        disc = where(action == PASS, uint64(0), uint64(1) << action % SQUARES)
         turned = outflanked(disc, s.own, s.other)
         own, other = s.own | disc | turned, s.other & ~turned
         answers = moves(other, own)
@@ -83,7 +83,7 @@ def runs(start: Scalar, discs: Scalar, step: int) -> Scalar:
 
 def moves(own: Scalar, other: Scalar) -> Scalar:
     """Return the empty squares from which a disc would outflank opposing ones (O2, O3)."""
-    ends = word64(0)
+    ends = uint64(0)
     for step, between in WAYS:
         ends |= moved_by(runs(own, other & between, step), step)
     return ends & ~(own | other)

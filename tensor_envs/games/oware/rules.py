@@ -23,13 +23,13 @@ from tensor_envs.rules import (
     Value,
     any_of,
     halves,
-    integer,
+    int32,
     number,
     scalar,
     select,
     sum_of,
+    uint64,
     where,
-    word64,
 )
 
 CODE_BITS = 64
@@ -68,7 +68,7 @@ class Oware:
             Field("stores", (2,), high=self.total),
             Field("quiet", high=self.quiet_plies),  # plies since the last capture
             # halves of positions at these plies, the last one first
-            Field("history", (2, self.quiet_plies), kind="word"),
+            Field("history", (2, self.quiet_plies), kind="uint32"),
         )
         shape = (2 * self.houses + 4,)
         return Spec(2, self.houses, observation_shape=shape, fields=fields, observation_dtype="int16")
@@ -86,7 +86,7 @@ class Oware:
         laps, rest = seeds // others, seeds % others
         for house, old in enumerate(s.houses):  # W3
             steps = where(action < house, house - action, house - action + 2 * n)
-            houses.append(where(action == house, 0, old + laps + integer(steps <= rest)))
+            houses.append(where(action == house, 0, old + laps + int32(steps <= rest)))
         last = action + where(rest == 0, others, rest)
         last -= where(last >= 2 * n, 2 * n, 0)
         taken, follows = [scalar(False)] * n, scalar(False)
@@ -134,8 +134,8 @@ def playable(houses: Sequence[Scalar]) -> list[Scalar]:
 
 def code_of(houses: Sequence[Value]) -> tuple[Scalar, Scalar]:
     """Return the low and the high half of a position."""
-    code, end = word64(0), integer(-1)
+    code, end = uint64(0), int32(-1)
     for seeds in houses:
         end = end + seeds + 1
-        code |= word64(1) << word64(end)
+        code |= uint64(1) << uint64(end)
     return halves(code)

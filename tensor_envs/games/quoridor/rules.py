@@ -32,13 +32,13 @@ from tensor_envs.rules import (
     Spec,
     bits,
     halves,
-    integer,
+    int32,
     maximum,
     minimum,
+    uint32,
+    uint64,
     union_of,
     where,
-    word,
-    word64,
 )
 
 STRIDE, DIGITS = 8, 6  # between crossings of adjacent rows; binary digits of a crossing
@@ -96,11 +96,11 @@ class Quoridor:
         fields = (
             Field("pawns", (2,), high=self.squares - 1),
             Field("walls", (2,), high=self.walls),  # in hand
-            Field("horizontal", kind="word64"),
-            Field("vertical", kind="word64"),
-            Field("groups", (DIGITS,), kind="word64"),  # digits of the highest crossing of each crossing's group
-            Field("tied", (2,), kind="word64"),  # crossings of groups that touch a player's edge
-            Field("odd", (2,), kind="word64"),  # of both players
+            Field("horizontal", kind="uint64"),
+            Field("vertical", kind="uint64"),
+            Field("groups", (DIGITS,), kind="uint64"),  # digits of the highest crossing of each crossing's group
+            Field("tied", (2,), kind="uint64"),  # crossings of groups that touch a player's edge
+            Field("odd", (2,), kind="uint64"),  # of both players
         )
         shape = (5 + 2 * self.digits, self.size, self.size)
         return Spec(2, self.squares + 2 * self.inner**2, observation_shape=shape, fields=fields)
@@ -141,7 +141,7 @@ class Quoridor:
         """Return the squares to which the pawn of the player to move may move or jump (Q4, Q5)."""
         pawn, other = where(s.current_player == 0, s.pawns, [*s.pawns[::-1]])
         open_ways, beyond = self.open_ways(s, pawn), self.open_ways(s, other)
-        near, middle = word64(0), 2 * self.size  # squares around the pawn, which is the middle one
+        near, middle = uint64(0), 2 * self.size  # squares around the pawn, which is the middle one
         steps = [self.size * down + right for down, right in WAYS]
         meets = [is_open & (pawn + step == other) for is_open, step in zip(open_ways, steps, strict=True)]
         for k, step in enumerate(steps):
@@ -149,7 +149,7 @@ class Quoridor:
             passes = [meets[a] & ~beyond[a] & beyond[b] for a, b in ((k, side), (side, k))]
             targets = [(open_ways[k] & ~meets[k], step), (meets[k] & beyond[k], 2 * step)]
             for able, away in (*targets, (passes[0] | passes[1], step + steps[side])):
-                near |= where(able, word64(1 << middle + away), 0)
+                near |= where(able, uint64(1 << middle + away), 0)
         low = where(pawn < middle, near >> maximum(middle - pawn, 0), near << maximum(pawn - middle, 0))
         high = where(pawn <= middle, 0, near >> minimum(64 + middle - pawn, 63))
         return self.grid.set([*halves(low), *halves(high)][: self.grid.words])
@@ -157,11 +157,11 @@ class Quoridor:
     def open_ways(self, s: GameState, square: Scalar) -> list[Scalar]:
         """Return whether no wall and no side of the board is above, right of, below and left of a square."""
         row, column, n = square // self.size, square % self.size, self.inner
-        above, below = integer(row > 0), integer(row < n)
-        left, right = integer(column > 0), integer(column < n)
+        above, below = int32(row > 0), int32(row < n)
+        left, right = int32(column > 0), int32(column < n)
         turn = STRIDE * (row - 1) + column - 1 & 63  # makes the crossing above on the left bit 0
-        h, v = (word(walls >> turn | walls << (64 - turn & 63)) for walls in (s.horizontal, s.vertical))
-        across, along = word(left | right << 1), word(above | below << STRIDE)
+        h, v = (uint32(walls >> turn | walls << (64 - turn & 63)) for walls in (s.horizontal, s.vertical))
+        across, along = uint32(left | right << 1), uint32(above | below << STRIDE)
         return [
             (row > 0) & ((h & across) == 0),
             (column < n) & ((v >> 1 & along) == 0),
@@ -179,7 +179,7 @@ class Quoridor:
         # them. All steps to a side are in one row, the new one where a jump goes up or down before.
         row = where((old != new) & (other % self.size == old), square, pawn) // self.size
         first, width = minimum(old, new), maximum(old, new) - minimum(old, new)
-        behind, flipped, same = less(s.groups[3:], row), word64(0), word64(0)
+        behind, flipped, same = less(s.groups[3:], row), uint64(0), uint64(0)
         for k in range(2):
             column = minimum(first + k, self.inner - 1)
             flipped |= where(width > k, column_set(column), 0)
@@ -218,7 +218,7 @@ class Quoridor:
                 at_start, at_end = self.edges(upright, player)
                 tied = [before(s.tied[player]) | at_start, s.tied[player], behind(s.tied[player]) | at_end]
                 odd = s.odd[player]
-                halves_crossed = (word64(0), word64(0)) if upright else self.straight(s, player)
+                halves_crossed = (uint64(0), uint64(0)) if upright else self.straight(s, player)
                 crossed = [halves_crossed[0] ^ before(odd), odd, halves_crossed[1] ^ behind(odd)]
                 for (a, b), same in zip(pairs, joined, strict=True):
                     free &= ~((same | tied[a] & tied[b]) & (crossed[a] ^ crossed[b]))
@@ -247,14 +247,14 @@ class Quoridor:
     def built(self, s: GameState, row: Scalar, column: Scalar, upright: Scalar) -> GameState:
         """Return the state after a wall, which joins the groups of its ends and its middle."""
         middle = STRIDE * row + column
-        cell, along = word64(1) << middle, where(upright, row, column)
+        cell, along = uint64(1) << middle, where(upright, row, column)
         step, n = where(upright, STRIDE, 1), self.inner
         inside: list[Any] = [along > 0, True, along < n - 1]
         numbers = (maximum(middle - step, 0), middle, middle + step)
-        cells = [where(here, word64(1) << crossing, 0) for here, crossing in zip(inside, numbers, strict=True)]
+        cells = [where(here, uint64(1) << crossing, 0) for here, crossing in zip(inside, numbers, strict=True)]
         some, groups = self.touched(s), list[Scalar]()
         for own in cells:
-            differs = union_of([digit ^ where((digit & own) != 0, word64(FULL), 0) for digit in s.groups])
+            differs = union_of([digit ^ where((digit & own) != 0, uint64(FULL), 0) for digit in s.groups])
             groups.append(where((some & own) != 0, some & ~differs, own))
         whole = union_of(groups)
         below = whole
@@ -265,7 +265,7 @@ class Quoridor:
         for player in (0, 1):
             left, right = self.straight(s, player)
             edges = [
-                where(upright, word64(a), word64(b))
+                where(upright, uint64(a), uint64(b))
                 for a, b in zip(self.edges(True, player), self.edges(False, player), strict=True)
             ]
             parities = [(s.odd[player] & own) != 0 for own in cells]
@@ -280,7 +280,7 @@ class Quoridor:
             odd.append(relative ^ where(turn, whole, 0))
             tied.append(s.tied[player] | where(at_edge[1] | at_start | at_end, whole, 0))
         return s.replace(
-            walls=[left - integer(s.current_player == player) for player, left in enumerate(s.walls)],
+            walls=[left - int32(s.current_player == player) for player, left in enumerate(s.walls)],
             horizontal=s.horizontal | where(upright, 0, cell),
             vertical=s.vertical | where(upright, cell, 0),
             groups=[
@@ -305,7 +305,7 @@ class Quoridor:
         }
         for name, cells in (("horizontal walls", s.horizontal), ("vertical walls", s.vertical)):
             rows = [halves(cells >> STRIDE * row)[0] & 2**n - 1 for row in range(n)]
-            parts[name] = [bits(row, self.size) for row in (*rows, word(0))]
+            parts[name] = [bits(row, self.size) for row in (*rows, uint32(0))]
         parts["the player is first"] = constant(is_first)
         for name, hand in zip(("own", "the opponent's"), where(is_first, s.walls, [*s.walls[::-1]]), strict=True):
             digits = [constant((hand >> k & 1) != 0) for k in range(self.digits)]
@@ -315,18 +315,18 @@ class Quoridor:
 
 def column_set(column: Scalar) -> Scalar:
     """Return the crossings of a column 0..7."""
-    return word64(COLUMN) << column
+    return uint64(COLUMN) << column
 
 
 def rows_above(row: Scalar) -> Scalar:
     """Return the crossings of the rows before row 0..8."""
-    return where(row >= STRIDE, word64(FULL), (word64(1) << STRIDE * (row % STRIDE)) - 1)
+    return where(row >= STRIDE, uint64(FULL), (uint64(1) << STRIDE * (row % STRIDE)) - 1)
 
 
 def less(digits: Sequence[Scalar], bound: Scalar) -> Scalar:
     """Return the crossings whose number in binary, the lowest digit first, is less than 0..8."""
-    found, equal = word64(0), word64(FULL)
+    found, equal = uint64(0), uint64(FULL)
     for k, digit in reversed([*enumerate(digits)]):
-        one = where((bound >> k & 1) != 0, word64(FULL), 0)
+        one = where((bound >> k & 1) != 0, uint64(FULL), 0)
         found, equal = found | equal & one & ~digit, equal & ~(digit ^ one)
-    return where(bound >= STRIDE, word64(FULL), found)
+    return where(bound >= STRIDE, uint64(FULL), found)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensor_envs._compiler.tape import LONG
+from tensor_envs._compiler.tape import INT64
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.base import Coords, Place, Words
 from tensor_envs._engine.layout import Layout
-from tensor_envs.rules import Scalar, integer, popcount, where, word
+from tensor_envs.rules import Scalar, int32, popcount, uint32, where
 from tensor_envs.rules.kernel import Cells, grid_index, loop
 
 WIN, DRAW, LOSS = 1, 0, -1  # for the player to move
@@ -59,31 +59,31 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
 
     def quiet(mover: Scalar, waits: Scalar) -> Scalar:
         """Return the value for the player to move, from the table."""
-        rank, index = word(0), word(0)
+        rank, index = uint32(0), uint32(0)
         for card in range(cards):
             held = (mover | waits) >> card & 1
             index, rank = index | (waits >> card & held) << rank, rank + held
-        start = first_bytes[integer(~(mover | waits) & everything)]
+        start = first_bytes[int32(~(mover | waits) & everything)]
         mirrored = index ^ ((1 << rank) - 1)
 
         def bit(table: Cells, k: Scalar) -> Scalar:
-            return integer(word(table[start + integer(k >> 3)]) >> (k & 7) & 1)
+            return int32(uint32(table[start + int32(k >> 3)]) >> (k & 7) & 1)
 
         return bit(a_to_move, index) - bit(b_to_move, mirrored)
 
-    begin = (place.row.to(LONG) if tricks.size > 2**31 else place.row) * size
+    begin = (place.row.to(INT64) if tricks.size > 2**31 else place.row) * size
     nothing = pile == 0  # without a pile, a card must be played (F3)
     with loop(size) as d:
-        tricks[begin + d] = where(nothing & (d == 0), LOSS, pick_up(word(d)))
+        tricks[begin + d] = where(nothing & (d == 0), LOSS, pick_up(uint32(d)))
     for card in reversed(range(cards)):
         with loop(1 << card) as d:
-            without, play = integer(tricks[begin + d]), integer(tricks[begin + d + (1 << card)])
-            second_moves = is_second(word(d))
+            without, play = int32(tricks[begin + d]), int32(tricks[begin + d + (1 << card)])
+            second_moves = is_second(uint32(d))
             better = where(second_moves, play < without, without < play)
             may = where(second_moves, theirs, mine) >> card & 1 != 0
             tricks[begin + d] = where(may & better, play, without)
     out = place.row * (cards + 2)
     for card in range(cards):
-        values[out + card] = where(mine >> card & 1 != 0, integer(tricks[begin + (1 << card)]), ILLEGAL)
-    values[out + cards] = where(nothing, ILLEGAL, pick_up(word(0)))
-    values[out + cards + 1] = where(other == everything, WIN, integer(tricks[begin]))
+        values[out + card] = where(mine >> card & 1 != 0, int32(tricks[begin + (1 << card)]), ILLEGAL)
+    values[out + cards] = where(nothing, ILLEGAL, pick_up(uint32(0)))
+    values[out + cards + 1] = where(other == everything, WIN, int32(tricks[begin]))

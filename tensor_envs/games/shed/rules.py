@@ -21,8 +21,8 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
+    uint32,
     where,
-    word,
 )
 
 MAX_CARDS = WORD_BITS  # a set of cards is one word
@@ -64,7 +64,7 @@ class Shed:
             num_actions=self.cards + 1,
             observation_shape=(4, self.cards),
             # the hand of the player to move, the other hand, the pile
-            fields=tuple(Field(name, kind="word") for name in ("own", "other", "pile")),
+            fields=tuple(Field(name, kind="uint32") for name in ("own", "other", "pile")),
             max_plies=self.max_plies,
         )
 
@@ -75,7 +75,7 @@ class Shed:
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the cards of hand and talon above the whole pile (F2), and whether there is a pile to pick up (F3)."""
         playable = ~(s.other | self.up_to_top(s.pile)) & self.all_cards
-        pick_up = word(s.pile != 0)
+        pick_up = uint32(s.pile != 0)
         return [playable | pick_up << self.cards] if self.cards < WORD_BITS else [playable, pick_up]
 
     def up_to_top(self, pile: Scalar) -> Scalar:

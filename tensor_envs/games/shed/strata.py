@@ -36,8 +36,8 @@ from typing import Any, NamedTuple
 from tinygrad import Tensor
 
 from tensor_envs._compiler.launch import launch
-from tensor_envs._compiler.tape import LONG
-from tensor_envs.rules import Scalar, integer, maximum, minimum, where, word
+from tensor_envs._compiler.tape import INT64
+from tensor_envs.rules import Scalar, int32, maximum, minimum, uint32, where
 from tensor_envs.rules.kernel import Cells, branch, grid_index, loop, trace
 from tensor_envs.rules.scalar import is_gpu
 
@@ -158,11 +158,11 @@ class Stage:
                     self._column = cell % columns
                     yield self.a.sets[number], cell // columns
         else:
-            total = self.launch.sets.to(LONG) * rows
+            total = self.launch.sets.to(INT64) * rows
             begin, end = (total * part // PARTS for part in (self.a.share[0], self.a.share[0] + self.a.share[1]))
-            with loop(integer(end - begin)) as i:
-                place = word(begin) + word(i)
-                yield self.a.sets[integer(place // word(rows))], integer(place % word(rows))
+            with loop(int32(end - begin)) as i:
+                place = uint32(begin) + uint32(i)
+                yield self.a.sets[int32(place // uint32(rows))], int32(place % uint32(rows))
 
     @contextmanager
     def columns(self) -> Iterator[Scalar]:
@@ -194,14 +194,14 @@ class Stage:
 
     def slice(self, s: Scalar, row: Scalar) -> Scalar:
         """Return the address of a row of the set's slice."""
-        return s.to(LONG) * self.launch.slice_words + self.launch.slice + row.to(LONG) * self.width
+        return s.to(INT64) * self.launch.slice_words + self.launch.slice + row.to(INT64) * self.width
 
     def picked(self, s: Scalar, higher: Scalar | int, lower: Scalar) -> tuple[Scalar, Scalar]:
         """Return the addresses of the blocks that A's pick-up and B's pick-up lead to."""
         t, picks = self.launch.top, self.a.picks[lower]
-        block = s * self.launch.quiet_blocks + (integer(higher) << t - (HIGH - 1))
-        by_b = block + integer(picks >> 16) + (1 << t - HIGH)
-        return address(block + integer(picks & 0xFFFF)), address(by_b)
+        block = s * self.launch.quiet_blocks + (int32(higher) << t - (HIGH - 1))
+        by_b = block + int32(picks >> 16) + (1 << t - HIGH)
+        return address(block + int32(picks & 0xFFFF)), address(by_b)
 
     def without_t(self, row: Scalar) -> tuple[Scalar, Scalar | int]:
         """Return the block of a row, and its first word there, in the tables of sets that have no rank t yet."""
@@ -219,7 +219,7 @@ class Stage:
 
     def _split(self, row: Scalar, ranks: Scalar | int) -> tuple[Scalar, Scalar]:
         """Split a set of B's ranks into the block, and the digits of its lowest `ranks` ranks within the block."""
-        lowest = (integer(1) << ranks) - 1
+        lowest = (int32(1) << ranks) - 1
         return self.a.ternary[row >> ranks], self.a.ternary[row & lowest]
 
     # *** values ***
@@ -246,13 +246,13 @@ class Stage:
             return table[at]
         low, high = (
             self._of_top([without(t, x) for t in range(LOW)])
-            for x in (table[at], table[at + where(whole, integer(1), 0)])
+            for x in (table[at], table[at + where(whole, int32(1), 0)])
         )
         return low | where(whole, high << 3 ** (LOW - 1), 0)
 
     def _of_top(self, values: Sequence[Scalar | int]) -> Scalar:
         """Return the value for the low rank that is the top."""
-        first, second, third = (word(x) for x in values)
+        first, second, third = (uint32(x) for x in values)
         return where(self.launch.top == 0, first, where(self.launch.top == 1, second, third))
 
     def decide_low(self, t: int, a: Scalar, b: Scalar, a_picks: Scalar, b_picks: Scalar) -> tuple[Scalar, Scalar]:
@@ -268,9 +268,9 @@ class Stage:
 
     def quiet(self, number: Scalar, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
         """Return the values of a quiet word's positions, with the ends of the game."""
-        first, last, valid = number == 0, number == self.launch.quiet - 1, word(self.launch.valid)
-        a = a & valid | where(last, word(self.launch.b_has_all), 0)
-        b = b & valid & ~where(first, word(self.launch.a_has_all), 0)
+        first, last, valid = number == 0, number == self.launch.quiet - 1, uint32(self.launch.valid)
+        a = a & valid | where(last, uint32(self.launch.b_has_all), 0)
+        b = b & valid & ~where(first, uint32(self.launch.a_has_all), 0)
         return a, b
 
     def fill_in(self, block: Scalar) -> None:
@@ -279,7 +279,7 @@ class Stage:
         for rank in range(MIDDLE):
             power = 3**rank
             with loop(2 ** (MIDDLE - 1 - rank)) as higher:
-                first = block + self.a.ternary[higher].to(LONG) * (3 * power)
+                first = block + self.a.ternary[higher].to(INT64) * (3 * power)
                 with loop(power) as lower:
                     at = first + lower
                     picked_a[at + 2 * power] = picked_a[at]
@@ -288,12 +288,12 @@ class Stage:
 
 def address(block: Scalar) -> Scalar:
     """Return the address of a block's first word, which may be beyond 2^31."""
-    return block.to(LONG) * BLOCK
+    return block.to(INT64) * BLOCK
 
 
 def without(t: int, x: Scalar) -> Scalar:
     """Return the bits of a word with low rank t in the pile, as a word without that rank: higher ranks move down."""
-    run, result = (1 << 3**t) - 1, word(0)
+    run, result = (1 << 3**t) - 1, uint32(0)
     for above in range(1 << LOW - 1 - t):
         place = sum(3**j for j in range(LOW - 1 - t) if above >> j & 1) * 3**t
         result = result | (x >> (2 * 3**t + 3 * place) & run) << place
@@ -326,7 +326,7 @@ def clear(k: Stage) -> None:
         a_at, b_at = k.table(s, block), k.drawn(s, block)
         with k.columns() as column:
             k.a.a_moves[a_at + column] = 0
-            k.a.b_drawn[b_at + column] = word(ONES)
+            k.a.b_drawn[b_at + column] = uint32(ONES)
 
 
 def draw(k: Stage) -> None:
@@ -372,9 +372,9 @@ def recall(k: Stage) -> None:
     """Set what the first sweep looks up from the results of an earlier run, or from empty ones."""
     with k.rows(k.launch.quiet_blocks) as (s, row):
         block = address(s * k.launch.quiet_blocks + row)
-        first_byte = k.a.first_byte[s].to(LONG) + row * 2**MIDDLE
+        first_byte = k.a.first_byte[s].to(INT64) + row * 2**MIDDLE
         with loop(minimum(k.launch.quiet, 2**MIDDLE)) as number:
-            a, b = (out_of_byte(word(table[first_byte + number])) for table in (k.a.a_to_move, k.a.b_to_move))
+            a, b = (out_of_byte(uint32(table[first_byte + number])) for table in (k.a.a_to_move, k.a.b_to_move))
             pick = block + k.a.ternary[number]
             k.a.picked_a[pick] = fill_piles(b, 0)
             k.a.picked_b[pick] = fill_piles(a, 1)
@@ -426,12 +426,12 @@ def settle(k: Stage) -> None:
         for t in reversed(range(LOW, HIGH)):
             power = 3 ** (t - LOW)
             with loop(sets >> t + 1) as higher:
-                first = ternary[higher].to(LONG) * (3 * power)
+                first = ternary[higher].to(INT64) * (3 * power)
                 with loop(power) as lower:
                     held = first + lower
                     a_picks, b_picks = a.picked_a[block + held], a.picked_b[block + (held + power)]
                     k.decide(start + held, power, a_picks, b_picks)
-        first_byte = a.first_byte[s].to(LONG) + row * 2**MIDDLE
+        first_byte = a.first_byte[s].to(INT64) + row * 2**MIDDLE
         with loop(maximum(sets >> LOW, 1)) as i:
             number, place = row * 2**MIDDLE + i, ternary[i]
             at, pick, byte = start + place, block + place, first_byte + i
@@ -441,7 +441,7 @@ def settle(k: Stage) -> None:
                 a_word, b_word = k.decide_low(t, a_word, b_word, a_picks, b_picks)
             a_new, b_new = k.quiet(number, a_word, b_word)
             a_byte, b_byte = in_byte(a_new), in_byte(b_new)
-            with branch((a_byte != word(a.a_to_move[byte])) | (b_byte != word(a.b_to_move[byte]))):
+            with branch((a_byte != uint32(a.a_to_move[byte])) | (b_byte != uint32(a.b_to_move[byte]))):
                 a.changed[s] = k.launch.sweep
             a.a_moves[at], a.b_moves[at] = a_word, b_word
             a.picked_a[pick], a.picked_b[pick] = fill_piles(b_new, 0), fill_piles(a_new, 1)

@@ -6,7 +6,7 @@ from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, board_of
 from tensor_envs.games.tensor_equilibrium.data import TYPES, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.players import at_top, by_tier
-from tensor_envs.rules import GameState, Scalar, integer, minimum, select, sum_of, union_of, where, word
+from tensor_envs.rules import GameState, Scalar, int32, minimum, select, sum_of, uint32, union_of, where
 
 MAX_UPS = 3  # types that move up in one Backpropagation
 
@@ -14,7 +14,7 @@ MAX_UPS = 3  # types that move up in one Backpropagation
 def moves_up(rules: RuleFields, counts: Scalar) -> Scalar:
     """Return the flags of the types that move up, from the tally of face-up tiles (F34 to F36, F38)."""
     place = rules.tiebreak_order.index
-    ahead = word(0)  # by type, the number of types ahead of it
+    ahead = uint32(0)  # by type, the number of types ahead of it
     for k in range(1, TYPES):
         loses_ties = tally.pack([place((t + k) % TYPES) > place(t) for t in range(TYPES)])
         ahead = ahead + tally.not_less(tally.rotate(counts, k), counts + loses_ties)
@@ -47,7 +47,7 @@ def backpropagate(rules: RuleFields, s: GameState, round_ends: Scalar, game_ends
         turned = union_of(where(tally.has(single, t), board.types[t], 0) for t in range(TYPES))
         tiles.append([*s.tiles[p][:CODE_BITS], board.face_up & ~turned])
         face_up.append(s.face_up[p] - single)
-        pend_flip.append(where(flips, integer(tally.squeeze(several)), s.pend_flip[p]))
+        pend_flip.append(where(flips, int32(tally.squeeze(several)), s.pend_flip[p]))
     changed = s.replace(
         level=level,
         gpu=gpu,
@@ -68,7 +68,7 @@ def backpropagate(rules: RuleFields, s: GameState, round_ends: Scalar, game_ends
 
 def next_flip(rules: RuleFields, s: GameState, looks: Scalar) -> GameState:
     """Give the turn to the first player in order who has to choose a tile to flip, or start the round (F37, G36)."""
-    player, phase = s.order[0], integer(Phase.MAIN)
+    player, phase = s.order[0], int32(Phase.MAIN)
     for other in reversed(s.order):
         chooses = select(s.pend_flip, other) != 0
         player, phase = where(chooses, other, player), where(chooses, Phase.FLIP, phase)

@@ -12,7 +12,7 @@ from functools import cached_property
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.data import TYPES, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon, neighbours, pairs
-from tensor_envs.rules import GameState, Scalar, has_bit, integer, select, union_in_range, union_of, where, word64
+from tensor_envs.rules import GameState, Scalar, has_bit, int32, select, uint64, union_in_range, union_of, where
 
 CODE_BITS = 3
 PLANES = CODE_BITS + 1  # planes of a board: the bits of the code, then the face-up tiles
@@ -48,7 +48,7 @@ def has_more_than(cells: Scalar, count: int) -> Scalar:
 
 
 class PlayerBoard:
-    """Cell sets of one board, each a word64 that is computed on first use."""
+    """Cell sets of one board, each a uint64 that is computed on first use."""
 
     def __init__(self, rules: RuleFields, planes: Sequence[Scalar]):
         self.rules, self.planes = rules, planes
@@ -79,7 +79,7 @@ class PlayerBoard:
     def tile_at(self, bit: Scalar) -> tuple[Scalar, Scalar]:
         """Return the type (-1 for none) and the face of the tile on a computed cell."""
         low, middle, high, face_up = (plane >> bit & 1 for plane in self.planes)
-        return integer(low | middle << 1 | high << 2) - 1, face_up != 0
+        return int32(low | middle << 1 | high << 2) - 1, face_up != 0
 
     @cached_property
     def partners(self) -> list[Scalar]:
@@ -93,7 +93,7 @@ class PlayerBoard:
     def load_cells(self, card: Scalar, tile: Scalar) -> Scalar:
         """Return the cells where a tile of a computed type may be loaded (F22, F23)."""
         column = card >> (tile & 7)
-        beside = word64(0)
+        beside = uint64(0)
         for other, tiles in enumerate(self.partners):
             beside = where(has_bit(column, TYPES * other), tiles, beside)
         is_free = has_bit(column, TYPES * TYPES)
@@ -119,7 +119,7 @@ class PlayerBoard:
         radius = self.rules.board_radius
 
         def tile_if_loose(bit: Scalar) -> Scalar:
-            tile = word64(1) << bit
+            tile = uint64(1) << bit
             others = self.occupied & ~tile
             reached = others & ~(others - 1)  # one of the others, grown to its connected group
             for _ in range(LONGEST_WAY[radius]):
@@ -146,7 +146,7 @@ class PlayerBoard:
         reuse = self.rules.add_may_reuse_cell
         if reuse and is_one_group(self.light):
             return where(has_more_than(self.occupied, 1), self.removable, 0)
-        one, two = word64(0), word64(0)  # cells beside a tile, beside two
+        one, two = uint64(0), uint64(0)  # cells beside a tile, beside two
         for stride in STRIDES:
             for beside in (self.occupied << stride, self.occupied >> stride):
                 one, two = one | beside, two | one & beside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensor_envs.games.tensor_equilibrium.data import TYPES, Card, RuleFields
-from tensor_envs.rules import Chance, Scalar, integer, maximum, minimum
+from tensor_envs.rules import Chance, Scalar, int32, maximum, minimum
 
 
 def partner_word(card: Card) -> int:
@@ -26,7 +26,7 @@ def row_bits(card: Card) -> int:
 def deal(rules: RuleFields, chance: Chance) -> list[Scalar]:
     """Return every player's card index. Player p draws one of the n - p cards that remain, by counter 1 + p (G4)."""
     if rules.fixed_cards:
-        return [integer(card) for card in rules.fixed_cards]
+        return [int32(card) for card in rules.fixed_cards]
     dealt: list[Scalar] = []
     taken: list[Scalar] = []  # `dealt`, ascending
     for p in range(rules.players):

@@ -10,7 +10,7 @@ from tensor_envs.games.tensor_equilibrium.data import Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.players import at_top, wrapped
 from tensor_envs.games.tensor_equilibrium.score import rewards
 from tensor_envs.games.tensor_equilibrium.turn import TurnResult
-from tensor_envs.rules import GameState, Outcome, Scalar, integer, lookup, select, where
+from tensor_envs.rules import GameState, Outcome, Scalar, int32, lookup, select, where
 
 FIRST_PHASE = (Phase.SUB_CELL, Phase.ADD_REMOVE, Phase.DIV_CELL, Phase.MUL_EDGE)  # of each operation
 
@@ -71,7 +71,7 @@ def next_turn(rules: RuleFields, s: GameState, final: Scalar, left: Scalar) -> S
 
     A player takes turns until passing (F10). Then each player has one of the remaining final actions (F40, G39).
     """
-    steps = integer(0)
+    steps = int32(0)
     for k in range(rules.players, 0, -1):
         goes_on = ~select(s.passed, select(s.order, wrapped(rules, s.pos + k)))
         acts = (left >= k) & (goes_on | rules.final_includes_passed)

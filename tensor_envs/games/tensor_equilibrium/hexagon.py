@@ -2,7 +2,7 @@
 
 Cells are numbered row by row (r ascending, then q). In a set, the cell (q, r) is bit (r + R) * 8 + (q + R). One column
 of each row stays empty, so that a neighbour is a shift and no shift wraps onto a cell (RULES.md, "Cells"). A set is a
-word64 scalar, or a Python int where it is constant.
+uint64 scalar, or a Python int where it is constant.
 """
 
 from __future__ import annotations

@@ -18,13 +18,13 @@ from tensor_envs.rules import (
     pack_flags,
     scalar,
     select,
+    uint32,
+    uint64,
     union_of,
     where,
-    word,
-    word64,
 )
 
-MaskPart = tuple[int, int, Scalar]  # first action, number of actions, legal ones as a bool, word or word64
+MaskPart = tuple[int, int, Scalar]  # first action, number of actions, legal ones as a bool, uint32 or uint64
 
 
 def legal_actions(rules: RuleFields, s: GameState) -> list[Scalar]:
@@ -85,8 +85,8 @@ def type_choices(rules: RuleFields, s: GameState) -> list[MaskPart]:
     below_top = tally.squeeze(at_top(rules, level)) ^ EVERY_TYPE  # G20
     others = tally.squeeze(tally.at_least(s.supply, 1)) & ~bit(s.pend_type & 7)  # F29, G31
     types = {
-        Phase.SETUP_CENTRE: word(rows & EVERY_TYPE),  # F5
-        Phase.SETUP_TYPE: word(rows >> TYPES),
+        Phase.SETUP_CENTRE: uint32(rows & EVERY_TYPE),  # F5
+        Phase.SETUP_TYPE: uint32(rows >> TYPES),
         Phase.ADD_TYPE: others,
     }
     parts = [
@@ -101,12 +101,12 @@ def cell_choices(rules: RuleFields, s: GameState, board: PlayerBoard, partners: 
     """Return the legal CELL and EDGE actions."""
     add_cells = board.open
     if not rules.add_may_reuse_cell:  # G30
-        add_cells = add_cells & ~(word64(1) << (s.pend_bit & 63))
+        add_cells = add_cells & ~(uint64(1) << (s.pend_bit & 63))
     to_flip = select(s.pend_flip, s.current_player)
     flippable = union_of(where(has_bit(to_flip, t), tiles, 0) for t, tiles in enumerate(board.types))
     beside_centre = neighbours(1 << Hexagon(rules.board_radius).bits[rules.centre]) & light_cells(rules)
     cells = {
-        Phase.SETUP_CELL: word64(beside_centre),  # G15
+        Phase.SETUP_CELL: uint64(beside_centre),  # G15
         Phase.PLACE: board.load_cells(partners, s.pend_type),
         Phase.SUB_CELL: board.removable,
         Phase.ADD_REMOVE: board.add_removable(s.supply),
@@ -130,9 +130,9 @@ def by_phase(s: GameState, choices: dict[int, Scalar]) -> Scalar:
 
 def assemble(rules: RuleFields, parts: list[MaskPart]) -> list[Scalar]:
     """Combine parts of the mask into its words."""
-    words = [word(0)] * num_words(rules.num_actions)
+    words = [uint32(0)] * num_words(rules.num_actions)
     for first, count, chosen in parts:
         for w in range(first // WORD_BITS, (first + count - 1) // WORD_BITS + 1):
             shift = first - w * WORD_BITS
-            words[w] = words[w] | word(chosen << shift if shift >= 0 else chosen >> -shift)
+            words[w] = words[w] | uint32(chosen << shift if shift >= 0 else chosen >> -shift)
     return words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.data import RuleFields
-from tensor_envs.rules import Scalar, integer, maximum, where
+from tensor_envs.rules import Scalar, int32, maximum, where
 
 
 def wrapped(rules: RuleFields, index: Scalar) -> Scalar:
@@ -18,7 +18,7 @@ def wrapped(rules: RuleFields, index: Scalar) -> Scalar:
 
 def by_tier(rules: RuleFields, level: Scalar, values: Sequence[int]) -> Scalar:
     """Return the value of the last tier that the player's highest token has reached (F13, G7)."""
-    reached = integer(values[0])
+    reached = int32(values[0])
     for tier_level, value in zip(rules.tier_level[1:], values[1:], strict=True):
         steps = tier_level - rules.level_min
         if steps <= rules.level_max - rules.level_min:

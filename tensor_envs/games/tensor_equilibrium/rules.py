@@ -28,10 +28,10 @@ from tensor_envs.rules import (
     Outcome,
     Scalar,
     Spec,
-    integer,
+    int32,
     lookup,
+    uint32,
     where,
-    word,
 )
 
 
@@ -50,18 +50,18 @@ class TensorEquilibrium(RuleFields):
             chance=True,
             perfect_information=True,  # the pile's counts follow from the visible tiles (I1, G44)
             fields=(
-                Field("tiles", (players, PLANES), kind="word64"),  # boards, see `board`
+                Field("tiles", (players, PLANES), kind="uint64"),  # boards, see `board`
                 # tallies by tile type, or by operation card
-                Field("level", (players,), kind="word"),  # tokens, in steps above level_min
-                Field("storage", (players,), kind="word"),
-                Field("face_up", (players,), kind="word"),  # face-up tiles on the board
-                Field("hand", (players,), kind="word"),
-                Field("pile", kind="word"),
-                Field("market", kind="word"),
-                Field("supply", kind="word"),
-                Field("ops", kind="word"),
+                Field("level", (players,), kind="uint32"),  # tokens, in steps above level_min
+                Field("storage", (players,), kind="uint32"),
+                Field("face_up", (players,), kind="uint32"),  # face-up tiles on the board
+                Field("hand", (players,), kind="uint32"),
+                Field("pile", kind="uint32"),
+                Field("market", kind="uint32"),
+                Field("supply", kind="uint32"),
+                Field("ops", kind="uint32"),
                 # Tensor cards, fixed for the game: what they allow (see `cards`), and their indices
-                Field("partners", (players,), kind="word"),
+                Field("partners", (players,), kind="uint32"),
                 Field("rows", (players,), high=(1 << 2 * TYPES) - 1),
                 Field("card", (players,), high=len(self.tensor_cards) - 1),
                 Field("gpu", (players,), high=self.gpu_max),
@@ -91,7 +91,7 @@ class TensorEquilibrium(RuleFields):
     def init(self, chance: Chance) -> dict[str, Any]:
         """Return the fields before the players' set-up choices (F2 to F8). The pile is the pool for them."""
         players = range(self.players)
-        first = integer(self.first_player) if self.first_player >= 0 else chance.draw(0, self.players)  # G13
+        first = int32(self.first_player) if self.first_player >= 0 else chance.draw(0, self.players)  # G13
         order = [wrapped(self, first + i) for i in players]  # F8
         cards = deal(self, chance)
         pool = self.tiles_per_type_per_player * self.players  # F4
@@ -100,7 +100,7 @@ class TensorEquilibrium(RuleFields):
             "level": [tally.every(self.level_start - self.level_min)] * self.players,  # F2
             "gpu": [where(first == p, self.gpu_start_first, self.gpu_start) for p in players],  # F7
             "card": cards,
-            "partners": [word(lookup([partner_word(c) for c in self.tensor_cards], card)) for card in cards],
+            "partners": [uint32(lookup([partner_word(c) for c in self.tensor_cards], card)) for card in cards],
             "rows": [lookup([row_bits(c) for c in self.tensor_cards], card) for card in cards],
             "order": order,
             "next_order": [-1] * self.players,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensor_envs.rules import Scalar, Value, has_bit, integer, word
+from tensor_envs.rules import Scalar, Value, has_bit, int32, uint32
 
 BITS = 6
 SLOTS = 5
@@ -38,17 +38,17 @@ def unpack(tally: int, size: int = SLOTS) -> list[int]:
 
 def one(slot: Scalar | int) -> Scalar:
     """Return a tally of 1 in one slot, which may be computed; any word for a number that is no slot."""
-    return word(1) << (slot * BITS & 31)
+    return uint32(1) << (slot * BITS & 31)
 
 
 def number(tally: Scalar, slot: int) -> Scalar:
     """Return the count of a slot."""
-    return integer(tally >> BITS * slot & LOWEST)
+    return int32(tally >> BITS * slot & LOWEST)
 
 
 def total(tally: Scalar) -> Scalar:
     """Return the sum of all counts, at most 63."""
-    return integer(tally * ONES >> BITS * (SLOTS - 1) & LOWEST)
+    return int32(tally * ONES >> BITS * (SLOTS - 1) & LOWEST)
 
 
 def not_less(tally: Scalar, other: Value) -> Scalar:

@@ -17,15 +17,15 @@ from tensor_envs.rules import (
     Scalar,
     any_of,
     has_bit,
-    integer,
+    int32,
     lookup,
     minimum,
     put,
     select,
     sum_of,
+    uint32,
+    uint64,
     where,
-    word,
-    word64,
 )
 
 FIRST_COUNTER = 16  # chance counter of the first draw from the pile (RULES.md, "Chance")
@@ -120,7 +120,7 @@ def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: S
     kind = where(adds, where(centres, action.type, s.pend_type), there)
 
     # the board: removed, new and turned tiles
-    cell = word64(1) << action.bit
+    cell = uint64(1) << action.bit
     removed, turned = where(removes, cell, 0), where(flips | divides, cell, 0)
     new = where(adds | copies, cell, 0)
     new = where(centres, 1 << Hexagon(rules.board_radius).bits[rules.centre], new)
@@ -169,7 +169,7 @@ def pay(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[str, Any
         (action.hacks, rules.cost_hack - rules.hack_gpu_gain),
         (counts_as_pass(rules, s, action), -lookup(rules.pass_reward, s.n_passed)),
     )
-    cost = integer(0)
+    cost = int32(0)
     for chosen, price in prices:
         cost = where(chosen, price, cost)
     gpu = minimum(select(s.gpu, s.current_player) - cost, rules.gpu_max)  # G11
@@ -228,7 +228,7 @@ def refill(rules: RuleFields, s: GameState, refills: Scalar, chance: Chance) -> 
     below = list(accumulate(tally.number(s.pile, t) for t in range(TYPES)))  # tiles of types 0..t
     left = below.pop()
     count = where(refills, minimum(left, rules.market_size - tally.total(s.market)), 0)
-    drawn = word(0)
+    drawn = uint32(0)
     for i in range(rules.market_size):
         x = chance.draw(FIRST_COUNTER + rules.pile_start + i - left, left - i)
         reached = [x < upper for upper in below]

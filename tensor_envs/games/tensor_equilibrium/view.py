@@ -16,13 +16,13 @@ from tensor_envs.rules import (
     Scalar,
     Value,
     bits,
-    integer,
+    int32,
     number,
     one_hot,
     select,
     sum_of,
+    uint64,
     where,
-    word64,
 )
 
 NUMBERS_OF_PLAYER = 37
@@ -90,7 +90,7 @@ def holdings(rules: RuleFields, s: GameState, player: Scalar) -> dict[str, Part 
 
 def place_of(player: Scalar, order: Sequence[Scalar]) -> Scalar:
     """Return a player's position in an order, or -1."""
-    place = integer(-1)
+    place = int32(-1)
     for i, other in enumerate(order):
         place = where(other == player, i, place)
     return place
@@ -119,7 +119,7 @@ def table(rules: RuleFields, s: GameState) -> dict[str, Part | list[Part]]:
 
 def pending(rules: RuleFields, s: GameState, players: Sequence[Scalar]) -> dict[str, Part | list[Part]]:
     """Return the phase and the pending choices."""
-    cell = where(s.pend_bit < 0, 0, word64(1) << (s.pend_bit & 63))
+    cell = where(s.pend_bit < 0, 0, uint64(1) << (s.pend_bit & 63))
     return {
         "phase": one_hot(s.phase, PHASES),
         "pending target, as player +k": bits([player == s.pend_target for player in players], rules.players),

@@ -17,14 +17,14 @@ from tensor_envs.rules import (
     any_of,
     bit,
     has_bit,
-    integer,
+    int32,
     lookup,
     num_words,
     pack,
     scalar,
+    uint32,
     union_of,
     where,
-    word,
 )
 
 PRINTED, REVERSED = CARDS, CARDS + 1  # the actions that answer a question of order
@@ -63,9 +63,9 @@ class PaddedBoard:
 
 def on(cells: Sequence[Value], cell: Scalar) -> Scalar:
     """Return whether a cell is in a set. Comparisons find its word, since a division would cost more."""
-    chosen = word(cells[0])
+    chosen = uint32(cells[0])
     for w in range(1, len(cells)):
-        chosen = where(cell < 32 * w, chosen, word(cells[w]))
+        chosen = where(cell < 32 * w, chosen, uint32(cells[w]))
     return has_bit(chosen, cell & 31)
 
 
@@ -167,7 +167,7 @@ class Resolution:
         deck = self.rules.deck
         if len(chosen) in (0, len(among or deck)):
             return scalar(len(chosen) > 0)
-        return has_bit(integer(sum(1 << i for i, c in enumerate(deck) if c in chosen)), card)
+        return has_bit(int32(sum(1 << i for i, c in enumerate(deck) if c in chosen)), card)
 
     def movable(self, piece: int) -> Scalar:
         """Return whether cards move a piece. They do not once it has scored (G17) or is out of play (G20)."""
@@ -188,7 +188,7 @@ class Resolution:
         sideways = self.is_one_of(card, [c for c in cards if c.parts[number][0] in "LR"], cards)
         onward = self.is_one_of(card, [c for c in cards if c.parts[number][0] in "AR"], cards) ^ side
         by_direction = zip(self.padded.steps, self.padded.entered, strict=True)
-        west, east, north, south = ([integer(step), *map(word, entered)] for step, entered in by_direction)
+        west, east, north, south = ([int32(step), *map(uint32, entered)] for step, entered in by_direction)
         step, *entered = where(sideways, where(onward, south, north), where(onward, east, west))
         others = self.padded.set_of([cell for other, cell in enumerate(self.pieces) if other != piece])
         return step, [a & ~b for a, b in zip(entered, others, strict=True)]

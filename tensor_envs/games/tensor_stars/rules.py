@@ -24,17 +24,17 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
-    integer,
+    float32,
+    int32,
     nth_bit,
     number,
     one_hot,
     popcount,
     put,
-    real,
     select,
+    uint32,
     union_of,
     where,
-    word,
 )
 
 NUM_ACTIONS = CARDS + 2
@@ -92,7 +92,7 @@ class StarsRules(StarsFields):
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the cards in hand, or both answers to a question of order."""
-        return [word(where(s.placed == ALL_PLACED, BOTH_ORDERS, select(s.hand, s.current_player)))]
+        return [uint32(where(s.placed == ALL_PLACED, BOTH_ORDERS, select(s.hand, s.current_player)))]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         answered = s.placed == ALL_PLACED
@@ -132,7 +132,7 @@ class StarsRules(StarsFields):
         all_placed, resolving = s.placed == ALL_PLACED, s.cursor >> 1
         over = (s.winner >= 0) | (s.hands == self.max_hands)
         asked = all_placed & ~over
-        points = [real(select(s.points, p)) * (1 / self.points_to_win) for p in (player, 1 - player)]
+        points = [float32(select(s.points, p)) * (1 / self.points_to_win) for p in (player, 1 - player)]
         shown = [where(down, -1, card) for down, card in zip(face_down, theirs, strict=True)]
         return {
             "place of each piece from the player's side, the last one off the board": [
@@ -145,12 +145,12 @@ class StarsRules(StarsFields):
             "turn": one_hot(s.turn, TURNS),
             "pieces that have scored": bits(s.scored, PIECES),
             "the player places, decides, or waits": one_hot(
-                where((s.current_player == player) & ~over, integer(asked), 2), 3
+                where((s.current_player == player) & ~over, int32(asked), 2), 3
             ),
             "piece that is resolved": one_hot(where(asked, resolving, -1), PIECES),
             "points of the player and of the opponent, of those that win": [*map(number, points)],
             "side of the table": number(side),
-            "hands played, of the most": number(real(s.hands) * (1 / self.max_hands)),
+            "hands played, of the most": number(float32(s.hands) * (1 / self.max_hands)),
         }
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
@@ -161,7 +161,7 @@ class StarsRules(StarsFields):
             new = nth_bit(left, chance.draw(piece, popcount(left)))
             dealt.append(where(down, new, card))
             left = where(down, left & ~bit(new), left)
-        hand = integer(left)
+        hand = int32(left)
         return s.replace(
             commit=where(first, [mine, dealt], [dealt, mine]), hand=where(first, [s.hand[0], hand], [hand, s.hand[1]])
         )
@@ -178,4 +178,4 @@ def table(s: GameState, player: Scalar) -> tuple[list[Scalar], list[Scalar], lis
     up = [(s.placed == ALL_PLACED) & (s.cursor >> 1 >= piece) for piece in range(PIECES)]
     face_down = [(card >= 0) & ~shown for card, shown in zip(theirs, up, strict=True)]
     down = [where(lies, bit(card & 15), 0) for lies, card in zip(face_down, theirs, strict=True)]
-    return mine, theirs, face_down, union_of([word(select(s.hand, 1 - player)), *down])
+    return mine, theirs, face_down, union_of([uint32(select(s.hand, 1 - player)), *down])

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensor_envs.games.three_will.data import SIDE, SLOTS
-from tensor_envs.rules import GameState, Scalar, integer, select, sum_of, union_of, where, word
+from tensor_envs.rules import GameState, Scalar, int32, select, sum_of, uint32, union_of, where
 
 IN_WORD = 4
 SIDE_WORDS = SLOTS // IN_WORD  # words of a player, in slot order
@@ -63,7 +63,7 @@ def count(members: AgentWords) -> Scalar:
     """Return the number of agents in a set of one player."""
     in_bytes = sum_of(flags >> 7 for flags in members)
     in_halves = in_bytes + (in_bytes >> 16)
-    return integer(in_halves + (in_halves >> 8) & 0xF)
+    return int32(in_halves + (in_halves >> 8) & 0xF)
 
 
 class BoardView(NamedTuple):
@@ -104,7 +104,7 @@ class BoardView(NamedTuple):
 
     def moved(self, places: Sequence[Scalar], goals: Sequence[Scalar]) -> BoardView:
         """Return the agents after those at each place have moved to its goal, all at the same time."""
-        changes = [word(0)] * len(self.words)
+        changes = [uint32(0)] * len(self.words)
         for place, goal in zip(places, goals, strict=True):
             members = self.at(place)
             changes = [c ^ (m - (m >> 7) & (place ^ goal)) for c, m in zip(changes, members, strict=True)]
@@ -112,7 +112,7 @@ class BoardView(NamedTuple):
 
     def settled(self, *squares: Scalar) -> BoardView:
         """Return the agents after a locked agent has become the lower one on its square (F24, F25, G17, G20)."""
-        changes = [word(0)] * len(self.words)
+        changes = [uint32(0)] * len(self.words)
         for square in squares:
             lower = square | LOWER
             wrong = self.locks(square) & self.holds(lower) & ~self.locks(lower)

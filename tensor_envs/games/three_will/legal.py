@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensor_envs.games.three_will.agents import BoardView, count, locked, place_of, turned
 from tensor_envs.games.three_will.data import CHALLENGE, FMOVE, FREE, MOVE, OPTIONS, SLOTS, ThreeWillFields
 from tensor_envs.games.three_will.squares import ALL, OTHER_GOAL, OWN_GOAL, direction, inside, next_to, squares_of
-from tensor_envs.rules import GameState, Scalar, halves, has_bit, integer, select, sum_of, where, word64
+from tensor_envs.rules import GameState, Scalar, halves, has_bit, int32, select, sum_of, uint64, where
 
 
 def legal_actions(rules: ThreeWillFields, s: GameState) -> list[Scalar]:
@@ -16,10 +16,10 @@ def legal_actions(rules: ThreeWillFields, s: GameState) -> list[Scalar]:
     context = halves(where(s.phase == CHALLENGE, examinable(rules, board), 0))
     own, other = ([place_of(agents, slot) for slot in range(SLOTS)] for agents in board)
     return [
-        *(has_bit(scope, integer(place & 63)) & (place & 64 == 0) for place in own for scope in scopes),
+        *(has_bit(scope, int32(place & 63)) & (place & 64 == 0) for place in own for scope in scopes),
         ~step_exists,  # F9, G11, G14
         s.phase == FREE,
-        *(has_bit(context, integer(place & 63)) for place in other),
+        *(has_bit(context, int32(place & 63)) for place in other),
     ]
 
 
@@ -34,7 +34,7 @@ def operations(rules: ThreeWillFields, s: GameState, board: BoardView) -> tuple[
     movable = where(operating, active, 0)
     stackable = where(payable(rules, s), active | (theirs & ~OTHER_GOAL), 0)  # F17, G19
     empty = ~(mine | theirs)
-    scopes, steps = [], word64(0)
+    scopes, steps = [], uint64(0)
     for option in range(OPTIONS):
         ahead = direction(rules.chart, option, s.die)
         vacant, within = next_to(empty, ahead), inside(ahead)

@@ -21,10 +21,10 @@ from tensor_envs.rules import (
     Part,
     Scalar,
     Value,
-    integer,
+    float32,
+    int32,
     number,
     one_hot,
-    real,
     select,
     sum_of,
     where,
@@ -69,7 +69,7 @@ def agents_seen(agents: AgentWords, goal_row: int) -> list[Part]:
     """Return the rows, columns and standings of a player's agents."""
     parts: list[Part] = []
     for slot in range(SLOTS):
-        place = integer(place_of(agents, slot))
+        place = int32(place_of(agents, slot))
         row, column, level = place >> 3 & 7, place & 7, place >> 6
         standing = where(row == goal_row, 2, level)
         parts += [one_hot(row, SIDE), one_hot(column, SIDE), one_hot(standing, STANDINGS)]
@@ -78,7 +78,7 @@ def agents_seen(agents: AgentWords, goal_row: int) -> list[Part]:
 
 def share(value: Value, maximum: int) -> Part:
     """Return a value divided by its maximum."""
-    return number(real(value) * (1 / max(1, maximum)))
+    return number(float32(value) * (1 / max(1, maximum)))
 
 
 def numbers(slots: Scalar) -> list[Scalar]:

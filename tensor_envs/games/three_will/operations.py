@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tensor_envs.games.three_will.agents import EACH, LOWER, SQUARE, BoardView, place_at, turned
 from tensor_envs.games.three_will.data import EXAMINE, OPTIONS, PASS, SIDE, SLOTS, ThreeWillFields
 from tensor_envs.games.three_will.squares import direction
-from tensor_envs.rules import GameState, Scalar, Value, integer, select, where, word
+from tensor_envs.rules import GameState, Scalar, Value, int32, select, uint32, where
 
 
 class Effect(NamedTuple):
@@ -31,13 +31,13 @@ def resolve_action(rules: ThreeWillFields, s: GameState, action: Scalar, extra_t
     # The acting agent and the square ahead, or the examined agent and its double.
     directions = [direction(rules.chart, i, s.die) for i in range(OPTIONS)]
     source = place_at(board.words, where(operates, slot, SLOTS + examined))
-    row = integer(source >> 3 & 7) + select([d.forward for d in directions], option)
-    column = integer(source & 7) + select([d.right for d in directions], option)
+    row = int32(source >> 3 & 7) + select([d.forward for d in directions], option)
+    column = int32(source & 7) + select([d.right for d in directions], option)
     beyond = (column & SIDE) != 0  # columns -1 and 8
     square = (row << 3 | column & 7) & 63
     bearers = [bearer(slots, s.ces) for slots in s.bearers]
     double = place_at(board.own, select(bearers, s.current_player))
-    here, there = source * EACH, where(operates, word(square), double) * EACH  # in every byte
+    here, there = source * EACH, where(operates, uint32(square), double) * EACH  # in every byte
 
     attempts = operates & board.holds(there)
     doubled = extra_throw == s.die  # G8
@@ -64,4 +64,4 @@ def resolve_action(rules: ThreeWillFields, s: GameState, action: Scalar, extra_t
 
 def bearer(slots: Scalar, number: Value) -> Scalar:
     """Return the slot of the agent with a number in 1..8."""
-    return integer(slots >> (integer(number) - 1 & SLOTS - 1) * 4 & 0xF)
+    return int32(slots >> (int32(number) - 1 & SLOTS - 1) * 4 & 0xF)

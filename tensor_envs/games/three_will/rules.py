@@ -52,9 +52,9 @@ from tensor_envs.rules import (
     put,
     select,
     sum_of,
+    uint32,
     union_of,
     where,
-    word,
 )
 
 
@@ -73,8 +73,8 @@ class ThreeWillRules(ThreeWillFields):
             events=("loan", "stack", "leap", "failed attempt", "declared win", "challenge", "swap"),
             perfect_information=False,  # the top card and, by default, the numbers are hidden from both players
             fields=(
-                Field("agents", (PLAYERS * SIDE_WORDS,), kind="word"),  # see `agents`
-                Field("bearers", (PLAYERS,), kind="word"),  # the slot of number n in bits 4n-4..4n-1
+                Field("agents", (PLAYERS * SIDE_WORDS,), kind="uint32"),  # see `agents`
+                Field("bearers", (PLAYERS,), kind="uint32"),  # the slot of number n in bits 4n-4..4n-1
                 Field("turns", high=self.max_turns),
                 Field("dr", (PLAYERS,), high=self.cards_total),
                 Field("free", (PLAYERS,), high=self.cards_total),
@@ -223,5 +223,5 @@ def ranked(keys: Sequence[Scalar]) -> Scalar:
     slots = []
     for slot, key in enumerate(keys):
         before = [*(other <= key for other in keys[:slot]), *(other < key for other in keys[slot + 1 :])]
-        slots.append(word(slot) << 4 * sum_of(before))
+        slots.append(uint32(slot) << 4 * sum_of(before))
     return union_of(slots)

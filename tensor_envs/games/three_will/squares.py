@@ -1,4 +1,4 @@
-"""Sets of squares as bits of a word64, from the side of the player to act."""
+"""Sets of squares as bits of a uint64, from the side of the player to act."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 from tensor_envs.games.three_will.agents import AgentWords, place_of
 from tensor_envs.games.three_will.data import SIDE, SLOTS, Chart
-from tensor_envs.rules import Scalar, joined, lookup, union_of, where, word, word64
+from tensor_envs.rules import Scalar, joined, lookup, uint32, uint64, union_of, where
 
-ALL = ~word64(0)
-FIRST, LAST = word64(0x0101010101010101), word64(0x8080808080808080)  # columns
-OWN_GOAL, OTHER_GOAL = word64(0xFF << 56), word64(0xFF)  # rows 7 and 0
+ALL = ~uint64(0)
+FIRST, LAST = uint64(0x0101010101010101), uint64(0x8080808080808080)  # columns
+OWN_GOAL, OTHER_GOAL = uint64(0xFF << 56), uint64(0xFF)  # rows 7 and 0
 
 
 def squares_of(agents: AgentWords, level: int) -> Scalar:
     """Return the squares of a player's agents of a level."""
     places = [place_of(agents, slot) for slot in range(SLOTS)]
     low, high = (
-        union_of(where(place & 0x60 == 64 * level + half, word(1) << (place & 31), 0) for place in places)
+        union_of(where(place & 0x60 == 64 * level + half, uint32(1) << (place & 31), 0) for place in places)
         for half in (0, 32)
     )
     return joined(low, high)

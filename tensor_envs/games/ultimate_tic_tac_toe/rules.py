@@ -22,11 +22,11 @@ from tensor_envs.rules import (
     bit,
     bits,
     has_bit,
-    integer,
+    int32,
     select,
+    uint32,
     union_of,
     where,
-    word,
 )
 
 SIDE, CELLS = 9, 81  # cells of a row, and of the grid
@@ -47,7 +47,7 @@ class UltimateTicTacToe:
     @property
     def spec(self) -> Spec:
         # of the player to move and of the opponent: marks, and small boards won
-        marks = (Field(name, (GRID.words,), kind="word") for name in ("own", "other"))
+        marks = (Field(name, (GRID.words,), kind="uint32") for name in ("own", "other"))
         boards = (Field(name, high=BOARDS) for name in ("own_boards", "other_boards"))
         # small boards that are closed, and those for the next mark
         sets = (Field(name, high=BOARDS) for name in ("closed", "active"))
@@ -67,11 +67,11 @@ class UltimateTicTacToe:
         small, marks = (small_board(cells, row // 3, place) for cells in (own, own | s.other))
         board, cell = bit(row // 3 * 3 + column // 3), row % 3 * 3 + column % 3
         won = has_line(small, SIDE)  # U3
-        own_boards = s.own_boards | integer(where(won, board, 0))
-        closed = s.closed | integer(where(won | (marks == SMALL), board, 0))
-        win = has_line(word(own_boards), 3)  # U5
+        own_boards = s.own_boards | int32(where(won, board, 0))
+        closed = s.closed | int32(where(won | (marks == SMALL), board, 0))
+        win = has_line(uint32(own_boards), 3)  # U5
         full = closed == BOARDS
-        active = where(has_bit(word(closed), cell), ~closed & BOARDS, integer(bit(cell)))  # U4
+        active = where(has_bit(uint32(closed), cell), ~closed & BOARDS, int32(bit(cell)))  # U4
         after = s.replace(
             own=s.other,
             other=own,
@@ -100,16 +100,16 @@ def cells_of(boards: Scalar) -> GridSet:
     """Return all cells of a set of small boards."""
     bands = []
     for k in range(3):
-        three = word(boards) >> 3 * k
+        three = uint32(boards) >> 3 * k
         firsts = three & 1 | (three & 2) << 2 | (three & 4) << 4  # the columns with which they begin
-        bands.append(GRID.shift([firsts * SMALL, word(0), word(0)], 3 * k, 0))
+        bands.append(GRID.shift([firsts * SMALL, uint32(0), uint32(0)], 3 * k, 0))
     return union_of(bands)
 
 
 def small_board(cells: GridSet, band: Scalar, column: Scalar) -> Scalar:
     """Return the marks of the small board in a band that begins with a column, in the places of the first one."""
     bands = [GRID.shift(cells, -3 * k, 0)[0] for k in range(3)]
-    return select(bands, band) >> word(column) & SMALL
+    return select(bands, band) >> uint32(column) & SMALL
 
 
 def has_line(board: Scalar, row: int) -> Scalar:

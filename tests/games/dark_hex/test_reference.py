@@ -8,7 +8,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.games.dark_hex.rules import DarkHex
-from tensor_envs.rules import integer, word
+from tensor_envs.rules import int32, uint32
 from tests.games.dark_hex.reference import STONES, Reference
 from tests.games.lockstep import play_in_lockstep, replay_traces
 from tests.games.phantom import sampled
@@ -71,7 +71,7 @@ def test_every_set_of_stones(size: int) -> None:
         for player in (0, 1):
             state = {"board": [STONES[player] * stone for stone in board], "found": [0] * rules.cells}
             game = Reference.from_dict(state | {"current_player": 0}, (0, 0), size=size)
-            assert rules.has_won(word(stones), integer(player)).value == game.connected(player)
+            assert rules.has_won(uint32(stones), int32(player)).value == game.connected(player)
 
 
 def turns(board: Sequence[int], found: Sequence[int], stone: int) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
 from tensor_envs.interpreter import ScalarGame
-from tensor_envs.rules import integer
+from tensor_envs.rules import int32
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.chance import draw
 from tests.games.kuhn_poker.reference import Reference
@@ -93,7 +93,7 @@ def test_determinize_deals_the_other_card_alone(player: int) -> None:
     for row in range(30):
         game = ScalarGame(rules, seed=3, row=row)
         game.step(0)
-        again = rules.determinize(game.state, integer(player), KeyedChance((3, row)))
+        again = rules.determinize(game.state, int32(player), KeyedChance((3, row)))
         old, new = ([int(card.value) for card in s.cards] for s in (game.state, again))
         assert new[player] == old[player] and sorted(set(new)) == sorted(new) and set(new) <= {0, 1, 2}
         assert new[1 - player] == (old[player] + 1 + draw((3, row), 0, 2)) % 3

@@ -7,7 +7,7 @@ import pytest
 
 from tensor_envs.games.leduc_poker.rules import LeducPoker
 from tensor_envs.interpreter import ScalarGame
-from tensor_envs.rules import integer
+from tensor_envs.rules import int32
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.leduc_poker.reference import CALL
 from tests.games.lockstep import play_in_lockstep, replay_traces
@@ -63,7 +63,7 @@ def test_determinize_deals_what_is_not_seen_alone(player: int, rounds: int) -> N
     seen = [int(game.state.cards[player].value), int(game.state.public.value)][:rounds]
     counts: dict[tuple[int, ...], int] = {}
     for number in range(1000):
-        again = rules.determinize(game.state, integer(player), KeyedChance((3, number)))
+        again = rules.determinize(game.state, int32(player), KeyedChance((3, number)))
         own, other = (int(again.cards[p].value) for p in (player, 1 - player))
         dealt = (own, other, int(again.public.value))
         assert [dealt[0], dealt[2]][:rounds] == seen and len({*dealt}) == 3 and set(dealt) <= set(range(6))

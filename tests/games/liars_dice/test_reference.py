@@ -8,7 +8,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.interpreter import ScalarGame
-from tensor_envs.rules import integer
+from tensor_envs.rules import int32
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.lockstep import play_in_lockstep, replay_traces
 from tests.games.shared import shared_env
@@ -54,7 +54,7 @@ def test_determinize_throws_the_dice_of_others_alone(player: int) -> None:
     game, hands = ScalarGame(rules, seed=3), set()
     game.step(4)
     for number in range(800):
-        again = rules.determinize(game.state, integer(player), KeyedChance((3, number)))
+        again = rules.determinize(game.state, int32(player), KeyedChance((3, number)))
         old, new = ([int(die.value) for own in s.dice for die in own] for s in (game.state, again))
         assert new[2 * player : 2 * player + 2] == old[2 * player : 2 * player + 2]
         assert all(0 <= new[k] <= new[k + 1] < 3 for k in (0, 2, 4))
