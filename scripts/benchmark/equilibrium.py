@@ -55,7 +55,7 @@ def measured(name: str, options: argparse.Namespace) -> list[str]:
     tree = te.game_tree(env_of(name))
     made = time.process_time() - begin
     begin = time.process_time()
-    found = te.equilibrium(tree, until=1e-3)
+    equilibrium = te.equilibrium(tree, until=1e-3)
     solved = time.process_time() - begin
     ours, count = Solver(tree), 0
 
@@ -80,7 +80,7 @@ def measured(name: str, options: argparse.Namespace) -> list[str]:
             (rate(step, options.seconds), rate(theirs.evaluate_and_update_policy, options.seconds))
             for _ in range(options.runs)
         ]
-    row = [name, f"{tree.nodes:,}", f"{len(tree):,}", f"{made:.2f} s", f"{solved:.2f} s ({found.iterations:,})"]
+    row = [name, f"{tree.nodes:,}", f"{len(tree):,}", f"{made:.2f} s", f"{solved:.2f} s ({equilibrium.iterations:,})"]
     row += [f"{median(a for a, _ in rates):,.4g}"]
     if options.peers:
         ratios = sorted(a / b for a, b in rates)

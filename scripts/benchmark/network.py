@@ -168,15 +168,15 @@ def rows(options: Any, blocks: int, batch: int) -> list[list[str]]:
     captured(seen, mask, *outputs)
     launch = captured.bind(seen, mask, *outputs)
     launch()
-    for found, expected in zip((*outputs, *call(seen, mask)), 2 * peer.evaluate(x, legal), strict=True):
-        if not np.allclose(found.numpy(), expected, atol=1e-4, rtol=1e-4):
-            raise Failure(f"the evaluations differ by {np.abs(found.numpy() - expected).max():g}")
+    for result, expected in zip((*outputs, *call(seen, mask)), 2 * peer.evaluate(x, legal), strict=True):
+        if not np.allclose(result.numpy(), expected, atol=1e-4, rtol=1e-4):
+            raise Failure(f"the evaluations differ by {np.abs(result.numpy() - expected).max():g}")
 
     optimiser = nn.optim.Adam(tensors, lr=RATE)
 
     def step(seen: Tensor, mask: Tensor, goal: Tensor, value: Tensor) -> None:
-        logs, found = network(seen, mask)
-        loss = -(goal * logs).sum(1).mean() + (found - value).square().mean()
+        logs, values = network(seen, mask)
+        loss = -(goal * logs).sum(1).mean() + (values - value).square().mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

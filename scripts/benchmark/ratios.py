@@ -37,12 +37,12 @@ Ratios = dict[str, dict[str, dict[str, float]]]  # by game and peer: ratio, lowe
 
 def ratios_of(figures: dict[str, Any]) -> Ratios:
     """Return the ratios of a run by game and peer: "read" against peers that observe, else "step"."""
-    found: Ratios = {game: {} for game in GAMES}
+    by_game: Ratios = {game: {} for game in GAMES}
     for row in figures["ratios"]:
         mode = "read" if row["peer"] in OBSERVING else "step"
-        if row["batch"] == BATCH and row["mode"] == mode and row["env"] in found and row["peer"] in LIBRARIES:
-            found[row["env"]][row["peer"]] = row
-    return found
+        if row["batch"] == BATCH and row["mode"] == mode and row["env"] in by_game and row["peer"] in LIBRARIES:
+            by_game[row["env"]][row["peer"]] = row
+    return by_game
 
 
 def missing(ratios: Ratios) -> list[str]:
@@ -104,10 +104,10 @@ def between(text: str, name: str, new: str) -> str:
 def with_cells(readme: str, ratios: Ratios) -> str:
     """Return the README with the ratios in its table of games: columns "times Pgx" and "times OpenSpiel"."""
 
-    def row(found: re.Match[str]) -> str:
-        peers = ratios.get(found[2], {})
+    def row(match: re.Match[str]) -> str:
+        peers = ratios.get(match[2], {})
         cells = [number(peers[peer]["ratio"]) if peer in peers else "" for peer in ("pgx", "open_spiel")]
-        return f"{found[1]} {cells[0]} | {cells[1]} |"
+        return f"{match[1]} {cells[0]} | {cells[1]} |"
 
     return re.sub(r"^(\| \[`(\w+)`\]\(\S+\) \| \d+ \| \d+ \|)[^|]*\|[^|]*\|", row, readme, flags=re.MULTILINE)
 

@@ -59,7 +59,7 @@ def unanswered(site: Path) -> dict[str, list[str]]:
     index = lunr(ref="location", fields=fields, documents=texts)
     missed = {}
     for question, answer in ANSWERS.items():
-        pages = [found["ref"].partition("#")[0] for found in index.search(question)]
+        pages = [hit["ref"].partition("#")[0] for hit in index.search(question)]
         first = list(dict.fromkeys(pages))[:RESULTS]
         if answer not in first:
             missed[question] = first

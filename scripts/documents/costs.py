@@ -91,20 +91,20 @@ class Forms:
             ring = repeat(SEEDS, [*ring, s.found & SEEDS, action], turn)[:PITS]
         if form == 1:
             ring = sow(ring, action, s.found & SEEDS)
-        found: Scalar = int32(0)
+        value: Scalar = int32(0)
         if form == 2:  # four in a row
-            found = int32(any_of(all_of(s.cells[k] for k in line) for line in LINES))
+            value = int32(any_of(all_of(s.cells[k] for k in line) for line in LINES))
         if form == 3:
-            found = int32(GRID.lines(s.set, 4).any())
+            value = int32(GRID.lines(s.set, 4).any())
         if form == 4:  # sums of neighbours
-            found = int32(any_in_range(PITS, lambda i: sum_in_range(3, lambda j: select(ring, (i + j) % PITS)) > 90))
+            value = int32(any_in_range(PITS, lambda i: sum_in_range(3, lambda j: select(ring, (i + j) % PITS)) > 90))
         if form == 5:
-            found = int32(max_of(sum_of(ring[(i + j) % PITS] for j in range(3)) for i in range(PITS)) > 90)
+            value = int32(max_of(sum_of(ring[(i + j) % PITS] for j in range(3)) for i in range(PITS)) > 90)
         if form == 6:  # a table
-            found = select(TABLE, s.found)
+            value = select(TABLE, s.found)
         if form == 7:
-            found = lookup(TABLE, s.found)
-        return s.replace(ring=[x & 63 for x in ring], found=(s.found + found) & 63)
+            value = lookup(TABLE, s.found)
+        return s.replace(ring=[x & 63 for x in ring], found=(s.found + value) & 63)
 
     def observe(self, s: Any, player: Scalar) -> Any:
         return [number(s.found)]

@@ -100,16 +100,16 @@ def provenance() -> list[str]:
 def sources(folder: str) -> str:
     """Return the sources that the introduction of a rulebook names, without links; "" if it names none."""
     introduction = rulebook(folder).partition("\n## ")[0].replace("\n", " ")
-    found = re.search(r"Sources?: (.*?)\.? (?:Code and tests cite|F marks|Its pictures|\| \|)", f"{introduction} | |")
-    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", found[1]) if found else ""
+    match = re.search(r"Sources?: (.*?)\.? (?:Code and tests cite|F marks|Its pictures|\| \|)", f"{introduction} | |")
+    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", match[1]) if match else ""
 
 
 def judges(folder: str) -> list[str]:
     """Return the names of what a game's tests compare it with, beside the reference in plain Python."""
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "games" / folder).glob("test_*.py"))
     answers = "\n## Known answers" in rulebook(folder)
-    found = {judge: bool(re.search(pattern, tests)) for judge, pattern in JUDGES.items()}
-    return [judge for judge, is_used in found.items() if is_used] + ["known answers"] * answers
+    uses = {judge: bool(re.search(pattern, tests)) for judge, pattern in JUDGES.items()}
+    return [judge for judge, is_used in uses.items() if is_used] + ["known answers"] * answers
 
 
 def page(folder: str, rules: str, boards: Sequence[str]) -> str:
@@ -248,13 +248,13 @@ def results(folder: str, heading: str, source: str) -> str:
         head, line, *rows = block.splitlines()
         if head.split("|")[1].strip() not in ("game", "what", "environment"):
             continue
-        kept, last = [], ""
+        chosen, last = [], ""
         for row in rows:
             last = row.split("|")[1].strip(" `").lower() or last
             if any(re.match(rf"{re.escape(name)}\b", last) for name in own):
-                kept.append(row)
-        if kept:
-            tables.append("\n".join([head, line, *kept]))
+                chosen.append(row)
+        if chosen:
+            tables.append("\n".join([head, line, *chosen]))
     if not tables:
         return ""
     link = f"../../../{source}"

@@ -45,10 +45,10 @@ def work(options: argparse.Namespace) -> None:
         with busy("the pages are built"):
             build(config, Path(folder, "site"))
         if missed := answers.unanswered(Path(folder, "site")):
-            found = "; ".join(
+            misses = "; ".join(
                 f"{question!r} finds {pages}, not {answers.ANSWERS[question]!r}" for question, pages in missed.items()
             )
-            raise Failure(f"the site's search: {found}")
+            raise Failure(f"the site's search: {misses}")
         shutil.copytree(Path(folder, "site"), options.out, dirs_exist_ok=True)
     print(f"python -m http.server -d {options.out} serves it")
 

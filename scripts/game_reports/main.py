@@ -56,10 +56,10 @@ def variants_of(id: str) -> dict[str, te.Env]:
 def write_profiles() -> None:
     """Write the profiles of all games that rollouts support."""
     envs = [te.make(id) for id in te.registered()]
-    found = {
+    profiles = {
         env.id: profile(env, play_uniform(env, GAMES_OF_PROFILE, 0)) for env in envs if not env.engine.game.has_memory
     }
-    FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(profiles, indent=1) + "\n", encoding="utf-8")
 
 
 def write(page: Path, report: te.lab.Report) -> None:

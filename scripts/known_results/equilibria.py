@@ -32,8 +32,8 @@ def value_of_uniform_play(name: str) -> str:
 
 def responses_to_uniform_play(name: str, **config: Any) -> str:
     """Return what each player gets by a best response to uniform play, to four decimals."""
-    found = responses(te.make(name, **config), uniform, STATES)
-    return " ".join(f"{found.best(player):.4f}" for player in range(found.players))
+    result = responses(te.make(name, **config), uniform, STATES)
+    return " ".join(f"{result.best(player):.4f}" for player in range(result.players))
 
 
 def uniform(state: te.State) -> np.ndarray:

@@ -24,40 +24,40 @@ SHOWN = 60  # characters of a result in a line
 def text(value: Any, width: int | None = None) -> str:
     """Format a result, with commas between thousands."""
     if isinstance(value, list):
-        found = " ".join(text(x) for x in value)
+        line = " ".join(text(x) for x in value)
     else:
-        found = f"{value:,}" if isinstance(value, int) else str(value)
-    return found if width is None or len(found) <= width else f"{found[: width - 3]}..."
+        line = f"{value:,}" if isinstance(value, int) else str(value)
+    return line if width is None or len(line) <= width else f"{line[: width - 3]}..."
 
 
 def chosen(options: argparse.Namespace) -> list[KnownResult]:
     """Return the results that the options select. Raise ValueError if there are none."""
-    named = [known for known in RESULTS if options.only.lower() in known.what.lower()]
+    named = [entry for entry in RESULTS if options.only.lower() in entry.what.lower()]
     if not named:
         raise ValueError(f"--only must be part of a name, got {options.only!r}; there are {names()}")
-    found = [known for known in named if options.all or not known.slow]
-    if not found:
+    selected = [entry for entry in named if options.all or not entry.slow]
+    if not selected:
         raise ValueError(f"--only {options.only!r} names what takes long: add --all")
-    return found
+    return selected
 
 
 def names() -> str:
-    return "; ".join(known.what for known in RESULTS)
+    return "; ".join(entry.what for entry in RESULTS)
 
 
 def work(options: argparse.Namespace) -> None:
     rows, wrong = [], 0
-    for known in chosen(options):
+    for entry in chosen(options):
         start = time.process_time()
-        with busy(known.what):
-            ours = known.find()
+        with busy(entry.what):
+            ours = entry.find()
         seconds = time.process_time() - start
-        same = ours == known.published
-        wrong += not same and bool(known.source)
+        same = ours == entry.published
+        wrong += not same and bool(entry.source)
         said = "differs from" if not same else "as in"
-        against = f"{said} {known.source}" if known.source else "ours"
-        print(f"{known.what}: {text(ours, SHOWN)}; {against}; {seconds:.1f} s", flush=True)
-        rows.append((known, ours, seconds))
+        against = f"{said} {entry.source}" if entry.source else "ours"
+        print(f"{entry.what}: {text(ours, SHOWN)}; {against}; {seconds:.1f} s", flush=True)
+        rows.append((entry, ours, seconds))
     if options.write is not None:
         options.write.write_text(page(rows), encoding="utf-8")
     if wrong:
@@ -78,9 +78,9 @@ def page(rows: Sequence[tuple[KnownResult, Any, float]]) -> str:
         "| what | ours | published | source | seconds |",
         "|---|---|---|---|---|",
     ]
-    for known, ours, seconds in rows:
-        published = "" if not known.source else "the same" if ours == known.published else text(known.published)
-        lines.append(f"| {known.what} | {text(ours)} | {published} | {known.source or 'ours'} | {seconds:.1f} |")
+    for entry, ours, seconds in rows:
+        published = "" if not entry.source else "the same" if ours == entry.published else text(entry.published)
+        lines.append(f"| {entry.what} | {text(ours)} | {published} | {entry.source or 'ours'} | {seconds:.1f} |")
     return "\n".join(lines) + "\n"
 
 

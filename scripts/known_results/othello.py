@@ -24,14 +24,14 @@ def fifty_empties() -> int:
         own, other, moves = (field(game, layer.fields, name) for name in ("own", "other", "moves"))
         live, size = layer.results == 0, np.bitwise_count(own | other)
         if ply == PLIES:
-            found = [distinct(own, other, live & (size == DISCS) & (moves != 0))]
-            found.append(distinct(other, own, live & (size == DISCS) & (moves == 0)))
+            full = [distinct(own, other, live & (size == DISCS) & (moves != 0))]
+            full.append(distinct(other, own, live & (size == DISCS) & (moves == 0)))
             live &= size < DISCS  # after a pass
         layer, _ = joined([children.positions for children in game.expand(layer.fields[live], ply)])
     own, other = (field(game, layer.fields, name) for name in ("own", "other"))
     live = layer.results == 0
     assert (np.bitwise_count(own | other) == DISCS).all() and (field(game, layer.fields, "moves") != 0)[live].all()
-    return len(groups(concat([*found, distinct(own, other, live)])).starts)
+    return len(groups(concat([*full, distinct(own, other, live)])).starts)
 
 
 def field(game: Expander, fields: Packed, name: str) -> Array:

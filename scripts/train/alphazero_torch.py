@@ -99,7 +99,7 @@ class AlphaZero:
     def learn(self) -> float:
         """Learn from a minibatch of the last rounds and return the loss."""
         sizes = torch.randint(len(self.rounds), (self.options.minibatch,)).bincount(minlength=len(self.rounds))
-        chosen = [[part[rows] for part in kept] for kept, rows in zip(self.rounds, self._rows(sizes), strict=True)]
+        chosen = [[part[rows] for part in played] for played, rows in zip(self.rounds, self._rows(sizes), strict=True)]
         observation, mask, weights, returns = (torch.cat(parts) for parts in zip(*chosen, strict=True))
         logits, value = self.network(observation)
         logs = logits.masked_fill(~mask, -1e9).log_softmax(1)
@@ -111,7 +111,7 @@ class AlphaZero:
 
     def _rows(self, sizes: torch.Tensor) -> list[torch.Tensor]:
         """Return random rows of each round."""
-        return [torch.randint(len(kept[0]), (int(n),)) for kept, n in zip(self.rounds, sizes, strict=True)]
+        return [torch.randint(len(played[0]), (int(n),)) for played, n in zip(self.rounds, sizes, strict=True)]
 
     def rating(self) -> te.Evaluation:
         """Return the result of games with search against a search by random playouts."""

@@ -144,8 +144,8 @@ def work(options: argparse.Namespace) -> None:
             decisions += learner.step((step - 1) / options.steps)
             seconds += time.process_time() - begin
             if step * config.ratings // options.steps > (step - 1) * config.ratings // options.steps:
-                found = rate(learner.env, learner.choose, learner.probabilities, config, judges, DEVICE)
-                rated = " ".join(f"{name} {value:.4f}" for name, value in found.items())
+                ratings = rate(learner.env, learner.choose, learner.probabilities, config, judges, DEVICE)
+                rated = " ".join(f"{name} {value:.4f}" for name, value in ratings.items())
                 print(f"step {step:,}, {decisions:,} positions, {seconds:,.1f} s: {rated}", flush=True)
 
 

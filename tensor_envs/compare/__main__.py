@@ -22,9 +22,9 @@ from tensor_envs.registry import make
 def work(options: argparse.Namespace) -> None:
     env, different = make(options.game), list[str]()
     for name in options.engines:
-        found = first_difference(env, engine_of(name, env), options.games, options.seconds, options.seed)
-        print(report(env, name, *found), end="\n\n" if found[0] else "\n")
-        different += [name] if found[0] else []
+        result = first_difference(env, engine_of(name, env), options.games, options.seconds, options.seed)
+        print(report(env, name, *result), end="\n\n" if result[0] else "\n")
+        different += [name] if result[0] else []
     if different:
         raise Failure(f"{env.id} differs from {', '.join(different)}")
 

@@ -45,8 +45,8 @@ class OpenSpiel:
         if self.id == "2048":
             tiles = [2**exponent if exponent else 0 for exponent in np.ravel(fields["board"]).tolist()]
             while self.state.is_chance_node():
-                known = self.state.observation_tensor(0)
-                cell = next(k for k, tile in enumerate(tiles) if tile != known[k])
+                tiles_before = self.state.observation_tensor(0)
+                cell = next(k for k, tile in enumerate(tiles) if tile != tiles_before[k])
                 self.state.apply_action(2 * cell + int(tiles[cell] == 4))
         while self.state.is_chance_node():
             cards = [*fields["cards"], fields.get("public")]
@@ -104,12 +104,12 @@ class SpielBackgammon(OpenSpiel):
 
     def spiel_actions(self) -> dict[tuple[int, ...], int]:
         """Return its legal actions by ours that have the same effect: one or two, of which the last may pass."""
-        found, player = dict[tuple[int, ...], int](), self.state.current_player()
+        actions, player = dict[tuple[int, ...], int](), self.state.current_player()
         for action in self.state.legal_actions():
             moves = self.state.spiel_move_to_checker_moves(player, action)
             plies = [0 if move.pos == PASS else our_action(player, move.pos, move.num) for move in moves]
-            found[tuple(plies if plies[0] else plies[:1])] = action
-        return found
+            actions[tuple(plies if plies[0] else plies[:1])] = action
+        return actions
 
     def legal(self) -> list[int]:
         count = len(self.plies)

@@ -53,18 +53,18 @@ def first_difference(
         seed: of the games' chance and of the choice of actions; game r is row r.
 
     Returns:
-        The shortest difference found, None if there is none; the numbers of games and plies until the first one.
+        The shortest difference or None; the numbers of games and plies until the first one.
     """
     random, plies = Random(seed), 0
     for row in range(games):
-        found, actions = play(env, other, seed, row, lambda _, legal: random.choice(legal))
+        difference, actions = play(env, other, seed, row, lambda _, legal: random.choice(legal))
         plies += len(actions)
-        if found is not None:
-            return shortest(env, other, found, seconds, random), row + 1, plies
+        if difference is not None:
+            return shortest(env, other, difference, seconds, random), row + 1, plies
     return None, games, plies
 
 
-def shortest(env: Env, other: OtherEngine, found: Difference, seconds: float, random: Random) -> Difference:
+def shortest(env: Env, other: OtherEngine, best: Difference, seconds: float, random: Random) -> Difference:
     """Return a difference of the same kind after fewer plies, or the one that was found."""
     end = time.monotonic() + seconds
 
@@ -74,36 +74,36 @@ def shortest(env: Env, other: OtherEngine, found: Difference, seconds: float, ra
         def choose(ply: int, legal: list[int]) -> int | None:
             return actions[ply] if ply < len(actions) and actions[ply] in legal else None
 
-        difference, _ = play(env, other, found.seed, found.row, choose)
-        return difference if difference is not None and difference.what == found.what else None
+        difference, _ = play(env, other, best.seed, best.row, choose)
+        return difference if difference is not None and difference.what == best.what else None
 
-    size = max(1, len(found.actions) // 2)
+    size = max(1, len(best.actions) // 2)
     while size and time.monotonic() < end:
-        start, before = 0, len(found.actions)
-        while start + size <= len(found.actions) and time.monotonic() < end:
-            shorter = tried(found.actions[:start] + found.actions[start + size :])
+        start, before = 0, len(best.actions)
+        while start + size <= len(best.actions) and time.monotonic() < end:
+            shorter = tried(best.actions[:start] + best.actions[start + size :])
             if shorter is None:
                 start += 1 if size <= 2 else size
             else:
-                found = shorter
-        size = size // 2 if len(found.actions) == before else min(size, len(found.actions))
-    while found.actions and time.monotonic() < end:
+                best = shorter
+        size = size // 2 if len(best.actions) == before else min(size, len(best.actions))
+    while best.actions and time.monotonic() < end:
         # half of the games follow the shortest one to some ply; the others may have other dice
-        kept = random.randrange(len(found.actions)) if random.random() < 0.5 else 0
-        row = found.row if kept else random.randrange(SEED_ROWS)
-        difference, _ = play(env, other, found.seed, row, _after(found.actions, kept, random))
-        if difference is not None and difference.what == found.what and len(difference.actions) < len(found.actions):
-            found = difference
-    return found
+        shared = random.randrange(len(best.actions)) if random.random() < 0.5 else 0
+        row = best.row if shared else random.randrange(SEED_ROWS)
+        difference, _ = play(env, other, best.seed, row, _after(best.actions, shared, random))
+        if difference is not None and difference.what == best.what and len(difference.actions) < len(best.actions):
+            best = difference
+    return best
 
 
-def _after(actions: Sequence[int], kept: int, random: Random) -> Callable[[int, list[int]], int | None]:
+def _after(actions: Sequence[int], shared: int, random: Random) -> Callable[[int, list[int]], int | None]:
     """Return the choice of the first actions of a game, and then of random ones, for fewer plies than it has."""
 
     def choose(ply: int, legal: list[int]) -> int | None:
         if ply >= len(actions) - 1:
             return None
-        return actions[ply] if ply < kept and actions[ply] in legal else random.choice(legal)
+        return actions[ply] if ply < shared and actions[ply] in legal else random.choice(legal)
 
     return choose
 
@@ -127,10 +127,10 @@ def play(
     try:
         other.begin(fields, seed, row)
         while True:
-            found = _compared(env, state, fields, returns, other)
-            if found is not None:
+            values = _compared(env, state, fields, returns, other)
+            if values is not None:
                 board, other_board = env.to_string(state), str(other)
-                what, ours, theirs = found
+                what, ours, theirs = values
                 return replace(
                     difference,
                     what=what,

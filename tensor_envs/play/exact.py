@@ -70,8 +70,8 @@ class PositionSolver:
         if not select.select([self._process.stdout], [], [], 0)[0]:
             return
         line = self._process.stdout.readline()
-        found = json.loads(line) if line else None
-        self._answers[self._searched] = Exact(*found) if found else None
+        answer = json.loads(line) if line else None
+        self._answers[self._searched] = Exact(*answer) if answer else None
         self._searched = None
         while len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)

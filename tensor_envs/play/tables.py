@@ -259,9 +259,9 @@ class Table:
                 return solved
             waiting = True
         elif is_searchable(self.env):
-            found, waiting = self.positions.ask(self.state)
-            if found is not None:
-                return opponents.Advice(found.best, found.value, True, found.distance)
+            exact, waiting = self.positions.ask(self.state)
+            if exact is not None:
+                return opponents.Advice(exact.best, exact.value, True, exact.distance)
         self.searched = self.searched or opponents.searched(self.state, SIMULATIONS)
         return self.searched._replace(waiting=waiting)
 

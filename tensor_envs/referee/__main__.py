@@ -90,12 +90,12 @@ def work(options: argparse.Namespace) -> None:
         ended = "" if game.terminated or game.truncated else ", unfinished"
         print(f"game {number}: {result} in {len(game.actions)} plies{ended}", flush=True)
     print(f"{env.id} on {device_of()}, regret by {records[0].notes['oracle']}")
-    elo, found = ratings(records), scores(records)
+    elo, table = ratings(records), scores(records)
     print(elo)
-    for score in found:
+    for score in table:
         print(score)
     if options.report is not None:
-        options.report.write_text(page(records, found, elo), encoding="utf-8")
+        options.report.write_text(page(records, table, elo), encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

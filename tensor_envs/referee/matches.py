@@ -251,7 +251,7 @@ class Score:
 def scores(records: Sequence[Record]) -> list[Score]:
     """Return the scores of all players, in the order in which they first play."""
     names, table = _points(records)
-    found = []
+    rows = []
     for k, name in enumerate(names):
         against = [points for i, k_points in enumerate(table[k]) if i != k for points in k_points]
         moves, regrets = list[dict[str, Any]](), list[float]()
@@ -263,7 +263,7 @@ def scores(records: Sequence[Record]) -> list[Score]:
         answers = sum(len(noted.get("answers", ())) for noted in moves)
         tokens = [noted["tokens"] for noted in moves if noted.get("tokens") is not None]
         returns = [value for game in records for who, value in _returns(game).items() if who == name]
-        found.append(
+        rows.append(
             Score(
                 name,
                 against.count(1.0),
@@ -280,7 +280,7 @@ def scores(records: Sequence[Record]) -> list[Score]:
                 sum(tokens) if tokens else None,
             )
         )
-    return found
+    return rows
 
 
 def ratings(records: Sequence[Record]) -> Ratings:

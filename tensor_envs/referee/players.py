@@ -100,8 +100,8 @@ def endpoint(url: str, model: str, key: str = KEY) -> Participant:
         request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)
         try:
             with urllib.request.urlopen(request, timeout=SECONDS) as response:
-                found = json.load(response)
-            answer, tokens = found["choices"][0]["message"]["content"], found.get("usage", {}).get("total_tokens")
+                reply = json.load(response)
+            answer, tokens = reply["choices"][0]["message"]["content"], reply.get("usage", {}).get("total_tokens")
         except urllib.error.HTTPError as error:
             raise OSError(f"{url} answered {error.code}: {error.read(300).decode(errors='replace')}") from None
         except OSError as error:

@@ -183,8 +183,8 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
     layout = tree._layout
     if tree._whole is None:
         raise ValueError("tree must be that of a search with keep_tree=True")
-    given = to_numpy(action) if isinstance(action, Tensor) else action
-    actions = host_ints("action", given, layout.batch, tree._actions)
+    values = to_numpy(action) if isinstance(action, Tensor) else action
+    actions = host_ints("action", values, layout.batch, tree._actions)
     subtrees = tree._whole.under(actions)
     numbers = upload(layout.padded(subtrees.numbers(tree._actions)), layout.device)
     return SearchTree(tree._env.step(tree._state, actions), layout, numbers, subtrees)

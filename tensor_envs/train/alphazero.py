@@ -73,8 +73,8 @@ class AlphaZero(Trainer):
             return gumbel_muzero_policy(state, self.evaluate, config.num_simulations, gumbel_scale=0.0).action_weights
 
         searching, alone = gumbel(self.evaluate, config.num_simulations), greedy(self.evaluate)
-        found = rate(env, searching, weights, *common)
-        return found | rate(env, alone, self.probabilities, *common, prefix="network_")
+        ratings = rate(env, searching, weights, *common)
+        return ratings | rate(env, alone, self.probabilities, *common, prefix="network_")
 
     def search(self, state: State, seed: int) -> SearchOutput:
         """Search with the network or, in the first part of a run, with random playouts."""

@@ -32,14 +32,14 @@ def curves(lines: Sequence[Mapping[str, float]], title: str) -> str:
     """
     panels = []
     for heading, names in PANELS.items():
-        found = {n: [(line["positions"], line[n]) for line in lines if n in line] for n in names}
-        if found := {name: points for name, points in found.items() if points}:
-            panels.append((heading, found))
+        curves = {n: [(line["positions"], line[n]) for line in lines if n in line] for n in names}
+        if curves := {name: points for name, points in curves.items() if points}:
+            panels.append((heading, curves))
     picture = Drawing(LEFT + WIDTH + 20, TOP + len(panels) * (HEIGHT + GAP))
     picture.text((LEFT, TOP / 2), title, anchor="start", bold=True)
     right = max((line["positions"] for line in lines), default=1)
-    for i, (heading, found) in enumerate(panels):
-        _panel(picture, TOP + i * (HEIGHT + GAP), heading, found, right)
+    for i, (heading, curves) in enumerate(panels):
+        _panel(picture, TOP + i * (HEIGHT + GAP), heading, curves, right)
     if panels:
         bottom = TOP + len(panels) * (HEIGHT + GAP) - GAP / 2
         picture.text((LEFT + WIDTH, bottom), f"{right:,} positions", 11, anchor="end")
@@ -47,16 +47,16 @@ def curves(lines: Sequence[Mapping[str, float]], title: str) -> str:
 
 
 def _panel(
-    picture: Drawing, top: float, heading: str, found: Mapping[str, Sequence[tuple[float, float]]], right: float
+    picture: Drawing, top: float, heading: str, curves: Mapping[str, Sequence[tuple[float, float]]], right: float
 ) -> None:
     """Draw the curves of one panel in a frame, with the least and the greatest value at its left."""
-    values = [value for points in found.values() for _, value in points]
+    values = [value for points in curves.values() for _, value in points]
     low, high = min(values), max(values)
     span = (high - low) or 1.0
     picture.rect(LEFT, top, WIDTH, HEIGHT, stroke="#999999")
     picture.text((LEFT - 6, top + HEIGHT), f"{low:.3g}", 11, anchor="end")
     picture.text((LEFT - 6, top), f"{high:.3g}", 11, anchor="end")
-    for k, (name, points) in enumerate(found.items()):
+    for k, (name, points) in enumerate(curves.items()):
         colour = COLOURS[k % len(COLOURS)]
         path = [(LEFT + WIDTH * x / right, top + HEIGHT * (high - y) / span) for x, y in points]
         picture.line(*path, stroke=colour, width=1.5)

@@ -113,15 +113,15 @@ def rate(
     games = config.rating_games - config.rating_games % env.num_players
     common: dict[str, Any] = {"seed": config.seed + 1, "device": device, "opening": config.rating_opening}
     result = evaluate(env, [player, *[rival] * (env.num_players - 1)], games, **common)
-    found = {
+    metrics = {
         "score": float(result.scores[0]),
         "score_interval": float(result.interval()[0]),
         "mean_return": float(result.mean_returns[0]),
     }
     if judges.oracle is not None:
-        found["regret"] = float(regret(env, player, judges.oracle, config.rating_games, **common))
+        metrics["regret"] = float(regret(env, player, judges.oracle, config.rating_games, **common))
     if judges.exploitability:
         from tensor_envs.solve.exploitability import exploitability  # only for the runs that want it
 
-        found["exploitability"] = exploitability(env, probabilities)
-    return {prefix + name: value for name, value in found.items()}
+        metrics["exploitability"] = exploitability(env, probabilities)
+    return {prefix + name: value for name, value in metrics.items()}

@@ -101,14 +101,14 @@ class HiddenStones:
         a stone or found one, so that a set of their cells is drawn as a whole.
         """
         own, other = sides(s, player)
-        known = other & s.found
+        revealed = other & s.found
         seen, hidden = own & s.found, other & ~s.found
-        pools = [self.board & ~known] if self.abrupt else [self.board & ~(known | own), own]
+        pools = [self.board & ~revealed] if self.abrupt else [self.board & ~(revealed | own), own]
         drawn = [hidden | seen] if self.abrupt else [hidden, seen]
 
         def is_over(chosen: Scalar) -> Scalar:
             """Return whether the game would have ended with these cells of the opponent."""
-            theirs = known | int32(chosen) & ~own
+            theirs = revealed | int32(chosen) & ~own
             return self.has_won(uint32(theirs), 1 - player) | ((theirs | own) == self.board)
 
         def resampled(values: list[Scalar]) -> list[Scalar]:
@@ -121,8 +121,8 @@ class HiddenStones:
 
         chosen, _ = repeat(TRIES, [uint32(self.board), uint32(0)], resampled)
         chosen = where(is_over(chosen), hidden | seen, int32(chosen))
-        theirs, moves = known | chosen & ~own, s.current_player == player
-        return s.replace(own=where(moves, own, theirs), other=where(moves, theirs, own), found=known | chosen & own)
+        theirs, moves = revealed | chosen & ~own, s.current_player == player
+        return s.replace(own=where(moves, own, theirs), other=where(moves, theirs, own), found=revealed | chosen & own)
 
 
 def sides(s: GameState, player: Scalar) -> tuple[Scalar, Scalar]:

@@ -41,11 +41,11 @@ def seeds_of(rules: Any, game: dict[str, Any]) -> tuple[list[int], list[int], in
         TypeError, ValueError: other lengths or numbers, or more seeds than a game begins with.
     """
     lists = {"houses": ((2 * rules.houses,), 0, rules.total), "stores": ((2,), 0, rules.total)}
-    found = checked(game, lists)
+    seeds = checked(game, lists)
     player = integer("current_player", game["current_player"], 0, 1)
-    if (total := sum(map(sum, found.values()))) > rules.total:
+    if (total := sum(map(sum, seeds.values()))) > rules.total:
         raise ValueError(f"houses and stores must have at most {rules.total} seeds, got {total}")
-    return from_player_0(found["houses"], player), from_player_0(found["stores"], player), player
+    return from_player_0(seeds["houses"], player), from_player_0(seeds["stores"], player), player
 
 
 def identity(rules: Any) -> Symmetry:

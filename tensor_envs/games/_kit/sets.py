@@ -21,10 +21,10 @@ def moved_by(cells: Scalar, step: int) -> Scalar:
 def segment(cells: CellSet, start: int, size: int) -> Any:
     """Return the cells start..start + size - 1 as one word, the first of them its bit 0."""
     at, by = divmod(start, WORD_BITS)
-    found = cells[at] >> by
+    row = cells[at] >> by
     if by + size > WORD_BITS:
-        found |= cells[at + 1] << WORD_BITS - by
-    return found & (1 << size) - 1
+        row |= cells[at + 1] << WORD_BITS - by
+    return row & (1 << size) - 1
 
 
 def concatenated(rows: Sequence[Any], size: int) -> list[Any]:

@@ -38,8 +38,8 @@ def main_line(text: str) -> list[Node]:
             ]
         else:
             break
-    found = shown(text[position : position + 20].strip() or "the end")
-    raise ValueError(f"node {max(0, len(nodes) - 1)}: a property, a node or ) is missing before {found}")
+    rest = shown(text[position : position + 20].strip() or "the end")
+    raise ValueError(f"node {max(0, len(nodes) - 1)}: a property, a node or ) is missing before {rest}")
 
 
 def root_of(text: str, number: str) -> Node | None:
@@ -134,7 +134,7 @@ def write(
     if start is not None:
         mover = start["current_player"]
         for name, stone in SETUP.items():
-            cells = [cell for cell, found in enumerate(start["board"]) if found == stone] if stone else []
+            cells = [cell for cell, owner in enumerate(start["board"]) if owner == stone] if stone else []
             text += f"\n{name}" * bool(cells) + "".join(f"[{name_of(cell)}]" for cell in cells)
         text += f"\nPL[{COLOURS[mover]}]"
     lines = [f"(;{text}"]

@@ -28,7 +28,7 @@ def words_of(text: str, pattern: str, example: str) -> Iterator[tuple[str, str]]
     while position < len(text):
         match = move.match(text, position)
         if match is None:
-            found = shown(text[position : position + 20])
-            raise ValueError(f"character {position + 1}: a move such as {example} must follow, got {found}")
+            rest = shown(text[position : position + 20])
+            raise ValueError(f"character {position + 1}: a move such as {example} must follow, got {rest}")
         yield match[1], f"character {match.start(1) + 1}, {match[1]}"
         position = match.end()

@@ -125,13 +125,13 @@ def rays(start: Rows, free: Rows) -> list[Any]:
     level = along(union_of(start), union_of(where(at, row, 0) for at, row in zip(here, free, strict=True)))
     reached = [where(at, level, 0) for at in here]
     for order in (1, -1):  # from the top, from the bottom
-        lines, last, found = [uint32(0)] * 3, uint32(0), []
+        lines, last, rows = [uint32(0)] * 3, uint32(0), []
         for row, squares, others in zip(start[::order], free[::order], reached[::order], strict=True):
             straight, down_right, down_left = (line | last for line in lines)
             lines = [straight & squares, down_right << 1 & squares, down_left >> 1 & squares]
-            found.append(union_of([others, *lines]))
+            rows.append(union_of([others, *lines]))
             last = row
-        reached = found[::order]
+        reached = rows[::order]
     return reached
 
 

@@ -51,8 +51,8 @@ def corners(rules: DotsAndBoxes, line: int) -> list[Point]:
     along, across = ((u - x) * SLIM, (v - y) * SLIM), ((v - y) * SLIM, (x - u) * SLIM)
     near, far = (x + along[0], y + along[1]), (u - along[0], v - along[1])
     sides = [(near, 1), (far, 1), (far, -1), (near, -1)]
-    found = [(a + side * across[0], b + side * across[1]) for (a, b), side in sides]
-    return [(x, y), *found[:2], (u, v), *found[2:]]
+    corners = [(a + side * across[0], b + side * across[1]) for (a, b), side in sides]
+    return [(x, y), *corners[:2], (u, v), *corners[2:]]
 
 
 def draw(rules: DotsAndBoxes, game: dict[str, Any]) -> Drawing:

@@ -123,7 +123,7 @@ class LinesOfAction:
             for k, digits in enumerate(s.changes):
                 changes[k].append(digits[w] ^ carry)
                 carry &= digits[w] ^ less
-        kept = plies_below(quiet, self.words)
+        recent = plies_below(quiet, self.words)
         lowest = {
             "starts": [start >> k & 1 for k in range(DIGITS)],
             "ends": [end >> k & 1 for k in range(DIGITS)],
@@ -131,7 +131,7 @@ class LinesOfAction:
         }
         old = {"starts": s.starts, "ends": s.ends, "changes": changes}
         return {
-            name: [pushed(plies, low, kept) for plies, low in zip(old[name], lows, strict=True)]
+            name: [pushed(plies, low, recent) for plies, low in zip(old[name], lows, strict=True)]
             for name, lows in lowest.items()
         }
 
@@ -148,14 +148,14 @@ def touched(digits: Sequence[Sequence[Scalar]], square: Sequence[Scalar], w: int
 
 def odd_so_far(plies: list[Scalar]) -> list[Scalar]:
     """Return the plies up to which, from the last one back, an odd number are in a set."""
-    found, carry = list[Scalar](), uint32(0)
+    odds, carry = list[Scalar](), uint32(0)
     for plies_of_word in plies:
         odd = plies_of_word
         for steps in (1, 2, 4, 8, 16):
             odd ^= odd << steps
-        found.append(odd ^ carry)
-        carry = uint32(0) - (found[-1] >> WORD_BITS - 1)
-    return found
+        odds.append(odd ^ carry)
+        carry = uint32(0) - (odds[-1] >> WORD_BITS - 1)
+    return odds
 
 
 def plies_below(count: Scalar, words: int) -> list[Scalar]:
@@ -165,16 +165,16 @@ def plies_below(count: Scalar, words: int) -> list[Scalar]:
     return [where(count >= WORD_BITS * (w + 1), full, where(count >= WORD_BITS * w, below, 0)) for w in range(words)]
 
 
-def pushed(plies: Sequence[Scalar], lowest: Scalar, kept: list[Scalar]) -> list[Scalar]:
+def pushed(plies: Sequence[Scalar], lowest: Scalar, recent: list[Scalar]) -> list[Scalar]:
     """Return a set of plies one ply later, with a last ply, without those that are not kept."""
     lows = [uint32(lowest), *(w >> WORD_BITS - 1 for w in plies)]
-    return [(w << 1 | low) & keep for w, low, keep in zip(plies, lows, kept, strict=False)]
+    return [(w << 1 | low) & keep for w, low, keep in zip(plies, lows, recent, strict=False)]
 
 
 def recurs(changes: Sequence[Sequence[Scalar]], quiet: Scalar) -> Scalar:
     """Return whether some last moves, of one or more, have left every square as it was (L6)."""
     words = zip(plies_below(quiet, len(changes[0])), *changes, strict=True)
-    return any_of((kept & ~union_of(digits)) != 0 for kept, *digits in words)
+    return any_of((recent & ~union_of(digits)) != 0 for recent, *digits in words)
 
 
 def moved_back(squares: Scalar, step: int) -> Scalar:
@@ -221,7 +221,7 @@ def movable(own: Scalar, other: Scalar) -> list[Scalar]:
     """Return the squares of the pieces that may move, for each plane (L2)."""
     planes = []
     for up, right in AXES:
-        digits, found = counts(own | other, up, right), [uint64(0)] * SIDE
+        digits, movers_by = counts(own | other, up, right), [uint64(0)] * SIDE
         for way in (1, -1):
             blocked = uint64(0)
             for steps in range(1, SIDE):
@@ -231,9 +231,9 @@ def movable(own: Scalar, other: Scalar) -> list[Scalar]:
                 # what wraps around an edge is not inside
                 away = way * steps * (SIDE * up + right)
                 may = inside(way * up * steps, way * right * steps) & ~(blocked | moved_back(own, away))
-                found[way * steps % SIDE] |= movers & may
+                movers_by[way * steps % SIDE] |= movers & may
                 blocked |= moved_back(other, away)
-        planes += found[1:]
+        planes += movers_by[1:]
     return planes
 
 

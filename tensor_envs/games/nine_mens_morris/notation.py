@@ -34,8 +34,8 @@ def from_dict(rules: NineMensMorris, game: dict[str, Any]) -> dict[str, Any]:
         raise ValueError("board must have a man that can be removed if removes is True")
     (own,), (other,) = to_sets(board, player)
     s = {"own": own, "other": other, "turns": turns, "removes": removes, "current_player": player}
-    few = any(board.count(STONES[who]) + in_hand(turns, who) <= 2 for who in (0, 1))
-    return s | ended(few or turns >= rules.max_turns or not legal_actions(rules, s))
+    flies = any(board.count(STONES[who]) + in_hand(turns, who) <= 2 for who in (0, 1))
+    return s | ended(flies or turns >= rules.max_turns or not legal_actions(rules, s))
 
 
 def in_hand(turns: int, player: int) -> int:

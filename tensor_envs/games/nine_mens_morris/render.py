@@ -36,9 +36,9 @@ def status(rules: NineMensMorris, game: dict[str, Any]) -> str:
 
 def loser(rules: NineMensMorris, game: dict[str, Any]) -> int | None:
     """Return who has lost a game that has ended (N7), or None for a draw (N8)."""
-    few = [who for who in (0, 1) if sum(men(game, who)) <= 2]
-    if few:
-        return few[0]
+    beaten = [who for who in (0, 1) if sum(men(game, who)) <= 2]
+    if beaten:
+        return beaten[0]
     return None if legal_actions(rules, from_dict(rules, game)) else game["turns"] % 2
 
 

@@ -86,8 +86,8 @@ class NineMensMorris:
             current_player=where(again, s.current_player, 1 - s.current_player),
         )
         in_hand = maximum(PLACING - s.turns, 0) // 2  # of the opponent
-        few = ~again & (popcount(other) + in_hand <= 2)
-        won = few | (union_of(legal_rows(after)) == 0)  # N7
+        beaten = ~again & (popcount(other) + in_hand <= 2)
+        won = beaten | (union_of(legal_rows(after)) == 0)  # N7
         return Outcome.win(after, s.current_player, won).draw(after.turns >= self.max_turns)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:

@@ -325,8 +325,8 @@ def rows_above(row: Scalar) -> Scalar:
 
 def less(digits: Sequence[Scalar], bound: Scalar) -> Scalar:
     """Return the crossings whose number in binary, the lowest digit first, is less than 0..8."""
-    found, equal = uint64(0), uint64(FULL)
+    lower, equal = uint64(0), uint64(FULL)
     for k, digit in reversed([*enumerate(digits)]):
         one = where((bound >> k & 1) != 0, uint64(FULL), 0)
-        found, equal = found | equal & one & ~digit, equal & ~(digit ^ one)
-    return where(bound >= STRIDE, uint64(FULL), found)
+        lower, equal = lower | equal & one & ~digit, equal & ~(digit ^ one)
+    return where(bound >= STRIDE, uint64(FULL), lower)
