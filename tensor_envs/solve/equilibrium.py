@@ -12,14 +12,15 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs._validate import file_path, integer, number, one_of
+from tensor_envs._validate import file_path, instance, integer, number, one_of
 from tensor_envs.env import Env
 from tensor_envs.registry import env_metadata, env_of
-from tensor_envs.solve.branches import start_arrays, start_of
+from tensor_envs.solve.branches import Branches, start_arrays, start_of
 from tensor_envs.solve.game_tree import MAX_NODES, GameTree, tree_for, tree_of
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.regret import Method, Solver
 from tensor_envs.solve.tabular_policy import TabularPolicy, checked, plans_of
+from tensor_envs.solve.tree_parts import belief_of
 from tensor_envs.state import State
 
 FORMAT, OLDER = "tensor_envs equilibrium 2", "tensor_envs equilibrium 1"  # the older one has no beliefs
@@ -118,13 +119,20 @@ class Equilibrium(TabularPolicy):
         write_arrays(file_path("path", path), FORMAT, metadata, arrays | start_arrays(self.tree.start))
 
     @staticmethod
-    def load(path: str | Path) -> Equilibrium:
-        """Load a policy of a registered environment from a file; the tree is made anew.
+    def load(path: str | Path, tree: GameTree | None = None) -> Equilibrium:
+        """Load a policy of a registered environment from a file.
+
+        Args:
+            path: of the file.
+            tree: the policy's tree, such as one in a folder. None: it is made anew, in memory.
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the file is damaged or of another kind.
+            TypeError: another tree.
+            ValueError: the file is damaged or of another kind; a tree of another game or start.
         """
+        if tree is not None:
+            instance("tree", tree, GameTree)
         metadata, arrays = read_arrays(file_path("path", path), FORMAT, OLDER)
         try:
             env = env_of(metadata["env"])
@@ -135,7 +143,10 @@ class Equilibrium(TabularPolicy):
                 belief = [np.array(arrays["weights"]).view(np.float64), metadata["player"]]
                 belief = [*belief, np.array(arrays["values"]).view(np.float64)]
                 integer("player", belief[1], -1, env.num_players - 1)
-            tree = tree_of(start, integer("nodes", metadata["nodes"], 1, MAX_NODES), False, *belief)
+            if tree is None:
+                tree = tree_of(start, integer("nodes", metadata["nodes"], 1, MAX_NODES), False, *belief)
+            elif not tree.is_of(game := Branches(start), belief_of(game, *belief)):
+                raise ValueError(f"tree must be of its game from its start, got {tree!r}")
             whole, sizes = np.array(arrays["strategies"]).view(np.float64), [form.size for form in tree.forms]
             values = np.array(arrays["exploitability"]).view(np.float64)
             if whole.shape != (sum(sizes),) or not len(values) == len(arrays["iterations"]) > 0:

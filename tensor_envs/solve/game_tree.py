@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tinygrad import Tensor
 
-from tensor_envs._validate import instance, integer, shown, wrong_type
+from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy
 from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.packed import Array, Index, view_columns
-from tensor_envs.solve.sequence_form import OFFER, Belief, Parts
+from tensor_envs.solve.sequence_form import OFFER
+from tensor_envs.solve.storage import Storage, new_folder
+from tensor_envs.solve.tree_parts import Belief, Parts, belief_of
 from tensor_envs.state import State
 
 MAX_NODES, DEFAULT_NODES = 2**31 - 1, 10_000_000
@@ -59,6 +60,18 @@ class GameTree:
         self._cells = states_of * self.env.num_actions + self._actions  # ascending: place of each sequence in a table
         self._first = np.cumsum([0, *(form.size - 1 for form in forms)])  # first sequence of each player among all
 
+    @staticmethod
+    def load(folder: str | Path) -> GameTree:
+        """Open a tree of a registered environment that `te.game_tree` has made in a folder.
+
+        Raises:
+            FileNotFoundError: there is no such folder.
+            ValueError: the folder holds no whole tree, or a damaged one.
+        """
+        from tensor_envs.solve.tree_files import read_tree
+
+        return GameTree(read_tree(file_path("folder", folder)))
+
     def __repr__(self) -> str:
         return f"<GameTree of {self.env!r}: {self.nodes} histories, {len(self)} information states>"
 
@@ -77,9 +90,13 @@ class GameTree:
 
     def is_like(self, other: GameTree) -> bool:
         """Return whether another tree is of the same game from the same start."""
-        same = self.env.plays_like(other.env) and isinstance(self.start, State) == isinstance(other.start, State)
-        same = same and self.belief.is_like(other.belief)
-        return same and np.array_equal(self._game.first_table, other._game.first_table)
+        return self.is_of(other._game, other.belief)
+
+    def is_of(self, game: Branches, belief: Belief) -> bool:
+        """Return whether this tree is of a game with a belief about its first states."""
+        same = self.env.plays_like(game.env) and isinstance(self.start, State) == isinstance(game.origin, State)
+        same = same and self.belief.is_like(belief)
+        return same and np.array_equal(self._game.first_table, game.first_table)
 
     @property
     def offers(self) -> Array:
@@ -144,7 +161,12 @@ class GameTree:
 
 
 def game_tree(
-    start: Env | State, max_nodes: int = DEFAULT_NODES, progress: bool = False, *, weights: Any = None
+    start: Env | State,
+    max_nodes: int = DEFAULT_NODES,
+    progress: bool = False,
+    *,
+    weights: Any = None,
+    folder: str | Path | None = None,
 ) -> GameTree:
     """Enumerate all histories of a game, and the information states of its players.
 
@@ -153,7 +175,9 @@ def game_tree(
     steps; draws with equal results are one history.
 
     While the tree is made, an unfinished history takes the bytes of a state (`Env.state_bytes`) and about 100 more;
-    after that, the tree takes 8 P (P + 1) bytes for each end, and a state for each information state.
+    after that, the tree takes 8 P (P + 1) bytes for each end, and a state for each information state. In a folder these
+    are bytes of files. Memory then takes at most 400 bytes, and what a player observes, for each action of an
+    information state, whatever the number of histories, and half a gigabyte more; solvers need no more.
 
     Args:
         start: an environment, or games of one environment at the same ply, about which the players know nothing but
@@ -162,19 +186,22 @@ def game_tree(
         progress: show a progress bar on stderr.
         weights: likelihoods of a state's games in any unit, [B]: a belief. None: all are equally likely. Equal games
             add up.
+        folder: a new or empty folder for the tree, in files of NumPy's that are mapped into memory. `GameTree.load`
+            opens it again. None: the tree is in memory.
 
     Returns:
         The tree, for `te.equilibrium`, `te.exploitability` and `te.best_response`.
 
     Raises:
         TypeError, ValueError: another start; a game with more histories, or with chance that cannot be counted, such as
-            draws of whole words.
+            draws of whole words; a folder that is not empty.
+        OSError: the folder cannot be written, or its disk is full.
 
     Examples:
         >>> te.game_tree(te.make("leduc_poker"))
         <GameTree of <Env leduc_poker-v0>: 10200 histories, 936 information states>
     """
-    return tree_of(start, max_nodes, progress, weights)
+    return tree_of(start, max_nodes, progress, weights, folder=folder)
 
 
 def tree_for(game: GameTree | Env | State, max_nodes: int = DEFAULT_NODES) -> GameTree:
@@ -187,27 +214,25 @@ def tree_for(game: GameTree | Env | State, max_nodes: int = DEFAULT_NODES) -> Ga
 
 
 def tree_of(
-    start: Env | State, max_nodes: int, progress: bool, weights: Any, player: int = -1, values: Any = None
+    start: Env | State,
+    max_nodes: int,
+    progress: bool,
+    weights: Any,
+    player: int = -1,
+    values: Any = None,
+    folder: str | Path | None = None,
 ) -> GameTree:
     """Return `game_tree`, at whose start a player may end the games for values [B] if `player` is not -1."""
-    from tensor_envs.solve.histories import Histories  # which makes the parts of a tree
+    # the package's longest chain of imports has room for no other link
+    from tensor_envs.solve.histories import Histories
+    from tensor_envs.solve.tree_files import write_tree
 
     max_nodes = integer("max_nodes", max_nodes, 1, MAX_NODES)
     instance("progress", progress, bool)
     game = Branches(start)
-    count = len(game.first_table)
-    if weights is not None and not isinstance(start, State):
-        raise ValueError("weights must be None where start is an Env, whose first states are equally likely")
-    likely = np.ones(count) if weights is None else reals("weights", weights, count)
-    if (likely < 0).any() or not (total := likely.sum()) > 0:
-        raise ValueError(f"weights must be at least 0, and one of them more, got {shown(likely.tolist())}")
-    offered = np.zeros(count) if values is None else reals("values", values, count)
-    return GameTree(Histories(game, max_nodes, Belief(likely / total, player, offered)).built(progress))
-
-
-def reals(name: str, value: Any, count: int) -> Array:
-    """Return finite numbers, float64 [count]. ValueError for anything else."""
-    array = np.asarray(to_numpy(value) if isinstance(value, Tensor) else value)
-    if array.shape != (count,) or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers ({count},), got {array.dtype} {array.shape}")
-    return array.astype(np.float64)
+    belief = belief_of(game, weights, player, values)
+    path = None if folder is None else new_folder(file_path("folder", folder))
+    parts = Histories(game, max_nodes, belief, Storage(path)).built(progress)
+    if path is not None:
+        write_tree(parts, path)
+    return GameTree(parts)

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensor_envs.solve.packed import Array, Packed, groups
-from tensor_envs.solve.sequence_form import SequenceForm, SortedEnds
+from tensor_envs.solve.ends import SortedEnds, all_merged, sorted_ends
+from tensor_envs.solve.packed import Array
+from tensor_envs.solve.sequence_form import SequenceForm
+from tensor_envs.solve.storage import GrowingTable
 
 STABLE = 2  # rounds without another class before the classes are taken for final: each has random weights of its own
 PRECISION = 1e-10  # relative difference up to which numbers are equal
@@ -45,7 +47,7 @@ class Merged:
             self.counts.append(members)
             shares.append(form.plan(1 / members[classes]))
         self.forms = [
-            SequenceForm(form.player, *part, _merged_ends(form, self.classes, shares))
+            SequenceForm(form.player, *part, _merged_ends(form, self.classes, shares), form.storage)
             for form, part in zip(forms, parts, strict=True)
         ]
         for form, counts in zip(self.forms, self.counts, strict=True):
@@ -70,7 +72,7 @@ def _refined(forms: Sequence[SequenceForm]) -> list[Array]:
     while rounds < STABLE:
         for p, form in enumerate(forms):
             weights = [drawn(colour) for colour in colours]
-            scale = form.summed(np.abs(form.ends.payoffs), weights)
+            scale = form.summed(form.ends.payoffs, weights, absolute=True)
             colours[p] = _split(colours[p], form.payoffs(weights), scale)
             if len(form.starts):
                 before = form.before[form.starts]
@@ -103,16 +105,12 @@ def _split(colours: Array, values: Array, scale: Array) -> Array:
 
 def _merged_ends(form: SequenceForm, classes: Sequence[Array], shares: Sequence[Array]) -> SortedEnds:
     """Return the ends of a form by classes, of whose payoffs each sequence has its share."""
-    ends, p = form.ends, form.player
-    own = np.repeat(ends.sequences, np.diff(ends.starts, append=len(ends.payoffs)))
-    every = [*ends.others[:p], own, *ends.others[p:]]
-    share = np.prod([mine[at] for mine, at in zip(shares, every, strict=True)], axis=0)
-    places = [mine[at] for mine, at in zip(classes, every, strict=True)]
-    same = groups(Packed.of([place.astype(np.uint32) for place in places]))
-    rows = same.order[same.starts]
-    by_own = np.argsort(places[p][rows], kind="stable")
-    sums = [np.add.reduceat((x * share)[same.order], same.starts)[by_own] for x in (ends.chance, ends.payoffs)]
-    rows = rows[by_own]
-    sequences, starts = np.unique(places[p][rows], return_index=True)
-    others = np.stack([places[q][rows] for q in range(len(every)) if q != p] or [rows[:0]])[: len(every) - 1]
-    return SortedEnds(sequences, starts, others, *sums)
+    ends, p, table = form.ends, form.player, GrowingTable(form.storage)
+    for rows in form.storage.slices(len(ends.payoffs)):
+        others = [other[rows] for other in ends.others]
+        every = [*others[:p], ends.own(rows), *others[p:]]
+        share = np.prod([mine[at] for mine, at in zip(shares, every, strict=True)], axis=0)
+        places = np.stack([mine[at] for mine, at in zip(classes, every, strict=True)], axis=1)
+        table.add(places, ends.chance[rows] * share, (ends.payoffs[rows] * share)[:, None])
+    sizes = [int(mine.max()) + 1 for mine in classes]
+    return sorted_ends(all_merged(table), p, 0, np.arange(max(sizes)), sizes[p], form.storage)

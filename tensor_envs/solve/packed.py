@@ -170,6 +170,38 @@ def _mixed(x: Array) -> Array:
     return x ^ x >> np.uint64(33)
 
 
+class Numbering:
+    """Numbers of the distinct rows of several tables.
+
+    Attributes:
+        rows: the distinct rows, by their numbers.
+    """
+
+    def __init__(self) -> None:
+        self.rows = Packed(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros((1, 0), np.uint64))
+        self._parts = 0
+
+    def add(self, rows: Packed) -> Array:
+        """Return the number of each row of a table, int64 [rows]; rows that are new have the next numbers."""
+        known, self._parts = len(self.rows), self._parts + 1
+        whole = concat([self.rows, rows]) if known else rows
+        same = groups(whole)
+        first = same.first
+        if not known:
+            self.rows = whole[first]
+            return same.number.astype(np.int64)
+        fresh = np.sort(first[first >= known])
+        self.rows = whole[np.concatenate([np.arange(known), fresh])]
+        numbers = np.where(first < known, first, known + np.searchsorted(fresh, first))
+        return np.asarray(numbers[same.number[known:]])
+
+    def places(self) -> Array:
+        """Return the place of each number if the rows are sorted, int64 [numbers]."""
+        if self._parts < 2:
+            return np.arange(len(self.rows))
+        return groups(self.rows).number.astype(np.int64)
+
+
 class Index:
     """Index of a table, which finds rows by their hashes; the rows of `groups` are sorted already."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tensor_envs.solve.ends import sorted_rows
 from tensor_envs.solve.merging import Merged
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.sequence_form import SequenceForm, ranks
@@ -91,9 +92,15 @@ class Sampler:
 
     def __init__(self, form: SequenceForm):
         self.form, ends = form, form.ends
-        own = np.repeat(ends.sequences, np.diff(ends.starts, append=len(ends.payoffs)))
-        order = np.argsort(ends.others[0], kind="stable") if len(ends.others) else np.arange(len(own))
-        self.own, self.others, self.numbers = own[order], ends.others[:, order], ends.payoffs[order]
+        count, keys = len(ends.payoffs), int(max((other.max() for other in ends.others[:1]), default=0)) + 1
+
+        def first(rows: slice) -> Array:
+            return ends.others[0][rows] if ends.others else np.zeros(rows.stop - rows.start, np.int64)
+
+        def columns(rows: slice) -> list[Array]:
+            return [ends.own(rows), ends.payoffs[rows], *(other[rows] for other in ends.others)]
+
+        (self.own, self.numbers, *self.others), _ = sorted_rows(count, first, columns, keys, form.storage)
         self.rest = [p for p in range(len(ends.others) + 1) if p != form.player]
 
     def payoffs(self, plans: Sequence[Array]) -> Array:

@@ -8,15 +8,17 @@ computation of behavior strategies", Games and Economic Behavior 14 (1996).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tensor_envs.solve.packed import Array, Packed
+from tensor_envs.solve.ends import SortedEnds
+from tensor_envs.solve.packed import Array
+from tensor_envs.solve.storage import Storage
 
 if TYPE_CHECKING:
-    from tensor_envs.solve.branches import Branches
+    pass
 
 OFFER = -1  # view of an information state in which a player may end the games before they begin
 
@@ -38,24 +40,6 @@ class Level(NamedTuple):
     earlier: slice
 
 
-class SortedEnds(NamedTuple):
-    """Ends of the game in the order of one player's sequences.
-
-    Attributes:
-        sequences: the player's sequences that have ends, intp [n].
-        starts: first end of each of them, intp [n].
-        others: sequence of every other player at each end, intp [P - 1, ends].
-        chance: probability of the draws, float64 [ends].
-        payoffs: return of the player times that probability, float64 [ends].
-    """
-
-    sequences: Array
-    starts: Array
-    others: Array
-    chance: Array
-    payoffs: Array
-
-
 def ranks(counts: Array) -> Array:
     """Return 0, 1, ... up to each count, concatenated, intp [sum of counts]."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -72,12 +56,16 @@ class SequenceForm:
         starts: first sequence of each information state, intp [states].
         levels: information states by the number of own actions before them.
         ends: ends of the game.
+        storage: place of the ends.
         uniform: strategy that plays every action with equal probability, float64 [size].
     """
 
-    def __init__(self, player: int, depths: Sequence[int], before: Array, counts: Array, ends: SortedEnds):
+    def __init__(
+        self, player: int, depths: Sequence[int], before: Array, counts: Array, ends: SortedEnds, storage: Storage
+    ):
         """Take the number of states of each level, and for every state the sequence before it and its actions."""
-        self.player, self.ends = player, ends
+        self.player, self.ends, self.storage = player, ends, storage
+        self._parts = [(rows, *ends.among(rows)) for rows in storage.slices(len(ends.payoffs))]
         self.starts = 1 + np.cumsum(counts, dtype=np.intp) - counts
         self.size = 1 + int(counts.sum())
         empty = np.zeros(1, np.intp)
@@ -114,13 +102,20 @@ class SequenceForm:
         """Return the payoff of every sequence at its own ends, weighted by chance and the other players, [size]."""
         return self.summed(self.ends.payoffs, plans)
 
-    def summed(self, numbers: Array, plans: Sequence[Array]) -> Array:
-        """Sum numbers [ends] over the ends of every sequence, weighted by the plans of the other players, [size]."""
+    def summed(self, numbers: Array, plans: Sequence[Array], absolute: bool = False) -> Array:
+        """Sum numbers [ends], or their absolute values, over the ends of every sequence, [size].
+
+        They are weighted by the plans of the other players.
+        """
         sums, ends = np.zeros(self.size), self.ends
         rest = [plan for player, plan in enumerate(plans) if player != self.player]
-        for plan, at in zip(rest, ends.others, strict=True):
-            numbers = numbers * plan.take(at)
-        sums[ends.sequences] = np.add.reduceat(numbers, ends.starts)
+        for rows, sequences, starts in self._parts:
+            part = np.abs(numbers[rows]) if absolute else numbers[rows]
+            for plan, other in zip(rest, ends.others, strict=True):
+                part = part * plan.take(other[rows])
+            found = np.add.reduceat(part, starts)
+            found[0] += sums[sequences[0]]  # of which the part before may have ends
+            sums[sequences] = found
         return sums
 
     def action_values(self, payoffs: Array, strategy: Array) -> tuple[Array, Array]:
@@ -146,31 +141,15 @@ class SequenceForm:
         return float(values[0]), best
 
 
-class Belief(NamedTuple):
-    """Distribution of the games that a tree starts from, and what a player is offered to leave them.
+def forms_of(states: Mapping[str, Array], ends: Sequence[SortedEnds], storage: Storage) -> list[SequenceForm]:
+    """Return the sequence form of every player, of whom these are the ends.
 
-    Attributes:
-        weights: probability of each game, float64 [n], with a sum of 1.
-        player: player that may end the games before they begin, as in `te.resolve`; -1 for none.
-        values: return of that player if it does, float64 [n].
+    states: player, level, number of actions and the sequence before each information state, in the order of players
+        and levels.
     """
-
-    weights: Array
-    player: int
-    values: Array
-
-    def is_like(self, other: Belief) -> bool:
-        """Return whether another belief is the same, up to rounding."""
-        pairs = zip(self[::2], other[::2], strict=True)
-        return self.player == other.player and all(a.shape == b.shape and np.allclose(a, b) for a, b in pairs)
-
-
-class Parts(NamedTuple):
-    """Parts of a tree, the arguments of `GameTree`."""
-
-    game: Branches
-    belief: Belief
-    states: dict[str, Array]
-    views: Packed
-    forms: list[SequenceForm]
-    nodes: int
+    forms = []
+    for p, mine in enumerate(ends):
+        rows = slice(*np.searchsorted(states["player"], [p, p + 1]))
+        level, before, counts = (states[name][rows] for name in ("level", "before", "counts"))
+        forms.append(SequenceForm(p, np.bincount(level).tolist(), before, counts, mine, storage))
+    return forms

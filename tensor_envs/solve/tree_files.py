@@ -1,0 +1,61 @@
+"""Files of a game tree: a folder of NumPy's arrays, and a file that says what they are, with their digests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs.registry import env_metadata, env_of
+from tensor_envs.solve.branches import Branches, start_arrays, start_of
+from tensor_envs.solve.ends import SortedEnds
+from tensor_envs.solve.packed import Packed
+from tensor_envs.solve.sequence_form import forms_of
+from tensor_envs.solve.storage import Storage, digests, mapped
+from tensor_envs.solve.tree_parts import Parts, belief_of
+from tensor_envs.state import State
+
+NAME, FORMAT = "tree.safetensors", "tensor_envs game tree 1"
+STATES = ("player", "ply", "view", "before", "level", "counts", "actions")  # arrays of information states
+
+
+def write_tree(parts: Parts, folder: Path) -> None:
+    """Write what is not yet in the folder of a tree; the file that makes it complete comes last."""
+    storage = parts.forms[0].storage
+    for name in STATES:
+        storage.save(name, parts.states[name])
+    storage.save("views", parts.views.keys)
+    for form in parts.forms:
+        storage.save(f"ends{form.player}_sequences", form.ends.sequences)
+        storage.save(f"ends{form.player}_starts", form.ends.starts)
+    metadata = {"env": env_metadata(parts.game.env), "nodes": parts.nodes, "files": digests(folder)}
+    arrays = {"base": parts.views.base, "varying": parts.views.varying} | start_arrays(parts.game.origin)
+    if isinstance(parts.game.origin, State):
+        arrays["weights"] = parts.belief.weights.view(np.uint64)
+    write_arrays(folder / NAME, FORMAT, metadata, arrays)
+
+
+def read_tree(folder: Path) -> Parts:
+    """Return the parts of a tree in a folder. FileNotFoundError for none, ValueError for something else."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no folder {str(folder)!r}")
+    try:
+        metadata, arrays = read_arrays(folder / NAME, FORMAT)
+        game = Branches(start_of(env_of(metadata["env"]), arrays))
+        belief = belief_of(game, np.array(arrays["weights"]).view(np.float64) if "weights" in arrays else None)
+        files, storage = mapped(folder, metadata["files"]), Storage(folder)
+        if files["words"].shape[1] != game.layout.words:
+            raise ValueError(f"its states are not those of {game.env!r}")
+        ends = []
+        for p in range(game.spec.num_players):
+            sequences, starts, chance, payoffs, *others = (
+                files[f"ends{p}_{name}"] for name in ("sequences", "starts", *range(game.spec.num_players + 1))
+            )
+            ends.append(SortedEnds(sequences, starts, chance, payoffs, others))
+        views = Packed(arrays["base"], arrays["varying"], files["views"])
+        return Parts(game, belief, files, views, forms_of(files, ends, storage), metadata["nodes"])
+    except FileNotFoundError:
+        raise ValueError(f"{str(folder)!r} holds no whole game tree: there is no file {NAME!r}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ValueError(f"{str(folder)!r} holds no game tree that can be read: {error}") from None
