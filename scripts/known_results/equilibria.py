@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ TURN = 2  # the third one of a hand
 SAMPLE, RESPONSE = 128, 128  # games of a lower bound, and simulations of the players that respond
 STATES = 10**6  # upper bound for those of a game without a tree
 PRECISION = 1e-5  # exploitability of the equilibria
+ROUGH, BIAS = 60, 10  # iterations of an equilibrium, and factor of an action's probability
 TRUNK, SUBGAME = 1e-3, 1e-4  # exploitability of an equilibrium whose subgames are solved anew, and of these
 
 
@@ -63,10 +64,9 @@ def resolved(first: te.Equilibrium, safe: bool, until: float) -> te.TabularPolic
     The unsafe solutions trust that both players have followed their strategies in the first round, the safe ones
     (`te.resolve`) only that the player itself has.
     """
-    whole = first.tree
-    table, deals = first.table.copy(), list(itertools.permutations(range(6), 3))
-    start = whole.env.state_from_dicts([{"cards": [a, b], "public": c, "history": []} for a, b, c in deals])
-    remaining = [(start, np.ones((2, len(deals))))]
+    whole, table = first.tree, first.table.copy()
+    start = every_deal(whole.env)
+    remaining = [(start, np.ones((2, start.batch)))]
     while remaining:
         state, reach = remaining.pop()  # of each player
         values = state.numpy()
@@ -77,14 +77,70 @@ def resolved(first: te.Equilibrium, safe: bool, until: float) -> te.TabularPolic
                 belief = te.game_tree(state, weights=reach.prod(0))
                 solved = [(p, te.equilibrium(belief, "dcfr", until=until)) for p in (0, 1)]
             for p, subgame in solved:
-                own = subgame.tree.player == p
-                table[whole.find(subgame.tree.states)[own]] = subgame.table[own]
+                _replace(table, whole, p, subgame)
         elif not values["terminated"].any():
-            chances = first.probabilities(state)
-            for action in np.flatnonzero(chances.any(0)):
-                shares = np.where(np.arange(2)[:, None] == values["current_player"], chances[:, action], 1)
-                remaining.append((whole.env.step(state, np.full(len(deals), action, np.int32)), reach * shares))
+            remaining += _after(state, reach, first.probabilities(state))
     return te.TabularPolicy(whole, whole.strategies(table))
+
+
+def of_depth_limit(depth: int | None, biased: bool) -> str:
+    """Return the exploitability of a rough equilibrium of Leduc poker each of whose decisions is solved anew."""
+    first = te.equilibrium(tree("leduc_poker"), "dcfr", iterations=ROUGH, until=None)
+    return f"{continually_resolved(first, depth, biased, SUBGAME).exploitability:.4f}"
+
+
+def continually_resolved(first: te.Equilibrium, depth: int | None, biased: bool, until: float) -> te.TabularPolicy:
+    """Return strategies of Leduc poker whose every decision is solved anew, to a depth limit.
+
+    At a leaf the opponent goes on by its strategy, or, if `biased`, chooses among that and three biased ones, as in the
+    source of `te.resolve`. A solution takes the place of the player's strategy, also for what is solved after it.
+    """
+    whole, table = first.tree, first.table.copy()
+    start = every_deal(whole.env)
+    remaining = [(start, np.ones((2, start.batch)))]
+    while remaining:
+        state, reach = remaining.pop()
+        values = state.numpy()
+        if values["terminated"].any():
+            continue
+        p = int(values["current_player"][0])
+        if reach[p].any():
+            strategies = list(first.strategies)
+            strategies[p] = whole.strategies(table)[p]
+            known = te.TabularPolicy(whole, strategies)
+            leaf = [known, *(partial(_biased, known, action) for action in range(3) if biased)]
+            limit: dict[str, Any] = {} if depth is None else {"depth": depth, "leaf": leaf}
+            _replace(table, whole, p, te.resolve(state, p, known, reach[p], until=until, **limit))
+        legal = values["legal_action_mask"]
+        remaining += _after(state, reach, np.where(legal, table[whole.find(state)], 0), legal)
+    return te.TabularPolicy(whole, whole.strategies(table))
+
+
+def every_deal(env: te.Env) -> te.State:
+    """Return Leduc poker before the first action, with every deal."""
+    deals = itertools.permutations(range(6), 3)
+    return env.state_from_dicts([{"cards": [a, b], "public": c, "history": []} for a, b, c in deals])
+
+
+def _replace(table: np.ndarray, whole: te.GameTree, player: int, subgame: te.Equilibrium) -> None:
+    """Write a player's strategy in a subgame into a table of the whole game."""
+    own = (subgame.tree.player == player) & ~subgame.tree.choices
+    table[whole.find(subgame.tree.states)[own]] = subgame.table[own, : table.shape[1]]
+
+
+def _after(state: te.State, reach: np.ndarray, chances: np.ndarray, legal: Any = None) -> list[tuple[te.State, Any]]:
+    """Return the games after each action that is played, or legal, with what each player does for it."""
+    players, games = np.arange(2)[:, None], []
+    for action in np.flatnonzero((chances if legal is None else legal).any(0)):
+        shares = np.where(players == state.current_player.numpy(), chances[:, action], 1)
+        games.append((state.env.step(state, np.full(state.batch, action, np.int32)), reach * shares))
+    return games
+
+
+def _biased(policy: te.TabularPolicy, action: int, state: te.State) -> np.ndarray:
+    """Return a policy's probabilities with that of one action ten times as high."""
+    chances = policy.probabilities(state) * np.where(np.arange(state.env.num_actions) == action, BIAS, 1)
+    return np.asarray(chances / np.maximum(chances.sum(1, keepdims=True), np.finfo(float).tiny))
 
 
 def of_trained(name: str, simulations: int) -> str:

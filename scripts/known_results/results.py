@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -389,6 +390,16 @@ EQUILIBRIA = [
             partial(equilibria.of_resolving, safe),
         )
         for safe in (False, True)
+    ),
+    *(
+        KnownResult(
+            f"{EXPLOITABILITY['leduc_poker']} an equilibrium of 0.02 whose every decision is solved anew, "
+            f"{'to the end' if depth is None else f'{depth} plies deep, with {4 if biased else 1} continuations'}",
+            None,
+            "",
+            partial(equilibria.of_depth_limit, depth, biased),
+        )
+        for depth, biased in [(None, False), *itertools.product((1, 2, 3), (False, True))]
     ),
     *(
         KnownResult(

@@ -20,7 +20,7 @@ from tensor_envs.solve.game_tree import MAX_NODES, GameTree, tree_for, tree_of
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.regret import Method, Solver
 from tensor_envs.solve.tabular_policy import TabularPolicy, checked, plans_of
-from tensor_envs.solve.tree_parts import belief_of
+from tensor_envs.solve.tree_parts import MAX_DEPTH, Cut, belief_of
 from tensor_envs.state import State
 
 FORMAT, OLDER = "tensor_envs equilibrium 2", "tensor_envs equilibrium 1"  # the older one has no beliefs
@@ -116,6 +116,9 @@ class Equilibrium(TabularPolicy):
         if isinstance(tree.start, State):
             metadata["player"] = player
             arrays |= {"weights": weights.view(np.uint64), "values": values.view(np.uint64)}
+        if tree.cut is not None:
+            metadata["depth"] = tree.cut.depth
+            arrays["leaf"] = tree.cut.values.view(np.uint64)
         write_arrays(file_path("path", path), FORMAT, metadata, arrays | start_arrays(self.tree.start))
 
     @staticmethod
@@ -143,9 +146,14 @@ class Equilibrium(TabularPolicy):
                 belief = [np.array(arrays["weights"]).view(np.float64), metadata["player"]]
                 belief = [*belief, np.array(arrays["values"]).view(np.float64)]
                 integer("player", belief[1], -1, env.num_players - 1)
+            cut = None
+            if "depth" in metadata:
+                cut = Cut(integer("depth", metadata["depth"], 1, MAX_DEPTH), np.array(arrays["leaf"]).view(np.float64))
             if tree is None:
-                tree = tree_of(start, integer("nodes", metadata["nodes"], 1, MAX_NODES), False, *belief)
-            elif not tree.is_of(game := Branches(start), belief_of(game, *belief)):
+                nodes = integer("nodes", metadata["nodes"], 1, MAX_NODES)
+                weights, player, values = belief
+                tree = tree_of(start, nodes, False, weights, player, values, cut=cut)
+            elif not tree.is_of(game := Branches(start), belief_of(game, *belief), cut):
                 raise ValueError(f"tree must be of its game from its start, got {tree!r}")
             whole, sizes = np.array(arrays["strategies"]).view(np.float64), [form.size for form in tree.forms]
             values = np.array(arrays["exploitability"]).view(np.float64)

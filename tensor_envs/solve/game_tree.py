@@ -12,9 +12,8 @@ from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.packed import Array, Index, view_columns
-from tensor_envs.solve.sequence_form import OFFER
 from tensor_envs.solve.storage import Storage, new_folder
-from tensor_envs.solve.tree_parts import Belief, Parts, belief_of
+from tensor_envs.solve.tree_parts import Belief, Cut, Parts, belief_of
 from tensor_envs.state import State
 
 MAX_NODES, DEFAULT_NODES = 2**31 - 1, 10_000_000
@@ -34,6 +33,8 @@ class GameTree:
         ply: ply of each information state, int32 [I].
         states: one history of each information state, a State of I games.
         belief: the games' probabilities at the start, and what a player may have instead of them.
+        cut: depth limit, and the values at its leaves; None for none. See `te.resolve`.
+        width: number of columns of tables: that of the actions, or of the choices at leaves if they are more.
         forms: information states and payoffs of every player.
 
     Examples:
@@ -45,7 +46,7 @@ class GameTree:
     """
 
     def __init__(self, parts: Parts):
-        game, self.belief, states, views, forms, self.nodes = parts
+        game, self.belief, states, views, forms, self.nodes, self.cut = parts
         self._game, self._views, self.forms = game, Index(views), forms
         self.env, self._actions, self._words = game.env, states["actions"], states["words"]
         self.player, self.ply = states["player"].astype(np.int32), states["ply"].astype(np.int32)
@@ -57,7 +58,8 @@ class GameTree:
         owners = [np.repeat(np.arange(len(form.starts)), np.diff(form.starts, append=form.size)) for form in forms]
         offsets = np.cumsum([0, *(len(form.starts) for form in forms)])
         states_of = np.concatenate([owner + at for owner, at in zip(owners, offsets, strict=False)])
-        self._cells = states_of * self.env.num_actions + self._actions  # ascending: place of each sequence in a table
+        self.width = max(self.env.num_actions, int(self._actions.max()) + 1)
+        self._cells = states_of * self.width + self._actions  # ascending: place of each sequence in a table
         self._first = np.cumsum([0, *(form.size - 1 for form in forms)])  # first sequence of each player among all
 
     @staticmethod
@@ -90,32 +92,35 @@ class GameTree:
 
     def is_like(self, other: GameTree) -> bool:
         """Return whether another tree is of the same game from the same start."""
-        return self.is_of(other._game, other.belief)
+        return self.is_of(other._game, other.belief, other.cut)
 
-    def is_of(self, game: Branches, belief: Belief) -> bool:
-        """Return whether this tree is of a game with a belief about its first states."""
+    def is_of(self, game: Branches, belief: Belief, cut: Cut | None) -> bool:
+        """Return whether this tree is of a game with a belief about its first states, and with a depth limit."""
         same = self.env.plays_like(game.env) and isinstance(self.start, State) == isinstance(game.origin, State)
-        same = same and self.belief.is_like(belief)
+        same = same and self.belief.is_like(belief) and (cut is None if self.cut is None else self.cut.is_like(cut))
         return same and np.array_equal(self._game.first_table, game.first_table)
 
     @property
-    def offers(self) -> Array:
-        """Information states in which a player may end the games before they begin, bool [I]; see `te.resolve`."""
-        return self._view == OFFER
+    def choices(self) -> Array:
+        """Information states that are no turns, bool [I]: a player may end the games, or chooses at a leaf.
+
+        They are in trees of `te.resolve`. Action 0 is to begin, or the first continuation.
+        """
+        return self._view < 0
 
     @property
     def legal_action_mask(self) -> Array:
-        """Legal actions of each information state, bool [I, A]."""
+        """Legal actions of each information state, bool [I, width]."""
         return self.table([np.ones(form.size) for form in self.forms]) > 0
 
     def table(self, sequences: Sequence[Array]) -> Array:
-        """Return numbers of every player's sequences, [size] each, as a table float64 [I, A]; 0 for illegal actions."""
-        table = np.zeros((len(self), self.env.num_actions))
+        """Return numbers of every player's sequences, [size] each, as a table float64 [I, width]; 0 where illegal."""
+        table = np.zeros((len(self), self.width))
         table.ravel()[self._cells] = np.concatenate([numbers[1:] for numbers in sequences])
         return table
 
     def strategies(self, table: Array) -> list[Array]:
-        """Return every player's strategy from a table [I, A]; the inverse of `table`."""
+        """Return every player's strategy from a table [I, width]; the inverse of `table`."""
         return [np.append(1.0, part) for part in np.split(table.ravel()[self._cells], self._first[1:-1])]
 
     def find(self, state: State, before: Array | None = None) -> Array:
@@ -154,7 +159,7 @@ class GameTree:
 
     def sequence(self, found: Array, action: Array) -> Array:
         """Return the player's sequence after an action in each information state of `find`, int64 [B]; -1 for none."""
-        cells = found * self.env.num_actions + action
+        cells = found * self.width + action
         at = np.minimum(np.searchsorted(self._cells, cells), len(self._cells) - 1)
         known = (found >= 0) & (self._cells[at] == cells)
         return np.where(known, at - self._first[self.player[np.maximum(found, 0)]] + 1, -1)
@@ -221,8 +226,12 @@ def tree_of(
     player: int = -1,
     values: Any = None,
     folder: str | Path | None = None,
+    cut: Cut | None = None,
 ) -> GameTree:
-    """Return `game_tree`, at whose start a player may end the games for values [B] if `player` is not -1."""
+    """Return `game_tree`, at whose start a player may end the games for values [B] if `player` is not -1.
+
+    At a depth limit the same player chooses how the rest is played.
+    """
     # the package's longest chain of imports has room for no other link
     from tensor_envs.solve.histories import Histories
     from tensor_envs.solve.tree_files import write_tree
@@ -232,7 +241,7 @@ def tree_of(
     game = Branches(start)
     belief = belief_of(game, weights, player, values)
     path = None if folder is None else new_folder(file_path("folder", folder))
-    parts = Histories(game, max_nodes, belief, Storage(path)).built(progress)
+    parts = Histories(game, max_nodes, belief, Storage(path), cut).built(progress)
     if path is not None:
         write_tree(parts, path)
     return GameTree(parts)

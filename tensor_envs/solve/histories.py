@@ -11,9 +11,9 @@ from tensor_envs.env import Env
 from tensor_envs.solve.branches import PARENTS, Branches, counter
 from tensor_envs.solve.ends import Ends, all_merged, merged, sorted_ends
 from tensor_envs.solve.packed import Array, Numbering, Packed, concat, groups, view_columns
-from tensor_envs.solve.sequence_form import OFFER, forms_of, ranks
+from tensor_envs.solve.sequence_form import LEAF, OFFER, forms_of, ranks
 from tensor_envs.solve.storage import GrowingTable, Storage
-from tensor_envs.solve.tree_parts import Belief, Parts
+from tensor_envs.solve.tree_parts import Belief, Cut, Parts
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1)  # of each byte
 
@@ -39,9 +39,18 @@ class Nodes(NamedTuple):
 class Histories:
     """Enumeration of a tree, breadth first."""
 
-    def __init__(self, game: Branches, max_nodes: int, belief: Belief, storage: Storage):
+    def __init__(self, game: Branches, max_nodes: int, belief: Belief, storage: Storage, cut: Cut | None = None):
+        """Prepare an enumeration.
+
+        Args:
+            game: the game.
+            max_nodes: upper bound for the number of histories.
+            belief: the games at the start.
+            storage: place of the arrays.
+            cut: depth limit; None: histories go to the end of the game.
+        """
         self.game, self.max_nodes, self.players = game, max_nodes, game.spec.num_players
-        self.belief, self.storage = belief, storage
+        self.belief, self.storage, self.cut = belief, storage, cut
         self.nodes = 0
         self.ends, self.words = GrowingTable(storage), GrowingTable(storage)
         self.views: list[Packed] = []
@@ -55,7 +64,7 @@ class Histories:
     def built(self, progress: bool) -> Parts:
         self._first()
         depth = 0
-        while self.next.count:
+        while self.next.count and (self.cut is None or depth < self.cut.depth):
             ply, nodes, places = self.game.ply + depth, Nodes(*self.next.columns()), self.seen.places()
             self.next, seen, self.seen = GrowingTable(self.storage), self.seen, Numbering()
             first = self._number(nodes, seen.rows, places, ply)
@@ -71,6 +80,8 @@ class Histories:
             self._expand(nodes, first, bar)
             depth += 1
             bar.update(0, close=True)
+        if self.cut is not None:
+            self.cut = self._leaves(self.cut) if self.next.count else None  # all games have ended before
         return self._finished()
 
     def _first(self) -> None:
@@ -103,6 +114,27 @@ class Histories:
         states = {"player": player * every, "before": player * every, "view": OFFER * every}
         self._add(states, self.game.ply, table[same.first], 2 * every, np.tile([0, 1], count))
         self.nodes += len(table)
+
+    def _leaves(self, cut: Cut) -> Cut:
+        """End histories by the values of leaves, among which the belief's player chooses by what it observes there."""
+        nodes, player = Nodes(*self.next.columns()), self.belief.player
+        states, numbers = Numbering(), list[Array]()
+        for begin in range(0, len(nodes.table), PARENTS):
+            table, before = nodes.table[begin : begin + PARENTS], nodes.sequence[begin : begin + PARENTS, player]
+            numbers.append(states.add(Packed.of([*seen_by(self.game, table, player), before.astype(np.uint32)])))
+        number, cut = np.concatenate(numbers), cut.at(self.game.state(nodes.table))
+        every, choices = np.ones(len(states.rows), np.int64), cut.values.shape[1]
+        for choice in range(choices):
+            sequence = nodes.sequence.copy()
+            sequence[:, player] = self.sequences + choices * number + choice
+            paid = nodes.paid + np.where(np.arange(self.players) == player, 1, -1) * cut.values[:, choice, None]
+            self.ends.add(*merged(Ends(sequence, nodes.chance, nodes.chance[:, None] * paid)))
+        row = np.zeros_like(every)
+        row[number] = np.arange(len(number))
+        columns = {"player": player * every, "before": nodes.sequence[row, player], "view": LEAF * every}
+        actions = np.tile(np.arange(choices), len(every))
+        self._add(columns, self.game.ply + cut.depth, nodes.table[row], choices * every, actions)
+        return cut
 
     def _add(self, states: dict[str, Array], ply: int, words: Array, counts: Array, actions: Array) -> None:
         """Add information states of a ply with the words of a game of each, and with their actions."""
@@ -218,7 +250,8 @@ class Histories:
             sorted_words[rows] = words[order[rows]]
         every = [sorted_ends(ends, p, p, number, int(size) + 1, storage, f"ends{p}_") for p, size in enumerate(sizes)]
         states |= {"actions": actions, "words": sorted_words}
-        return Parts(self.game, self.belief, states, concat(self.views), forms_of(states, every, storage), self.nodes)
+        forms = forms_of(states, every, storage)
+        return Parts(self.game, self.belief, states, concat(self.views), forms, self.nodes, self.cut)
 
 
 def seen_by(game: Branches, table: Array, player: int) -> list[Array]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._validate import instance, integer
+from tensor_envs._validate import instance, integer, shown
 from tensor_envs.solve.branches import Branches
+from tensor_envs.solve.continuations import continuations, function_of
 from tensor_envs.solve.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
 from tensor_envs.solve.packed import groups
 from tensor_envs.solve.tabular_policy import TabularPolicy, plans_of, strategies_of
+from tensor_envs.solve.tree_parts import MAX_DEPTH, Cut
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
+    from tensor_envs.search.outputs import Evaluate
     from tensor_envs.solve.equilibrium import Equilibrium
     from tensor_envs.solve.regret import Method
     from tensor_envs.solve.tabular_policy import Probabilities
@@ -25,6 +29,8 @@ def resolve(
     values: TabularPolicy | Probabilities | Any,
     weights: Any = None,
     *,
+    depth: int | None = None,
+    leaf: Sequence[TabularPolicy | Probabilities] | Evaluate | None = None,
     method: Method = "dcfr",
     iterations: int = 10_000,
     until: float | None = 1e-3,
@@ -38,23 +44,35 @@ def resolve(
     strategy. Source: N. Burch, M. Johanson, M. Bowling, "Solving Imperfect Information Games Using Decomposition",
     AAAI 2014.
 
+    With a depth limit, games that go on there end with the values of `leaf`. A state of hidden information has no value
+    of its own: it depends on what the opponent does later. So at each leaf the opponent chooses one of several policies
+    for the rest, by what it observes there. The player is then prepared for all of them; with a single one it can be
+    exploited as soon as the opponent plays otherwise. Source: N. Brown, T. Sandholm, B. Amos, "Depth-Limited Solving
+    for Imperfect-Information Games", NeurIPS 2018.
+
     Args:
         state: all games that may have come about, at the same ply, of a game for two players with zero sum. The
             players know nothing of the past but what they observe from then on.
         player: the player whose strategy is wanted.
         values: what the opponent could expect: its returns [B], for example by a network; or a policy, as in
-            `te.exploitability`, to which the opponent's best response in these games has the values.
+            `te.exploitability`, to which the opponent's best response in these games, up to the depth limit, has the
+            values.
         weights: likelihoods of the games by chance and the player's own actions, without those of the opponent, [B];
             None: all are equal.
+        depth: number of plies until games are cut. None: they go to their ends.
+        leaf: what games are worth where they are cut. Policies, as in `te.exploitability`: the player follows the first
+            one, and the opponent the one that it has chosen. Their exact values are computed in all states of the rest
+            of the game. Or a network, as in `te.search.gumbel_muzero_policy`: its values leave the opponent no choice.
         method, iterations, until: as in `te.equilibrium`.
-        max_nodes: as in `te.game_tree`.
+        max_nodes: as in `te.game_tree`, and as in `te.exploitability` for the states beyond the depth limit.
 
     Returns:
-        The solution. The player's part of it is what was wanted; the opponent's part has the choice before the games,
-        and is no strategy to play by.
+        The solution. The player's part of it is what was wanted; the opponent's part has the choices before the games
+        and at leaves, and is no strategy to play by.
 
     Raises:
-        TypeError, ValueError: another argument; another game.
+        TypeError, ValueError: another argument; another game; `depth` without `leaf`; a network's values of another
+            shape.
 
     Examples:
         >>> env = te.make("kuhn_poker")
@@ -72,33 +90,35 @@ def resolve(
     spec = state.env.spec
     if spec.num_players != 2 or not spec.zero_sum:
         raise ValueError(f"state must be of a game for two players with zero sum, {state.env!r} is none")
-    if state.env.num_actions < 2:
-        raise ValueError(f"state must be of a game with two actions or more, {state.env!r} has one")
     opponent = 1 - integer("player", player, 0, 1)
     max_nodes = integer("max_nodes", max_nodes, 1, MAX_NODES)
+    if (depth is None) != (leaf is None):
+        raise ValueError(f"depth and leaf must be given together, got depth {depth!r} and leaf {shown(leaf)}")
+    cut = None
+    if depth is not None:
+        cut = Cut(integer("depth", depth, 1, MAX_DEPTH), continuations(leaf, opponent, max_nodes))
     if isinstance(values, TabularPolicy) or callable(values):
-        values = _expected(state, opponent, values, weights, max_nodes)
-    tree = tree_of(state, max_nodes, False, weights, opponent, values)
+        values, cut = _expected(state, opponent, values, weights, max_nodes, cut)
+    tree = tree_of(state, max_nodes, False, weights, opponent, values, cut=cut)
     return equilibrium(tree, method, iterations, until)
 
 
 def _expected(
-    state: State, opponent: int, policy: TabularPolicy | Probabilities, weights: Any, max_nodes: int
-) -> np.ndarray:
-    """Return what the opponent expects in each game by its best response to a policy, float64 [B].
+    state: State, opponent: int, policy: TabularPolicy | Probabilities, weights: Any, max_nodes: int, cut: Cut | None
+) -> tuple[np.ndarray, Cut | None]:
+    """Return what the opponent expects in each game by its best response to a policy, float64 [B], and the known limit.
 
     It is the same in games that the opponent cannot tell apart.
     """
     from tensor_envs.solve.histories import first_views
 
-    tree = tree_of(state, max_nodes, False, weights, opponent)
+    tree = tree_of(state, max_nodes, False, weights, opponent, cut=cut)
     form = tree.forms[opponent]
-    known = policy.probabilities if isinstance(policy, TabularPolicy) else policy
-    payoffs = form.payoffs(plans_of(tree.forms, strategies_of(tree, known)))
+    payoffs = form.payoffs(plans_of(tree.forms, strategies_of(tree, function_of(policy))))
     found, _ = form.action_values(payoffs, form.best_response(payoffs)[1])
     number = groups(first_views(Branches(state), opponent)).number
     likely = np.bincount(number, tree.belief.weights)
     offers = len(likely)
     plays = found[form.starts[:offers]]
     expected = np.divide(plays, likely, out=np.zeros(offers), where=likely > 0)
-    return np.asarray(expected[number])
+    return np.asarray(expected[number]), tree.cut

@@ -68,6 +68,7 @@ class ResponseValues:
             buffers = game.engine.refresh(game.upload(table))
             table = buffers.layout.table(buffers.words)[: len(table)]
         live = ~game.over(table)
+        self._number = np.where(live, np.cumsum(live) - 1, -1)[same.number]  # of each game at the start; -1 if over
         table, self.first = table[live], share[live]
         self.values: Array = np.zeros(self.players)
         reach: Array = self.first
@@ -84,6 +85,16 @@ class ResponseValues:
             self.values += weights @ ply.rewards
             goes_on = ply.child >= 0
             reach = np.bincount(ply.child[goes_on], weights[goes_on], len(table))
+
+    def from_states(self) -> Array:
+        """Return what every player earns from each game of the start on if all follow the policy, float64 [B, P]."""
+        after: Array = np.zeros((0, self.players))
+        for ply in reversed(self.plies):
+            earned = ply.rewards.astype(np.float64)
+            goes_on = ply.child >= 0
+            earned[goes_on] += after[ply.child[goes_on]]
+            after = np.add.reduceat((ply.policy * ply.chance)[:, None] * earned, ply.start)
+        return np.append(after, np.zeros((1, self.players)), axis=0)[self._number]
 
     def best(self, player: int) -> float:
         """Return the value of a player's best response."""

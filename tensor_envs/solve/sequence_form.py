@@ -20,7 +20,8 @@ from tensor_envs.solve.storage import Storage
 if TYPE_CHECKING:
     pass
 
-OFFER = -1  # view of an information state in which a player may end the games before they begin
+# views of information states that are no turns: a player may end the games before they begin, or chooses at a leaf
+OFFER, LEAF = -1, -2
 
 
 class Level(NamedTuple):

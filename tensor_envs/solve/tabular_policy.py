@@ -45,7 +45,7 @@ class TabularPolicy:
 
     @property
     def table(self) -> Array:
-        """Probability of each action in each information state, float64 [I, A]."""
+        """Probability of each action in each information state, float64 [I, tree.width]."""
         return self.tree.table(self.strategies)
 
     @functools.cached_property
@@ -79,7 +79,7 @@ class TabularPolicy:
             row = int(np.argmax(wrong))
             why = "is not in the tree" if found[row] == -1 else "may be in several information states"
             raise ValueError(f"state must have games that show their information state, row {row} {why}")
-        return np.where(live[:, None], table[found], 0)
+        return np.where(live[:, None], table[found, : self.tree.env.num_actions], 0)
 
 
 def plans_of(forms: Sequence[SequenceForm], strategies: Sequence[Array]) -> list[Array]:
@@ -102,10 +102,11 @@ def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities) -> list
             raise ValueError(f"policy must be of {tree!r}, got one of {policy.tree!r}")
         return list(policy.strategies)
     function("policy", policy)
-    table = np.zeros((len(tree), tree.env.num_actions))
-    playing = np.flatnonzero(~tree.offers)
-    table[playing] = asked(policy, tree.states[playing] if tree.offers.any() else tree.states)
-    table[tree.offers, 0] = 1  # the games begin
+    table, choices = np.zeros((len(tree), tree.width)), tree.choices
+    playing = np.flatnonzero(~choices)
+    states = tree.states[playing] if choices.any() else tree.states
+    table[playing, : tree.env.num_actions] = asked(policy, states)
+    table[choices, 0] = 1
     return tree.strategies(table)
 
 

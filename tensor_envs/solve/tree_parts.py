@@ -12,9 +12,12 @@ from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.solve.packed import Array, Packed
 from tensor_envs.solve.sequence_form import SequenceForm
+from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.solve.branches import Branches
+
+MAX_DEPTH = 2**31 - 1
 
 
 class Belief(NamedTuple):
@@ -55,6 +58,31 @@ def reals(name: str, value: Any, count: int) -> Array:
     return array.astype(np.float64)
 
 
+class Cut(NamedTuple):
+    """Depth limit of a tree, at which the belief's player chooses how the rest is played.
+
+    Attributes:
+        depth: number of plies from the start.
+        values: return of that player from each leaf on after each choice, float64 [leaves, choices]; or, before the
+            tree is made, a function of a State of all leaves to them.
+    """
+
+    depth: int
+    values: Any
+
+    def at(self, leaves: State) -> Cut:
+        """Return the limit with the values of these leaves. ValueError for those of other leaves."""
+        values = self.values(leaves) if callable(self.values) else self.values
+        if values.ndim != 2 or len(values) != leaves.batch or not values.size or not np.isfinite(values).all():
+            raise ValueError(f"the values of {leaves.batch} leaves must be finite, got shape {values.shape}")
+        return Cut(self.depth, values)
+
+    def is_like(self, other: Cut | None) -> bool:
+        """Return whether another limit is the same, up to rounding."""
+        same = other is not None and self.depth == other.depth and self.values.shape == other.values.shape
+        return same and other is not None and np.allclose(self.values, other.values)
+
+
 class Parts(NamedTuple):
     """Parts of a tree, the arguments of `GameTree`."""
 
@@ -64,3 +92,4 @@ class Parts(NamedTuple):
     views: Packed
     forms: list[SequenceForm]
     nodes: int
+    cut: Cut | None = None

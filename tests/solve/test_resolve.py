@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tinygrad import Tensor
 
 import tensor_envs as te
 from known_results import equilibria
+from tensor_envs.solve.continuations import continuations
 from tests.games.shared import shared_env
 from tests.solve.hidden_dice import hidden_dice
 
@@ -40,7 +42,7 @@ def test_kuhn_poker() -> None:
     assert calls(by_policy) == pytest.approx([0, 1 / 3, 1], abs=0.01)
     by_values = te.resolve(bets(), 1, [EXPECTED[deal[0]] for deal in DEALS], until=1e-5)
     assert calls(by_values) == pytest.approx([0, 1 / 3, 1], abs=0.01)
-    assert by_values.tree.offers.sum() == 3 == len(by_values.tree) - 3
+    assert by_values.tree.choices.sum() == 3 == len(by_values.tree) - 3
     assert by_values.values[0] == pytest.approx(sum(EXPECTED.values()) / 3, abs=1e-4)
     unsafe = te.equilibrium(te.game_tree(bets()), until=1e-5)
     assert calls(unsafe)[1] > 0.99
@@ -48,6 +50,101 @@ def test_kuhn_poker() -> None:
     tree = by_values.tree
     folds = te.exploitability(tree, lambda state: state.legal_action_mask.numpy() * [1.0, 0.0])
     assert folds > 0.1
+
+
+def deals_of_kuhn() -> te.State:
+    env = shared_env("kuhn_poker")
+    return env.state_from_dicts([env.state_to_dict(env.init(1)) | {"cards": deal} for deal in DEALS])
+
+
+def always(action: int, policy: te.TabularPolicy) -> Callable[[te.State], np.ndarray]:
+    """Return a policy in which player 1 always plays an action."""
+
+    def probabilities(state: te.State) -> np.ndarray:
+        second = state.current_player.numpy()[:, None] == 1
+        return np.where(second & state.legal_action_mask.numpy(), np.eye(2)[action], policy.probabilities(state))
+
+    return probabilities
+
+
+@pytest.mark.parametrize("iterations", [1, 3, 5, 8])
+def test_a_depth_limit_in_kuhn_poker(iterations: int) -> None:
+    """Solve the first action alone: with all that player 1 can do as choices, it concedes no more than before.
+
+    A single continuation is no safe model: after 5 iterations the new action concedes more.
+    """
+    known = te.equilibrium(shared_env("kuhn_poker"), iterations=iterations, until=None)
+    start, whole = deals_of_kuhn(), known.tree
+
+    def conceded(leaf: Any) -> float:
+        found = te.resolve(start, 0, known, depth=1, leaf=leaf, until=1e-6)
+        turns = ~found.tree.choices
+        assert (found.tree.player[turns] == 0).all() and found.tree.width == max(2, len(leaf))
+        # player 1 knows its card and the action; at the start it is offered to end the games, by its card
+        assert (found.tree.player[~turns] == 1).all() and found.tree.choices.sum() == 3 + 3 * 2
+        table = known.table.copy()
+        table[whole.find(found.tree.states[np.flatnonzero(turns)])] = found.table[turns, :2]
+        policy = te.TabularPolicy(whole, whole.strategies(table))
+        return float(te.best_response(whole, policy, 1).values[1])
+
+    before = te.best_response(whole, known, 1).values[1]
+    everything = [always(0, known), always(1, known)]
+    assert conceded(everything) < before and conceded([*everything, known]) < before
+    assert conceded([known]) > before + 0.03 or iterations != 5
+
+
+def test_a_depth_limit_beyond_the_end() -> None:
+    """Games that end before are not cut."""
+    known = te.equilibrium(shared_env("kuhn_poker"), until=1e-4)
+    by_limit = te.resolve(bets(), 1, known, depth=5, leaf=[known], iterations=50, until=None)
+    assert by_limit.tree.cut is None
+    assert (by_limit.table == te.resolve(bets(), 1, known, iterations=50, until=None).table).all()
+
+
+def test_values_of_leaves_are_those_of_their_subgames() -> None:
+    """Compare the values of games after a public card with those of a tree of each game."""
+    env = shared_env("leduc_poker")
+    known = te.equilibrium(equilibria.tree("leduc_poker"), "dcfr", iterations=20)
+    states = env.step(env.step(env.init(40, seed=3), [1] * 40), [1] * 40)
+    found = te.resolve(states, 0, np.zeros(40), depth=1, leaf=[known, te.best_response(known.tree, known, 1)])
+    assert found.tree.cut is not None
+    values = found.tree.cut.values
+    # each game is a leaf after each action, a call or a raise
+    assert values.shape == (len(np.unique(states.numpy()["public"] * 36 + states.numpy()["cards"] @ [6, 1])) * 2, 2)
+    for row in range(4):
+        after = env.step(states[[row]], [1])
+        alone = te.game_tree(after)
+        policy = te.TabularPolicy(alone, alone.strategies(known.probabilities(alone.states)))
+        at = np.flatnonzero(np.isclose(values[:, 0], policy.values[1], atol=1e-12))
+        assert len(at)
+
+
+def test_networks_at_leaves() -> None:
+    """A network's values, of the player to move or of both, are those of the only continuation."""
+    known = te.equilibrium(shared_env("kuhn_poker"), until=1e-4)
+    start = deals_of_kuhn()
+    expected = te.resolve(start, 0, known, depth=1, leaf=[known], iterations=30, until=None)
+    worth = continuations([known], 1, 100)
+
+    def of_mover(state: te.State) -> tuple[Tensor, Tensor]:
+        sign = np.where(state.current_player.numpy() == 1, 1, -1)
+        return Tensor.zeros(state.batch, 2), Tensor(worth(state)[:, 0] * sign)
+
+    def of_both(state: te.State) -> tuple[Any, Any]:
+        return np.zeros((state.batch, 2)), worth(state) * [-1, 1]
+
+    for network in (of_mover, of_both):
+        found = te.resolve(start, 0, known, depth=1, leaf=network, iterations=30, until=None)
+        assert np.allclose(found.table[:, :2], expected.table, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_several_continuations_in_leduc_poker() -> None:
+    """Every decision is solved anew: with a single continuation it is far more exploitable than with biased ones."""
+    first = te.equilibrium(equilibria.tree("leduc_poker"), "dcfr", iterations=60, until=None)
+    one, several = (equilibria.continually_resolved(first, 1, biased, 1e-3).exploitability for biased in (False, True))
+    assert several < 1.3 * first.exploitability < one / 4
+    assert equilibria.continually_resolved(first, None, False, 1e-4).exploitability < first.exploitability
 
 
 @pytest.mark.parametrize("iterations", [60, pytest.param(10, marks=pytest.mark.slow)])
@@ -78,6 +175,23 @@ def test_files(tmp_path: Path) -> None:
     again = te.Equilibrium.load(tmp_path / "file")
     assert (again.table == found.table).all() and again.tree.is_like(found.tree)
     assert again.exploitability == pytest.approx(found.exploitability)
+    known = te.equilibrium(shared_env("kuhn_poker"), iterations=30)
+    leaf: list[Any] = [always(0, known), always(1, known), known]
+    found = te.resolve(deals_of_kuhn(), 0, known, depth=1, leaf=leaf, iterations=20)
+    found.save(tmp_path / "file")
+    again = te.Equilibrium.load(tmp_path / "file")
+    assert (again.table == found.table).all() and again.tree.is_like(found.tree)
+    assert (te.Equilibrium.load(tmp_path / "file", found.tree).table == found.table).all()
+    other = te.resolve(deals_of_kuhn(), 0, known, depth=2, leaf=leaf, iterations=20)
+    assert not other.tree.is_like(found.tree)
+
+
+def limited(**arguments: Any) -> te.Equilibrium:
+    return te.resolve(bets(), 1, [0] * 6, **arguments)
+
+
+def one_value(state: te.State) -> tuple[Tensor, Tensor]:
+    return Tensor.zeros(1), Tensor.zeros(1)
 
 
 BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -88,6 +202,22 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: te.resolve(bets(), 1, [0] * 6, weights=[-1] * 6), ValueError, "weights must be at least 0, and one of"),
     (lambda: te.game_tree(bets(), weights=[0] * 6), ValueError, "weights must be at least 0, and one of them more"),
     (lambda: te.game_tree(shared_env("kuhn_poker"), weights=[1]), ValueError, "weights must be None where start is an"),
+    (lambda: limited(depth=1), ValueError, "depth and leaf must be given together, got depth 1 and leaf None"),
+    (lambda: limited(leaf=one_value), ValueError, "depth and leaf must be given together, got depth None and leaf"),
+    (lambda: limited(depth=0, leaf=one_value), ValueError, r"depth must be in 1\.\.2147483647, got 0"),
+    (lambda: limited(depth=1, leaf=3), TypeError, "leaf must be a sequence of policies or a function, got 3"),
+    (lambda: limited(depth=1, leaf=[]), ValueError, "leaf must be one policy or more, got none"),
+    (lambda: limited(depth=1, leaf=[3]), TypeError, r"leaf\[0\] must be a function"),
+    (
+        lambda: te.resolve(deals_of_kuhn(), 1, [0] * 6, depth=1, leaf=one_value),
+        ValueError,
+        r"leaf must return values \(12,\) or \(12, 2\), got \(1,\)",
+    ),
+    (
+        lambda: te.resolve(deals_of_kuhn(), 1, [0] * 6, depth=1, leaf=lambda state: 3),  # type: ignore[arg-type,return-value]
+        TypeError,
+        "leaf must return two arrays, logits and values, got 3",
+    ),
     (
         lambda: te.resolve(hidden_dice(3).init(1), 0, [0]),
         ValueError,

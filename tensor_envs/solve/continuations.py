@@ -1,0 +1,79 @@
+"""Values of games at a depth limit, by policies for the rest or by a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tinygrad import Tensor
+
+from tensor_envs._validate import function, shown, wrong_type
+from tensor_envs.interop import to_numpy
+from tensor_envs.solve.packed import Array
+from tensor_envs.solve.tabular_policy import ROWS, Probabilities, TabularPolicy, asked
+from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs.search.outputs import Evaluate
+
+
+def continuations(leaf: Any, opponent: int, max_states: int) -> Callable[[State], Array]:
+    """Return a function of leaves to the opponent's returns from there on, float64 [B, choices]; see `te.resolve`.
+
+    TypeError for a leaf that is neither policies nor a network, ValueError for no policies.
+    """
+    if callable(leaf):
+        return lambda leaves: _by_network(leaf, leaves, opponent)
+    if not isinstance(leaf, Sequence):
+        raise wrong_type("leaf", "a sequence of policies or a function", leaf)
+    if not leaf:
+        raise ValueError("leaf must be one policy or more, got none")
+    # the package's longest chain of imports has room for no other link
+    from tensor_envs.solve.response_values import ResponseValues
+
+    policies = [function_of(policy, f"leaf[{k}]") for k, policy in enumerate(leaf)]
+
+    def values(leaves: State) -> Array:
+        every = [ResponseValues(leaves, _mixed(policies[0], chosen, opponent), max_states) for chosen in policies]
+        return np.stack([found.from_states()[:, opponent] for found in every], axis=1)
+
+    return values
+
+
+def function_of(policy: TabularPolicy | Probabilities, name: str = "policy") -> Probabilities:
+    """Return a policy as a function of a State to probabilities [B, A]."""
+    if isinstance(policy, TabularPolicy):
+        return policy.probabilities
+    function(name, policy)
+    return policy
+
+
+def _mixed(own: Probabilities, chosen: Probabilities, opponent: int) -> Callable[[State], Array]:
+    """Return the policy in which the opponent follows `chosen`, and the player `own`."""
+
+    def probabilities(states: State) -> Array:
+        moves = states.current_player.numpy() == opponent
+        return np.where(moves[:, None], asked(chosen, states), asked(own, states))
+
+    return probabilities
+
+
+def _by_network(evaluate: Evaluate, leaves: State, opponent: int) -> Array:
+    """Return the opponent's returns by a network, float64 [B, 1]."""
+    parts, count = list[Array](), leaves.batch
+    for begin in range(0, count, ROWS):
+        rows = np.arange(begin, min(begin + ROWS, count))
+        state = leaves[np.resize(rows, min(ROWS, count))]  # one batch size for all
+        output = evaluate(state)
+        if not isinstance(output, tuple) or len(output) != 2:
+            raise TypeError(f"leaf must return two arrays, logits and values, got {shown(output)}")
+        values = np.asarray(to_numpy(output[1]) if isinstance(output[1], Tensor) else output[1])
+        if values.shape not in ((state.batch,), (state.batch, 2)):
+            raise ValueError(f"leaf must return values ({state.batch},) or ({state.batch}, 2), got {values.shape}")
+        if values.ndim == 1:
+            values = np.where(state.current_player.numpy() == opponent, values, -values)
+        else:
+            values = values[:, opponent]
+        parts.append(values[: len(rows)].astype(np.float64))
+    return np.concatenate(parts)[:, None]
