@@ -342,6 +342,8 @@ EXPLOITABILITY = {
     "tensor_stars": f"tensor_stars, last turn in {equilibria.POSITIONS} random positions: exploitability of",
 }
 
+CONTINUATIONS = {False: "one continuation", True: "four continuations"}
+
 EQUILIBRIA = [
     *(
         KnownResult(f"{name}: value for the first player", value, source, partial(equilibria.first_players_value, name))
@@ -394,7 +396,7 @@ EQUILIBRIA = [
     *(
         KnownResult(
             f"{EXPLOITABILITY['leduc_poker']} an equilibrium of 0.02 whose every decision is solved anew, "
-            f"{'to the end' if depth is None else f'{depth} plies deep, with {4 if biased else 1} continuations'}",
+            f"{f'to a depth of {depth}, with {CONTINUATIONS[biased]}' if depth else 'to the end'}",
             None,
             "",
             partial(equilibria.of_depth_limit, depth, biased),
