@@ -81,11 +81,17 @@ def measured(name: str, options: argparse.Namespace) -> list[str]:
             for _ in range(options.runs)
         ]
     row = [name, f"{tree.nodes:,}", f"{len(tree):,}", f"{made:.2f} s", f"{solved:.2f} s ({equilibrium.iterations:,})"]
-    row += [f"{median(a for a, _ in rates):,.4g}"]
+    row += [digits(median(a for a, _ in rates))]
     if options.peers:
         ratios = sorted(a / b for a, b in rates)
-        row += [f"{median(b for _, b in rates):,.4g}", f"{median(ratios):.0f}x ({ratios[0]:.0f}..{ratios[-1]:.0f})"]
+        low, middle, high = map(digits, (ratios[0], median(ratios), ratios[-1]))
+        row += [digits(median(b for _, b in rates)), f"{middle}x ({low}..{high})"]
     return row
+
+
+def digits(value: float) -> str:
+    """Format a rate or a ratio by three digits or more."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def work(options: argparse.Namespace) -> None:
