@@ -11,6 +11,7 @@ from tensor_envs._compiler.threads import num_threads, set_num_threads
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs.agents import Oracle
 from tensor_envs.combine import concat, where
+from tensor_envs.counts import DecisionCounts
 from tensor_envs.env import Env
 from tensor_envs.evaluation import (
     Evaluation,
@@ -75,6 +76,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Chance",
+    "DecisionCounts",
     "Env",
     "Equilibrium",
     "Evaluation",

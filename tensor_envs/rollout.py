@@ -16,6 +16,7 @@ from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.kernels.base import AutoReset
 from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import instance, integer, shown
+from tensor_envs.counts import DecisionCounts
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.sampling import uniform
@@ -24,8 +25,8 @@ from tensor_envs.state import State
 Policy = Callable[[State], Tensor]
 
 
-class Rollout:
-    """Result of a rollout: last state and sums over all steps.
+class Rollout(DecisionCounts):
+    """Result of a rollout: last state and sums over all steps, with `count_actions` also of decisions.
 
     Attributes:
         state: last state.
@@ -36,8 +37,8 @@ class Rollout:
     """
 
     def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool, counts: Tensor | None = None):
+        super().__init__(state.env, state.buffers.layout, counts)
         self.state, self._totals, self._begin, self._autoreset = state, totals, begin, autoreset
-        self._counts = counts
 
     def __repr__(self) -> str:
         count = int(to_numpy(self.episodes).sum())
@@ -52,46 +53,6 @@ class Rollout:
     def wins(self) -> Tensor:
         """Episodes that ended with a positive reward for the player, int32 [B, P]."""
         return self._columns(self.state.env.num_players).cast(dtypes.int32)
-
-    @property
-    def legal_counts(self) -> Tensor:
-        """Decisions in which each action was legal, int32 [B, A], with `count_actions`."""
-        return self._counted(0, self.state.env.num_actions)
-
-    @property
-    def action_counts(self) -> Tensor:
-        """Decisions in which each player took each action, int32 [B, P, A], with `count_actions`."""
-        env = self.state.env
-        counts = self._counted(3, env.num_players * env.num_actions)
-        return counts.reshape(self.state.batch, env.num_players, env.num_actions)
-
-    @property
-    def action_plies(self) -> Tensor:
-        """Sums of the plies, from 0, at which each action was taken, int32 [B, A], with `count_actions`."""
-        return self._counted(2, self.state.env.num_actions)
-
-    @property
-    def width_counts(self) -> Tensor:
-        """Decisions between 1, 2, ..., A legal actions, int32 [B, A], with `count_actions`."""
-        return self._counted(1, self.state.env.num_actions)
-
-    @property
-    def turns(self) -> Tensor:
-        """Runs of decisions of one player, int32 [B], with `count_actions`."""
-        return self._counted(3 + self.state.env.num_players, 1)[:, 0]
-
-    @property
-    def event_counts(self) -> dict[str, Tensor]:
-        """Sums of the events of the rules by name, int32 [B] each, with `count_actions`."""
-        names = self.state.env.spec.events
-        columns = self._counted(3 + self.state.env.num_players, 1 + len(names))
-        return {name: columns[:, 1 + number] for number, name in enumerate(names)}
-
-    def _counted(self, part: int, count: int) -> Tensor:
-        """Return some counts, [B, count], from a multiple of A on. ValueError if nothing was counted."""
-        if self._counts is None:
-            raise ValueError("count_actions must be True in a rollout whose decisions are counted, got False")
-        return self.state.buffers.layout.view(self._counts, part * self.state.env.num_actions, count)
 
     def _columns(self, first: int) -> Tensor:
         """Return P columns of the totals. Lazy, since building a view takes longer than a short rollout."""

@@ -161,12 +161,18 @@ def many_steps(env: te.Env, batch: int, device: str) -> NamedArrays:
     for autoreset in (True, False):
         result = te.rollout_from(state, "uniform", 400, autoreset=autoreset, count_actions=True)
         yield f"state, {autoreset}", words(result.state)
-        for name in ("returns", "wins", "legal_counts", "action_counts", "action_plies", "width_counts", "turns"):
+        for name in ("returns", "wins"):
             yield f"{name}, {autoreset}", getattr(result, name).numpy()
-        for name, count in result.event_counts.items():
-            yield f"{name}, {autoreset}", count.numpy()
+        yield from counts(result)
     for name, event in env.events(state, mixed_actions(state, 7)).items():
         yield f"{name} of one action", event.numpy()
+
+
+def counts(counted: te.DecisionCounts) -> NamedArrays:
+    for name in ("legal_counts", "action_counts", "action_plies", "width_counts", "turns"):
+        yield name, getattr(counted, name).numpy()
+    for name, count in counted.event_counts.items():
+        yield name, count.numpy()
 
 
 def searches(env: te.Env, batch: int, device: str) -> NamedArrays:
@@ -174,9 +180,10 @@ def searches(env: te.Env, batch: int, device: str) -> NamedArrays:
     yield "playouts", te.playout(state, 3, seed=1, limit=LIMIT).numpy()
     yield "after actions", te.playout(state, 3, mixed_actions(state, 7), seed=1, limit=LIMIT).numpy()
     yield "best actions", flat_monte_carlo(env.init(min(batch, 7), device=device), 4, limit=LIMIT)
-    result = te.search.playout_policy(state, 6, seed=1, limit=LIMIT)
+    result = te.search.playout_policy(state, 6, seed=1, limit=LIMIT, count_actions=True)
     yield "searched actions", result.action.numpy()
     yield "visits", result.search_tree.summary()["visit_counts"]  # OpenCL does not define how quotients are rounded
+    yield from counts(result.search_tree.playouts)
 
 
 def jitted(env: te.Env, batch: int, device: str) -> NamedArrays:

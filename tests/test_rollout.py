@@ -260,5 +260,5 @@ def test_counts_need_the_uniform_policy_and_their_option() -> None:
         te.rollout(shared_env("hyper_tic_tac_toe", shape=(9, 9, 9), k=4), "uniform", 4, 2, count_actions=True)
     with pytest.raises(TypeError, match="count_actions must be of type bool"):
         te.rollout(TTT, "uniform", 4, 2, count_actions=1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="count_actions must be True in a rollout whose decisions are counted"):
+    with pytest.raises(ValueError, match="count_actions must be True in a call whose decisions are counted"):
         te.rollout(TTT, "uniform", 4, 2).turns  # noqa: B018

@@ -38,7 +38,7 @@ FLOORS = [
     {"_engine"},
     {"env", "_notation", "state", "combine"},
     {"registry", "vector", "interpreter", "inspection"},
-    {"sampling", "rollout", "io", "record", "pictures", "sharding"},
+    {"counts", "sampling", "rollout", "io", "record", "pictures", "sharding"},
     {"games"},
     {"search", "solve"},
     {"train.network", "train.advantages"},

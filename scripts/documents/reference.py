@@ -28,7 +28,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "Loops": "VectorEnv Transition jit",
             "Policies": "masked_logits sample_action advantages",
-            "Many steps in a kernel": "rollout rollout_from Rollout playout",
+            "Many steps in a kernel": "rollout rollout_from Rollout DecisionCounts playout",
             "Devices and processes": "shard Shard num_threads set_num_threads",
             "Arrays of other libraries": "to_numpy from_numpy to_torch from_torch",
             "Pictures and pages": "contact_sheet save_animation web.build",

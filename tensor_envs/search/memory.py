@@ -191,6 +191,7 @@ class SearchConfig:
         considered: maximum number of root actions that Gumbel MuZero considers.
         resumed: slots for nodes of earlier trees, besides the root; 0 for a new search.
         return_tree: whether the search returns the trees of the whole batch.
+        counts: whether the decisions of playouts are counted.
     """
 
     selection: type[ActionSelection]
@@ -201,6 +202,7 @@ class SearchConfig:
     considered: int = 0
     resumed: int = 0
     return_tree: bool = False
+    counts: bool = False
 
     @property
     def slots(self) -> int:

@@ -17,6 +17,7 @@ from tensor_envs._compiler.capture import CapturedFunction, Launch, launches_dir
 from tensor_envs._compiler.devices import LOCK, DeviceName, before_capture, empty_buffer, is_gpu, stays_lazy, upload
 from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
+from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs._engine.random import seed_words, threefry
 from tensor_envs._validate import function, instance, integer, number, one_of
 from tensor_envs.interop import ExportInJitError
@@ -53,6 +54,7 @@ def playout_policy(
     keep_tree: bool = False,
     tree: SearchTree | None = None,
     determinize: bool = True,
+    count_actions: bool = False,
 ) -> SearchOutput:
     """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
@@ -74,6 +76,8 @@ def playout_policy(
             values are means over all outcomes.
         determinize: resample in every simulation what is hidden from the player to move, where the rules have
             `determinize`. If False, the search sees everything: a player that cheats, to measure what knowing is worth.
+        count_actions: count how often every action is legal and taken in the playouts, by whom and when, and the events
+            of the rules, in the same kernel: `search_tree.playouts`. The counts are int32 and wrap beyond 2^31.
 
     Returns:
         Actions, weights (shares of visits), and visits and values of the roots.
@@ -89,11 +93,14 @@ def playout_policy(
         ...     state = env.step(state, actions)
         >>> te.search.playout_policy(state, num_simulations=64).action.tolist()  # X to move wins at once
         [2, 6]
+        >>> counts = te.search.playout_policy(env.init(2), 64, count_actions=True).search_tree.playouts
+        >>> counts.action_counts.sum(1).shape, counts.turns.tolist() == counts.width_counts.sum(1).tolist()
+        ((2, 9), True)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     exploration = number("exploration", exploration, 0.0, 1e6)
     limit = integer("limit", limit, 1, 2**31 - 1)
-    config = _config(state, UCB, count, chance, keep_tree, tree, determinize)
+    config = _config(state, UCB, count, chance, keep_tree, tree, determinize, count_actions)
     return _search(state, config, exploration_table(exploration, config.slots), seed, limit, tree)
 
 
@@ -268,13 +275,16 @@ def _config(
     keep_tree: bool,
     tree: SearchTree | None = None,
     determinize: bool = True,
+    counts: bool = False,
 ) -> SearchConfig:
     """Check the arguments that all searches share, and return the options of a search that may resume a tree."""
     instance("state", state, State)
     one_of("chance", chance, ("open", "sampled"))
     instance("keep_tree", keep_tree, bool)
     instance("determinize", determinize, bool)
+    instance("count_actions", counts, bool)
     config = search_config(state.env, selection, count, chance, keep_tree, determinize)  # type: ignore[arg-type] # a class is hashable
+    config = replace(config, counts=True) if counts else config
     if tree is None:
         return config
     instance("tree", tree, SearchTree)
@@ -284,8 +294,8 @@ def _config(
     if tree._env is not state.env or tree._layout != layout:
         other = f"{tree._env!r}, batch {tree._layout.batch} on {tree._layout.device}"
         raise ValueError(f"tree must be of the state's environment, batch and device, got one of {other}")
-    same = replace(config, simulations=old.config.simulations, resumed=old.config.resumed, return_tree=True)
-    if old.config != same:
+    own = {name: getattr(old.config, name) for name in ("simulations", "resumed", "counts")}
+    if old.config != replace(config, return_tree=True, **own):
         raise ValueError(f"tree must come from a search of the same kind, got one by {old.config.selection.name!r}")
     if state.env.spec.chance and not config.replays:
         raise ValueError("tree cannot be resumed with chance='sampled': its positions had other outcomes of chance")
@@ -314,7 +324,6 @@ def _search(
     env, buffers, words = state.env, state.buffers, seed_words(seed)
     engine, layout = env.engine, buffers.layout
     seeds = [word - (word >> 31 << 32) for word in words]  # as int32
-    result = result_arrays(env, layout)
     if stays_lazy():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK:
@@ -327,7 +336,8 @@ def _search(
             network = network_runner(env, config, chunk, function("evaluate", evaluate), table)
             drawn = noise(upload(np.tile(np.array(words, np.uint32), state.batch), layout.device))
             memory, search = network.tree, functools.partial(network.search, drawn)
-        trees = list[list[np.ndarray]]()
+        trees, counted = list[list[np.ndarray]](), whole_chunks(layout, chunk) if config.counts else None
+        result = result_arrays(env, layout, counted)
         for first in range(0, layout.grid.blocks, chunk.grid.blocks):
             if tree is not None and tree._whole is not None:
                 tree._whole.put(memory, config, layout, chunk, first)
@@ -340,7 +350,13 @@ def _search(
     whole = None
     if config.return_tree:
         whole = HostTree.of(config, TreeSizes.of(config, engine.game, engine.layout), layout, trees)
-    return SearchOutput(layout.column(result.action), SearchTree(state, layout, result.numbers, whole))
+    return SearchOutput(layout.column(result.action), SearchTree(state, layout, result.numbers, whole, counted))
+
+
+def whole_chunks(whole: BatchLayout, chunk: BatchLayout) -> BatchLayout:
+    """Return the layout of a batch whose padding fills its last chunk."""
+    chunks = -(-whole.grid.blocks // chunk.grid.blocks)
+    return replace(whole, grid=replace(whole.grid, blocks=chunks * chunk.grid.blocks))
 
 
 @functools.lru_cache(16)  # consecutive searches mostly have the same parameters
@@ -385,8 +401,11 @@ def memory_for(engine: Engine, config: SearchConfig, chunk: BatchLayout) -> Tree
     return TreeArrays(chunk.empty(sizes.states), nodes, edges)
 
 
-def result_arrays(env: Env, whole: BatchLayout) -> Result:
-    return Result(*(whole.empty(size, dtypes.int32) for size in (1, 3 * env.num_actions + 1)))
+def result_arrays(env: Env, layout: BatchLayout, counted: BatchLayout | None = None) -> Result:
+    """Allocate a result; with a layout `counted`, also its counts."""
+    words = 3 * env.num_actions + 1
+    numbers = (layout, words) if counted is None else (counted, words + num_counts(env.spec))
+    return Result(layout.empty(1, dtypes.int32), numbers[0].empty(numbers[1], dtypes.int32))
 
 
 class PlayoutRunner:

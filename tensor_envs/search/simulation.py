@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
+from tensor_envs._compiler.tape import FLOAT32, INT32, INT64, UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
-from tensor_envs._engine.kernels.rollout import BlockState
+from tensor_envs._engine.kernels.rollout import BlockState, Decisions, num_counts
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.kernel import Cells, bitcast, divide, do_while, loop, registers
 from tensor_envs.rules.lists import num_words, select
-from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
+from tensor_envs.rules.scalar import Scalar, Value, float32, int32, is_gpu, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.search.memory import (
     MAX_ROWS,
@@ -47,7 +47,9 @@ class Result(NamedTuple):
     """Result of a search at its roots."""
 
     action: Any  # int32 [rows]; -1 if the network's output was not finite
-    numbers: Any  # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; floats by bits
+    # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; floats by bits. With
+    # `SearchConfig.counts` those of each block are followed by its counts [counts, lanes], see `Decisions`
+    numbers: Any
 
 
 class Search(TreeMemory):
@@ -325,6 +327,16 @@ class Search(TreeMemory):
 
     # *** result ***
 
+    def count_index(self, at: Coords, number: Value) -> Scalar:
+        """Return the index of a count of a root in `Result.numbers`.
+
+        Blocks beyond the last one of the batch, which repeat it, have counts of their own.
+        """
+        block = at.batch.block + maximum(self.params.first_block, 0)
+        place = at.batch._replace(block=block if is_gpu() else block.to(INT64))
+        first = 3 * self.actions + 1
+        return place.index(first + number, first + num_counts(self.t.game.spec))
+
     def finalize(self, at: Coords, result: Result) -> None:
         """Choose a root's action and write it with visits, weights and values."""
         node, size = self.node(at, 0), self.actions
@@ -332,6 +344,9 @@ class Search(TreeMemory):
         weight, score = self.selection.final(at)
         best = self.selection.best(node.mask, score)
         total, first = registers(1, FLOAT32), row * (3 * size + 1)
+        if self.config.counts:
+            place = self.in_batch(at).batch
+            first = first + place.block * (place.lanes * num_counts(self.t.game.spec))
         total[0] = node.raw_value if self.config.values else 0.0
         with loop(size) as action:
             edge = self.edge(at, 0, action)
@@ -364,7 +379,14 @@ class PlayoutSearch:
     def trace(self, t: Tracer, a: Arrays) -> None:
         search, resumed = Search(t, a.tree, a.params, self.config), self.config.resumed
         keys = t.block.registers(2, UINT32)
-        playouts = BlockState(t, "none", lambda at: [uint32(0)] * 3 + load(keys, at.register, 2), counts=False)
+
+        def row_keys(at: Coords) -> list[Scalar]:
+            return [uint32(0)] * 3 + load(keys, at.register, 2)
+
+        decisions = None
+        if self.config.counts:
+            decisions = Decisions(t, a.result.numbers, search.count_index)
+        playouts = BlockState(t, "none", row_keys, counts=False, decisions=decisions)
 
         def init_root(at: Coords) -> None:
             search.init_root(at, a.old, a.row_keys)

@@ -7,7 +7,7 @@ import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -16,6 +16,7 @@ from tensor_envs._compiler.devices import download, upload, write
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance, integer
+from tensor_envs.counts import DecisionCounts
 from tensor_envs.interop import to_numpy
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.lists import num_words
@@ -32,21 +33,42 @@ GOOD, BAD, NEITHER = (44, 105, 176), (196, 57, 50), (230, 230, 230)
 class SearchTree:
     """Visits and values of the roots after a search; with `keep_tree`, the whole trees.
 
+    Attributes:
+        playouts: counts of the decisions of all playouts, with `count_actions`.
+
     Examples:
         >>> output = te.search.playout_policy(te.make("tic_tac_toe").init(2), num_simulations=64)
         >>> output.search_tree.visit_counts.sum(1).tolist()
         [64, 64]
     """
 
-    def __init__(self, state: State, layout: BatchLayout, numbers: Tensor, whole: HostTree | None = None):
+    def __init__(
+        self,
+        state: State,
+        layout: BatchLayout,
+        numbers: Tensor,
+        whole: HostTree | None = None,
+        counted: BatchLayout | None = None,
+    ):
+        """Wrap the results of a batch. counted: layout of numbers that are followed by counts."""
+        self._counted, first = counted, 3 * state.env.num_actions + 1
+        self.playouts = DecisionCounts(state.env, counted or layout, numbers if counted else None, first)
         self._state, self._layout, self._numbers, self._whole = state, layout, numbers, whole
         self._env, self._actions = state.env, state.env.num_actions
 
     def _part(self, part: int) -> Tensor:
         """Return visits (0), weights (1), values (2) [B, A] or the root's value (3) [B, 1], as int32 bits."""
         layout, size = self._layout, self._actions
-        rows = self._numbers.reshape(layout.shards, layout.grid.rows, 3 * size + 1)[:, : layout.share]
+        rows = self._rows(self._numbers)
         return rows[:, :, part * size : min((part + 1) * size, 3 * size + 1)].reshape(layout.batch, -1)
+
+    def _rows(self, numbers: Any) -> Any:
+        """Return the numbers of all games without their counts, [shards, share, 3 A + 1]."""
+        layout, size, counted = self._layout, 3 * self._actions + 1, self._counted
+        if counted is not None:
+            blocks = numbers.reshape(counted.rows // counted.grid.lanes, -1)
+            numbers = blocks[:, : counted.grid.lanes * size]
+        return numbers.reshape(layout.shards, -1, size)[:, : layout.share]
 
     @property
     def visit_counts(self) -> Tensor:
@@ -76,7 +98,7 @@ class SearchTree:
     def summary(self) -> dict[str, np.ndarray]:
         """Return visit_counts, visit_probs, qvalues, value and action_weights as NumPy arrays, by one download."""
         layout, size = self._layout, self._actions
-        rows = download(self._numbers).reshape(layout.shards, layout.grid.rows, -1)[:, : layout.share]
+        rows = self._rows(download(self._numbers))
         numbers = rows.reshape(layout.batch, -1)
         visits, floats = numbers[:, :size], numbers.view(np.float32)
         probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)

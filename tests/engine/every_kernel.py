@@ -81,7 +81,8 @@ def search(env: te.Env) -> None:
         return Tensor.zeros(state.batch, env.num_actions), Tensor.zeros(state.batch)
 
     state = env.init(BATCH)
-    te.search.playout_policy(state, 2)
+    for count in (False, True):
+        te.search.playout_policy(state, 2, count_actions=count)
     for policy in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
         with suppress(RuntimeError):  # the NULL device has no results
             policy(state, evaluate, 2)

@@ -42,6 +42,9 @@ class Search:
         self.replays = self.determinizes or (self.game.spec.chance and chance == "open")
         self.row, self.seed = row, seed_words(seed)
         self.players, self.actions = self.game.spec.num_players, self.game.spec.num_actions
+        self.legal, self.widths, self.plies = ([0] * self.actions for _ in range(3))
+        self.taken = [[0] * self.actions for _ in range(self.players)]
+        self.turns, self.events = 0, dict.fromkeys(self.game.spec.events, 0)
         self.begin(plain.state)
 
     def begin(self, s: Any) -> None:
@@ -67,16 +70,31 @@ class Search:
     def mask(self, s: Any) -> int:
         return sum(int(w.value) << 32 * k for k, w in enumerate(self.game.mask(s)))
 
+    def count(self, s: Any, action: int, last: int) -> int:
+        """Count a decision of a playout. Returns the player."""
+        legal, mover = [k for k in range(self.actions) if self.mask(s) >> k & 1], int(scalar(s.current_player).value)
+        for k in legal:
+            self.legal[k] += 1
+        self.widths[len(legal) - 1] += 1
+        self.plies[action] += int(scalar(s.ply).value)
+        self.taken[mover][action] += 1
+        self.turns += mover != last
+        events = self.game.moved(s, int32(action), None)[-1]
+        for name, happened in zip(self.events, events, strict=True):
+            self.events[name] += int(scalar(happened).value)
+        return mover
+
     def play(self, s: Any, action: int, returns: list[Any]) -> tuple[Any, list[Any], bool]:
         s, rewards, terminated, truncated = self.game.step(s, int32(action), None)
         paid = [real(x + real(r.value)) for x, r in zip(returns, rewards, strict=True)]
         return s, paid, bool(terminated.value or truncated.value)
 
     def playout(self, s: Any, returns: list[Any], over: bool, simulation: int) -> list[Any]:
-        key, played = [uint32(self.key[0] ^ simulation), uint32(self.key[1])], 0
+        key, played, last = [uint32(self.key[0] ^ simulation), uint32(self.key[1])], 0, -1
         while not over and played < self.limit:
             played += 1
             action = uniform_action(s, self.game.mask(s), self.actions, key, live=False)
+            last = self.count(s, int(action.value), last)
             s, returns, over = self.play(s, int(action.value), returns)
         return returns
 
@@ -135,7 +153,7 @@ class Search:
             node = child
 
 
-def searched(
+def search_of(
     env: te.Env,
     seed: int,
     row: int,
@@ -144,8 +162,8 @@ def searched(
     search_seed: int,
     more: list[int] | None = None,
     **options: Any,
-) -> Node:
-    """Return the root after a search of the position behind `actions`, and one more search after each of `more`."""
+) -> Search:
+    """Search the position behind `actions`, and once more after each of `more`."""
     plain = te.debug(env, seed, row)
     for action in actions:
         plain.step(action)
@@ -156,4 +174,9 @@ def searched(
             search.play_on(plain.state, following)
         for k in range(1, simulations + 1):
             search.simulate(k)
-    return search.root
+    return search
+
+
+def searched(*arguments: Any, **options: Any) -> Node:
+    """Return the root after the searches of `search_of`."""
+    return search_of(*arguments, **options).root

@@ -174,7 +174,8 @@ def search_more(env: te.Env) -> None:
     state = searched_state(env)
     result = te.search.playout_policy(state, 6, seed=2, limit=LIMIT, keep_tree=True)
     tree = te.search.subtree(result.search_tree, result.action)
-    te.search.playout_policy(env.step(state, result.action), 6, seed=3, limit=LIMIT, tree=tree)
+    state = env.step(state, result.action)
+    te.search.playout_policy(state, 6, seed=3, limit=LIMIT, tree=tree, count_actions=True)
     te.search.muzero_policy(state, network(env), 4, seed=2)
 
 

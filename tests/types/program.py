@@ -163,6 +163,8 @@ def loops() -> None:
     assert_type(vector.observation, Tensor)
     result = te.rollout(env, "uniform", batch=4, steps=9, count_actions=True)
     assert_type(result.legal_counts, Tensor)
+    tree = te.search.playout_policy(env.init(4), 4, count_actions=True).search_tree
+    assert_type(tree.playouts, te.DecisionCounts)
     assert_type(result.turns, Tensor)
     assert_type(result.event_counts, dict[str, Tensor])
     assert_type(env.events(env.init(4), [0, 1, 2, 3]), dict[str, Tensor])

@@ -54,6 +54,14 @@ class BlockState:
         sums = [*returns[: self.each], *[0.0] * self.num_sums][: self.num_sums]
         store(self.sums, at.register, sums)
         store(self.wins, at.register, [0] * self.players)
+        if self.decisions is not None:
+            self.decisions.begin(at)
+
+    def step_all(self, override: Override | None = None) -> None:
+        """Play one action in every game of the block, and count the decisions."""
+        self.t.block.each(lambda at: self.step(at, override))
+        if self.decisions is not None:
+            self.decisions.count()
 
     def step(self, at: Coords, override: Override | None = None) -> None:
         """Play one action in one game, by the uniform policy unless `override` replaces it."""
@@ -93,7 +101,7 @@ class BlockState:
         with do_while() as turn:
             count[0] = count[0] + 1
             n = count[0]
-            self.t.block.each(lambda at: self.step(at, None if override is None else override(n)))
+            self.step_all(None if override is None else override(n))
             turn.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
 
     def returns(self, at: Coords) -> list[Scalar]:
@@ -122,22 +130,26 @@ class Decisions:
     (1), which are runs of decisions of one player, and the events that the rules name.
     """
 
-    def __init__(self, t: Tracer, counts: Cells):
-        self.t, self.counts, self.num_actions = t, counts, t.game.spec.num_actions
+    def __init__(self, t: Tracer, counts: Cells, index: Callable[[Coords, Value], Scalar]):
+        """Reset the counts. index: of a game's count of a number."""
+        self.t, self.counts, self.index, self.num_actions = t, counts, index, t.game.spec.num_actions
         self.words, self.num_counts = num_words(self.num_actions), num_counts(t.game.spec)
         self.events = t.block.registers(max(len(t.game.spec.events), 1), INT32)
         self.mask = t.block.registers(self.words, UINT32)  # 0 if the game was over
         self.chosen = t.block.registers(4, INT32)  # the action, its ply, the player, the player before; -1 for none
         with loop(self.num_counts) as number:
             t.block.each(functools.partial(self._reset, number))
-        t.block.each(lambda at: store(self.chosen, at.register, [0, 0, -1, -1]))
 
     def _reset(self, number: Scalar, at: Coords) -> None:
-        self.counts[at.batch.index(number, self.num_counts)] = 0
+        self.counts[self.index(at, number)] = 0
+
+    def begin(self, at: Coords) -> None:
+        """Start games in which nobody has decided yet; the counts stay."""
+        store(self.chosen, at.register, [0, 0, -1, -1])
 
     def _add(self, at: Coords, *amounts: tuple[Value, Scalar]) -> None:
         """Add amounts to counts of different numbers."""
-        places = [at.batch.index(number, self.num_counts) for number, _ in amounts]
+        places = [self.index(at, number) for number, _ in amounts]
         sums = [self.counts[place] + amount for place, (_, amount) in zip(places, amounts, strict=True)]
         for place, value in zip(places, sums, strict=True):  # all loads come first, so that lanes can be interleaved
             self.counts[place] = value
@@ -194,7 +206,8 @@ class UniformRollout:
         counts: Any = None  # int32, see `Decisions`
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        decisions = None if a.counts is None else Decisions(t, a.counts)
+        size = num_counts(t.game.spec)
+        decisions = a.counts and Decisions(t, a.counts, lambda at, number: at.batch.index(number, size))
         state = BlockState(t, self.reset, lambda at: t.row_keys(a.row_keys, at), decisions=decisions)
 
         def begin(at: Coords) -> None:
@@ -216,9 +229,7 @@ class UniformRollout:
             count[0] = count[0] + 1
             # a step after the last game's end follows, which makes the rewards 0 as any number of such steps does
             live = scalar(True) if self.reset != "none" else t.block.any(lambda at: ~state.words.over(at))
-            t.block.each(state.step)
-            if decisions is not None:
-                decisions.count()
+            state.step_all()
             if t.resets_in_branch(self.reset):
                 t.auto_reset(state.words, state.resetting, a.row_keys)
             turn.again = live & (count[0] < a.scalars[0])
