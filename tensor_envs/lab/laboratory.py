@@ -12,7 +12,6 @@ from itertools import combinations, islice, pairwise, product
 from typing import Any
 
 import numpy as np
-from tinygrad.helpers import tqdm
 
 from tensor_envs import agents
 from tensor_envs._validate import instance, integer, number, shown, wrong_type
@@ -21,8 +20,9 @@ from tensor_envs.env import Env
 from tensor_envs.lab import measures
 from tensor_envs.lab.estimates import Array, Measurement
 from tensor_envs.lab.measures import ActionUse
-from tensor_envs.lab.play import Match, Played, Tick, play, play_uniform
-from tensor_envs.lab.report import Key, Report, VariantReport
+from tensor_envs.lab.play import COUNTED, Match, Played, play, play_uniform
+from tensor_envs.lab.progress import Progress
+from tensor_envs.lab.report import PLAYOUTS_OF, Key, Report, VariantReport
 from tensor_envs.lab.similarity import profile
 from tensor_envs.registry import make
 
@@ -31,6 +31,7 @@ NAMED = ("uniform", "trained", "perfect")
 UNIFORM = 16  # games by the uniform policy for each game by another player
 REPLICAS = 2  # of a deal with the stronger player on a seat, so that six pairs of games show the luck of two players
 OPENING = 2  # uniformly random plies of trained players, which play the same game else
+LENGTH = 64  # games by which the length of all others is estimated
 MAX_ROUNDS = 64  # of `games` with a precision
 MAX_GAMES = 2**20
 MAX_SIMULATIONS = 2**20
@@ -61,7 +62,7 @@ def measure(
         precision: half the width, .001..1, of the intervals of scores, luck and skill that is aimed at. Games are
             added, up to 64 times `games`, until they are as narrow.
         seed: seed of the games.
-        progress: show a progress bar on stderr.
+        progress: show a progress bar on stderr. Its unit is a simulation of a decision; the total is an estimate.
 
     Returns:
         A report with tables, as text, Markdown, HTML and JSON.
@@ -91,9 +92,12 @@ def measure(
     games, seed = integer("games", games, 32, MAX_GAMES), integer("seed", seed, 0, 2**32 - 1)
     precision = None if precision is None else number("precision", precision, 0.001, 1)
     instance("progress", progress, bool)
-    bar: Any = tqdm(desc="games", unit=" games", unit_scale=True, disable=not progress)
-    reports = [_Variant(name, env, chosen, games, precision, seed, bar.update).report for name, env in envs.items()]
-    bar.update(0, close=True)
+    made = [_Variant(name, env, chosen, games, precision, seed) for name, env in envs.items()]
+    reports, bar = list[VariantReport](), Progress(progress)
+    for k, variant in enumerate(made, 1):
+        bar.later = sum(other.work for other in made[k:])
+        reports.append(variant.measure(bar))
+    bar.close()
     return Report(tuple(reports))
 
 
@@ -180,51 +184,73 @@ class _Series:
         """Add more games of each match."""
         self.played[:] = [a + b for a, b in zip(self.played, played, strict=True)] if self.played else played
 
+    @property
+    def work(self) -> float:
+        """Work of one decision in every game of a round."""
+        return sum(match.games * match.work for match in self.matches)
+
     def too_wide(self, precision: float) -> bool:
         """Return whether an interval is wider than a precision."""
+        return self._widest > precision
+
+    def more(self, precision: float | None, rounds: int) -> float:
+        """Return how many rounds of games more than some a precision asks for; 0 before the first one is played."""
+        if precision is None or not self.played:
+            return 0.0
+        needed = (rounds - 1) * (self._widest / precision) ** 2  # the interval is that of one round less
+        return max(min(needed, MAX_ROUNDS) - rounds, 0.0)
+
+    @property
+    def _widest(self) -> float:
         found = self.numbers(self.played)
-        return any(number.half_width > precision for what, number in found if what != measures.ELO)
+        return max((number.half_width for what, number in found if what != measures.ELO), default=0.0)
 
 
 class _Variant:
-    """Measurements of one variant while they are made."""
+    """Measurements of one variant while they are made.
+
+    Attributes:
+        work: of one decision in every game of the first round.
+    """
 
     def __init__(
-        self,
-        name: str,
-        env: Env,
-        players: Sequence[str | int],
-        games: int,
-        precision: float | None,
-        seed: int,
-        tick: Tick,
+        self, name: str, env: Env, players: Sequence[str | int], games: int, precision: float | None, seed: int
     ):
-        """Play all games and measure them."""
-        self.env, self.games, self.precision, self.seed, self.tick = env, games, precision, seed, tick
+        """Plan all games."""
+        self.name, self.env, self.players = name, env, players
+        self.games, self.precision, self.seed = games, precision, seed
         self.numbers, self.counts = dict[Key, Measurement](), dict[str, int]()
         self.actions, self.unused = dict[str, dict[str, ActionUse]](), dict[str, dict[str, list[str]]]()
         self.profile = dict[str, float]()
-        start = time.process_time()
         policies = {one: policy for one in players if (policy := player(env, one, players.index(one))) is not None}
-        own = {one: self._own(one, policy) for one, policy in policies.items() if one != "uniform"}
-        contests = self._contests(policies) if env.num_players > 1 else {}
-        self._play([*own.values(), *contests.values()])
-        for one in players:
+        self.strongest = max((one for one in policies if isinstance(one, int)), default=0)
+        self.own = {one: self._own(one, policy) for one, policy in policies.items() if one != "uniform"}
+        self.contests = self._contests(policies) if env.num_players > 1 else {}
+        self.work = sum(series.work for series in (*self.own.values(), *self.contests.values()))
+
+    def measure(self, bar: Progress) -> VariantReport:
+        """Play all games and measure them."""
+        start = time.process_time()
+        plies = play_uniform(self.env, LENGTH, self.seed).plies.mean() if bar.shown else 1.0
+        self._play([*self.own.values(), *self.contests.values()], bar, float(plies))
+        for one in self.players:
             if one == "uniform":
                 self._measure(one, self._uniform())
             elif one == "perfect":
-                self._add(one, measures.perfect(env))
-            elif one in own:
-                self._measure(title(one), own[one].played[0])
-        for who, series in contests.items():
+                self._add(one, measures.perfect(self.env))
+            elif one in self.own:
+                self._measure(title(one), self.own[one].played[0])
+        for who, series in self.contests.items():
             self.counts[who] = sum(map(len, series.played))
             self._add(who, series.numbers(series.played))
-        seconds = time.process_time() - start
-        self.report = VariantReport(name, self.counts, self.numbers, self.actions, self.unused, self.profile, seconds)
+        own = self.counts, self.numbers, self.actions, self.unused, self.profile
+        return VariantReport(self.name, *own, time.process_time() - start)
 
     def _own(self, one: str | int, policy: Policy) -> _Series:
         """Return games of a player against itself."""
-        match = Match((policy,) * self.env.num_players, self.games, opening=OPENING * (one == "trained"), valued=True)
+        opening, counted = OPENING * (one == "trained"), self.strongest * (one == self.strongest)
+        seats = (policy,) * self.env.num_players
+        match = Match(seats, self.games, opening=opening, valued=True, counted=counted, work=work(one))
         return _Series([match], lambda played: measures.scores(played[0]))
 
     def _contests(self, policies: Mapping[str | int, Policy]) -> dict[str, _Series]:
@@ -232,31 +258,47 @@ class _Variant:
         contests = dict[str, _Series]()
         searches = [one for one in policies if isinstance(one, int)]
         if "uniform" in policies and searches:
-            series = self._contest(policies["uniform"], policies[searches[0]], measures.contest)
+            series = self._contest(policies, "uniform", searches[0], measures.contest)
             contests[f"{title(searches[0])} against uniform"] = series
         for weak, strong in pairwise(searches):
             numbers = functools.partial(measures.contest, doublings=math.log2(strong / weak))
-            series = self._contest(policies[weak], policies[strong], numbers)
+            series = self._contest(policies, weak, strong, numbers)
             contests[f"{title(strong)} against {title(weak)}"] = series
         if self.env.engine.game.determinizes and searches:
             strongest = searches[-1]
             informed = agents.playout_search(strongest, len(policies), determinize=False)
-            series = self._contest(policies[strongest], informed, measures.stronger, replicas=1)
+            series = self._contest(
+                {0: policies[strongest], strongest: informed}, 0, strongest, measures.stronger, replicas=1
+            )
             contests[f"{title(strongest)} that sees all against {title(strongest)}"] = series
         return contests
 
-    def _contest(self, weak: Policy, strong: Policy, numbers: Numbers, replicas: int = REPLICAS) -> _Series:
+    def _contest(
+        self,
+        policies: Mapping[str | int, Policy],
+        weak: str | int,
+        strong: str | int,
+        numbers: Numbers,
+        replicas: int = REPLICAS,
+    ) -> _Series:
         """Return games between two players: replicas of each deal, with the stronger one on each seat."""
         seats, deals = range(self.env.num_players), self.games // replicas
-        orders = [tuple(strong if number == seat else weak for number in seats) for seat in seats]
-        matches = [Match(order, deals, replica=replica) for order in orders for replica in range(replicas)]
+        orders = [tuple(policies[strong if number == seat else weak] for number in seats) for seat in seats]
+        mean = (work(strong) + work(weak) * (len(seats) - 1)) / len(seats)
+        matches = [Match(order, deals, replica=replica, work=mean) for order in orders for replica in range(replicas)]
         return _Series(matches, lambda played: numbers(_points(played).reshape(len(seats), replicas, -1, len(seats))))
 
-    def _play(self, series: Sequence[_Series]) -> None:
-        """Play all games, and more of those whose intervals are too wide."""
+    def _play(self, series: Sequence[_Series], bar: Progress, plies: float) -> None:
+        """Play all games, and more of those whose intervals are too wide. plies: expected length of a game."""
+        spent = 0.0
         for turn in range(MAX_ROUNDS):
             matches = [replace(match, first_row=turn * match.games) for one in series for match in one.matches]
-            played = iter(play(self.env, matches, self.seed, self.tick) if matches else ())
+            if not matches:
+                break
+            spent += sum(one.work for one in series)
+            more = sum(one.work * one.more(self.precision, turn + 1) for one in series)
+            bar.further = plies * (more + bar.later * (spent + more) / self.work)
+            played = iter(play(self.env, matches, self.seed, bar, plies))
             for one in series:
                 one.add([*islice(played, len(one.matches))])
             series = [one for one in series if self.precision and one.too_wide(self.precision)]
@@ -281,8 +323,14 @@ class _Variant:
         if who == "uniform":
             self._add(who, measures.tree_size(self.env, played))
             self.profile = profile(self.env, played)
-        self.actions[who] = measures.action_uses(self.env, played)
-        self.unused[who] = measures.unused(self.env, played)
+        self._count_actions(who, measures.action_uses(self.env, played), played.legal, played.taken)
+        if searched := measures.searched_uses(self.env, played):
+            inside = f"{PLAYOUTS_OF}{who}"
+            self.counts[inside] = len(played) * len(COUNTED) * self.strongest
+            self._count_actions(inside, searched, played.searched[:, 0], played.searched[:, 1:])
+
+    def _count_actions(self, who: str, uses: dict[str, ActionUse], legal: Array, taken: Array) -> None:
+        self.actions[who], self.unused[who] = uses, measures.unused(self.env, legal, taken)
 
     def _add(self, who: str, numbers: Iterator[tuple[str, Measurement]]) -> None:
         self.numbers.update({(who, what): number for what, number in numbers})
@@ -305,6 +353,11 @@ def player(env: Env, name: str | int, seed: int = 0) -> Policy | None:
 
     file = FOLDER / f"{env.id}.safetensors"
     return agents.load(env.id, 0) if file.exists() and load(file).env.plays_like(env) else None
+
+
+def work(one: str | int) -> float:
+    """Return the work of a decision of a player."""
+    return float(one) if isinstance(one, int) else 1.0
 
 
 def title(one: str | int) -> str:

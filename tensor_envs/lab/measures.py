@@ -38,7 +38,8 @@ class ActionUse:
         taken: share of decisions in which one is taken.
         chosen: share of the legal actions of the kind that are taken; None if fewer than two games had any.
         players: share of each player in what is taken; empty if fewer than two games took any.
-        moment: when they are taken in the mean, from 0 at the start of a game to 1 at its end; None as for `players`.
+        moment: when they are taken in the mean, from 0 at the start of a game to 1 at its end; None if fewer than two
+            games took any, and for playouts of a search.
 
     Examples:
         >>> report = te.lab.measure(te.make("kuhn_poker"), players=["uniform"], games=64)
@@ -219,11 +220,25 @@ def _skill(means: Array, players: int) -> Array:
 
 def action_uses(env: Env, games: Played) -> dict[str, ActionUse]:
     """Return how often each action, or in games of many actions each kind, is legal and taken, by whom and when."""
-    names = list(env.action_names)
+    return _uses(env, games.legal, games.taken, games.when)
+
+
+def searched_uses(env: Env, games: Played) -> dict[str, ActionUse]:
+    """Return the use of actions in the playouts of a search; {} if fewer than two games have counts of decisions."""
+    if not games.searched.size:
+        return {}
+    legal, taken = games.searched[:, 0], games.searched[:, 1:]
+    some = taken.any((1, 2))
+    return _uses(env, legal[some], taken[some]) if some.sum() > 1 else {}
+
+
+def _uses(env: Env, legal_counts: Array, taken_counts: Array, plies: Array | None = None) -> dict[str, ActionUse]:
+    """Return the use of actions in games from their counts, with the sums of plies at which actions were taken."""
+    names, decided = list(env.action_names), taken_counts.sum((1, 2))
     if len(names) > MAX_ACTIONS:
         names = [kind(name) for name in names]
-    uses, decided = {}, games.plies
-    for name, (legal, when, *by) in sums([games.legal, games.when, *games.taken.transpose(1, 0, 2)], names).items():
+    uses, whens = {}, np.zeros_like(legal_counts) if plies is None else plies
+    for name, (legal, when, *by) in sums([legal_counts, whens, *taken_counts.transpose(1, 0, 2)], names).items():
         taken = np.sum(by, 0)
         players = [_share(part, taken) for part in by]
         uses[name] = ActionUse(
@@ -231,7 +246,8 @@ def action_uses(env: Env, games: Played) -> dict[str, ActionUse]:
             estimate(taken, decided, of=ratio, share=True),
             _share(taken, legal),
             tuple(share for share in players if share is not None),
-            _share((when + taken / 2) / decided, taken),  # half a ply later, so that all plies of a game are at 1/2
+            # half a ply later, so that all plies of a game are at 1/2
+            None if plies is None else _share((when + taken / 2) / decided, taken),
         )
     return uses
 
@@ -247,8 +263,8 @@ def kind(name: str) -> str:
     return re.sub(r"[-+]?\d+", "#", re.sub(r"\(.*\)", "#", short)).strip()
 
 
-def unused(env: Env, games: Played) -> dict[str, list[str]]:
+def unused(env: Env, legal_counts: Array, taken_counts: Array) -> dict[str, list[str]]:
     """Return the names of actions that were never legal, and of those that were legal and never taken."""
-    legal, taken, names = games.legal.any(0), games.taken.any((0, 1)), env.action_names
+    legal, taken, names = legal_counts.any(0), taken_counts.any((0, 1)), env.action_names
     never = {"never legal": ~legal, "legal, never taken": legal & ~taken}
     return {what: [names[action] for action in np.flatnonzero(which)] for what, which in never.items()}

@@ -12,6 +12,7 @@ from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.rollout import playout, rollout_from
 from tensor_envs.sampling import uniform
+from tensor_envs.search.policies import playout_policy
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 LIMIT = 10_000  # plies after which a game counts as truncated
 MOMENTS = 7  # of each game, at equal distances, in which its positions are valued
+COUNTED = (2, 4, 6)  # moments from which a search counts what its playouts do: quarters of the game
 PLAYOUTS = 32  # of a position, for each of two independent values
 LANES = 64  # games of a block
 REPLICA_BITS = 28  # position of the replica in the number of a row
 Array = np.ndarray[Any, Any]
-Tick = Callable[[int], object]  # called with numbers of finished games
+Tick = Callable[[float, float], object]  # called with the work that is done, and an estimate of what is left
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Played:
         events: sums of the events that the rules report, int [N, E].
         values: mean returns of random games from `MOMENTS` positions of each game, two independent ones, float64
             [N, 2, MOMENTS, P]; [N, 2, 0, P] if they were not computed.
+        searched: decisions in the playouts of a search from `COUNTED` positions of each game, in which each action was
+            legal, and in which each player took it, int [N, 1 + P, A]; [N, 0, A] if they were not counted.
     """
 
     returns: Array
@@ -55,6 +59,7 @@ class Played:
     widths: Array
     events: Array
     values: Array
+    searched: Array
 
     def __len__(self) -> int:
         """Return the number of games."""
@@ -86,7 +91,8 @@ def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
     returns, begins = to_numpy(result.returns).astype(np.float64), to_numpy(start.current_player)
     truncated = end["truncated"] | ~end["terminated"]
     turns = to_numpy(result.turns)
-    return Played(returns, begins, end["ply"], turns, truncated, legal, taken, when, widths, events, none)
+    more = none, legal[:, None][:, :0]
+    return Played(returns, begins, end["ply"], turns, truncated, legal, taken, when, widths, events, *more)
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,9 @@ class Match:
         replica: number of the draws of the policies, 0..15. Games of the same row have the same chance in all replicas.
         opening: number of uniformly random plies at the start.
         valued: whether to value positions.
+        counted: simulations of a search whose playouts from positions of the games are counted; 0 for none. The games
+            must be valued.
+        work: of a decision, for the estimate of what is left.
     """
 
     policies: tuple[Policy, ...]
@@ -108,20 +117,27 @@ class Match:
     replica: int = 0
     opening: int = 0
     valued: bool = False
+    counted: int = 0
+    work: float = 1.0
 
 
-def play(env: Env, matches: Sequence[Match], seed: int, tick: Tick = lambda games: None) -> list[Played]:
+def play(
+    env: Env, matches: Sequence[Match], seed: int, tick: Tick = lambda done, left: None, plies: float = 1.0
+) -> list[Played]:
     """Play the games of all matches to their ends, by one pool of all games.
 
     Each game is at a ply of its own. A call of a policy takes games of all matches that wait for it, in full blocks, so
     that few lanes are padding and the cores have a block each.
 
     Args:
-        tick: is called with the number of games that end.
+        tick: is called after decisions with their work, and with an estimate of what is left.
+        plies: expected length of a game, for this estimate.
     """
     pool = _GamePool(env, matches, seed)
     while pool.live.any():
-        tick(pool.step())
+        played, live = pool.step(), pool.live
+        left = pool.work[live] * np.maximum(plies - pool.plies[live], 1)
+        tick(float(pool.work[played].sum()), float(left.sum()))
     return [pool.played(number, seed) for number in range(len(matches))]
 
 
@@ -138,6 +154,7 @@ class _GamePool:
         self.seats, self.rows = np.array(seats)[self.match], np.arange(len(self.match))
         self.opening = np.array([match.opening for match in matches])[self.match]
         self.valued = np.array([match.valued for match in matches])[self.match]
+        self.work = np.array([match.work for match in matches])[self.match]
         self.words, self.keys = (
             np.concatenate([start.buffers.layout.table(getattr(start.buffers, name)) for start in starts])
             for name in ("words", "row_keys")
@@ -156,8 +173,8 @@ class _GamePool:
         self.events = np.zeros((len(self.rows), len(env.spec.events)), np.int32)
         self.history: list[list[Array]] = [[] for _ in self.rows]
 
-    def step(self) -> int:
-        """Call the policy for which most games wait, and play its actions. Returns the number of games that end."""
+    def step(self) -> Array:
+        """Call the policy for which most games wait, and play its actions. Returns these games."""
         who = np.where(self.plies < self.opening, 0, self.seats[self.rows, self.mover])
         policy = int(np.bincount(who[self.live]).argmax())
         waiting = np.flatnonzero(self.live & (who == policy))
@@ -180,7 +197,7 @@ class _GamePool:
         self.mask[here], self.mover[here] = values["legal_action_mask"], values["current_player"]
         self.returns[here] += values["rewards"]
         self.live[here] = self.mask[here].any(1) & (self.plies[here] < LIMIT)
-        return len(here) - int(self.live[here].sum())
+        return here
 
     def _record(self, here: Array, chosen: Array) -> None:
         """Count the decisions of some games, and keep the positions of those that are valued."""
@@ -196,21 +213,35 @@ class _GamePool:
 
     def played(self, number: int, seed: int) -> Played:
         """Return the games of a match."""
-        part = self.match == number
+        part, match = self.match == number, self.matches[number]
         ends = self.env.engine.layout.unpack(self.words)
         truncated = ends["truncated"] | ~ends["terminated"]
-        values = np.zeros((self.matches[number].games, 2, 0, self.env.num_players))
-        if self.matches[number].valued:
+        values = np.zeros((match.games, 2, 0, self.env.num_players))
+        if match.valued:
             values = self._values(part, seed)
+        searched = self._searched(part, match.counted, seed) if match.counted else self.legal[part][:, None][:, :0]
         counts = self.legal, self.taken, self.when, self.widths, self.events
         kept = (self.returns, self.begins, self.plies, self.turns, truncated, *counts)
-        return Played(*[*(x[part] for x in kept), values])
+        return Played(*[*(x[part] for x in kept), values, searched])
+
+    def _positions(self, part: Array, moments: Sequence[int]) -> State:
+        """Return the positions of games at some moments, moment by moment."""
+        history = [self.history[game] for game in np.flatnonzero(part)]
+        table = [game[len(game) * moment // (MOMENTS + 1)] for moment in moments for game in history]
+        keys = np.tile(self.keys[part], (len(moments), 1))
+        return State(self.env, self.env.engine.load(np.array(table), keys, self.device))
 
     def _values(self, part: Array, seed: int) -> Array:
         """Return the values of positions of games."""
-        env, history = self.env, [self.history[game] for game in np.flatnonzero(part)]
-        table = [game[len(game) * k // (MOMENTS + 1)] for k in range(1, MOMENTS + 1) for game in history]
-        keys = np.tile(self.keys[part], (MOMENTS, 1))
-        positions = State(env, env.engine.load(np.array(table), keys, self.device))
+        positions = self._positions(part, range(1, MOMENTS + 1))
         values = [to_numpy(playout(positions, PLAYOUTS, seed=seed + 1 + half, limit=LIMIT)) for half in range(2)]
-        return np.array(values, np.float64).reshape(2, MOMENTS, len(history), -1).transpose(2, 0, 1, 3)
+        return np.array(values, np.float64).reshape(2, MOMENTS, part.sum(), -1).transpose(2, 0, 1, 3)
+
+    def _searched(self, part: Array, simulations: int, seed: int) -> Array:
+        """Return counts of the playouts of a search from positions of games."""
+        positions = self._positions(part, COUNTED)
+        output = playout_policy(positions, simulations, seed=seed, limit=LIMIT, count_actions=True)
+        counts = output.search_tree.playouts
+        legal, taken = to_numpy(counts.legal_counts), to_numpy(counts.action_counts)
+        table = np.concatenate([legal[:, None], taken], 1)
+        return np.asarray(table.reshape(len(COUNTED), -1, *table.shape[1:]).sum(0))

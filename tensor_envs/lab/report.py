@@ -29,6 +29,7 @@ STYLE = (
     "td,th{border:1px solid #ccc;padding:3px 8px;text-align:right}td:first-child,th:first-child{text-align:left}"
     ".differs{background:#ffe9a8}"
 )
+PLAYOUTS_OF = "playouts of "
 Key = tuple[str, str]  # who plays, and what is measured
 
 
@@ -38,7 +39,7 @@ class VariantReport:
 
     Attributes:
         name: the variant.
-        games: number of games that each player or contest has played.
+        games: number of games that each player or contest has played, and of playouts of the strongest search.
         numbers: measurements by player or contest and by measure.
         actions: use of the kinds of actions, by player.
         unused: by player, actions that were never legal, and those that were legal and never taken.
@@ -175,7 +176,7 @@ class Report:
 
     def _timed(self) -> Iterator[list[str]]:
         """Yield the rows of the table that says by whom and when the base's actions are taken."""
-        uses = self.base.actions
+        uses = {who: kinds for who, kinds in self.base.actions.items() if not who.startswith(PLAYOUTS_OF)}
         seats = max(len(use.players) for kinds in uses.values() for use in kinds.values())
         shown = seats if seats > 2 else seats - 1  # the second of two players has the rest
         names = "".join(f"by player {seat}, " for seat in range(shown))
@@ -214,7 +215,8 @@ class Report:
                     more = f" and {len(new) - LISTED} more" if len(new) > LISTED else ""
                     rules = "" if variant is self.base else f" with {variant.name}"
                     if new:
-                        games = f"{variant.games[player]:,} games by {player}{rules}"
+                        by = "" if player.startswith(PLAYOUTS_OF) else "games by "
+                        games = f"{variant.games[player]:,} {by}{player}{rules}"
                         yield f"In {games} {what}: {', '.join(new[:LISTED])}{more}."
 
     def _plain(self, variant: VariantReport) -> dict[str, object]:

@@ -15,6 +15,7 @@ from tensor_envs.lab.play import Match, Played, play, play_uniform
 from tests.games import dice_race
 from tests.games.shared import shared_env
 from tests.lab.games import coin_race, nim
+from tests.search.reference import search_of
 
 TTT = shared_env("tic_tac_toe")
 GAMES = {
@@ -61,7 +62,7 @@ def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
 @pytest.mark.slow
 def test_games_of_a_pool_are_played_as_in_matches_of_their_own() -> None:
     """Games are each at a ply of their own, policies are called with full blocks of games of all matches."""
-    env, calls, ticks = GAMES["dice_race"], list[tuple[int, int]](), list[int]()
+    env, calls, ticks = GAMES["dice_race"], list[tuple[int, int]](), list[tuple[float, float]]()
 
     def search(simulations: int, seed: int) -> te.agents.Policy:
         policy = te.agents.playout_search(simulations, seed)
@@ -75,10 +76,14 @@ def test_games_of_a_pool_are_played_as_in_matches_of_their_own() -> None:
 
     policies = (search(4, 1), search(2, 2), te.agents.uniform)
     orders = [policies, policies[1:] + policies[:1], policies[:1] * 3]
-    pool = play(env, [Match(order, 70) for order in orders], 3, ticks.append)
+    matches = [Match(order, 70, work=work) for work, order in enumerate(orders, 1)]
+    pool = play(env, matches, 3, lambda *work: ticks.append(work), plies=20)
     sizes, plies = zip(*calls, strict=True)
-    assert sum(ticks) == 210 and {*sizes} <= {64, 128} and max(plies) > 1
+    assert {*sizes} <= {64, 128} and max(plies) > 1
     decisions = sum(played.plies.sum() for played in pool)
+    done, left = zip(*ticks, strict=True)
+    assert sum(done) == sum(work * played.plies.sum() for work, played in enumerate(pool, 1))
+    assert left[0] + done[0] == 70 * 20 * (1 + 2 + 3) and left[-1] == 0
     assert sum(sizes) < 2 * decisions  # a batch for each match, ply and player takes five times as many games
     for order, played in zip(orders, pool, strict=True):
         match = te.evaluate(env, order, 70, "fixed", seed=3)
@@ -218,9 +223,8 @@ def test_winners_lead_and_drama() -> None:
     values[::2, :, 3] = [-0.8, 0.8]
     none = np.zeros((64, 1))
     returns, ones = np.tile([1.0, -1.0], (64, 1)), np.ones(64, int)
-    found = dict(
-        measures.tension(Played(returns, ones, ones, ones, ones > 1, none, none[:, None], none, none, none, values))
-    )
+    counts = none, none[:, None], none, none, none
+    found = dict(measures.tension(Played(returns, ones, ones, ones, ones > 1, *counts, values, none[:, None])))
     assert found["winner's lead at 0.25"].value == pytest.approx(0.5)
     assert found["winner's lead at 0.5"].value == pytest.approx((0.5 - 0.8) / 2)
     assert found["drama"].value == pytest.approx(0.8 / 7 / 2)
@@ -229,7 +233,7 @@ def test_winners_lead_and_drama() -> None:
 def test_use_of_actions() -> None:
     """Nim from 1, 2: shares by hand over all games of the sample, and actions that no rule ever allows."""
     env, played = nim(1, 2), play_uniform(nim(1, 2), 64, 0)
-    uses, unused = measures.action_uses(env, played), measures.unused(env, played)
+    uses, unused = measures.action_uses(env, played), measures.unused(env, played.legal, played.taken)
     assert list(uses) == ["0", "1", "2", "3"] and uses["1"].chosen is None and unused["never legal"] == ["1"]
     assert uses["3"].legal.value == pytest.approx(played.legal[:, 3].sum() / played.plies.sum(), abs=1e-3)
     chosen = uses["3"].chosen
@@ -237,6 +241,35 @@ def test_use_of_actions() -> None:
     assert chosen.value == pytest.approx(played.taken[:, :, 3].sum() / played.legal[:, 3].sum(), abs=1e-3)
     names = ["(0,0)", "CELL(0,-3)", "3a", "examine 2", "PASS", "CODE(SUB)"]
     assert [measures.kind(name) for name in names] == ["#", "CELL", "#a", "examine #", "PASS", "CODE"]
+
+
+@pytest.mark.few("tic_tac_toe")
+@pytest.mark.parametrize("name", ["tic_tac_toe", "liars_dice"])
+def test_playouts_of_a_search_count_as_in_plain_python(name: str) -> None:
+    """A search from the quarters of each game, again in plain Python: legal and taken actions of all playouts."""
+    env, simulations, policy = shared_env(name), 6, te.agents.playout_search(4)
+    (played,) = play(env, [Match((policy,) * 2, 3, valued=True, counted=simulations)], 7)
+    state, actions = env.init(3, 7), list[list[int]]()
+    while state.legal_action_mask.any().item():
+        actions.append(policy(state).numpy().tolist())
+        state = env.step(state, actions[-1])
+    for row, plies in enumerate(played.plies):
+        legal, taken = np.zeros(env.num_actions, int), np.zeros((2, env.num_actions), int)
+        for quarter in (1, 2, 3):
+            before = [ply[row] for ply in actions[: plies * quarter // 4]]
+            search = search_of(env, 7, row, before, simulations, 7, chance="open")
+            legal, taken = legal + search.legal, taken + search.taken
+        np.testing.assert_array_equal(played.searched[row], [legal, *taken])
+    uses = measures.searched_uses(env, played)
+    assert [use.moment for use in uses.values()] == [None] * len(uses)
+    taken_share = sum(use.taken.value for use in uses.values())
+    assert taken_share == pytest.approx(1, abs=0.02) and played.searched.any()
+
+
+def test_a_search_whose_playouts_have_no_decision_has_no_use_of_actions() -> None:
+    """Nim of a single object ends with the first action of a search."""
+    (played,) = play(nim(1), [Match((te.agents.uniform,) * 2, 32, valued=True, counted=4)], 0)
+    assert not played.searched.any() and measures.searched_uses(nim(1), played) == {}
 
 
 def test_who_takes_actions_and_when() -> None:

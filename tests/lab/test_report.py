@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from tinygrad.helpers import tqdm
 
 import tensor_envs as te
 from tensor_envs.lab import __main__ as command
@@ -30,7 +31,7 @@ def test_dead_and_live_rules(report: te.lab.Report) -> None:
     assert report.dead == ["paint"] and ("bonus", SCORE) in report.differences
     assert report.variants[1].numbers == report.base.numbers
     assert report.base.unused["uniform"] == {"never legal": ["1"], "legal, never taken": []}
-    assert str(report).count("never legal: 1.") == 2, "for each player of the base, not again for variants"
+    assert str(report).count("never legal: 1.") == 3, "for each player of the base and playouts, not again for variants"
 
 
 def test_actions_that_a_variant_loses() -> None:
@@ -69,9 +70,29 @@ def test_json(report: te.lab.Report) -> None:
     assert base["games"]["uniform"] == 16 * 32 and base["actions"]["uniform"]["1"]["chosen"] is None
 
 
+def test_progress_has_an_honest_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All simulations of all decisions count; half of the way is between .3 and .7 of the total that is shown then."""
+    shown = list[tuple[float, float]]()
+
+    def update(bar: Any, done: int = 0, close: bool = False) -> None:
+        bar.n += done
+        shown.append((bar.n, bar.t))
+
+    monkeypatch.setattr(tqdm, "update", update)
+    boards = {name: {"shape": (3, 3), "k": 3, "misere": name == "misere"} for name in ("base", "misere")}
+    envs = {name: shared_env("hyper_tic_tac_toe", **fields) for name, fields in boards.items()}
+    report = te.lab.measure(envs, ["uniform", 2], 32, progress=True)
+    own = sum(32 * 2 * variant.numbers["search 2", "plies"].value for variant in report.variants)
+    done, total = shown[-1]
+    assert done == total and own + 2 * 64 * 5 * 1.5 <= done <= own + 2 * 64 * 9 * 1.5  # contests of 5 to 9 plies
+    middle = min(shown, key=lambda pair: abs(pair[0] - done / 2))
+    assert 0.3 < middle[0] / middle[1] < 0.7 and all(one[0] <= one[1] for one in shown)
+
+
 def test_precision_adds_games() -> None:
     few, many = (te.lab.measure(TTT, ["uniform", 2], 32, precision).base for precision in (None, 0.05))
-    assert few.games == {"uniform": 512, "search 2": 32, "search 2 against uniform": 64}
+    playouts = {"playouts of search 2": 32 * 3 * 2}
+    assert few.games == {"uniform": 512, "search 2": 32, "search 2 against uniform": 64} | playouts
     assert many.games["uniform"] == 512 and many.games["search 2"] > 32
     scores = [number for (_, what), number in many.numbers.items() if "score" in what or what in ("luck", "skill")]
     assert len(scores) == 5 and max(number.half_width for number in scores) <= 0.05
