@@ -28,11 +28,14 @@ from tensor_envs.rules.lists import (
     shape_of,
 )
 from tensor_envs.rules.observation import Number, Part, named_parts
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, scalar, uint32, where
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import Field, GameState, Outcome, Rules, Spec, wrong_shape
 
 if TYPE_CHECKING:
     from tensor_envs._engine.layout import MaskWords
+
+
+PROMISE = 1000  # bound of what rules promise of a position
 
 
 class Game:
@@ -163,6 +166,15 @@ class Game:
         dealt = self.rules.determinize(s, player, chance)  # type: ignore[attr-defined] # optional
         instance("what determinize gives", dealt, GameState)
         return self.typed(dealt.asdict(), "determinize")
+
+    def promise(self, s: GameState) -> Scalar | None:
+        """Return the rules' promise of a position for the player who does not move, bounded; None without one."""
+        if not hasattr(self.rules, "promise"):
+            return None
+        promise = scalar(self.rules.promise(s))
+        if promise.dtype is not INT32:
+            raise TypeError(f"promise must give an int, got {promise.kind}")
+        return maximum(minimum(promise, PROMISE), -PROMISE)
 
     def mask(self, s: GameState) -> MaskWords:
         """Return the rules' legal_action_mask as words, checked."""

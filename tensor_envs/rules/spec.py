@@ -392,7 +392,10 @@ class Rules(Protocol):
 
     Rules of a game with hidden information may also have `determinize(s, player, chance)`. It resamples all that is
     hidden from `player`, with the probabilities of the rules, and keeps the rest. A search then resamples in every
-    simulation, and uses no more information than the player to move has. An attribute `actions`, the `Actions` that
+    simulation, and uses no more information than the player to move has. Rules of a game for two may have
+    `promise(s)`: an integer from -1,000 to 1,000 that is higher the better an unfinished position seems for the player
+    who does not move. `te.solve(method="search")` tries actions in this order; no result depends on it. An attribute
+    `actions`, the `Actions` that
     they decode, gives actions their default names.
 
     Examples:

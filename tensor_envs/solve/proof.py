@@ -1,10 +1,10 @@
 """Kernel of alpha-beta search: decides whether a position's score reaches a threshold, with a transposition table.
 
 A score is FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
-The search is depth-first with a null window, and every thread has its own stack and table. An unfinished node plays
-all its actions at once, in whole vectors, so that immediate wins and every child's position are known before the search
-descends. Bounds are proven, never estimated: a table's entry holds its whole position, so two positions are never
-taken for each other.
+The search is depth-first with a null window. Every thread has its own stack and history, and all share a table: threads
+with the same question search the same tree, and each leaves to the others the children that they are searching, as in
+T. Kerrigan's simplification of ABDADA. An unfinished node plays all its actions at once, in whole vectors, so that
+immediate wins and every child's position are known before the search descends. Bounds are proven, never estimated.
 """
 
 from __future__ import annotations
@@ -22,23 +22,26 @@ from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Tracer
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, scalar, uint32, uint64, where
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.memory import Entry, NamedRecord
 from tensor_envs.solve.canonical import BitMaps
+from tensor_envs.solve.transpositions import Found, Table
 
 FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
 VECTOR = 8  # children that are played together
-BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
 MAX_PLIES = 2**12 - 1
 TURNED = 10  # depth down to which positions equal up to symmetry have one entry of the table
 REPEATS = 8  # times an action is played on a path that the history of moves tells apart
 # statuses of a search
 RUNNING, PROVEN, TOO_DEEP, NO_ACTION, OTHER_RESULTS, PAID_EARLY = range(6)
 BEGIN, ENTER, LEAVE, SELECT = range(4)  # what a thread does next
-OFFSET = 2**15  # makes a bound in a table non-negative
-MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, of 64 bits
-PRIORITY = 2**20  # bound of a move's history
+PRIORITY = 2**20  # bound of a move's history, and of its promise times `TIES`
+TIES = 2**10  # among children of equal promise, the history of moves decides
+DEFERRED = 2**23  # subtracted from the priority of a child that another thread searches
+CLAIMS = 2**12  # entries of the table of children that are being searched
+CLAIM_DEPTH = 16  # depth of the nodes whose children are claimed; those below are too small to be shared out
+CLAIM_MULTIPLIER = 0x9E3779B1
 
 
 class Control(NamedRecord):
@@ -51,13 +54,14 @@ class Control(NamedRecord):
     nodes = Entry()  # nodes entered by the current launch
     bound = Entry()  # bound of the root's score
     reached = Entry()  # whether the root's score is at least the threshold, and so the bound
+    question = Entry(UINT32)  # number of the question, which differs from 0
 
 
 class Limits(NamedRecord):
     """Parameters of all threads."""
 
     nodes = Entry()  # nodes that a launch may enter
-    buckets = Entry(UINT32)  # buckets of a thread's table
+    buckets = Entry(UINT32)  # buckets of the table
 
 
 class Frame(NamedRecord):
@@ -139,7 +143,8 @@ class Prove:
         frames: Any  # int32 [threads, depth, words of a frame]
         states: Any  # uint32 [threads, depth, 2 * words of a position, width]: positions, and their keys in the table
         history: Any  # int32 [threads, 2 * REPEATS * actions], then [actions] for the path's actions
-        table: Any  # uint32 [threads, buckets, BUCKET, words of an entry]
+        claims: Any  # uint32 [CLAIMS]: children that are being searched, shared by all threads
+        table: Any  # uint32 [buckets, BUCKET, words of an entry], shared by all threads
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         t.block.each(lambda at: Prover(t.game, self, a, int32(at.batch.row)).run(), unroll_max=0)
@@ -151,15 +156,13 @@ class Sizes(NamedTuple):
     width: int  # children of a node, padded to whole vectors
     position: int  # words of a position
     frame: int
-    entry: int
     history: int
 
     @classmethod
     def of(cls, game: Game, by_ply: bool) -> Sizes:
         actions, words = game.spec.num_actions, Packing(game.spec, by_ply).count
         width = -(-actions // VECTOR) * VECTOR
-        entry = -(-(words + 2) // 4) * 4
-        return cls(width, words, Frame.size + Child.size * width, entry, (2 * REPEATS + 1) * actions)
+        return cls(width, words, Frame.size + Child.size * width, (2 * REPEATS + 1) * actions)
 
 
 class Prover:
@@ -171,8 +174,7 @@ class Prover:
         self.actions = game.spec.num_actions
         self.control = Control(arrays.control, thread * (Control.size + self.sizes.position))
         self.limits, self.arrays = Limits(arrays.limits), arrays
-        # a table is larger than an int can index
-        self.table_first = uint32(thread) * self.limits.buckets * (BUCKET * self.sizes.entry)
+        self.table = Table(arrays.table, self.limits.buckets, self.sizes.position)
         self.mode, self.depth, self.nodes, self.status = (registers(1, INT32) for _ in range(4))
         self.result, self.reached = registers(1, INT32), registers(1, INT32)
 
@@ -184,6 +186,8 @@ class Prover:
         with branch(self.status[0] == RUNNING):
             with branch(self.mode[0] == BEGIN):
                 self.begin()
+            with branch(self.depth[0] > 1):
+                self.resume()
             with do_while() as turn:
                 with branch(self.mode[0] == ENTER):
                     self.enter()
@@ -245,7 +249,7 @@ class Prover:
         )
         above.chosen = 0
         self.put(int32(0), int32(0), words)
-        self.child(above, int32(0)).bucket = self.bucket(words)
+        self.child(above, int32(0)).bucket = self.table.bucket(words)
         self.frame(int32(1)).threshold = self.control.threshold
         self.depth[0] = 1
         self.mode[0] = ENTER
@@ -260,18 +264,16 @@ class Prover:
         above = self.frame(depth - 1)
         bucket = self.child(above, self.clamp(above.chosen)).bucket
         key = self.position(depth, key=True)
-        hits = [self.hit(bucket, e, key) for e in range(BUCKET)]
-        found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
+        found = self.table.look_up(bucket, key)
         count = registers(1, INT32)
         self.list_actions(s, frame, count)
         best, wrong = registers(1, INT32), registers(1, INT32)
         best[0], wrong[0] = -FAR, 0
         self.play_all(s, depth, frame, count[0], best, wrong)
-        children, hit = count[0], reduce(lambda x, y: x | y, hits)
-        value = where(hits[0], found[0], found[1])
+        children = count[0]
         # a child that is not finished has bounds of one ply less, and an immediate win is the best result
-        low = maximum(where(hit, int32(value & 0xFFFF) - OFFSET, -FAR), best[0])
-        high = where(best[0] == FAR - 1, FAR - 1, where(hit, int32(value >> 16) - OFFSET, FAR - 2))
+        low = maximum(where(found.hit, found.low, -FAR), best[0])
+        high = where(best[0] == FAR - 1, FAR - 1, where(found.hit, found.high, FAR - 2))
         frame.player, frame.children, frame.visited, frame.work = s.current_player, children, 0, 0
         frame.low, frame.high, frame.bucket = low, high, bucket
         self.status[0] = where(
@@ -284,9 +286,8 @@ class Prover:
         self.result[0] = where(wins, low, high)
         self.mode[0] = where(wins | fails, LEAVE, SELECT)
         with branch(~(wins | fails)):
-            hint = [self.table_word(bucket, e, self.sizes.position + 1) for e in range(BUCKET)]
             straight = reduce(and_, (x == y for x, y in zip(key, words, strict=True)))
-            move = where(hit & straight, int32(where(hits[0], hint[0], hint[1]) & 0xFFFF), self.actions)
+            move = where(found.hit & straight, found.action, self.actions)
             best[0] = -FAR
             self.prioritise(depth, frame, children, s.current_player, move, best)
             with branch(best[0] >= threshold):
@@ -328,6 +329,8 @@ class Prover:
             result = where(reward > 0.0, FAR - 1, where(reward < 0.0, 1 - FAR, 0))
             child.low = low = where(over, result, 2 - FAR)
             child.high = where(over, result, FAR - 2)
+            if (good := self.game.promise(after)) is not None:
+                child.priority = where(after.current_player == mover, -good, good) * TIES
             best[0] = maximum(best[0], low)
             whole = (reward == 0.0) | (reward == 1.0) | (reward == -1.0)
             fault = where(over, where(whole, 0, OTHER_RESULTS), where(reward == 0.0, 0, PAID_EARLY))
@@ -337,19 +340,18 @@ class Prover:
     def prioritise(
         self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, move: Scalar, best: Cells
     ) -> None:
-        """Look the children of a node up, and order them by the table's move, then by the history of moves."""
+        """Look the children of a node up, and order them by the table's move, the rules' promise, the history."""
         history, states = self.arrays.history, self.arrays.states
         if self.kernel.symmetries.maps:
             with branch(depth <= TURNED), self.vectors(children) as i:
                 for w, x in enumerate(self.kernel.symmetries.canonical(self.words(depth, i))):
                     states[self.word_index(depth, self.sizes.position + w, i)] = x
         with self.vectors(children) as i:
-            self.child(frame, i).bucket = self.bucket(self.words(depth, i, key=True))
+            self.child(frame, i).bucket = self.table.bucket(self.words(depth, i, key=True))
         # the accesses to memory, which take the most time, are made together
         with self.vectors(children) as i:
             child, first = self.child(frame, i), states[self.word_index(depth, self.sizes.position, i)]
-            held = [self.table_word(child.bucket, e, 0) == first for e in range(BUCKET)]
-            child.known = int32(held[0] | held[1])
+            child.known = int32(self.table.may_hold(child.bucket, first))
         with loop(children) as i:
             child = self.child(frame, i)
             action = maximum(minimum(child.action, self.actions - 1), 0)
@@ -357,17 +359,17 @@ class Prover:
             place = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
             child.history = place
             with branch((child.known != 0) & (child.low < child.high)):
-                words, bucket = self.words(depth, i, key=True), child.bucket
-                hits = [self.hit(bucket, e, words) for e in range(BUCKET)]
-                found = [self.table_word(bucket, e, self.sizes.position) for e in range(BUCKET)]
-                with branch(hits[0] | hits[1]):
-                    value = where(hits[0], found[0], found[1])
-                    low, high = int32(value & 0xFFFF) - OFFSET, int32(value >> 16) - OFFSET
+                found = self.table.look_up(child.bucket, self.words(depth, i, key=True))
+                with branch(found.hit):
+                    low, high = found.low, found.high
                     same = self.chosen_player(depth, i) == player
                     child.low = maximum(child.low, where(same, farther(low), -farther(high)))
                     child.high = minimum(child.high, where(same, farther(high), -farther(low)))
                     best[0] = maximum(best[0], child.low)
-            child.priority = where(action == move, 2 * PRIORITY, history[place])
+            priority = history[place]
+            if hasattr(self.game.rules, "promise"):
+                priority = child.priority + maximum(minimum(priority, TIES // 2 - 1), -TIES // 2)
+            child.priority = where(action == move, 2 * PRIORITY, priority)
 
     def path_index(self, action: Scalar) -> Scalar:
         """Return the place of the number of times that an action stands on the path."""
@@ -382,6 +384,8 @@ class Prover:
         """Choose the open child of the highest priority, or leave a node without one."""
         depth, frame = self.depth[0], self.frame(self.depth[0])
         threshold, children = frame.threshold, frame.children
+        with branch((depth <= CLAIM_DEPTH) & (frame.visited > 0)):
+            self.defer(frame)
         best, chosen, highest = (registers(1, INT32) for _ in range(3))
         best[0], chosen[0], highest[0] = -(2**30), -1, -FAR
         with loop(children) as i:
@@ -398,6 +402,9 @@ class Prover:
             frame.visited = frame.visited + 1
             action = maximum(minimum(child.action, self.actions - 1), 0)
             self.arrays.history[self.path_index(action)] = self.path_count(action) + 1
+            with branch(depth <= CLAIM_DEPTH):
+                place, claimed = self.claim(child)
+                self.arrays.claims[place] = claimed
             same = self.chosen_player(depth, chosen[0]) == frame.player
             below.threshold = nearer(where(same, threshold, 1 - threshold))
             self.depth[0] = depth + 1
@@ -406,6 +413,46 @@ class Prover:
             self.result[0] = minimum(highest[0], frame.high)
             self.reached[0] = 0
             self.mode[0] = LEAVE
+
+    def defer(self, frame: Frame) -> None:
+        """Lower the priority of the children that another thread is searching."""
+        with loop(frame.children) as i:
+            child = self.child(frame, i)
+            priority, (place, claimed) = child.priority, self.claim(child)
+            taken = (self.arrays.claims[place] == claimed) & (priority > -DEFERRED // 2)
+            child.priority = where(taken, priority - DEFERRED, priority)
+
+    def claim(self, child: Child) -> tuple[Scalar, Scalar]:
+        """Return a child's place in the table of claims, and its value there."""
+        claimed = child.bucket + self.control.question
+        return int32(claimed * CLAIM_MULTIPLIER >> WORD_BITS - (CLAIMS - 1).bit_length()), claimed
+
+    def quit(self, depth: Scalar) -> None:
+        """Take the chosen child of the node at some depth off the path."""
+        frame = self.frame(depth)
+        child = self.child(frame, self.clamp(frame.chosen))
+        action = maximum(minimum(child.action, self.actions - 1), 0)
+        self.arrays.history[self.path_index(action)] = self.path_count(action) - 1
+        with branch(depth <= CLAIM_DEPTH):
+            self.arrays.claims[self.claim(child)[0]] = uint32(0)
+
+    def resume(self) -> None:
+        """Leave the highest node that is decided by the table, where another thread may have stored it."""
+        level, depth = registers(1, INT32), self.depth[0]
+        level[0] = 0
+        with do_while() as turn:
+            level[0] = level[0] + 1
+            frame = self.frame(level[0])
+            found = self.table.look_up(frame.bucket, self.position(level[0], key=True))
+            wins = found.low >= frame.threshold
+            decided = found.hit & (wins | (found.high < frame.threshold))
+            with branch(decided):
+                with loop(depth - level[0]) as k:
+                    self.quit(level[0] + k)
+                self.depth[0], self.mode[0] = level[0], LEAVE
+                self.reached[0], self.result[0] = int32(wins), where(wins, found.low, found.high)
+                frame.visited = 0  # it is stored already
+            turn.again = ~decided & (level[0] < depth - 1)
 
     def chosen_player(self, depth: Scalar, child: Scalar) -> Scalar:
         (slot,) = self.packing.layout.slots["current_player"]
@@ -425,9 +472,8 @@ class Prover:
         with branch(depth == 1):
             self.status[0] = PROVEN
         with branch(depth > 1):
+            self.quit(depth - 1)
             child = self.child(above, self.clamp(above.chosen))
-            action = maximum(minimum(child.action, self.actions - 1), 0)
-            self.arrays.history[self.path_index(action)] = self.path_count(action) - 1
             above.work = above.work + frame.work + 1
             same = frame.player == above.player
             # the bound from below of one player is the bound from above of the other
@@ -474,46 +520,12 @@ class Prover:
         place = self.child(frame, frame.chosen).history
         history[place] = minimum(history[place] + failed[0], PRIORITY)
 
-    # *** the table ***
-
-    def bucket(self, words: list[Scalar]) -> Scalar:
-        """Return the first word of a position's bucket."""
-        mixed = uint64(0)
-        for k in range(0, len(words), 2):
-            pair = uint64(words[k])
-            if k + 1 < len(words):
-                pair = pair | uint64(words[k + 1]) << WORD_BITS
-            mixed = (mixed ^ pair) * uint64(MULTIPLIERS[0])
-            mixed = mixed ^ mixed >> WORD_BITS
-        mixed = uint32(mixed * uint64(MULTIPLIERS[1]) >> WORD_BITS)
-        number = uint32(uint64(mixed) * uint64(self.limits.buckets) >> WORD_BITS)
-        return self.table_first + number * (BUCKET * self.sizes.entry)
-
-    def table_word(self, bucket: Scalar, entry: int, w: int) -> Scalar:
-        return self.arrays.table[bucket + (entry * self.sizes.entry + w)]
-
-    def hit(self, bucket: Scalar, entry: int, words: list[Scalar]) -> Scalar:
-        """Return whether an entry is of a position: the player to move makes its first word differ from 0."""
-        return reduce(and_, (self.table_word(bucket, entry, w) == x for w, x in enumerate(words)))
-
     def store(self, depth: Scalar, frame: Frame, result: Scalar, reached: Scalar) -> None:
-        """Store a position's bounds: over its old entry, else over the one of less work, else over the latest one."""
-        table, sizes, bucket = self.arrays.table, self.sizes, frame.bucket
-        words = self.position(depth, key=True)
+        """Store a node's bounds in the table."""
         low, high = where(reached, result, frame.low), where(reached, frame.high, result)
-        bounds = uint32(low + OFFSET) | uint32(high + OFFSET) << 16
-        work = minimum(frame.work >> 2, 0xFFFF)
-        move = self.child(frame, self.clamp(frame.chosen)).action
-        entry = [*words, bounds, uint32(move) | uint32(work) << 16]
-        first, second = (self.hit(bucket, e, words) for e in range(BUCKET))
-        earlier = int32(self.table_word(bucket, 0, sizes.position + 1) >> 16)
-        demotes = ~first & ~second & (work >= earlier)
-        with branch(demotes):
-            for w in range(len(entry)):
-                table[bucket + (sizes.entry + w)] = self.table_word(bucket, 0, w)
-        start = bucket + where(first | demotes, uint32(0), uint32(sizes.entry))
-        for w, x in enumerate(entry):
-            table[start + w] = x
+        action = self.child(frame, self.clamp(frame.chosen)).action
+        found = Found(reached, low, high, action)
+        self.table.store(frame.bucket, self.position(depth, key=True), found, frame.work)
 
 
 def count_bits(x: Scalar) -> Scalar:

@@ -21,7 +21,7 @@ from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import (
     BEGIN,
-    BUCKET,
+    CLAIMS,
     FAR,
     MAX_PLIES,
     NO_ACTION,
@@ -35,6 +35,7 @@ from tensor_envs.solve.proof import (
     Prove,
     Sizes,
 )
+from tensor_envs.solve.transpositions import BUCKET, entry_words
 from tensor_envs.solve.values import ExactValues
 from tensor_envs.state import State
 
@@ -42,6 +43,8 @@ DEPTH = 1000  # plies of the longest line
 STACK = 2**25  # upper bound for the words of a thread's stack
 GPU_BLOCKS = 16  # of 64 threads
 LAUNCHES = 2**12, 2**18  # nodes that a launch enters: the fewest, and the most
+ANSWER = Control.status, Control.reached, Control.bound
+MAX_QUESTIONS = 2**30  # before their numbers repeat
 
 # a question is a threshold; its answer is whether the score reaches it, and a bound of the score
 Questions = Generator[int, tuple[bool, int], int]
@@ -55,7 +58,7 @@ class SearchSolution(ExactValues):
 
     Attributes:
         env: the environment.
-        memory: bytes of the tables of all threads.
+        memory: bytes of the table, which all threads share.
         nodes: number of positions searched so far.
 
     Examples:
@@ -92,10 +95,11 @@ class SearchSolution(ExactValues):
         depth = min(DEPTH, STACK // (self._sizes.frame + 2 * self._sizes.position * self._sizes.width))
         maps = bit_maps(Branches(start), self._packing.layout, self._packing.kept)
         self._kernel = Prove(by_ply, depth, maps)
-        self._buckets = memory // (4 * BUCKET * self._sizes.entry * threads)
+        bucket = BUCKET * entry_words(self._sizes.position)
+        self._buckets = memory // (4 * bucket)
         if not self._buckets:
-            raise ValueError(f"memory must be at least {4 * BUCKET * self._sizes.entry * threads} bytes, got {memory}")
-        self._nodes = LAUNCHES[0]
+            raise ValueError(f"memory must be at least {4 * bucket} bytes, got {memory}")
+        self._nodes, self._questions = LAUNCHES[0], 0
         self._arrays = self._allocated(depth)
         if isinstance(start, State):
             self._scores(start)
@@ -111,10 +115,12 @@ class SearchSolution(ExactValues):
             "frames": (depth * sizes.frame, dtypes.int32),
             "states": (depth * 2 * sizes.position * sizes.width, dtypes.uint32),
             "history": (sizes.history, dtypes.int32),
-            "table": (self._buckets * BUCKET * sizes.entry, dtypes.uint32),
         }
         arrays = {name: empty_buffer(threads * size, dtype, device) for name, (size, dtype) in per_thread.items()}
-        for name, dtype in (("history", np.int32), ("table", np.uint32)):
+        table = self._buckets * BUCKET * entry_words(sizes.position)
+        shared = {"claims": CLAIMS, "table": table}
+        arrays |= {name: empty_buffer(size, dtypes.uint32, device) for name, size in shared.items()}
+        for name, dtype in (("history", np.int32), ("claims", np.uint32), ("table", np.uint32)):
             write(arrays[name], np.zeros(arrays[name].shape, dtype))
         return Prove.Arrays(limits=self._limits(), **arrays)
 
@@ -175,33 +181,38 @@ class SearchSolution(ExactValues):
         """Return the scores of unfinished positions for the player to move, int32 [rows]."""
         threads, scores = self._layout.batch, np.zeros(len(words), np.int32)
         control = np.zeros((threads, Control.size + self._sizes.position), np.int32)
-        control[:, Control.status.index] = PROVEN
         waiting = deque(range(len(words)))
-        active: dict[int, tuple[int, Questions]] = {}
+        asked: dict[int, Questions] = {}  # by the rows that are searched
+        question: dict[int, Array] = {}
+        row_of = np.full(threads, -1)  # that a thread works on
         bar = counter("search", None, self.progress)
         self._resize(LAUNCHES[0])
-        while waiting or active:
-            for thread in range(threads):
-                if thread not in active and waiting:
-                    row, asked = waiting.popleft(), questions(exact)
-                    active[thread] = row, asked
-                    control[thread] = self._question(words[row], next(asked))
+        while waiting or asked:
+            while waiting and len(asked) < threads:
+                row = waiting.popleft()
+                asked[row] = questions(exact)
+                question[row] = self._question(words[row], next(asked[row]))
+            for thread in np.flatnonzero(row_of < 0).tolist():
+                row_of[thread] = row = min(asked, key=lambda row: np.count_nonzero(row_of == row))
+                control[thread] = question[row]
             write(self._arrays.control, control.ravel())
             self.env.engine.run(self._kernel, self._layout, self._arrays)
             control = download(self._arrays.control).reshape(control.shape)
             nodes = int(control[:, Control.nodes.index].sum())
             self.nodes += nodes
             bar.update(nodes)
-            answered = [thread for thread in active if control[thread, Control.status.index] != RUNNING]
-            for thread in answered:
-                row, asked = active[thread]
-                self._check(int(control[thread, Control.status.index]))
-                reached, bound = (int(control[thread, e.index]) for e in (Control.reached, Control.bound))
+            answered = dict[int, Array]()  # the first answer to each question
+            for thread in np.flatnonzero(control[:, Control.status.index] != RUNNING).tolist():
+                answered.setdefault(int(row_of[thread]), control[thread])
+            for row, answer in answered.items():
+                row_of[row_of == row] = -1
+                status, reached, bound = (int(answer[e.index]) for e in ANSWER)
+                self._check(status)
                 try:
-                    control[thread] = self._question(words[row], asked.send((bool(reached), bound)))
+                    question[row] = self._question(words[row], asked[row].send((bool(reached), bound)))
                 except StopIteration as result:
                     scores[row] = result.value
-                    del active[thread]
+                    del asked[row]
             self._resize(self._nodes // 2 if answered else self._nodes * 2)
         bar.update(0, close=True)
         return scores
@@ -218,6 +229,8 @@ class SearchSolution(ExactValues):
         control = np.zeros(Control.size + self._sizes.position, np.int32)
         control[Control.threshold.index], control[Control.mode.index] = threshold, BEGIN
         control[Control.status.index] = RUNNING
+        self._questions = self._questions % MAX_QUESTIONS + 1
+        control[Control.question.index] = self._questions
         control[Control.size :] = words.view(np.int32)
         return control
 

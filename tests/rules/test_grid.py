@@ -54,6 +54,16 @@ class Board:
                     found.add(cell)
         return found
 
+    def completions(self, cells: Cells, k: int) -> Cells:
+        return {cell for cell in range(self.rows * self.columns) if self.through(cell, cells, k)}
+
+    def through(self, cell: int, cells: Cells, k: int) -> bool:
+        """Return whether a cell and k - 1 of a set are a line."""
+        lines = []
+        for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+            lines += [[self.shift([cell], i * down, i * right) for i in range(j, j + k)] for j in range(1 - k, 1)]
+        return any(all(line) and set().union(*line) <= cells | {cell} for line in lines)
+
 
 def grid_of(shape: tuple[int, int, str]) -> tuple[Grid, Board]:
     return Grid(*shape), Board(*shape[:2])
@@ -152,6 +162,17 @@ def test_lines(shape: tuple[int, int, str]) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_completions(shape: tuple[int, int, str]) -> None:
+    grid, board = grid_of(shape)
+    check(
+        grid,
+        lambda a, b, c: [grid.completions(b, k) for k in range(1, 6)],
+        lambda a, b, c: [board.completions(b, k) for k in range(1, 6)],
+        5,
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_single_cells_and_numbers(shape: tuple[int, int, str]) -> None:
     grid, _ = grid_of(shape)
     indices = numbers("int32", SIZE, 0, -2, grid.size + 1)
@@ -191,6 +212,7 @@ def test_symmetries(rows: int, columns: int, count: int) -> None:
         (lambda g: g.full & [1], TypeError, r"a set of Grid\(6, 7\) mixes with sets and lists of 2 words, got list"),
         (lambda g: g.full & 1, TypeError, "got int"),
         (lambda g: g.lines(g.full, 0), ValueError, r"k must be in 1\.\.32768, got 0"),
+        (lambda g: g.completions(g.full, 0), ValueError, r"k must be in 1\.\.32768, got 0"),
         (lambda g: g.of([42]), ValueError, r"a cell must be in 0\.\.41, got 42"),
     ],
 )

@@ -21,11 +21,13 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
+    sum_of,
     uint32,
     where,
 )
 
 MAX_SIDE = WORD_BITS  # a row, and so the mask, fits in one word
+THREAT = 16  # more than what a stone near the middle counts
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,13 @@ class ConnectFour:
         """Return the cells of a column in a word of the board; the last word has some beyond the board."""
         every = sum(1 << cell for cell in range(0, WORD_BITS, self.columns))
         return uint32(every) << (action + -WORD_BITS * number % self.columns) % self.columns
+
+    def promise(self, s: GameState) -> Scalar:
+        """Count the empty cells that win for the player who does not move, then favour stones near the middle."""
+        threats = (self.grid.completions(s.other, self.k) - s.own - s.other).count()
+        rings = (range(edge, self.columns - edge) for edge in range(1, (self.columns + 1) // 2))
+        inner = (self.grid.of([row * self.columns + c for row in range(self.rows) for c in ring]) for ring in rings)
+        return threats * THREAT + sum_of((ring & s.other).count() for ring in inner)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's stones, then the opponent's (C7)."""

@@ -1,0 +1,116 @@
+"""Transposition table of a search, in kernels: bounds of positions that all threads share without locks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+from typing import NamedTuple
+
+from tensor_envs.rules.kernel import Cells, branch
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, minimum, uint32, uint64, where
+
+BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
+OFFSET = 2**15  # makes a bound non-negative
+MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, of 64 bits
+CHECK = 0x85EBCA6B  # odd, of 32 bits
+
+
+class Found(NamedTuple):
+    """Result of a lookup: whether the table holds the position, bounds of its score, and its best action."""
+
+    hit: Scalar
+    low: Scalar
+    high: Scalar
+    action: Scalar
+
+
+def entry_words(position: int) -> int:
+    """Return the words of an entry: a position, its bounds, its best action and work, padded to four words."""
+    return -(-(position + 2) // 4) * 4
+
+
+class Table:
+    """Buckets of entries. An entry holds its whole position, so two positions are never taken for each other.
+
+    Threads read and write without locks, so an entry may be a mixture of two that were written at once. The last word
+    of a position is therefore stored as its exclusive or with a function of the other contents, so that a mixture
+    matches no position, but for a chance of 2^-32 (R. Hyatt and T. Mann, "A lockless transposition-table
+    implementation for parallel search", ICGA Journal 25, 2002). What was checked is what is used: each word is loaded
+    once.
+
+    Args:
+        cells: uint32 [buckets, BUCKET, words of an entry], 0 at first.
+        buckets: their number.
+        position: words of a position; the first one is never 0.
+    """
+
+    def __init__(self, cells: Cells, buckets: Scalar, position: int):
+        self.cells, self.buckets, self.position, self.entry = cells, buckets, position, entry_words(position)
+
+    def bucket(self, words: Sequence[Scalar]) -> Scalar:
+        """Return the first word of a position's bucket."""
+        mixed = uint64(0)
+        for k in range(0, len(words), 2):
+            pair = uint64(words[k])
+            if k + 1 < len(words):
+                pair = pair | uint64(words[k + 1]) << WORD_BITS
+            mixed = (mixed ^ pair) * uint64(MULTIPLIERS[0])
+            mixed = mixed ^ mixed >> WORD_BITS
+        mixed = uint32(mixed * uint64(MULTIPLIERS[1]) >> WORD_BITS)
+        # a table is larger than an int can index
+        return uint32(uint64(mixed) * uint64(self.buckets) >> WORD_BITS) * (BUCKET * self.entry)
+
+    def may_hold(self, bucket: Scalar, first: Scalar) -> Scalar:
+        """Return whether a bucket may hold a position, by its first word: False is certain."""
+        held = [self.cells[bucket + e * self.entry] == first for e in range(BUCKET)]
+        return held[0] | held[1] if self.position > 1 else first != 0
+
+    def look_up(self, bucket: Scalar, position: Sequence[Scalar]) -> Found:
+        """Return what the table holds of a position."""
+        entries = [self.load(bucket, e, self.position + 2) for e in range(BUCKET)]
+        first, second = (self.matches(entry, position) for entry in entries)
+        bounds, rest = (where(first, x, y) for x, y in zip(*(entry[self.position :] for entry in entries), strict=True))
+        low, high = int32(bounds & 0xFFFF) - OFFSET, int32(bounds >> 16) - OFFSET
+        return Found(first | second, low, high, int32(rest & 0xFFFF))
+
+    def store(self, bucket: Scalar, position: Sequence[Scalar], found: Found, work: Scalar) -> None:
+        """Store a position over its own entry, else over the one of less work, else over the latest one.
+
+        Args:
+            bucket: that of the position.
+            position: words.
+            found: bounds and best action.
+            work: number of nodes below the position.
+        """
+        bounds = uint32(found.low + OFFSET) | uint32(found.high + OFFSET) << 16
+        work = minimum(work >> 2, 0xFFFF)
+        rest = uint32(found.action) | uint32(work) << 16
+        entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], bounds, rest]), bounds, rest]
+        old = [self.load(bucket, e, len(entry)) for e in range(BUCKET)]
+        first, second = (self.matches(x, position) for x in old)
+        demotes = ~first & ~second & (work >= int32(old[0][-1] >> 16))
+        with branch(demotes):
+            for w, x in enumerate(old[0]):
+                self.cells[bucket + (self.entry + w)] = x
+        start = bucket + where(first | demotes, uint32(0), uint32(self.entry))
+        for w, x in enumerate(entry):
+            self.cells[start + w] = x
+
+    def load(self, bucket: Scalar, entry: int, count: int) -> list[Scalar]:
+        """Return the first words of an entry."""
+        return [self.cells[bucket + (entry * self.entry + w)] for w in range(count)]
+
+    def matches(self, entry: Sequence[Scalar], position: Sequence[Scalar]) -> Scalar:
+        """Return whether an entry is of a position, and no mixture."""
+        last = self.position - 1
+        hidden = entry[last] ^ self.check([*entry[:last], *entry[self.position :]])
+        return reduce(and_, (x == y for x, y in zip([*entry[:last], hidden], position, strict=True)))
+
+    def check(self, others: Sequence[Scalar]) -> Scalar:
+        """Return what hides the last word of a position, given the other words of the entry; 0 if these are 0."""
+        mixed = uint32(0)
+        for x in others:
+            mixed = (mixed ^ x) * uint32(CHECK)
+            mixed = mixed ^ mixed >> 15
+        return mixed
