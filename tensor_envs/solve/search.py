@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import download, empty_buffer, is_gpu, resolve, upload, write
+from tensor_envs._compiler.devices import download, empty_buffer, host_memory, is_gpu, resolve, upload, write
 from tensor_envs._compiler.threads import num_threads
 from tensor_envs._engine.batch_layout import LANES, BatchLayout, BlockGrid
 from tensor_envs._engine.inputs import host_ints
-from tensor_envs._validate import instance, wrong_type
+from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
+from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.bit_maps import bit_maps
+from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill
 from tensor_envs.solve.branches import Branches, counter
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
@@ -39,6 +44,9 @@ from tensor_envs.solve.transpositions import BUCKET, entry_words
 from tensor_envs.solve.values import ExactValues
 from tensor_envs.state import State
 
+FORMAT = "tensor_envs search 1"
+HEAD = 2048  # bytes of a file without rows
+MAX_MEMORY = 2**34  # bytes that the indices of a table reach
 DEPTH = 1000  # plies of the longest line
 STACK = 2**25  # upper bound for the words of a thread's stack
 GPU_BLOCKS = 16  # of 64 threads
@@ -93,14 +101,16 @@ class SearchSolution(ExactValues):
         grid = BlockGrid(GPU_BLOCKS, LANES, True) if is_gpu(device) else BlockGrid(threads, 1, False)
         self._layout = BatchLayout(threads, device, 1, grid)
         depth = min(DEPTH, STACK // (self._sizes.frame + 2 * self._sizes.position * self._sizes.width))
-        maps = bit_maps(Branches(start), self._packing.layout, self._packing.kept)
-        self._kernel = Prove(by_ply, depth, maps)
+        self._maps = bit_maps(Branches(start), self._packing.layout, self._packing.kept)
+        self._kernel = Prove(by_ply, depth, self._maps)
         bucket = BUCKET * entry_words(self._sizes.position)
         self._buckets = memory // (4 * bucket)
         if not self._buckets:
             raise ValueError(f"memory must be at least {4 * bucket} bytes, got {memory}")
         self._nodes, self._questions = LAUNCHES[0], 0
         self._arrays = self._allocated(depth)
+        if (path := opening_table(self.env)) is not None:
+            self._fill(path)
         if isinstance(start, State):
             self._scores(start)
 
@@ -128,7 +138,74 @@ class SearchSolution(ExactValues):
         limits = np.array([self._nodes, self._buckets], np.int64).astype(np.uint32).view(np.int32)
         return upload(limits, self._layout.device)
 
+    # *** files ***
+
+    def save(self, path: str | Path, max_bytes: int = 2_000_000) -> None:
+        """Save the bounds of the positions that took the most work to a file; an existing file is replaced.
+
+        A search that starts with them, by `load`, repeats none of that work.
+
+        Args:
+            path: the file.
+            max_bytes: upper bound for its size.
+
+        Raises:
+            TypeError, ValueError: no path, or a size of less than 2,048.
+            OSError: the file cannot be written; an existing file stays as it was.
+        """
+        path, size = file_path("path", path), integer("max_bytes", max_bytes, HEAD, MAX_MEMORY)
+        memory = host_memory(self._arrays.table)
+        table = memory[0] if memory else download(self._arrays.table)
+        most = (size - HEAD) // ROW_BYTES
+        bounds = bounds_of(table, self._sizes.position, most, self._maps)
+        row_bytes = ROW_BYTES + 8 * len(bounds.arrays()["keys"])
+        arrays = bounds.first((size - HEAD) // row_bytes).arrays()
+        write_arrays(path, FORMAT, {"env": env_metadata(self.env)}, arrays)
+
+    @staticmethod
+    def load(path: str | Path, memory: int = 2**28) -> SearchSolution:
+        """Start a search of a registered environment with the bounds of a file.
+
+        Args:
+            path: the file.
+            memory: as in `te.solve`.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            TypeError, ValueError: the file is damaged or of another kind; another memory, as in `te.solve`.
+        """
+        path, memory = file_path("path", path), integer("memory", memory, 1, MAX_MEMORY)
+        metadata, _ = read_arrays(path, FORMAT)
+        try:
+            solution = SearchSolution(env_of(metadata["env"]), memory, False)
+            solution._fill(path)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise ValueError(f"{str(path)!r} holds no search that can be read: {error}") from None
+        return solution
+
+    def _fill(self, path: Path) -> None:
+        """Put the bounds of a file into the table, at most an eighth of it; what it held before is lost."""
+        metadata, arrays = read_arrays(path, FORMAT)
+        if metadata["env"] != env_metadata(self.env):
+            raise ValueError(f"it is of another environment than {self.env!r}")
+        bounds = Bounds.of_arrays(arrays, self._sizes.position)
+        table = np.zeros(self._arrays.table.shape, np.uint32)
+        fill(table, bounds.first(self._buckets // (4 * (1 + len(self._maps.maps)))), self._maps)
+        write(self._arrays.table, table)
+
     # *** positions ***
+
+    def best_actions(self, state: State) -> Array:
+        """Return the legal actions that keep the position's value, bool [B, A]."""
+        value, legal = self.value(state), state.numpy()["legal_action_mask"]
+        best = legal & (value[:, None] < 0)  # whoever loses anyway may play anything
+        rows, actions = np.nonzero(legal & (value[:, None] >= 0))
+        if len(rows):
+            after, turn = self.env.step(state[rows.astype(np.int32)], actions), self._turn(state)[rows]
+            thresholds = np.where(self._turn(after) == turn, value[rows], 1 - value[rows])
+            scores = self._scores(after, thresholds=thresholds)
+            best[rows, actions] = self._reported(scores) * turn >= value[rows]
+        return best
 
     def regret(self, state: State, action: Any) -> Array:
         """Return how much of the position's value an action gives away, [B]; an illegal one, or -1, has value -1."""
@@ -145,7 +222,8 @@ class SearchSolution(ExactValues):
     def _has_line(self) -> bool:
         return True
 
-    def _scores(self, state: State, exact: bool = True) -> Array:
+    def _scores(self, state: State, exact: bool = True, thresholds: Array | None = None) -> Array:
+        """Return scores for player 0, as bounds if `thresholds` are all that is asked of the players to move."""
         instance("state", state, State)
         self.env.check_state(state)
         values = state.numpy()
@@ -153,7 +231,8 @@ class SearchSolution(ExactValues):
         scores = (values["rewards"][:, 0] * FAR).astype(np.int32)  # of finished games
         live = np.flatnonzero(~(values["terminated"] | values["truncated"]))
         if len(live):
-            scores[live] = self._searched(self._words(values, live), exact) * turn[live]
+            asked = [questions(exact) if thresholds is None else question(int(thresholds[row])) for row in live]
+            scores[live] = self._searched(self._words(values, live), asked) * turn[live]
         return scores
 
     def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
@@ -177,24 +256,24 @@ class SearchSolution(ExactValues):
 
     # *** the search ***
 
-    def _searched(self, words: Array, exact: bool) -> Array:
-        """Return the scores of unfinished positions for the player to move, int32 [rows]."""
+    def _searched(self, words: Array, queries: list[Questions]) -> Array:
+        """Return the results of questions about unfinished positions, for the player to move, int32 [rows]."""
         threads, scores = self._layout.batch, np.zeros(len(words), np.int32)
         control = np.zeros((threads, Control.size + self._sizes.position), np.int32)
         waiting = deque(range(len(words)))
         asked: dict[int, Questions] = {}  # by the rows that are searched
-        question: dict[int, Array] = {}
+        control_of: dict[int, Array] = {}
         row_of = np.full(threads, -1)  # that a thread works on
         bar = counter("search", None, self.progress)
         self._resize(LAUNCHES[0])
         while waiting or asked:
             while waiting and len(asked) < threads:
                 row = waiting.popleft()
-                asked[row] = questions(exact)
-                question[row] = self._question(words[row], next(asked[row]))
+                asked[row] = queries[row]
+                control_of[row] = self._question(words[row], next(asked[row]))
             for thread in np.flatnonzero(row_of < 0).tolist():
                 row_of[thread] = row = min(asked, key=lambda row: np.count_nonzero(row_of == row))
-                control[thread] = question[row]
+                control[thread] = control_of[row]
             write(self._arrays.control, control.ravel())
             self.env.engine.run(self._kernel, self._layout, self._arrays)
             control = download(self._arrays.control).reshape(control.shape)
@@ -209,7 +288,7 @@ class SearchSolution(ExactValues):
                 status, reached, bound = (int(answer[e.index]) for e in ANSWER)
                 self._check(status)
                 try:
-                    question[row] = self._question(words[row], asked[row].send((bool(reached), bound)))
+                    control_of[row] = self._question(words[row], asked[row].send((bool(reached), bound)))
                 except StopIteration as result:
                     scores[row] = result.value
                     del asked[row]
@@ -244,6 +323,21 @@ class SearchSolution(ExactValues):
         }
         if status != PROVEN:
             raise ValueError(f"state must be of a game {reasons[status]} to be searched, {self.env!r} is not")
+
+
+def question(threshold: int) -> Questions:
+    """Yield one threshold for the player to move; return a bound of the score that answers it."""
+    _, bound = yield threshold
+    return bound
+
+
+def opening_table(env: Env) -> Path | None:
+    """Return the file of bounds that comes with a game, if the environment has the rule fields that it is for."""
+    source = sys.modules[type(env.rules).__module__].__file__
+    path = Path(source or "").with_name("openings.safetensors")
+    if not source or not path.exists() or read_arrays(path, FORMAT)[0]["env"] != env_metadata(env):
+        return None
+    return path
 
 
 def questions(exact: bool) -> Questions:

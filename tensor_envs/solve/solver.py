@@ -18,13 +18,12 @@ from tensor_envs.solve.branches import counter, start_arrays, start_of
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined
 from tensor_envs.solve.proof import FAR
-from tensor_envs.solve.search import SearchSolution
+from tensor_envs.solve.search import MAX_MEMORY, SearchSolution
 from tensor_envs.solve.values import MAX_POSITIONS, SETTLED, ExactValues, farther
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
 EDGES = 1 << 20  # edges per batch
-MAX_MEMORY = 2**34  # bytes that the indices of a search's table reach
 SWEEPS = 100_000  # limit of the iteration in games with cycles
 
 

@@ -8,7 +8,7 @@ from operator import and_
 from typing import NamedTuple
 
 from tensor_envs.rules.kernel import Cells, branch
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, minimum, uint32, uint64, where
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, uint32, uint64, where
 
 BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
 OFFSET = 2**15  # makes a bound non-negative
@@ -77,6 +77,8 @@ class Table:
     def store(self, bucket: Scalar, position: Sequence[Scalar], found: Found, work: Scalar) -> None:
         """Store a position over its own entry, else over the one of less work, else over the latest one.
 
+        Its work is the most that a search of it took.
+
         Args:
             bucket: that of the position.
             position: words.
@@ -84,12 +86,13 @@ class Table:
             work: number of nodes below the position.
         """
         bounds = uint32(found.low + OFFSET) | uint32(found.high + OFFSET) << 16
-        work = minimum(work >> 2, 0xFFFF)
+        old = [self.load(bucket, e, self.position + 2) for e in range(BUCKET)]
+        first, second = (self.matches(x, position) for x in old)
+        earlier = [int32(x[-1] >> 16) for x in old]
+        work = maximum(minimum(work >> 2, 0xFFFF), where(first, earlier[0], where(second, earlier[1], 0)))
         rest = uint32(found.action) | uint32(work) << 16
         entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], bounds, rest]), bounds, rest]
-        old = [self.load(bucket, e, len(entry)) for e in range(BUCKET)]
-        first, second = (self.matches(x, position) for x in old)
-        demotes = ~first & ~second & (work >= int32(old[0][-1] >> 16))
+        demotes = ~first & ~second & (work >= earlier[0])
         with branch(demotes):
             for w, x in enumerate(old[0]):
                 self.cells[bucket + (self.entry + w)] = x

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ import tensor_envs as te
 from tensor_envs.rules import Outcome, int32, one_hot, uint32, where
 from tensor_envs.solve import search
 from tensor_envs.solve.bit_maps import bit_maps, observed, samples
+from tensor_envs.solve.bounds import bucket_numbers, canonical, checks
 from tensor_envs.solve.branches import Branches
-from tensor_envs.solve.transpositions import OFFSET, Table
+from tensor_envs.solve.transpositions import BUCKET, OFFSET, Table, entry_words
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference as ConnectFour
 from tests.games.hex.reference import Reference as Hex
@@ -163,6 +165,48 @@ def test_threads_that_search_one_position_together(memory: int, threads: Callabl
         for row in range(state.batch):
             assert exact.distance(state[[row]]) == whole.distance(state[[row]])
             assert exact.value(state[[row]]) == whole.value(state[[row]])
+
+
+def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
+    """Load what a search has proven, in both orientations of the board, within the size of the file."""
+    env, path = shared_env("connect_four", rows=4, columns=5), tmp_path / "openings.safetensors"
+    exact = te.solve(env, method="search", memory=2**24)
+    start = env.init(1)
+    distance = exact.distance(position(env, "113"))
+    assert exact.value(start) == 0
+    exact.save(path, 20_000)
+    assert 16_000 < path.stat().st_size <= 20_000
+    again = te.SearchSolution.load(path, 2**22)
+    again_start, one, other = again.env.init(1), position(again.env, "113"), position(again.env, "553")
+    assert again.value(again_start) == 0 and again.distance(one) == again.distance(other) == distance
+    assert 100 * again.nodes < exact.nodes
+    again.save(path)
+    assert te.SearchSolution.load(path).value(again_start) == 0
+    with pytest.raises(ValueError, match="max_bytes must be in 2048"):
+        exact.save(path, 100)
+    with pytest.raises(FileNotFoundError):
+        te.SearchSolution.load(tmp_path / "none")
+    te.solve(env).save(path)
+    with pytest.raises(ValueError, match="is a 'tensor_envs solution 1', not a 'tensor_envs search 1'"):
+        te.SearchSolution.load(path)
+
+
+@pytest.mark.parametrize("game", ("connect_four", "tic_tac_toe", "othello"))
+def test_buckets_and_checks_on_the_host_are_those_of_kernels(game: str) -> None:
+    env = shared_env(game)
+    exact = te.solve(env, method="search", memory=2**20)
+    packing, state = exact._packing, random_games(env, 4)[-1]
+    words = exact._words(state.numpy(), live_rows(state))
+    table = Table(Memory(), uint32(exact._buckets), packing.count)  # type: ignore[arg-type]
+    plain = [[uint32(x) for x in row] for row in words.tolist()]
+    size = BUCKET * entry_words(packing.count)
+    assert [int(table.bucket(row).value) // size for row in plain] == bucket_numbers(words, exact._buckets).tolist()
+    assert [int(table.check(row).value) for row in plain] == checks(words).tolist()
+    maps = exact._maps
+    assert (
+        not maps.maps
+        or [[int(w.value) for w in maps.canonical(row)] for row in plain] == canonical(words, maps).tolist()
+    )
 
 
 class Memory(list[Any]):

@@ -1,0 +1,1 @@
+"""Tables of openings: what a search of a game's first plies has proven."""

@@ -1,0 +1,162 @@
+"""Proven bounds of positions: from the table of a search to a file, and back into the table of another search."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tensor_envs.rules.scalar import WORD_BITS
+from tensor_envs.solve.canonical import BitMaps, BitMove
+from tensor_envs.solve.packed import Array, Packed
+from tensor_envs.solve.transpositions import BUCKET, CHECK, MULTIPLIERS, OFFSET, entry_words
+
+ROW_BYTES = 6  # of a row beside its keys
+NO_ACTION = 0xFFFF  # an entry's best action if none is known
+MAX_WORK = 0xFFFF
+
+
+class Bounds(NamedTuple):
+    """Bounds of positions for the player to move; the positions that took the most work come first.
+
+    Attributes:
+        words: packed positions, uint32 [n, words of a position].
+        low, high: bounds of the scores, int16 [n].
+        work: nodes below the positions, in the units of the table, uint16 [n].
+    """
+
+    words: Array
+    low: Array
+    high: Array
+    work: Array
+
+    def take(self, rows: Array) -> Bounds:
+        """Return some rows."""
+        return Bounds(*(column[rows] for column in (self.words, self.low, self.high, self.work)))
+
+    def first(self, count: int) -> Bounds:
+        """Return the first rows, at most `count`."""
+        return self.take(np.arange(min(count, len(self.work))))
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays of a file."""
+        packed = Packed.of(list(self.words.T))
+        keys = {"base": packed.base, "varying": packed.varying, "keys": packed.keys}
+        return keys | {"low": self.low, "high": self.high, "work": self.work}
+
+    @staticmethod
+    def of_arrays(arrays: dict[str, Array], position: int) -> Bounds:
+        """Return the bounds of a file. ValueError unless its arrays belong together, KeyError without one of them."""
+        packed = Packed(*(np.array(arrays[name]) for name in ("base", "varying", "keys")))
+        bounds = Bounds(np.stack(packed.columns(), 1), *(np.array(arrays[name]) for name in ("low", "high", "work")))
+        if len(packed.base) != position or {len(column) for column in bounds} != {len(packed)}:
+            raise ValueError("its arrays do not belong together")
+        return bounds
+
+
+def bounds_of(table: Array, position: int, count: int, maps: BitMaps) -> Bounds:
+    """Return the bounds of the positions that took the most work, once up to symmetry.
+
+    Args:
+        table: uint32 words of the buckets of a search.
+        position: words of a position.
+        count: maximum number of positions.
+        maps: symmetries of the positions.
+    """
+    entries = table.reshape(-1, entry_words(position))
+    work = (entries[:, position + 1] >> 16).astype(np.uint16)
+    numbers = np.bincount(work, minlength=MAX_WORK + 1)[::-1].cumsum()
+    least = max(MAX_WORK - int(np.searchsorted(numbers, 2 * count, "right")), 1)  # images may be among them
+    rows = np.flatnonzero((work >= least) & (entries[:, 0] != 0))
+    found = entries[rows]
+    words, (bounds, rest) = found[:, :position].copy(), found[:, position : position + 2].T
+    last = position - 1
+    words[:, last] ^= checks(np.concatenate([words[:, :last], found[:, position : position + 2]], 1))
+    whole = bucket_numbers(words, len(entries) // BUCKET) == rows // BUCKET  # no mixture of two entries
+    words, bounds, rest = words[whole], bounds[whole], rest[whole]
+    low, high = ((x.astype(np.int32) - OFFSET).astype(np.int16) for x in (bounds & 0xFFFF, bounds >> 16))
+    everything = Bounds(canonical(words, maps), low, high, (rest >> 16).astype(np.uint16))
+    everything = everything.take(np.argsort(-everything.work.astype(np.int32), kind="stable"))
+    _, first = np.unique(everything.words, axis=0, return_index=True)
+    return everything.take(np.sort(first)).first(count)
+
+
+def fill(table: Array, bounds: Bounds, maps: BitMaps) -> None:
+    """Store bounds, and those of the images of positions, in an empty table; a full bucket takes no more."""
+    position = bounds.words.shape[1]
+    entries = table.reshape(-1, BUCKET, entry_words(position))
+    for words in (bounds.words, *images(bounds.words, maps)):
+        numbers = bucket_numbers(words, len(entries))
+        limits = (bounds.low.astype(np.int32) + OFFSET).astype(np.uint32)
+        limits |= (bounds.high.astype(np.int32) + OFFSET).astype(np.uint32) << np.uint32(16)
+        rest = bounds.work.astype(np.uint32) << np.uint32(16) | np.uint32(NO_ACTION)
+        rows = np.zeros((len(words), entries.shape[2]), np.uint32)
+        rows[:, :position], rows[:, position], rows[:, position + 1] = words, limits, rest
+        others = np.concatenate([words[:, : position - 1], rows[:, position : position + 2]], 1)
+        rows[:, position - 1] ^= checks(others)
+        for place in range(BUCKET):
+            free = np.flatnonzero(entries[numbers, place, 0] == 0)
+            stored = free[np.unique(numbers[free], return_index=True)[1]]
+            entries[numbers[stored], place] = rows[stored]
+            numbers, rows = np.delete(numbers, stored), np.delete(rows, stored, 0)
+
+
+# *** hashes and symmetries, as in kernels ***
+
+
+def bucket_numbers(words: Array, buckets: int) -> Array:
+    """Return the bucket of each position, see `Table.bucket`, int64 [n]."""
+    mixed, wide = np.zeros(len(words), np.uint64), words.astype(np.uint64)
+    for k in range(0, words.shape[1], 2):
+        pair = wide[:, k]
+        if k + 1 < words.shape[1]:
+            pair = pair | wide[:, k + 1] << np.uint64(WORD_BITS)
+        mixed = (mixed ^ pair) * np.uint64(MULTIPLIERS[0])
+        mixed ^= mixed >> np.uint64(WORD_BITS)
+    mixed = mixed * np.uint64(MULTIPLIERS[1]) >> np.uint64(WORD_BITS)
+    return (mixed * np.uint64(buckets) >> np.uint64(WORD_BITS)).astype(np.int64)
+
+
+def checks(others: Array) -> Array:
+    """Return what hides the last words of positions, see `Table.check`, uint32 [n]."""
+    mixed = np.zeros(len(others), np.uint32)
+    for x in others.T:
+        mixed = (mixed ^ x) * np.uint32(CHECK)
+        mixed ^= mixed >> np.uint32(15)
+    return mixed
+
+
+def images(words: Array, maps: BitMaps) -> list[Array]:
+    """Return the images of positions; a position without images is its own."""
+    if not maps.maps:
+        return []
+    still = (words & np.array(maps.silent, np.uint32) != 0).any(1)
+    found = []
+    for moves in maps.maps:
+        image = moved(words, moves)
+        image[still] = words[still]
+        found.append(image)
+    return found
+
+
+def moved(words: Array, moves: tuple[BitMove, ...]) -> Array:
+    """Return positions whose bits a permutation has moved."""
+    image = words.copy()
+    for move in moves:
+        image[:, move.target] &= np.uint32(0xFFFFFFFF ^ move.moved)
+    for source, target, shift, mask in moves:
+        part = words[:, source] & np.uint32(mask)
+        image[:, target] |= part << np.uint32(shift) if shift >= 0 else part >> np.uint32(-shift)
+    return image
+
+
+def canonical(words: Array, maps: BitMaps) -> Array:
+    """Return the least of every position and its images."""
+    best = words
+    for image in images(words, maps):
+        less, same = np.zeros(len(words), bool), np.ones(len(words), bool)
+        for x, y in zip(image.T, best.T, strict=True):
+            less |= same & (x < y)
+            same &= x == y
+        best = np.where(less[:, None], image, best)
+    return best
