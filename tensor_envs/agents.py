@@ -310,7 +310,7 @@ def perfect(oracle: Oracle | None = None) -> Policy:
 
     Args:
         oracle: exact values of the game. None: `te.solve` solves the game when the policy first meets it, which takes
-            at most 250,000 positions.
+            at most 250,000 positions. A game that comes with a table of openings is searched instead: connect four.
 
     Returns:
         A policy. It raises ValueError for a game that the oracle does not cover.
@@ -328,7 +328,7 @@ def perfect(oracle: Oracle | None = None) -> Policy:
 
     def policy(state: State) -> Tensor:
         instance("state", state, State)
-        best = (solution_of(state.env) if oracle is None else oracle).best_actions(state)
+        best = (oracle_for(state.env) if oracle is None else oracle).best_actions(state)
         if not isinstance(best, Tensor):
             best = Tensor(np.asarray(best), device=state.device)
         shape = (state.batch, state.env.num_actions)
@@ -410,6 +410,15 @@ class _Memory:
     def record(self, sequence: np.ndarray) -> None:
         """Take the sequences of the player to move after its actions, int64 [B]."""
         self.chosen = sequence
+
+
+@functools.lru_cache(8)
+def oracle_for(env: Env) -> Oracle:
+    """Return the search of a game that has a table of openings, or else its solution, as `solution_of`."""
+    from tensor_envs.solve.search import opening_table
+    from tensor_envs.solve.solver import solve
+
+    return solution_of(env) if opening_table(env) is None else solve(env, method="search")
 
 
 @functools.lru_cache(8)

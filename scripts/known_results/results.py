@@ -75,11 +75,17 @@ def value(env: te.Env) -> str:
     return f"the {'first' if won > 0 else 'second'} player, at ply {solution.distance(start)[0]}"
 
 
-def searched(start: te.Env | te.State) -> str:
-    """Return the winner under best play from a start, or from a game in which the first player moves, by search."""
+def searched(start: te.Env | te.State, timed: bool = False) -> str:
+    """Return the winner under best play from a start, or from a game in which the first player moves, by search.
+
+    With `timed` the ply of the end is added.
+    """
     state = start.init(1) if isinstance(start, te.Env) else start
-    won = te.solve(state.env, method="search").value(state)[0]
-    return "draw" if won == 0 else f"the {'first' if won > 0 else 'second'} player"
+    solution = te.solve(state.env, method="search", memory=2**31 if timed else 2**28)
+    won = solution.value(state)[0]
+    if won == 0:
+        return "draw"
+    return f"the {'first' if won > 0 else 'second'} player" + f", at ply {solution.distance(state)[0]}" * timed
 
 
 def endgame(board: str) -> str:
@@ -315,6 +321,19 @@ VALUES = [
     ),
 ]
 
+
+def first_moves(env: te.Env) -> list[int]:
+    """Return the scores of the first moves of connect four: half the plies that are left at the end, and one.
+
+    A win with the last stone of the winner is 1, with the one before 2; a loss is negative.
+    """
+    start = env.init(env.num_actions)
+    after = env.step(start, range(env.num_actions))
+    solution = te.solve(env, method="search", memory=2**31)
+    won, plies = solution.value(after), solution.distance(after) + 1
+    return (-won * ((env.rules.cells - plies) // 2 + 1)).tolist()
+
+
 # number, board from a1 to h8 with X to move, and who wins by the published difference of discs
 FFO = ((40, "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X--------", "the first player"),)
 
@@ -322,6 +341,27 @@ SEARCHED = [
     *(
         KnownResult(f"connect four {w}x{h}: best play, by search", "draw", STEININGER, partial(searched, columns(w, h)))
         for w, h in ((4, 6), (4, 7), (4, 8), (5, 6), (7, 4), (6, 5))
+    ),
+    KnownResult(
+        "connect four 7x6: best play, by search",
+        "the first player, at ply 41",
+        "J. D. Allen and V. Allis (1988); the ply by J. Tromp's and P. Pons's solvers",
+        partial(searched, columns(7, 6), True),
+        slow=True,
+    ),
+    KnownResult(
+        "connect four 7x6: scores of the seven first moves, by search",
+        [-2, -1, 0, 1, 0, -1, -2],
+        "P. Pons, connect4.gamesolver.org",
+        partial(first_moves, columns(7, 6)),
+        slow=True,
+    ),
+    KnownResult(
+        "hex 5x5 without swap: best play, by search",
+        "the first player",
+        "J. Nash: a second player's strategy can be stolen",
+        partial(searched, te.make("hex", size=5, swap=False)),
+        slow=True,
     ),
     *(
         KnownResult(

@@ -9,6 +9,7 @@ and repeats only what took little work.
 from __future__ import annotations
 
 import argparse
+import threading
 import time
 from pathlib import Path
 
@@ -16,7 +17,8 @@ import numpy as np
 
 import tensor_envs as te
 
-PART = 4  # positions between two saves
+PART = 4  # positions that are searched together
+SECONDS = 120  # between two saves
 DEFAULT = "tensor_envs/games/{}/openings.safetensors"
 
 
@@ -34,7 +36,8 @@ def main() -> None:
         solution = te.SearchSolution.load(path, options.memory)
     else:
         solution = te.solve(te.make(options.id), method="search", memory=options.memory)
-    env = solution.env
+    env, arguments = solution.env, (solution, path, options.max_bytes)
+    threading.Thread(target=save_at_times, args=arguments, daemon=True).start()
     start = env.init(1)
     levels = [start, *[children(env, start, start.legal_action_mask.numpy())] * (options.plies > 1)]
     for ply in range(options.plies):
@@ -42,11 +45,18 @@ def main() -> None:
         for begin in range(0, state.batch, PART):
             rows = np.arange(begin, min(begin + PART, state.batch), dtype=np.int32)
             best[rows] = solution.best_actions(state[rows])
-            solution.save(path, options.max_bytes)
             done = f"ply {ply}: {rows[-1] + 1} of {state.batch}, {solution.nodes:,} positions"
             print(f"{done}, {time.process_time():.0f} s of processor time", flush=True)
         replies = children(env, state, best)
         levels.append(children(env, replies, replies.legal_action_mask.numpy()))
+    solution.save(path, options.max_bytes)
+
+
+def save_at_times(solution: te.SearchSolution, path: Path, max_bytes: int) -> None:
+    """Save a search again and again, while it runs: its table can be read at any time."""
+    while True:
+        time.sleep(SECONDS)
+        solution.save(path, max_bytes)
 
 
 def children(env: te.Env, state: te.State, actions: np.ndarray) -> te.State:

@@ -30,8 +30,8 @@ class Exact(NamedTuple):
 
     Attributes:
         value: return of the player to move: 1, 0 or -1.
-        best: actions that lead to it: the fastest wins, the longest resistance, or all that draw.
-        distance: plies to the end of a win or loss; None for a draw.
+        best: actions that lead to it: if the distance is known, the fastest wins or the longest resistance, else all.
+        distance: plies to the end of a win or loss; None for a draw, or if it takes too long to find.
     """
 
     value: int
@@ -120,19 +120,14 @@ def bounded(solution: Any) -> Iterator[None]:
 
 def exact(solution: Any, state: State) -> Exact | None:
     """Search a batch of one game. Returns None if that takes too long, or if the game cannot be searched."""
+    answer = None
     with suppress(TimeoutError, ValueError), bounded(solution):
-        value, distance = int(solution.value(state)[0]), int(solution.distance(state)[0])
-        if value > 0 and distance == 1:  # no other action needs a search
-            legal = np.flatnonzero(state.numpy()["legal_action_mask"][0])
-            after = state.env.step(state[np.zeros(len(legal), np.int32)], legal).numpy()
-            won = after["rewards"][:, state.numpy()["current_player"][0]] > 0
-            return Exact(value, legal[won].tolist(), distance)
-        best = np.flatnonzero(solution.action_values(state)[0] == value)
-        if not value:
-            return Exact(value, best.tolist(), None)
-        plies = solution.distance(state.env.step(state[np.zeros(len(best), np.int32)], best))
-        return Exact(value, best[plies == distance - 1].tolist(), distance)
-    return None
+        value = int(solution.value(state)[0])
+        answer = Exact(value, np.flatnonzero(solution.best_actions(state)[0]).tolist(), None)
+        if value:
+            distance = int(solution.distance(state)[0])
+            answer = Exact(value, np.flatnonzero(solution.fastest_actions(state)[0]).tolist(), distance)
+    return answer
 
 
 @functools.lru_cache(2)

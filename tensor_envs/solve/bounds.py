@@ -105,7 +105,7 @@ def fill(table: Array, bounds: Bounds, maps: BitMaps) -> None:
 
 
 def bucket_numbers(words: Array, buckets: int) -> Array:
-    """Return the bucket of each position, see `Table.bucket`, int64 [n]."""
+    """Return the bucket of each position, see `TranspositionTable.bucket`, int64 [n]."""
     mixed, wide = np.zeros(len(words), np.uint64), words.astype(np.uint64)
     for k in range(0, words.shape[1], 2):
         pair = wide[:, k]
@@ -118,7 +118,7 @@ def bucket_numbers(words: Array, buckets: int) -> Array:
 
 
 def checks(others: Array) -> Array:
-    """Return what hides the last words of positions, see `Table.check`, uint32 [n]."""
+    """Return what hides the last words of positions, see `TranspositionTable.check`, uint32 [n]."""
     mixed = np.zeros(len(others), np.uint32)
     for x in others.T:
         mixed = (mixed ^ x) * np.uint32(CHECK)

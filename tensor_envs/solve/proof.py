@@ -9,9 +9,9 @@ immediate wins and every child's position are known before the search descends. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
@@ -20,19 +20,15 @@ from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Tracer
-from tensor_envs._engine.layout import Layout
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, scalar, uint32, where
-from tensor_envs.rules.spec import GameState, Spec
-from tensor_envs.search.memory import Entry, NamedRecord
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, uint32, where
+from tensor_envs.rules.spec import GameState
 from tensor_envs.solve.canonical import BitMaps
-from tensor_envs.solve.transpositions import Found, Table
+from tensor_envs.solve.stack import REPEATS, VECTOR, Child, Control, Frame, Limits, Packing, Sizes
+from tensor_envs.solve.transpositions import Found, TranspositionTable
 
 FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
-VECTOR = 8  # children that are played together
-MAX_PLIES = 2**12 - 1
 TURNED = 10  # depth down to which positions equal up to symmetry have one entry of the table
-REPEATS = 8  # times an action is played on a path that the history of moves tells apart
 # statuses of a search
 RUNNING, PROVEN, TOO_DEEP, NO_ACTION, OTHER_RESULTS, PAID_EARLY = range(6)
 BEGIN, ENTER, LEAVE, SELECT = range(4)  # what a thread does next
@@ -42,84 +38,6 @@ DEFERRED = 2**23  # subtracted from the priority of a child that another thread 
 CLAIMS = 2**12  # entries of the table of children that are being searched
 CLAIM_DEPTH = 16  # depth of the nodes whose children are claimed; those below are too small to be shared out
 CLAIM_MULTIPLIER = 0x9E3779B1
-
-
-class Control(NamedRecord):
-    """State of a thread's search, followed by the words of the root."""
-
-    threshold = Entry()  # the question: whether the root's score is at least this
-    status = Entry()
-    mode = Entry()
-    depth = Entry()  # depth of the current node; the root's is 1
-    nodes = Entry()  # nodes entered by the current launch
-    bound = Entry()  # bound of the root's score
-    reached = Entry()  # whether the root's score is at least the threshold, and so the bound
-    question = Entry(UINT32)  # number of the question, which differs from 0
-
-
-class Limits(NamedRecord):
-    """Parameters of all threads."""
-
-    nodes = Entry()  # nodes that a launch may enter
-    buckets = Entry(UINT32)  # buckets of the table
-
-
-class Frame(NamedRecord):
-    """Node on a thread's stack, followed by `Child` arrays."""
-
-    threshold = Entry()
-    player = Entry()  # player to move
-    children = Entry()  # number of legal actions
-    chosen = Entry()  # current child
-    visited = Entry()  # children searched so far
-    low = Entry()  # bounds of the score that the table had
-    high = Entry()
-    work = Entry()  # nodes entered below
-    bucket = Entry(UINT32)  # first word of its bucket in the table
-
-
-class Child(NamedRecord):
-    """Action of a node, by columns."""
-
-    action = Entry()
-    low = Entry()  # bounds of the node's score if it is played
-    high = Entry()
-    priority = Entry()
-    history = Entry()  # its place in the history of moves
-    bucket = Entry(UINT32)  # as of a frame
-    known = Entry()  # whether its bucket may hold it
-
-
-class Packing:
-    """Words of an unfinished position: the fields without the episode, the plies bounded by `MAX_PLIES`."""
-
-    def __init__(self, spec: Spec, by_ply: bool):
-        self.by_ply = by_ply
-        self.layout = Layout(replace(spec, max_plies=MAX_PLIES if by_ply else 1))
-        (episode,) = self.layout.slots["episode"]
-        self.kept = [w for w in range(self.layout.field_words) if w != episode.word]
-        self.count = len(self.kept)
-
-    def load(self, word_of: Callable[[int], Scalar]) -> GameState:
-        """Return a state, given a function from a number to a kept word."""
-        places = {w: k for k, w in enumerate(self.kept)}
-        loaded: dict[int, Scalar] = {}
-
-        def load_once(w: Any) -> Scalar:
-            if w not in places:
-                return uint32(0)
-            if w not in loaded:
-                loaded[w] = word_of(places[w])
-            return loaded[w]
-
-        return self.layout.get_state(load_once)
-
-    def pack(self, s: GameState) -> list[Scalar]:
-        """Return the kept words of an unfinished state."""
-        words: dict[int, Scalar] = {}
-        s = s.replace(episode=uint32(0)) if self.by_ply else s.replace(episode=uint32(0), ply=int32(0))
-        self.layout.put(words.__setitem__, s, [scalar(False)] * 2)
-        return [words.get(w, uint32(0)) for w in self.kept]
 
 
 @dataclass(frozen=True)
@@ -150,21 +68,6 @@ class Prove:
         t.block.each(lambda at: Prover(t.game, self, a, int32(at.batch.row)).run(), unroll_max=0)
 
 
-class Sizes(NamedTuple):
-    """Sizes of a thread's memory."""
-
-    width: int  # children of a node, padded to whole vectors
-    position: int  # words of a position
-    frame: int
-    history: int
-
-    @classmethod
-    def of(cls, game: Game, by_ply: bool) -> Sizes:
-        actions, words = game.spec.num_actions, Packing(game.spec, by_ply).count
-        width = -(-actions // VECTOR) * VECTOR
-        return cls(width, words, Frame.size + Child.size * width, (2 * REPEATS + 1) * actions)
-
-
 class Prover:
     """Stages of a thread's search in a kernel."""
 
@@ -174,7 +77,7 @@ class Prover:
         self.actions = game.spec.num_actions
         self.control = Control(arrays.control, thread * (Control.size + self.sizes.position))
         self.limits, self.arrays = Limits(arrays.limits), arrays
-        self.table = Table(arrays.table, self.limits.buckets, self.sizes.position)
+        self.table = TranspositionTable(arrays.table, self.limits.buckets, self.sizes.position)
         self.mode, self.depth, self.nodes, self.status = (registers(1, INT32) for _ in range(4))
         self.result, self.reached = registers(1, INT32), registers(1, INT32)
 
@@ -251,6 +154,8 @@ class Prover:
         self.put(int32(0), int32(0), words)
         self.child(above, int32(0)).bucket = self.table.bucket(words)
         self.frame(int32(1)).threshold = self.control.threshold
+        with loop(self.kernel.depth) as depth:
+            self.frame(depth).killer = self.actions
         self.depth[0] = 1
         self.mode[0] = ENTER
 
@@ -329,8 +234,6 @@ class Prover:
             result = where(reward > 0.0, FAR - 1, where(reward < 0.0, 1 - FAR, 0))
             child.low = low = where(over, result, 2 - FAR)
             child.high = where(over, result, FAR - 2)
-            if (good := self.game.promise(after)) is not None:
-                child.priority = where(after.current_player == mover, -good, good) * TIES
             best[0] = maximum(best[0], low)
             whole = (reward == 0.0) | (reward == 1.0) | (reward == -1.0)
             fault = where(over, where(whole, 0, OTHER_RESULTS), where(reward == 0.0, 0, PAID_EARLY))
@@ -347,7 +250,11 @@ class Prover:
                 for w, x in enumerate(self.kernel.symmetries.canonical(self.words(depth, i))):
                     states[self.word_index(depth, self.sizes.position + w, i)] = x
         with self.vectors(children) as i:
-            self.child(frame, i).bucket = self.table.bucket(self.words(depth, i, key=True))
+            child = self.child(frame, i)
+            child.bucket = self.table.bucket(self.words(depth, i, key=True))
+            s = self.packing.load(self.words(depth, i).__getitem__)
+            if (promise := self.game.promise(s)) is not None:
+                child.priority = where(s.current_player == player, -promise, promise) * TIES
         # the accesses to memory, which take the most time, are made together
         with self.vectors(children) as i:
             child, first = self.child(frame, i), states[self.word_index(depth, self.sizes.position, i)]
@@ -366,7 +273,7 @@ class Prover:
                     child.low = maximum(child.low, where(same, farther(low), -farther(high)))
                     child.high = minimum(child.high, where(same, farther(high), -farther(low)))
                     best[0] = maximum(best[0], child.low)
-            priority = history[place]
+            priority = where(action == frame.killer, PRIORITY, history[place])
             if hasattr(self.game.rules, "promise"):
                 priority = child.priority + maximum(minimum(priority, TIES // 2 - 1), -TIES // 2)
             child.priority = where(action == move, 2 * PRIORITY, priority)
@@ -469,6 +376,7 @@ class Prover:
             self.store(depth, frame, result, reached)
             with branch(reached):
                 self.learn(frame)
+                frame.killer = self.child(frame, self.clamp(frame.chosen)).action
         with branch(depth == 1):
             self.status[0] = PROVEN
         with branch(depth > 1):

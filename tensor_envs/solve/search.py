@@ -28,18 +28,15 @@ from tensor_envs.solve.proof import (
     BEGIN,
     CLAIMS,
     FAR,
-    MAX_PLIES,
     NO_ACTION,
     OTHER_RESULTS,
     PAID_EARLY,
     PROVEN,
     RUNNING,
     TOO_DEEP,
-    Control,
-    Packing,
     Prove,
-    Sizes,
 )
+from tensor_envs.solve.stack import MAX_PLIES, Control, Packing, Sizes
 from tensor_envs.solve.transpositions import BUCKET, entry_words
 from tensor_envs.solve.values import ExactValues
 from tensor_envs.state import State
@@ -197,14 +194,21 @@ class SearchSolution(ExactValues):
 
     def best_actions(self, state: State) -> Array:
         """Return the legal actions that keep the position's value, bool [B, A]."""
-        value, legal = self.value(state), state.numpy()["legal_action_mask"]
-        best = legal & (value[:, None] < 0)  # whoever loses anyway may play anything
-        rows, actions = np.nonzero(legal & (value[:, None] >= 0))
+        return self.keeping(state, self.value(state))
+
+    def fastest_actions(self, state: State) -> Array:
+        """Return the best actions that win fastest or resist longest, bool [B, A]."""
+        return self.keeping(state, self._scores(state) * self._turn(state))
+
+    def keeping(self, state: State, scores: Array) -> Array:
+        """Return the legal actions that keep a score for the player to move, or a value, int32 [B]; bool [B, A]."""
+        legal, wanted = state.numpy()["legal_action_mask"], scores + np.sign(scores)  # one ply later
+        best = legal & (scores == -1)[:, None]  # whoever loses anyway may play anything
+        rows, actions = np.nonzero(legal & (scores != -1)[:, None])
         if len(rows):
             after, turn = self.env.step(state[rows.astype(np.int32)], actions), self._turn(state)[rows]
-            thresholds = np.where(self._turn(after) == turn, value[rows], 1 - value[rows])
-            scores = self._scores(after, thresholds=thresholds)
-            best[rows, actions] = self._reported(scores) * turn >= value[rows]
+            thresholds = np.where(self._turn(after) == turn, wanted[rows], 1 - wanted[rows])
+            best[rows, actions] = self._scores(after, thresholds=thresholds) * turn >= wanted[rows]
         return best
 
     def regret(self, state: State, action: Any) -> Array:

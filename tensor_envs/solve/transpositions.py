@@ -30,7 +30,7 @@ def entry_words(position: int) -> int:
     return -(-(position + 2) // 4) * 4
 
 
-class Table:
+class TranspositionTable:
     """Buckets of entries. An entry holds its whole position, so two positions are never taken for each other.
 
     Threads read and write without locks, so an entry may be a mixture of two that were written at once. The last word

@@ -17,7 +17,8 @@ from tensor_envs.solve import search
 from tensor_envs.solve.bit_maps import bit_maps, observed, samples
 from tensor_envs.solve.bounds import bucket_numbers, canonical, checks
 from tensor_envs.solve.branches import Branches
-from tensor_envs.solve.transpositions import BUCKET, OFFSET, Table, entry_words
+from tensor_envs.solve.proof import FAR
+from tensor_envs.solve.transpositions import BUCKET, OFFSET, TranspositionTable, entry_words
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference as ConnectFour
 from tests.games.hex.reference import Reference as Hex
@@ -145,6 +146,10 @@ def test_an_oracle_like_enumeration(memory: int) -> None:
         assert (exact.distance(state) == whole.distance(state)).all()
         assert (exact.action_values(state) == whole.action_values(state)).all()
         assert (exact.best_actions(state) == whole.best_actions(state)).all()
+        scores, legal = whole._action_scores(state)
+        scores = np.where(legal, scores * whole._turn(state)[:, None], -FAR - 1)
+        fastest = legal & (scores == scores.max(1, keepdims=True))
+        assert (exact.fastest_actions(state) == fastest).all()
         actions = np.arange(state.batch) % 4
         assert (exact.regret(state, actions) == whole.regret(state, actions)).all()
     start = env.init(1)
@@ -197,7 +202,7 @@ def test_buckets_and_checks_on_the_host_are_those_of_kernels(game: str) -> None:
     exact = te.solve(env, method="search", memory=2**20)
     packing, state = exact._packing, random_games(env, 4)[-1]
     words = exact._words(state.numpy(), live_rows(state))
-    table = Table(Memory(), uint32(exact._buckets), packing.count)  # type: ignore[arg-type]
+    table = TranspositionTable(Memory(), uint32(exact._buckets), packing.count)  # type: ignore[arg-type]
     plain = [[uint32(x) for x in row] for row in words.tolist()]
     size = BUCKET * entry_words(packing.count)
     assert [int(table.bucket(row).value) // size for row in plain] == bucket_numbers(words, exact._buckets).tolist()
@@ -219,7 +224,7 @@ class Memory(list[Any]):
 def test_an_entry_that_two_threads_have_mixed_matches_no_position() -> None:
     """Exchange the words of two entries in all ways; only whole entries are found."""
     positions = [[uint32(x) for x in position] for position in ((1, 2, 3), (4, 5, 6), (1, 5, 3), (4, 5, 3), (1, 5, 6))]
-    table, entries = Table(Memory(), uint32(1), 3), list[list[Any]]()  # type: ignore[arg-type]
+    table, entries = TranspositionTable(Memory(), uint32(1), 3), list[list[Any]]()  # type: ignore[arg-type]
     for position, low, action in zip(positions[:2], (7, 2), (3, 1), strict=True):
         bounds, rest = uint32(low + OFFSET) | uint32(9 + OFFSET) << 16, uint32(action)
         entries.append([*position[:2], position[2] ^ table.check([*position[:2], bounds, rest]), bounds, rest])
@@ -377,7 +382,7 @@ def search_of(*arguments: Any, **options: Any) -> te.SearchSolution:
         ),
         (lambda: search_of(te.make("connect_four"), progress=1), "progress must be of type bool, got 1"),
         (lambda: search_of(te.make("hex")).value(te.make("connect_four").init(1)), "the state belongs to"),
-        (lambda: search_of(te.make("shed", cards=6).init(1)), "whose lines of play end within 1000 plies to be searc"),
+        (lambda: search_of(te.make("shed", cards=8).init(1)), "whose lines of play end within 1000 plies to be searc"),
         (lambda: search_of(custom(Paying(reward=2.0)).init(1)), "with no results but wins, draws and losses"),
         (lambda: search_of(custom(Paying(early=0.5)).init(1)), "that pays at its end alone"),
     ],
