@@ -18,7 +18,7 @@ import numpy as np
 import tensor_envs as te
 
 PART = 4  # positions that are searched together
-SECONDS = 120  # between two saves
+SECONDS = 600  # between two saves
 DEFAULT = "tensor_envs/games/{}/openings.safetensors"
 
 
