@@ -395,6 +395,9 @@ class Rules(Protocol):
     simulation, and uses no more information than the player to move has. Rules of a game for two may have
     `promise(s)`: an integer from -1,000 to 1,000 that is higher the better an unfinished position seems for the player
     who does not move. `te.solve(method="search")` tries actions in this order; no result depends on it. An attribute
+    `set_colouring` declares that the first so many actions each give a free cell to the player who moves, that cells
+    keep their owners, that the players alternate and one of them wins, and that no own cell ever does harm: such a
+    search leaves out actions that cannot matter. An attribute
     `actions`, the `Actions` that
     they decode, gives actions their default names.
 

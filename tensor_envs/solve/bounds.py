@@ -54,16 +54,17 @@ class Bounds(NamedTuple):
         return bounds
 
 
-def bounds_of(table: Array, position: int, count: int, maps: BitMaps) -> Bounds:
+def bounds_of(table: Array, position: int, region: int, count: int, maps: BitMaps) -> Bounds:
     """Return the bounds of the positions that took the most work, once up to symmetry.
 
     Args:
         table: uint32 words of the buckets of a search.
         position: words of a position.
+        region: words of a region.
         count: maximum number of positions.
         maps: symmetries of the positions.
     """
-    entries = table.reshape(-1, entry_words(position))
+    entries, used = table.reshape(-1, entry_words(position, region)), position + 2 + region
     work = (entries[:, position + 1] >> 16).astype(np.uint16)
     numbers = np.bincount(work, minlength=MAX_WORK + 1)[::-1].cumsum()
     least = max(MAX_WORK - int(np.searchsorted(numbers, 2 * count, "right")), 1)  # images may be among them
@@ -71,7 +72,7 @@ def bounds_of(table: Array, position: int, count: int, maps: BitMaps) -> Bounds:
     found = entries[rows]
     words, (bounds, rest) = found[:, :position].copy(), found[:, position : position + 2].T
     last = position - 1
-    words[:, last] ^= checks(np.concatenate([words[:, :last], found[:, position : position + 2]], 1))
+    words[:, last] ^= checks(np.concatenate([words[:, :last], found[:, position:used]], 1))
     whole = bucket_numbers(words, len(entries) // BUCKET) == rows // BUCKET  # no mixture of two entries
     words, bounds, rest = words[whole], bounds[whole], rest[whole]
     low, high = ((x.astype(np.int32) - OFFSET).astype(np.int16) for x in (bounds & 0xFFFF, bounds >> 16))
@@ -81,10 +82,13 @@ def bounds_of(table: Array, position: int, count: int, maps: BitMaps) -> Bounds:
     return everything.take(np.sort(first)).first(count)
 
 
-def fill(table: Array, bounds: Bounds, maps: BitMaps) -> None:
-    """Store bounds, and those of the images of positions, in an empty table; a full bucket takes no more."""
+def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
+    """Store bounds, and those of the images of positions, in an empty table; a full bucket takes no more.
+
+    Regions are all cells, since a file has none.
+    """
     position = bounds.words.shape[1]
-    entries = table.reshape(-1, BUCKET, entry_words(position))
+    entries, used = table.reshape(-1, BUCKET, entry_words(position, region)), position + 2 + region
     for words in (bounds.words, *images(bounds.words, maps)):
         numbers = bucket_numbers(words, len(entries))
         limits = (bounds.low.astype(np.int32) + OFFSET).astype(np.uint32)
@@ -92,7 +96,8 @@ def fill(table: Array, bounds: Bounds, maps: BitMaps) -> None:
         rest = bounds.work.astype(np.uint32) << np.uint32(16) | np.uint32(NO_ACTION)
         rows = np.zeros((len(words), entries.shape[2]), np.uint32)
         rows[:, :position], rows[:, position], rows[:, position + 1] = words, limits, rest
-        others = np.concatenate([words[:, : position - 1], rows[:, position : position + 2]], 1)
+        rows[:, position + 2 : used] = 0xFFFFFFFF
+        others = np.concatenate([words[:, : position - 1], rows[:, position:used]], 1)
         rows[:, position - 1] ^= checks(others)
         for place in range(BUCKET):
             free = np.flatnonzero(entries[numbers, place, 0] == 0)

@@ -21,9 +21,10 @@ from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Tracer
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, uint32, where
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.solve.canonical import BitMaps
+from tensor_envs.solve.must_play import MustPlay, Region
 from tensor_envs.solve.stack import REPEATS, VECTOR, Child, Control, Frame, Limits, Packing, Sizes
 from tensor_envs.solve.transpositions import Found, TranspositionTable
 
@@ -77,7 +78,8 @@ class Prover:
         self.actions = game.spec.num_actions
         self.control = Control(arrays.control, thread * (Control.size + self.sizes.position))
         self.limits, self.arrays = Limits(arrays.limits), arrays
-        self.table = TranspositionTable(arrays.table, self.limits.buckets, self.sizes.position)
+        self.must = MustPlay(self.sizes.cells, Frame.size + Child.size * self.sizes.width)
+        self.table = TranspositionTable(arrays.table, self.limits.buckets, self.sizes.position, self.must.words)
         self.mode, self.depth, self.nodes, self.status = (registers(1, INT32) for _ in range(4))
         self.result, self.reached = registers(1, INT32), registers(1, INT32)
 
@@ -190,6 +192,11 @@ class Prover:
         self.reached[0] = int32(wins)
         self.result[0] = where(wins, low, high)
         self.mode[0] = where(wins | fails, LEAVE, SELECT)
+        if self.must.cells:
+            self.must.reset(frame)
+            self.must.put(self.must.only(where(wins, low > 0, high < 0), found.region))
+            with branch(best[0] == FAR - 1):
+                self.must.put(self.must.played(self.winning_action(frame), [uint32(0)] * self.must.words))
         with branch(~(wins | fails)):
             straight = reduce(and_, (x == y for x, y in zip(key, words, strict=True)))
             move = where(found.hit & straight, found.action, self.actions)
@@ -272,11 +279,30 @@ class Prover:
                     same = self.chosen_player(depth, i) == player
                     child.low = maximum(child.low, where(same, farther(low), -farther(high)))
                     child.high = minimum(child.high, where(same, farther(high), -farther(low)))
+                    if self.must.cells:
+                        self.note(frame, child, action, found.region, best[0])
                     best[0] = maximum(best[0], child.low)
             priority = where(action == frame.killer, PRIORITY, history[place])
             if hasattr(self.game.rules, "promise"):
                 priority = child.priority + maximum(minimum(priority, TIES // 2 - 1), -TIES // 2)
             child.priority = where(action == move, 2 * PRIORITY, priority)
+
+    def note(self, frame: Frame, child: Child, action: Scalar, region: Region, best: Scalar) -> None:
+        """Note the region of an action that is refuted, or that wins and is better than the best one so far."""
+        low, high = child.low, child.high
+        with branch(high < frame.threshold):
+            self.must.refute(frame, action, region, high < 0)
+        with branch((low >= frame.threshold) & (low > best)):
+            self.must.put(self.must.only(low > 0, self.must.played(action, region)))
+
+    def winning_action(self, frame: Frame) -> Scalar:
+        """Return an action that wins at once, 0 without one."""
+        action = registers(1, INT32)
+        action[0] = 0
+        with loop(frame.children) as i:
+            child = self.child(frame, i)
+            action[0] = where(child.low == FAR - 1, child.action, action[0])
+        return maximum(minimum(action[0], self.actions - 1), 0)
 
     def path_index(self, action: Scalar) -> Scalar:
         """Return the place of the number of times that an action stands on the path."""
@@ -298,10 +324,11 @@ class Prover:
         with loop(children) as i:
             child = self.child(frame, i)
             high, priority = child.high, child.priority
-            better = (high >= threshold) & (priority > best[0])
+            skipped = (high >= threshold) & ~self.must.allows(frame, child.action) if self.must.cells else scalar(False)
+            better = (high >= threshold) & (priority > best[0]) & ~skipped
             best[0] = where(better, priority, best[0])
             chosen[0] = where(better, i, chosen[0])
-            highest[0] = maximum(highest[0], high)
+            highest[0] = maximum(highest[0], where(skipped, -FAR, high))
         found = chosen[0] >= 0
         with branch(found):
             child, below = self.child(frame, chosen[0]), self.frame(depth + 1)
@@ -318,6 +345,7 @@ class Prover:
             self.mode[0] = ENTER
         with branch(~found):
             self.result[0] = minimum(highest[0], frame.high)
+            self.must.put(self.must.only(self.result[0] < 0, self.must.refuted(frame)))
             self.reached[0] = 0
             self.mode[0] = LEAVE
 
@@ -358,6 +386,7 @@ class Prover:
                     self.quit(level[0] + k)
                 self.depth[0], self.mode[0] = level[0], LEAVE
                 self.reached[0], self.result[0] = int32(wins), where(wins, found.low, found.high)
+                self.must.put(self.must.only(where(wins, found.low > 0, found.high < 0), found.region))
                 frame.visited = 0  # it is stored already
             turn.again = ~decided & (level[0] < depth - 1)
 
@@ -390,8 +419,11 @@ class Prover:
             low = where(is_low, value, child.low)
             child.low, child.high = low, where(is_low, child.high, value)
             wins = low >= above.threshold
-            with branch(~same & ~wins & (result == FAR - 1)):
-                self.refute(depth, frame, above)
+            if self.must.cells:
+                self.note(above, child, child.action, self.must.get(), int32(-FAR))
+            else:
+                with branch(~same & ~wins & (result == FAR - 1)):
+                    self.refute(depth, frame, above)
             self.depth[0] = depth - 1
             self.result[0] = maximum(low, above.low)
             self.reached[0] = int32(wins)
@@ -399,12 +431,7 @@ class Prover:
 
     def refute(self, depth: Scalar, frame: Frame, above: Frame) -> None:
         """Play the move of a node that wins at once also after the other actions of the node above."""
-        reply = registers(1, INT32)
-        reply[0] = 0
-        with loop(frame.children) as i:
-            child = self.child(frame, i)
-            reply[0] = where(child.low == FAR - 1, child.action, reply[0])
-        action = maximum(minimum(reply[0], self.actions - 1), 0)
+        action = self.winning_action(frame)
         with self.vectors(above.children) as i:
             s, child = self.packing.load(self.words(depth - 1, i).__getitem__), self.child(above, i)
             low, high = child.low, child.high
@@ -432,7 +459,8 @@ class Prover:
         """Store a node's bounds in the table."""
         low, high = where(reached, result, frame.low), where(reached, frame.high, result)
         action = self.child(frame, self.clamp(frame.chosen)).action
-        found = Found(reached, low, high, action)
+        region = self.must.only(where(reached, result > 0, result < 0), self.must.get())
+        found = Found(reached, low, high, action, region)
         self.table.store(frame.bucket, self.position(depth, key=True), found, frame.work)
 
 

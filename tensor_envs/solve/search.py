@@ -22,6 +22,7 @@ from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.solve.bit_maps import bit_maps
 from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill
 from tensor_envs.solve.branches import Branches, counter
+from tensor_envs.solve.canonical import BitMaps
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import (
@@ -98,9 +99,11 @@ class SearchSolution(ExactValues):
         grid = BlockGrid(GPU_BLOCKS, LANES, True) if is_gpu(device) else BlockGrid(threads, 1, False)
         self._layout = BatchLayout(threads, device, 1, grid)
         depth = min(DEPTH, STACK // (self._sizes.frame + 2 * self._sizes.position * self._sizes.width))
-        self._maps = bit_maps(Branches(start), self._packing.layout, self._packing.kept)
+        self._maps = BitMaps()  # regions of set-colouring games are those of one orientation
+        if not self._sizes.cells:
+            self._maps = bit_maps(Branches(start), self._packing.layout, self._packing.kept)
         self._kernel = Prove(by_ply, depth, self._maps)
-        bucket = BUCKET * entry_words(self._sizes.position)
+        bucket = BUCKET * entry_words(self._sizes.position, self._sizes.region)
         self._buckets = memory // (4 * bucket)
         if not self._buckets:
             raise ValueError(f"memory must be at least {4 * bucket} bytes, got {memory}")
@@ -124,7 +127,7 @@ class SearchSolution(ExactValues):
             "history": (sizes.history, dtypes.int32),
         }
         arrays = {name: empty_buffer(threads * size, dtype, device) for name, (size, dtype) in per_thread.items()}
-        table = self._buckets * BUCKET * entry_words(sizes.position)
+        table = self._buckets * BUCKET * entry_words(sizes.position, sizes.region)
         shared = {"claims": CLAIMS, "table": table}
         arrays |= {name: empty_buffer(size, dtypes.uint32, device) for name, size in shared.items()}
         for name, dtype in (("history", np.int32), ("claims", np.uint32), ("table", np.uint32)):
@@ -154,7 +157,7 @@ class SearchSolution(ExactValues):
         memory = host_memory(self._arrays.table)
         table = memory[0] if memory else download(self._arrays.table)
         most = (size - HEAD) // ROW_BYTES
-        bounds = bounds_of(table, self._sizes.position, most, self._maps)
+        bounds = bounds_of(table, self._sizes.position, self._sizes.region, most, self._maps)
         row_bytes = ROW_BYTES + 8 * len(bounds.arrays()["keys"])
         arrays = bounds.first((size - HEAD) // row_bytes).arrays()
         write_arrays(path, FORMAT, {"env": env_metadata(self.env)}, arrays)
@@ -187,7 +190,7 @@ class SearchSolution(ExactValues):
             raise ValueError(f"it is of another environment than {self.env!r}")
         bounds = Bounds.of_arrays(arrays, self._sizes.position)
         table = np.zeros(self._arrays.table.shape, np.uint32)
-        fill(table, bounds.first(self._buckets // (4 * (1 + len(self._maps.maps)))), self._maps)
+        fill(table, bounds.first(self._buckets // (4 * (1 + len(self._maps.maps)))), self._sizes.region, self._maps)
         write(self._arrays.table, table)
 
     # *** positions ***

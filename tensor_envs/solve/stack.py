@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
-from tensor_envs.rules.scalar import Scalar, int32, scalar, uint32
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, scalar, uint32
 from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.memory import Entry, NamedRecord
 
@@ -39,7 +39,7 @@ class Limits(NamedRecord):
 
 
 class Frame(NamedRecord):
-    """Node on a thread's stack, followed by `Child` arrays."""
+    """Node on a thread's stack, followed by `Child` arrays and two regions."""
 
     threshold = Entry()
     player = Entry()  # player to move
@@ -104,9 +104,17 @@ class Sizes(NamedTuple):
     position: int  # words of a position
     frame: int
     history: int
+    cells: int  # actions that colour a cell, see `must_play`
 
     @classmethod
     def of(cls, game: Game, by_ply: bool) -> Sizes:
         actions, words = game.spec.num_actions, Packing(game.spec, by_ply).count
         width = -(-actions // VECTOR) * VECTOR
-        return cls(width, words, Frame.size + Child.size * width, (2 * REPEATS + 1) * actions)
+        cells = getattr(game.rules, "set_colouring", 0)
+        frame = Frame.size + Child.size * width + 2 * -(-cells // WORD_BITS)
+        return cls(width, words, frame, (2 * REPEATS + 1) * actions, cells)
+
+    @property
+    def region(self) -> int:
+        """Words of a region."""
+        return -(-self.cells // WORD_BITS)

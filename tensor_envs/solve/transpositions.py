@@ -17,17 +17,18 @@ CHECK = 0x85EBCA6B  # odd, of 32 bits
 
 
 class Found(NamedTuple):
-    """Result of a lookup: whether the table holds the position, bounds of its score, and its best action."""
+    """Result of a lookup: whether the table holds the position, bounds of its score, best action, winner's region."""
 
     hit: Scalar
     low: Scalar
     high: Scalar
     action: Scalar
+    region: Sequence[Scalar] = ()
 
 
-def entry_words(position: int) -> int:
-    """Return the words of an entry: a position, its bounds, its best action and work, padded to four words."""
-    return -(-(position + 2) // 4) * 4
+def entry_words(position: int, region: int) -> int:
+    """Return the words of an entry: a position, its bounds, its best action and work, its region, padded to four."""
+    return -(-(position + 2 + region) // 4) * 4
 
 
 class TranspositionTable:
@@ -43,10 +44,12 @@ class TranspositionTable:
         cells: uint32 [buckets, BUCKET, words of an entry], 0 at first.
         buckets: their number.
         position: words of a position; the first one is never 0.
+        region: words of a region, see `must_play`.
     """
 
-    def __init__(self, cells: Cells, buckets: Scalar, position: int):
-        self.cells, self.buckets, self.position, self.entry = cells, buckets, position, entry_words(position)
+    def __init__(self, cells: Cells, buckets: Scalar, position: int, region: int = 0):
+        self.cells, self.buckets, self.position = cells, buckets, position
+        self.used, self.entry = position + 2 + region, entry_words(position, region)
 
     def bucket(self, words: Sequence[Scalar]) -> Scalar:
         """Return the first word of a position's bucket."""
@@ -68,11 +71,11 @@ class TranspositionTable:
 
     def look_up(self, bucket: Scalar, position: Sequence[Scalar]) -> Found:
         """Return what the table holds of a position."""
-        entries = [self.load(bucket, e, self.position + 2) for e in range(BUCKET)]
-        first, second = (self.matches(entry, position) for entry in entries)
-        bounds, rest = (where(first, x, y) for x, y in zip(*(entry[self.position :] for entry in entries), strict=True))
+        one, other = (self.load(bucket, e) for e in range(BUCKET))
+        first, second = self.matches(one, position), self.matches(other, position)
+        bounds, rest, *region = (where(first, x, y) for x, y in list(zip(one, other, strict=True))[self.position :])
         low, high = int32(bounds & 0xFFFF) - OFFSET, int32(bounds >> 16) - OFFSET
-        return Found(first | second, low, high, int32(rest & 0xFFFF))
+        return Found(first | second, low, high, int32(rest & 0xFFFF), region)
 
     def store(self, bucket: Scalar, position: Sequence[Scalar], found: Found, work: Scalar) -> None:
         """Store a position over its own entry, else over the one of less work, else over the latest one.
@@ -82,16 +85,17 @@ class TranspositionTable:
         Args:
             bucket: that of the position.
             position: words.
-            found: bounds and best action.
+            found: bounds, best action and region.
             work: number of nodes below the position.
         """
         bounds = uint32(found.low + OFFSET) | uint32(found.high + OFFSET) << 16
-        old = [self.load(bucket, e, self.position + 2) for e in range(BUCKET)]
+        old = [self.load(bucket, e) for e in range(BUCKET)]
         first, second = (self.matches(x, position) for x in old)
-        earlier = [int32(x[-1] >> 16) for x in old]
+        earlier = [int32(x[self.position + 1] >> 16) for x in old]
         work = maximum(minimum(work >> 2, 0xFFFF), where(first, earlier[0], where(second, earlier[1], 0)))
         rest = uint32(found.action) | uint32(work) << 16
-        entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], bounds, rest]), bounds, rest]
+        contents = [bounds, rest, *found.region]
+        entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], *contents]), *contents]
         demotes = ~first & ~second & (work >= earlier[0])
         with branch(demotes):
             for w, x in enumerate(old[0]):
@@ -100,9 +104,9 @@ class TranspositionTable:
         for w, x in enumerate(entry):
             self.cells[start + w] = x
 
-    def load(self, bucket: Scalar, entry: int, count: int) -> list[Scalar]:
-        """Return the first words of an entry."""
-        return [self.cells[bucket + (entry * self.entry + w)] for w in range(count)]
+    def load(self, bucket: Scalar, entry: int) -> list[Scalar]:
+        """Return the words of an entry, without padding."""
+        return [self.cells[bucket + (entry * self.entry + w)] for w in range(self.used)]
 
     def matches(self, entry: Sequence[Scalar], position: Sequence[Scalar]) -> Scalar:
         """Return whether an entry is of a position, and no mixture."""

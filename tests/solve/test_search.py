@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games.hex.rules import Hex as HexRules
 from tensor_envs.rules import Outcome, int32, one_hot, uint32, where
 from tensor_envs.solve import search
 from tensor_envs.solve.bit_maps import bit_maps, observed, samples
@@ -204,7 +205,7 @@ def test_buckets_and_checks_on_the_host_are_those_of_kernels(game: str) -> None:
     words = exact._words(state.numpy(), live_rows(state))
     table = TranspositionTable(Memory(), uint32(exact._buckets), packing.count)  # type: ignore[arg-type]
     plain = [[uint32(x) for x in row] for row in words.tolist()]
-    size = BUCKET * entry_words(packing.count)
+    size = BUCKET * entry_words(packing.count, 0)
     assert [int(table.bucket(row).value) // size for row in plain] == bucket_numbers(words, exact._buckets).tolist()
     assert [int(table.check(row).value) for row in plain] == checks(words).tolist()
     maps = exact._maps
@@ -212,6 +213,31 @@ def test_buckets_and_checks_on_the_host_are_those_of_kernels(game: str) -> None:
         not maps.maps
         or [[int(w.value) for w in maps.canonical(row)] for row in plain] == canonical(words, maps).tolist()
     )
+
+
+@dataclass(frozen=True)
+class PlainHex(HexRules):
+    """Hex that does not declare what it is."""
+
+    set_colouring = 0
+
+
+@pytest.mark.parametrize("swap", (False, True))
+def test_must_play_regions_change_no_result(swap: bool) -> None:
+    """In Hex values, distances and best actions are those of enumeration, and the search visits fewer positions."""
+    nodes = []
+    for rules in (HexRules(3, swap), PlainHex(3, swap)):
+        env = te.Env(te.GameEntry("hex", type(rules)), rules, "hex")
+        exact, whole = te.solve(env, method="search", memory=2**24), te.solve(env)
+        for state in random_games(env, 7):
+            assert (exact.distance(state) == whole.distance(state)).all()
+            assert (exact.best_actions(state) == whole.best_actions(state)).all()
+        larger = rules.__class__(5, False)
+        state = te.Env(te.GameEntry("hex", type(rules)), larger, "hex").init(1)
+        for cell in (12, 6, 13, 8, 7, 11):
+            state = state.env.step(state, [cell])
+        nodes.append(te.solve(state, method="search", memory=2**24).nodes)
+    assert 3 * nodes[0] < nodes[1]
 
 
 class Memory(list[Any]):

@@ -68,6 +68,11 @@ class Hex:
         return Actions(cell=self.cells, swap=self.swap)
 
     @property
+    def set_colouring(self) -> int:
+        """Number of actions that put a stone in a cell: further stones of one's own never do harm."""
+        return self.cells
+
+    @property
     def spec(self) -> Spec:
         # the stones of the player to move, the other player's, and the planes of the groups' numbers
         sets = tuple(Field(name, (self.grid.words,), kind="uint32") for name in ("own", "other"))
