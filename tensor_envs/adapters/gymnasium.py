@@ -224,16 +224,9 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         Returns:
             Observations, rewards (float64), terminations, truncations and info.
         """
-        if not self._started:
-            raise ResetNeeded("call reset before step")
-        games, mode, info = self.games, self.autoreset_mode, Info()
-        if mode is AutoresetMode.DISABLED and games.over.any():
-            over = np.flatnonzero(games.over)
-            rows = ", ".join(map(str, over[:8])) + ", ..." * (over.size > 8)
-            raise ResetNeeded(f"the games of rows {rows} are over: call reset, or give their rows in reset_mask")
-        games.step(actions)
+        games, info = self.play(actions), Info()
         rewards, terminated, truncated, ended = games.rewards, games.terminated, games.truncated, games.over
-        if mode is AutoresetMode.SAME_STEP and ended.any():
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and ended.any():
             final = np.full(self.num_envs, None, dtype=object)
             final[ended] = np.fromiter(games.observation[ended], dtype=object, count=ended.sum())
             mask = games.action_mask * ended[:, None]
@@ -241,7 +234,19 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
             info |= {"final_info": self._info(mask, ended), "_final_info": ended.copy()}
             games.restart(ended)
         info |= self._info(games.action_mask, self._all)
-        return games.observation, rewards, terminated, truncated, info
+        return games.observation, rewards.astype(np.float64), terminated, truncated, info
+
+    def play(self, actions: Any) -> SingleAgent:
+        """Play a step and return the games, whose attributes are its results; for adapters to other libraries."""
+        if not self._started:
+            raise ResetNeeded("call reset before step")
+        games = self.games
+        if self.autoreset_mode is AutoresetMode.DISABLED and games.over.any():
+            over = np.flatnonzero(games.over)
+            rows = ", ".join(map(str, over[:8])) + ", ..." * (over.size > 8)
+            raise ResetNeeded(f"the games of rows {rows} are over: call reset, or give their rows in reset_mask")
+        games.step(actions)
+        return games
 
     def action_masks(self) -> np.ndarray:
         """Return `info["action_mask"]` as bool [num_envs, A], under the name that sb3-contrib uses."""
@@ -255,7 +260,7 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         if games.seats is None or len(games.seats) > 1:
             info |= {"player": games.players * rows, "_player": rows.copy()}
         if games.seats is None:
-            info |= {"rewards": games.all_rewards * rows[:, None], "_rewards": rows.copy()}
+            info |= {"rewards": (games.all_rewards * rows[:, None]).astype(np.float64), "_rewards": rows.copy()}
         return info
 
     def render(self) -> tuple[Any, ...] | None:

@@ -32,11 +32,15 @@ MAX_EPISODE_STEPS = 2**24  # kernels count decisions in float32
 
 
 class HostBuffer:
-    """A device buffer of some values for each game. On CPU devices the host uses its memory itself, after `wait`."""
+    """A device buffer of some values for each game. On CPU devices the host uses its memory itself, after `wait`.
 
-    def __init__(self, layout: BatchLayout, values: int, dtype: DType):
-        self.tensor, self._layout = layout.empty(values, dtype), layout
+    The values of a game are adjacent, or with `by_lanes` those of a block's lanes.
+    """
+
+    def __init__(self, layout: BatchLayout, values: int, dtype: DType, by_lanes: bool = False):
+        self.tensor, self._layout, self._by_lanes = layout.empty(values, dtype), layout, by_lanes
         self._memory = host_memory(self.tensor)
+        self._views = [self._view(part) for part in self._memory]
 
     def __reduce__(self) -> Any:
         """Refuse to copy or pickle: kernels are bound to the memory."""
@@ -48,20 +52,23 @@ class HostBuffer:
         """Wait for the kernels that use the memory."""
         synchronize(self._layout.device)
 
-    def _parts(self) -> list[np.ndarray]:
-        """Return the values on every device."""
-        return self._memory or np.split(download(self.tensor), self._layout.shards)
+    def _view(self, part: np.ndarray) -> np.ndarray:
+        """Return a device's values as [games, values], or by lanes as [values, blocks, lanes]."""
+        grid = self._layout.grid
+        if self._by_lanes:
+            return part.reshape(grid.blocks, -1, grid.lanes).transpose(1, 0, 2)
+        return part.reshape(grid.rows, -1)[: self._layout.share]
 
-    def rows(self, *shape: int) -> np.ndarray:
-        """Return the batch's values, stored game by game, as a new array of this shape."""
-        grid, share = self._layout.grid, self._layout.share
-        return np.concatenate([part.reshape(grid.rows, -1)[:share] for part in self._parts()]).reshape(shape)
-
-    def column(self, k: int) -> np.ndarray:
-        """Return value k of every game as a new array [B]; the values are stored by lanes."""
-        grid, share = self._layout.grid, self._layout.share
-        blocks = (part.reshape(grid.blocks, -1, grid.lanes)[:, k] for part in self._parts())
-        return np.concatenate([part.reshape(-1)[:share] for part in blocks])
+    def read(self, *shape: int) -> np.ndarray:
+        """Return the batch's values as a new array of this shape, or by lanes as [values, B]."""
+        layout = self._layout
+        views = self._views or [self._view(part) for part in np.split(download(self.tensor), layout.shards)]
+        if not self._by_lanes:
+            return np.concatenate(views).reshape(shape)
+        columns = np.empty((len(views[0]), layout.shards, *views[0].shape[1:]), views[0].dtype)
+        for shard, view in enumerate(views):
+            columns[:, shard] = view
+        return columns.reshape(len(columns), layout.shards, -1)[:, :, : layout.share].reshape(len(columns), -1)
 
     def write(self, values: np.ndarray) -> None:
         """Write one value for each game; padding may keep old values."""
@@ -141,7 +148,7 @@ class HostGame:
             engine.run(kernel, layout, arrays[player])
             self._observe, self._bound_to = [engine.bind(kernel, layout, a) for a in arrays], words
         self._observation.wait()
-        return self._observation.rows(*self.env.observation_shape)
+        return self._observation.read(*self.env.observation_shape)
 
 
 class SingleAgent:
@@ -155,21 +162,14 @@ class SingleAgent:
         observation: observations of the learner's player [B, *shape], int8 for bool. This and all that follow are new
             arrays after each call.
         action_mask: legal actions of the learner, int8 [B, A].
-        rewards: rewards of the learner's player since its last decision, opening included, float64 [B]; 0 at an
-            episode's start. If the learner moves for every player, the rewards of the player who has just moved.
-        terminated, truncated: how games have ended, bool [B].
         over: whether games have ended, bool [B]; read-only.
         players: the learner's player, int64 [B], or the player to move if the learner moves for all.
-        all_rewards: the rewards of the last ply for every player, float64 [B, P], if the learner moves for all.
     """
 
     observation: np.ndarray
     action_mask: np.ndarray
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
     players: np.ndarray
-    all_rewards: np.ndarray
+    _report: np.ndarray  # the tally [values, B]
     _kernel: PlayUntil
 
     def __init__(
@@ -195,7 +195,7 @@ class SingleAgent:
         self.over = np.zeros(batch, np.bool_)
         self._launches: list[PlayUntil.Arrays] = []
         self._set_opponent(opponent)
-        self._tally = HostBuffer(layout, self._kernel.tally_values(env.num_players), dtypes.float32)
+        self._tally = HostBuffer(layout, self._kernel.tally_values(env.num_players), dtypes.float32, by_lanes=True)
 
     def set_opponent(self, opponent: str | Policy) -> None:
         """Replace the policy of the other players, from their next decision on."""
@@ -266,7 +266,8 @@ class SingleAgent:
 
     def restart(self, rows: np.ndarray) -> None:
         """Start the next episode where `rows`, bool [B], is True."""
-        self._advance(np.where(rows, np.int32(until.BEGIN), np.int32(until.LEAVE)))
+        assert until.BEGIN == until.LEAVE + 1
+        self._advance(np.add(rows, until.LEAVE, dtype=np.int32))
 
     def step(self, action: Any) -> None:
         """Play an action of the learner in every game, then the other players until the learner is to move again.
@@ -294,19 +295,14 @@ class SingleAgent:
                 status = self._launch(np.where(waits, chosen, np.int32(until.LEAVE)))
         self.over = status != until.TO_MOVE
         if self.seats is None or len(self.seats) > 1:
-            self.players = self._tally.column(until.PLAYER).astype(np.int64)
-        if (status == until.NO_DECISION).any():
-            row = (status == until.NO_DECISION).argmax()
+            self.players = self._report[until.PLAYER].astype(np.int64)
+        if status.max() == until.NO_DECISION:
+            row = status.argmax()
             raise RuntimeError(
                 f"{until.OPENINGS} games in a row ended before player {self.players[row]} could move, in row {row}"
             )
-        self.terminated, self.truncated = status == until.TERMINATED, status == until.TRUNCATED
-        self.rewards = self._tally.column(until.REWARD).astype(np.float64)
-        self.observation = self._observation.rows(self.batch, *self.env.observation_shape)
-        self.action_mask = self._mask.rows(self.batch, self.env.num_actions)
-        if self.seats is None:
-            columns = [self._tally.column(until.REWARDS + player) for player in range(self.env.num_players)]
-            self.all_rewards = np.stack(columns, axis=1).astype(np.float64)
+        self.observation = self._observation.read(self.batch, *self.env.observation_shape)
+        self.action_mask = self._mask.read(self.batch, self.env.num_actions)
 
     def _launch(self, commands: np.ndarray) -> np.ndarray:
         """Launch one kernel and return the status of every game [B]."""
@@ -317,7 +313,36 @@ class SingleAgent:
             self._bound()
         self._launches.reverse()
         self._tally.wait()
-        return self._tally.column(until.STATUS)
+        self._report = self._tally.read()
+        status: np.ndarray = self._report[until.STATUS]
+        return status
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """Rewards of the learner's player since its last decision, opening included, float32 [B].
+
+        They are 0 at an episode's start. If the learner moves for every player, they are those of the player who has
+        just moved.
+        """
+        rewards: np.ndarray = self._report[until.REWARD]
+        return rewards
+
+    @property
+    def all_rewards(self) -> np.ndarray:
+        """Rewards of the last ply for every player, float32 [B, P], if the learner moves for all."""
+        return np.ascontiguousarray(self._report[until.REWARDS :].T)
+
+    @property
+    def terminated(self) -> np.ndarray:
+        """Whether games have ended by the rules, a new array bool [B]."""
+        terminated: np.ndarray = self._report[until.STATUS] == until.TERMINATED
+        return terminated
+
+    @property
+    def truncated(self) -> np.ndarray:
+        """Whether games were cut off, a new array bool [B]."""
+        truncated: np.ndarray = self._report[until.STATUS] == until.TRUNCATED
+        return truncated
 
     def _state(self, words: Tensor) -> State:
         return State(self.env, BatchBuffers(words, self._launches[0].row_keys, self._layout))

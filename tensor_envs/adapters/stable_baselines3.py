@@ -63,9 +63,10 @@ class SingleAgentVecEnv(VecEnv):
         super().__init__(num_envs, *spaces)
 
     def reset(self) -> np.ndarray:
-        games = [options["state"] for options in self._options if "state" in options]
-        if unknown := {name for options in self._options for name in options} - {"state"}:
+        given = [options for options in self._options if options]
+        if unknown := {name for options in given for name in options} - {"state"}:
             raise ValueError(f"options must have no key but 'state', got {min(unknown, key=repr)!r}")
+        games = [options["state"] for options in given]
         if len(games) not in (0, self.num_envs):
             raise ValueError(f"all {self.num_envs} games must have the option 'state' or none, got {len(games)}")
         observation = self.vector.reset(seed=self._seeds[0], options={"state": games} if games else None)[0]
@@ -77,8 +78,8 @@ class SingleAgentVecEnv(VecEnv):
         self.action_buffer = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
-        last, rewards, terminated, truncated, _ = self.vector.step(self.action_buffer)
-        ended = terminated | truncated
+        games = self.vector.play(self.action_buffer)
+        last, rewards, truncated, ended = games.observation, games.rewards, games.truncated, games.over.copy()
 
         def infos() -> list[Info]:
             made: list[Info] = [{} for _ in range(self.num_envs)]
@@ -89,8 +90,8 @@ class SingleAgentVecEnv(VecEnv):
             return made
 
         if ended.any():
-            self.vector.games.restart(ended)
-        return self.vector.games.observation, rewards.astype(np.float32), ended, Infos(infos)
+            games.restart(ended)
+        return games.observation, rewards, ended, Infos(infos)
 
     def close(self) -> None:
         self.vector.close()

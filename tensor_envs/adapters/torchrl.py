@@ -80,7 +80,7 @@ class SingleAgentTorchEnv(EnvBase):
         else:
             mask = {"reset_mask": rows.reshape(-1).numpy()}
             self.vector.reset(options={**(options or {}), **mask})
-        return TensorDict(self._tensors(), batch_size=self.batch_size)
+        return self._dictionary(self._tensors())
 
     def maybe_reset(self, tensordict: Any) -> Any:
         """Start the next episode of every game that is over, and put what is read after it into `tensordict`.
@@ -88,18 +88,23 @@ class SingleAgentTorchEnv(EnvBase):
         `EnvBase.maybe_reset` merges the rows of every entry by a mask; the games have all rows already.
         """
         done = tensordict["done"]
-        if done.any():
-            self.vector.games.restart(done.reshape(-1).numpy())
+        rows = done.numpy().reshape(-1)
+        if rows.any():
+            self.vector.games.restart(rows)
             ends = {name: torch.zeros_like(done) for name in ("done", "terminated", "truncated")}
             tensordict.update({**self._tensors(), **ends})
         return tensordict
 
     def _step(self, tensordict: Any) -> Any:
-        _, rewards, terminated, truncated, _ = self.vector.step(tensordict["action"].numpy())
-        columns = {"done": terminated | truncated, "terminated": terminated, "truncated": truncated}
-        columns["reward"] = rewards.astype(np.float32)
+        games = self.vector.play(tensordict["action"].numpy())
+        columns = {"done": games.over.copy(), "terminated": games.terminated, "truncated": games.truncated}
+        columns["reward"] = games.rewards
         tensors = self._tensors() | {name: torch.from_numpy(column[:, None]) for name, column in columns.items()}
-        return TensorDict(tensors, batch_size=self.batch_size)
+        return self._dictionary(tensors)
+
+    def _dictionary(self, tensors: dict[str, torch.Tensor]) -> Any:
+        """Return a TensorDict of tensors; TorchRL would copy one without a device."""
+        return TensorDict(tensors, batch_size=self.batch_size, device=self.device)
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Return what is read after a step or a reset, in the memory of the games' new arrays."""
@@ -108,5 +113,5 @@ class SingleAgentTorchEnv(EnvBase):
         if games.seats is None or len(games.seats) > 1:
             arrays["player"] = games.players
         if games.seats is None:
-            arrays["rewards"] = games.all_rewards.astype(np.float32)
+            arrays["rewards"] = games.all_rewards
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
