@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
@@ -30,7 +31,7 @@ from tensor_envs._compiler.devices import (
 )
 from tensor_envs._compiler.launch import realize, without_collecting
 from tensor_envs._compiler.programs import compile_graph
-from tensor_envs._compiler.threads import Job, blocks_of, native_launch, runs_natively
+from tensor_envs._compiler.threads import ARGUMENTS_AT, BLOCKS_AT, Job, NativeLaunch, blocks_of, runs_natively
 
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
 CACHE_MAX = 512  # captured functions of an environment, or signatures of a jitted one
@@ -67,7 +68,7 @@ class CapturedFunction:
     def call(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         """Call the function, in a thread that holds the LOCK."""
         new: dict[UOp, Tensor] = {}  # by the captured buffer that each replaces
-        if not self._is_ready:
+        if not self.is_ready:
             self._record(tensors)
             if self.launcher is not None:  # the launcher never writes into these again
                 new = {u: Tensor(u) for u in self.made}
@@ -79,7 +80,7 @@ class CapturedFunction:
         return tuple([new[u] if u in new else self._result(t, u, new) for t, u in self.results])
 
     @property
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether captures are unnecessary: a fork would share the memory of intermediate results."""
         if self.captured is None:
             return self.launcher is not None
@@ -103,13 +104,10 @@ class CapturedFunction:
 
         lent: the argument in whose place a call uses memory at the address that it takes, where `lends` holds.
         """
-        if self.launcher is None or not self._is_ready:
-            return partial(self, *tensors)
-        with LOCK:  # before that of Python 3.11's cached_property
-            launch = self.launcher(tensors, lent)
-        if self.captured is None:
-            return launch
-        return lambda: launch() if self._is_ready else self(*tensors)
+        bound = BoundLaunch(self, tensors, lent)
+        # known programs have no memory but that of the arguments, so their launch stays valid
+        launch = bound.prepared() if self.captured is None else None
+        return bound if launch is None else launch
 
     def _record(self, tensors: Sequence[Tensor]) -> None:
         """Run the function once and capture its programs."""
@@ -259,21 +257,54 @@ class ProgramLauncher:
         native = runs_natively(self.devices[0])
         return [Job(p.run, p.dimensions, p.share) for p in self.runs] if native else []
 
-    def __call__(self, arguments: Sequence[Tensor], lent: Tensor | None = None) -> Launch:
+    @cached_property
+    def template(self) -> tuple[array[int], list[tuple[int, int, int]], list[tuple[int, int]]]:
+        """Words of the jobs; device, buffer and place of each argument; buffer and place of each number of blocks."""
+        words, used, counted = array("Q"), list[tuple[int, int, int]](), list[tuple[int, int]]()
+        known = len(self.blocks) - len(self.internal)
+        for p, job in zip(self.runs, self.jobs, strict=True):
+            if p.share is not None:
+                counted.append((p.positions[p.share], len(words) + BLOCKS_AT))
+            first = len(words) + ARGUMENTS_AT
+            used += [(p.device, place, first + k) for k, place in enumerate(p.positions) if place < known]
+            memory = [None if place < known else self.internal_memory[place - known][p.device] for place in p.positions]
+            device = self.devices[p.device]
+            words.extend(job.words([0 if part is None else part.get_buf(device).va_addr for part in memory]))
+        return words, used, counted
+
+    def __call__(self, arguments: Sequence[Tensor], lent: Tensor | None = None) -> PreparedLaunch:
         bases = [base_of(t.uop) for t in arguments]
-        parts = [*map(shards, bases), *self.internal_memory]
-        memory = [[part[j].get_buf(device) for part in parts] for j, device in enumerate(self.devices)]
-        buffers = [*bases, *self.internal]
-        used = [[memory[p.device][place] for place in p.positions] for p in self.runs]
-        blocks = [None if p.share is None else blocks_of(buffers[p.positions[p.share]]) for p in self.runs]
-        moved = sum(p.bytes_moved * (n or 1) for p, n in zip(self.runs, blocks, strict=True))
+        buffers, parts = [*bases, *self.internal], [*map(shards, bases), *self.internal_memory]
+        moved = sum(
+            p.bytes_moved * (1 if p.share is None else _blocks(buffers[p.positions[p.share]])) for p in self.runs
+        )
+        launches: list[Launch]
         if self.jobs:
-            words = [job.words(arrays, n) for job, arrays, n in zip(self.jobs, used, blocks, strict=True)]
+            template, used, counted = self.template
+            addresses = [
+                [part[j].get_buf(device).va_addr for part in parts[: len(bases)]]
+                for j, device in enumerate(self.devices)
+            ]
+            words = template[:]
+            for device, buffer, place in used:
+                words[place] = addresses[device][buffer]
+            for buffer, place in counted:
+                words[place] = _blocks(buffers[buffer])
             address = None if lent is None else shards(base_of(lent.uop))[0].get_buf(self.devices[0]).va_addr
-            launches = [native_launch(words, address)]
+            launches = [NativeLaunch(len(self.jobs), words, address)]
         else:
-            launches = [partial(p.run, *arrays, **p.dimensions) for p, arrays in zip(self.runs, used, strict=True)]
-        return partial(_launch, launches, len(self.runs), moved, parts)
+            memory = [[part[j].get_buf(device) for part in parts] for j, device in enumerate(self.devices)]
+            launches = [
+                partial(p.run, *(memory[p.device][place] for place in p.positions), **p.dimensions) for p in self.runs
+            ]
+        return PreparedLaunch(launches, len(self.runs), moved, parts)
+
+
+def _blocks(buffer: UOp) -> int:
+    """Return the number of blocks in a buffer that `all_blocks` made."""
+    blocks = blocks_of(buffer)
+    assert blocks is not None
+    return blocks
 
 
 def _bytes_moved(program: UOp) -> int:
@@ -282,15 +313,83 @@ def _bytes_moved(program: UOp) -> int:
     return estimates.mem if estimates is not None and isinstance(estimates.mem, int) else 0
 
 
-def _launch(launches: Sequence[Launch], count: int, size: int, held: object, *lent: int) -> None:
-    """Launch `count` programs that move `size` bytes.
+class PreparedLaunch:
+    """Programs with their memory, to be launched again and again.
 
-    Args:
-        launches: see `native_launch`.
+    Attributes:
+        launches: a `NativeLaunch`, or calls of programs.
+        count: number of programs.
+        size: bytes that they move.
         held: memory that must stay allocated until then.
-        lent: address of lent memory, for a native launch that was bound so.
     """
-    for launch in launches:
-        launch(*lent)
-    GlobalCounters.kernel_count += count
-    GlobalCounters.global_mem += size
+
+    __slots__ = ("count", "held", "launches", "size")
+
+    def __init__(self, launches: Sequence[Launch], count: int, size: int, held: object):
+        self.launches, self.count, self.size, self.held = launches, count, size, held
+
+    def __call__(self, *lent: int) -> None:
+        """Launch the programs. lent: address of lent memory, for a native launch that was bound so."""
+        for launch in self.launches:
+            launch(*lent)
+        GlobalCounters.kernel_count += self.count
+        GlobalCounters.global_mem += self.size
+
+
+class BoundLaunch:
+    """Call of a captured function with the same arguments, prepared once the function is captured in this process."""
+
+    def __init__(self, function: CapturedFunction, tensors: Sequence[Tensor], lent: Tensor | None = None):
+        self.function, self.tensors, self.lent = function, tensors, lent
+        self.launcher: ProgramLauncher | None = None
+        self.launch: PreparedLaunch | None = None
+
+    def prepared(self) -> PreparedLaunch | None:
+        """Return the launch; None before the capture, and in a forked process, which captures anew."""
+        launcher = self.function.launcher
+        if launcher is None or not self.function.is_ready:
+            return None
+        if launcher is not self.launcher:
+            with LOCK:  # before that of Python 3.11's cached_property
+                self.launcher, self.launch = launcher, launcher(self.tensors, self.lent)
+        return self.launch
+
+    def __call__(self, *lent: int) -> None:
+        launch = self.prepared()
+        if launch is None:
+            self.function(*self.tensors)
+        else:
+            launch(*lent)
+
+
+class RepeatedLaunch:
+    """Launches in turn, several times over; native ones by a single call."""
+
+    def __init__(self, launches: Sequence[Launch], times: int):
+        self.launches, self.times = launches, times
+        self.parts: list[Any] = []
+        self.joined: PreparedLaunch | None = None
+
+    def __call__(self) -> None:
+        parts = [launch.prepared() if isinstance(launch, BoundLaunch) else launch for launch in self.launches]
+        if parts != self.parts:
+            self.parts, self.joined = parts, self._join(parts)
+        if self.joined is not None:
+            self.joined()
+            return
+        for _ in range(self.times):
+            for launch in self.launches:
+                launch()
+
+    def _join(self, parts: Sequence[Any]) -> PreparedLaunch | None:
+        """Return a single launch; None unless all parts are native."""
+        if not all(isinstance(part, PreparedLaunch) for part in parts):
+            return None
+        native = [launch for part in parts for launch in part.launches]
+        if not all(isinstance(launch, NativeLaunch) and launch.lent_at is None for launch in native):
+            return None
+        jobs, count = array("Q"), self.times * sum(launch.count for launch in native)
+        for launch in native:
+            jobs += launch.jobs
+        size = self.times * sum(part.size for part in parts)
+        return PreparedLaunch([NativeLaunch(count, jobs * self.times)], count, size, parts)

@@ -16,7 +16,6 @@ import os
 import sys
 from array import array
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -187,28 +186,34 @@ class Job:
             self.cores = dimensions["global_size"][0]
         self.cost = array("Q", [0])
 
-    def words(self, memory: Sequence[Any], blocks: int | None) -> list[int]:
-        """Return the job as `threads.c` reads it."""
-        arguments = [m.va_addr for m in memory] + self.values
+    def words(self, addresses: Sequence[int], blocks: int = 0) -> list[int]:
+        """Return the job as `threads.c` reads it, given the addresses of its arguments and its number of blocks."""
+        arguments = [*addresses, *self.values]
         assert len(arguments) <= MAX_ARGUMENTS, "tinygrad makes no program with more"
         head = [self.program.addr, len(arguments), self.kind, self.place, blocks or self.cores]
         return [*head, self.cost.buffer_info()[0], *arguments]
 
 
-def native_launch(jobs: Sequence[list[int]], lent: int | None = None) -> Any:
-    """Return a call that runs jobs, given as words, one after another.
-
-    Args:
-        jobs: see `Job.words`.
-        lent: address of an argument's memory; the call then takes the address that is used in its place.
-    """
-    native = _native()
-    words = array("Q", [native.address, len(jobs), *chain.from_iterable(jobs)])
-    lent_at = None if lent is None else words.index(lent)
-    return functools.partial(_call, native.entry, words.buffer_info()[0], words, lent_at)
+BLOCKS_AT, ARGUMENTS_AT = 4, 6  # places in the words of a job
 
 
-def _call(entry: Any, address: int, words: array[int], lent_at: int | None, lent: int = 0) -> None:
-    if lent_at is not None:
-        words[lent_at] = lent
-    entry(address)
+class NativeLaunch:
+    """Call that runs jobs one after another."""
+
+    def __init__(self, count: int, jobs: array[int], lent: int | None = None):
+        """Prepare a call.
+
+        Args:
+            count: number of jobs.
+            jobs: their words, see `Job.words`.
+            lent: address of an argument's memory; the call then takes the address that is used in its place.
+        """
+        native = _native()
+        self.count, self.jobs, self.entry = count, jobs, native.entry
+        self.words = array("Q", [native.address, count]) + jobs
+        self.address, self.lent_at = self.words.buffer_info()[0], None if lent is None else self.words.index(lent)
+
+    def __call__(self, lent: int = 0) -> None:
+        if self.lent_at is not None:
+            self.words[self.lent_at] = lent
+        self.entry(self.address)

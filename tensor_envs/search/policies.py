@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.capture import CapturedFunction, Launch, launches_directly
+from tensor_envs._compiler.capture import CapturedFunction, Launch, RepeatedLaunch, launches_directly
 from tensor_envs._compiler.devices import LOCK, DeviceName, before_capture, empty_buffer, is_gpu, stays_lazy, upload
 from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
@@ -39,6 +39,7 @@ EXPLORATION = 1.4
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
 MAX_BLOCKS = 256  # blocks per kernel, so that indices have 32 bits
+SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU, so that trees stay in cache
 REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
@@ -433,7 +434,7 @@ class NetworkRunner:
     """Search with a network of one chunk at a time, with its memory."""
 
     def __init__(self, env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes):
-        self.env, self.chunk, self.evaluate, self.bound = env, chunk, evaluate, False
+        self.env, self.chunk, self.evaluate = env, chunk, evaluate
         self.leaf = env.init(chunk.batch, device=chunk.device)
         self.form, self.host = OutputForm("", 0), None  # type: tuple[OutputForm, HostEvaluation | None]
         with before_capture(), suppress(ExportInJitError):  # which only functions of other libraries need
@@ -486,17 +487,16 @@ class NetworkRunner:
     def _bind(self) -> None:
         evaluation = self.evaluation.bind(*self.leaf.tensors, *self.output) if self.host is None else self.host
         self.launch_network: Launch = evaluation
-        self.launch_expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
+        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
+        count, rest = divmod(self.config.simulations, SIMULATIONS)
+        self.simulations = [RepeatedLaunch([evaluation, expand], SIMULATIONS)] * count
+        self.simulations += [RepeatedLaunch([evaluation, expand], rest)] * (rest > 0)
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         engine = self.env.engine
         engine.run(InitRoot(self.config), self.chunk, self._init_arrays(buffers, params, noise))
-        for _ in range(self.config.simulations):
-            self.launch_network()
-            self.launch_expand()
-            if not self.bound:  # a captured function can be bound to its launches after its first call
-                self._bind()
-                self.bound = True
+        for launch in self.simulations:
+            launch()
         self.launch_network()
         engine.run(Finalize(self.config), self.chunk, self._final_arrays(params, result))
 

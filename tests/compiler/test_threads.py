@@ -284,6 +284,34 @@ def test_writes_of_a_forked_process_stay_private() -> None:
     assert play() == theirs
 
 
+def test_a_bound_call_leaves_the_intermediate_results_of_other_processes() -> None:
+    """A forked process captures anew and then launches with its own memory, not with its parent's."""
+    x, y = (devices.upload(np.full(4, value, np.int32), "CPU") for value in (1, 0))
+
+    def function(x: Tensor, y: Tensor) -> None:
+        Tensor.realize(y.assign((x * 3).contiguous() + 1))
+
+    captured = CapturedFunction(function)
+    captured(x, y)
+    call = captured.bind(x, y)
+    call()
+    assert captured.launcher is not None
+    ((part,),) = captured.launcher.internal_memory
+    intermediate = np.frombuffer(part.as_memoryview(force_zero_copy=True), np.int32)
+    assert intermediate.tolist() == [3] * 4
+
+    def play() -> bytes:
+        devices.write(x, np.full(4, 5, np.int32))
+        for _ in range(3):
+            call()
+        return bytes(devices.download(y).astype(np.uint8))
+
+    assert in_fork(play) == bytes([16] * 4)
+    assert intermediate.tolist() == [3] * 4
+    call()
+    assert y.tolist() == [4] * 4
+
+
 def test_a_fork_while_another_thread_captures() -> None:
     """The lock is free in a forked process, which lacks the thread that would release it."""
     inside, leave = threading.Event(), threading.Event()
