@@ -102,14 +102,14 @@ class AlphaZero(Trainer):
         with Context(TRAINING=1):  # type: ignore[no-untyped-call]
             for _ in range(self.config.updates):
                 batch = self.replay.sample(self.config.minibatch, random)
-                losses.append(self.fit(*(upload(part, self.device).reshape(part.shape) for part in batch)))
+                losses.append(self.fit(*(upload(part, self.device) for part in batch)))
         policy, value = np.mean([to_numpy(loss) for loss in losses], 0).tolist()
         return {"policy_loss": policy, "value_loss": value}
 
     def _fit(self, observation: Tensor, mask: Tensor, policy: Tensor, value: Tensor) -> Tensor:
-        """Take an optimiser step and return the losses of policy and value, [2]."""
-        # contiguous: otherwise tinygrad 0.14 converts within the product, once for every unit
-        logits, estimate = self.network(observation.float().contiguous(), mask)
+        """Take an optimiser step for flat arrays of `Samples` and return the losses of policy and value, [2]."""
+        observation, mask, policy = (x.reshape(len(value), -1) for x in (observation, mask, policy))
+        logits, estimate = self.network(observation, mask)
         losses = Tensor.stack(-(policy * logits).sum(1).mean(), (estimate - value).square().mean())
         self.adam.zero_grad()
         losses.sum().backward()

@@ -164,8 +164,11 @@ class Network:
 
         There is no gradient with respect to the observations.
         """
+        if observation.dtype not in fused.TYPES:
+            observation = observation.float()
         if not fused.is_fused(self.architecture, observation):
-            return self._by_tinygrad(observation.float(), mask)
+            # stored: otherwise tinygrad 0.14 converts within the product, once for every unit
+            return self._by_tinygrad(self._stored(observation.float()), mask)
         weights = [tensor for layer in self.layers.values() for tensor in (layer.matrix, layer.bias)]
         logs, values = fused.evaluate(self.architecture, observation, mask, weights, bool(TRAINING))
         return logs, values

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from tinygrad import Tensor, nn
 
-from tensor_envs._compiler.devices import resolve, upload
+from tensor_envs._compiler.devices import buffer_of, resolve, upload, write
 from tensor_envs._files import read_arrays, replace_file, write_arrays
 from tensor_envs._validate import file_path, instance, integer, number, shown
 from tensor_envs.env import Env
@@ -158,8 +158,7 @@ class Trainer(ABC):
     def update(self, data: Any) -> Metrics:
         """Learn from the data of a step of self-play, here or elsewhere, and return metrics by name."""
         rate = self.learning_rate()
-        optimizer = self.optimizer()
-        optimizer.lr.assign(Tensor([rate], device=optimizer.lr.device)).realize()
+        _assign(self.optimizer().lr, np.array([rate]))
         losses = self.learn(data)
         self.steps += 1
         self.positions += self.config.num_envs * self.config.rollout_length
@@ -267,7 +266,10 @@ def _group(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
 def _assign(tensor: Tensor, array: np.ndarray) -> None:
     """Assign an array to a tensor, whose buffer captured functions use."""
     values = np.array(array, np.float32)  # a copy, since the array may be part of a mapped file
-    tensor.assign(upload(values, resolve(tensor.device)).reshape(array.shape)).realize()
+    if buffer_of(tensor) is None:
+        tensor.assign(upload(values, resolve(tensor.device)).reshape(array.shape)).realize()
+    else:
+        write(tensor, values)
 
 
 def train(
