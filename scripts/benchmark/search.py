@@ -6,7 +6,7 @@
 
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
 `te.search.gumbel_muzero_policy` with the package's network of two hidden layers. "torch", "jax" and "numpy" are the
-same search with networks of these sizes in those libraries; mctx's is in JAX.
+same search with networks in those libraries, whose values have a tanh; mctx's is in JAX. All have the same weights.
 
 One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
 The first search is timed in a separate process with all cores and an empty cache of kernels.
@@ -49,15 +49,33 @@ def own_search(name: str, evaluation: str, batch: int, simulations: int, hidden:
         state = env.step(state, te.agents.uniform(state))
     if evaluation == "playout":
         return lambda: te.to_numpy(te.search.playout_policy(state, simulations).action)
-    network = host_network(evaluation, env, hidden) if evaluation in LIBRARIES else evaluator(env, Network(env, hidden))
+    network = host_network(evaluation, env, hidden) if evaluation in LIBRARIES else own_network(env, hidden)
     return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, network, simulations).action)
+
+
+def weights_of(observation: Sequence[int], actions: int, hidden: int) -> list[np.ndarray]:
+    """Return the weights [inputs, outputs] of three layers, the same in every library; biases are 0.
+
+    The depth of the trees, and so the time of a search, depends on them.
+    """
+    random, sizes = np.random.default_rng(0), (math.prod(observation), hidden, hidden, actions + 1)
+    shapes = itertools.pairwise(sizes)
+    return [(random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32) for shape in shapes]
+
+
+def own_network(env: te.Env, hidden: int) -> Evaluate:
+    """Return the package's network."""
+    first, second, heads = weights_of(env.observation_shape, env.num_actions, hidden)
+    parts = {"first": first, "second": second, "policy": heads[:, :-1], "value": heads[:, -1:]}
+    weights = {f"{name}.weight": part.T for name, part in parts.items()}
+    biases = {f"{name}.bias": np.zeros(part.shape[1], np.float32) for name, part in parts.items()}
+    return evaluator(env, Network(env, weights=weights | biases))
 
 
 def host_network(library: str, env: te.Env, hidden: int) -> Evaluate:
     """Return a network in PyTorch, JAX or NumPy, each as its users write it."""
-    actions, random = env.num_actions, np.random.default_rng(1)
-    sizes = itertools.pairwise((math.prod(env.observation_shape), hidden, hidden, actions + 1))
-    weights = [(random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32) for shape in sizes]
+    actions = env.num_actions
+    weights = weights_of(env.observation_shape, actions, hidden)
     if library == "torch":
         torch = module_of("torch")
         torch.set_num_threads(1)
@@ -107,17 +125,14 @@ def mctx_search(name: str, evaluation: str, batch: int, simulations: int, hidden
     for _ in range(OPENING):
         masks = np.asarray(state.legal_action_mask)
         state = step(state, np.array([random.choice(np.flatnonzero(row)) for row in masks]))
-    sizes = (math.prod(env.observation_shape), hidden, hidden, env.num_actions + 1)
-    weights = [
-        jnp.array((random.normal(size=shape) * (2 / shape[0]) ** 0.5).astype(np.float32))
-        for shape in itertools.pairwise(sizes)
-    ]
+    weights = [jnp.array(part) for part in weights_of(env.observation_shape, env.num_actions, hidden)]
 
     def evaluate(state: Any, key: Any) -> tuple[Any, Any]:
         if evaluation != "playout":
-            x = state.observation.reshape(batch, -1).astype(jnp.float32)
+            x = jnp.moveaxis(state.observation, -1, 1)  # planes first, as in this package
+            x = x.reshape(batch, -1).astype(jnp.float32)
             out = jax.nn.relu(jax.nn.relu(x @ weights[0]) @ weights[1]) @ weights[2]
-            return out[:, :-1], jnp.tanh(out[:, -1])
+            return out[:, :-1], jnp.tanh(out[:, -1]) if evaluation in LIBRARIES else out[:, -1]
         mover = state.current_player
 
         def play(carry: Any) -> Any:

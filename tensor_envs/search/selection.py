@@ -130,7 +130,7 @@ class ActionSelection:
         softmax = Softmax(self.tree)
         softmax.set_logits(0, mask, logit)
         softmax.set_terms(0, mask)
-        return lambda action: softmax.weight(0, action), lambda action: softmax.relative(0, action)
+        return softmax.weights(0), lambda action: softmax.relative(0, action)
 
 
 class Softmax:
@@ -163,8 +163,10 @@ class Softmax:
             total[0] += int32(term * fixed_point + 0.5)
         self.total[k] = float32(maximum(total[0], 1)) * (1 / fixed_point)
 
-    def weight(self, k: Value, action: Scalar) -> Scalar:
-        return divide(self.terms[k * self.width + action], self.total[k])
+    def weights(self, k: Value) -> PerAction:
+        """Return the weights of root `k`; a sum that each action loaded would be gathered."""
+        total = self.total[k]
+        return lambda action: divide(self.terms[k * self.width + action], total)
 
     def relative(self, k: Value, action: Scalar) -> Scalar:
         """Return an action's logit minus the highest one."""
@@ -279,12 +281,12 @@ class GumbelMuZero(ActionSelection):
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree, config = self.tree, self.tree.config
         visits, considered = self.visits(at, slot), clamp(tree.root(at).num_legal, config.considered + 1)
-        turn = considered * config.simulations + minimum(visits, config.simulations - 1)
+        weight, turn = self.policy.weights(k), considered * config.simulations + minimum(visits, config.simulations - 1)
         wanted, at_root = tree.params.table(turn, INT32), slot == 0
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             n = tree.edge(at, slot, action).visits
-            below_root = self.policy.weight(k, action) - divide(float32(n), float32(visits) + 1.0)
+            below_root = weight(action) - divide(float32(n), float32(visits) + 1.0)
             root = tree.root_noise[tree.noise(at, 0, action)] + self.values[k * tree.width + action]
             return where(at_root, root, below_root), ~at_root | (n == wanted)
 
@@ -311,4 +313,4 @@ class GumbelMuZero(ActionSelection):
             noise = self.tree.root_noise[self.tree.noise(at, 0, action)]
             return noise + self.values[action], self.tree.edge(at, 0, action).visits == max_visits
 
-        return lambda action: self.policy.weight(0, action), score
+        return self.policy.weights(0), score
