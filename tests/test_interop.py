@@ -364,6 +364,22 @@ def test_exports_of_a_vector_envs_outputs_are_kept(export: Callable[..., Any], b
             captured()
 
 
+@needs_torch
+@pytest.mark.parametrize("batch", [64, 70])
+def test_every_way_to_an_output_leads_to_its_memory(batch: int) -> None:
+    """NumPy's and PyTorch's views of what a step writes are of the same memory, from step to step."""
+    vector = te.VectorEnv(TTT, batch, device="CPU", observe=True)
+    for _ in range(3):
+        vector.step_uniform()
+        shared, tensors = vector.numpy(copy=False), vector.torch()
+        for name in ("observation", "legal_action_mask"):
+            output, array = getattr(vector, name), shared[name]
+            assert np.asarray(array) is array and place(tensors[name]) == place(array) == address(output)
+            for view in (np.asarray(te.to_numpy(output)), np.asarray(te.to_torch(output))):
+                assert place(view) == place(array) and view.shape == array.shape and view.flags.c_contiguous
+                np.testing.assert_array_equal(view, vector.numpy()[name])
+
+
 def test_kept_exports_go_with_their_tensor() -> None:
     kept = len(interop._loans)
     vector = te.VectorEnv(TTT, 8, device="CPU", observe=True)
