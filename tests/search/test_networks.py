@@ -12,6 +12,7 @@ from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
+from tensor_envs._compiler.threads import NativeLaunch
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import played
 
@@ -119,6 +120,27 @@ def test_leaves_are_handed_over_without_copies_by_one_launch() -> None:
         te.search.gumbel_muzero_policy(state, evaluate, SIMULATIONS)
     assert len(counts) == SIMULATIONS + 1 and len(addresses) == 1
     assert set(np.diff(counts)) == {2}  # one launch expands, backs up and selects, one writes what is observed
+
+
+@pytest.mark.cpu
+def test_simulations_are_few_native_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the network is captured, one call runs the programs of sixteen simulations, with the same results."""
+    env = shared_env("tic_tac_toe")
+    evaluate, state = network("tinygrad", env), played(env, 64, 2)
+    launch, programs, outputs = NativeLaunch.__call__, list[int](), list[te.search.SearchOutput]()
+
+    def counted(self: NativeLaunch, *lent: int) -> None:
+        programs.append(self.count)
+        launch(self, *lent)
+
+    monkeypatch.setattr(NativeLaunch, "__call__", counted)
+    for _ in range(3):
+        programs.clear()
+        outputs.append(te.search.gumbel_muzero_policy(state, evaluate, 40))
+    assert_equal(outputs[0], outputs[2])
+    joined = [count for count in programs if count > max(programs) // 4]
+    assert len(programs) < 10 and joined == [joined[0], joined[0], joined[0] // 2], "16, 16 and 8 simulations"
+    assert joined[0] % 16 == 0
 
 
 def test_leaves_are_states() -> None:
