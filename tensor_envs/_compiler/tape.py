@@ -79,6 +79,7 @@ class Block:
         condition: whether a "while" runs again.
         index: the counter of a "for".
         unroll: whether compilers may unroll a "for".
+        together: whether lanes may take the turns of a loop together, as many as the one that needs most.
         live: whether it contains a store to a used array; set by `Tape.finish`, which removes other blocks.
     """
 
@@ -94,6 +95,7 @@ class Block:
         "live",
         "parent",
         "shared",
+        "together",
         "unroll",
     )
 
@@ -106,7 +108,7 @@ class Block:
         self.shared: dict[Any, Instruction] = {}
         self.index: Instruction | None = None
         self.condition: Instruction | None = None
-        self.is_open, self.live, self.unroll = True, False, True
+        self.is_open, self.live, self.unroll, self.together = True, False, True, False
 
     def ends_with_short_loop(self, size: int) -> bool:
         """Return whether the last entry is a block of at most `size` instructions and no blocks."""

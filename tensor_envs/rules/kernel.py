@@ -79,10 +79,13 @@ def grid_index(axis: str, size: int) -> Scalar:
 
 
 @contextmanager
-def loop(size: Value, unroll: bool = True) -> Iterator[Scalar]:
-    """Record a loop over 0..size-1; a size of 0 or less skips it."""
+def loop(size: Value, unroll: bool = True, together: bool = False) -> Iterator[Scalar]:
+    """Record a loop over 0..size-1; a size of 0 or less skips it.
+
+    together: whether games may take the turns together, as many as the one that needs most, see `_compiler.lanes`.
+    """
     with current().nested("for", scalar(size).instruction()) as block:
-        block.unroll = unroll
+        block.unroll, block.together = unroll, together
         yield Scalar(block.index, INT32)
 
 
@@ -105,10 +108,11 @@ class Turn:
 
 
 @contextmanager
-def do_while() -> Iterator[Turn]:
-    """Record a loop that runs once, and again while `turn.again` holds at its end."""
+def do_while(together: bool = False) -> Iterator[Turn]:
+    """Record a loop that runs once, and again while `turn.again` holds at its end. together: see `loop`."""
     turn = Turn()
     with current().nested("while") as block:
+        block.together = together
         yield turn
         assert turn.again.dtype is BOOL
         block.condition = turn.again.instruction()
@@ -184,7 +188,7 @@ def _accumulated(size: int, start: Scalar, combine: Callable[[Scalar, Scalar], S
     """Return the last value of a variable that a loop combines with every index."""
     total = registers(1, start.dtype)
     total[0] = start
-    with loop(size) as i:
+    with loop(size, together=True) as i:
         total[0] = combine(total[0], i)
     return total[0]
 
@@ -256,7 +260,7 @@ def repeat(size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Seq
     for k, x in enumerate(values):
         variables[k] = x
     remaining[0] = size
-    with do_while() as turn:
+    with do_while(together=True) as turn:
         old = [variables[k] for k in range(count)]
         new = of_one_kind(step(old))
         for k, x in enumerate(new):
@@ -276,7 +280,7 @@ def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
     if unrolls():
         return [term(k) for k in range(size)]
     values: Any = None
-    with loop(size, unroll=False) as i:
+    with loop(size, unroll=False, together=True) as i:
         value = scalar(term(i))
         values = registers(size, value.dtype)
         values[i] = value

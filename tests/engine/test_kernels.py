@@ -9,9 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tinygrad import dtypes
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
+from tensor_envs._compiler.tape import Block
+from tensor_envs._engine.engine import block_range
+from tensor_envs._engine.kernels.step import Step
 from tests.engine.every_kernel import GAMES, classes
 from tests.games.shared import shared_env
 
@@ -36,6 +40,23 @@ def cost(call: object) -> tuple[int, float]:
     kernels, size = GlobalCounters.kernel_count, GlobalCounters.global_mem
     call()
     return GlobalCounters.kernel_count - kernels, (GlobalCounters.global_mem - size) / BATCH
+
+
+def test_loops_over_lanes_are_innermost() -> None:
+    """Go floods regions in loops of as many turns as a game needs, and compilers vectorise innermost loops only."""
+    engine, state = shared_env("go").engine, shared_env("go").init(BATCH, device="CPU")
+    words, row_keys, layout = state.buffers
+    arrays = Step.Arrays(words, None, row_keys, layout.empty(1, dtypes.int32))
+    parameters = [words, row_keys, arrays.actions, *block_range(layout.grid, "CPU")]
+    tape = engine.recorder(Step(), layout.grid, arrays)([(x.dtype, x.numel()) for x in parameters], False)
+
+    def blocks(block: Block) -> list[Block]:
+        inside = [x for x in block.body if isinstance(x, Block)]
+        return [y for x in inside for y in (x, *blocks(x))]
+
+    over_lanes = [x for x in blocks(tape.root) if x.head is not None and x.head.arg == layout.grid.lanes]
+    assert len(over_lanes) > 1 and not any(blocks(x) for x in over_lanes)
+    assert sum(x.kind == "while" for x in blocks(tape.root)) == 3
 
 
 @pytest.mark.few("tic_tac_toe", "shed")

@@ -19,6 +19,7 @@ from tinygrad import Tensor
 from tensor_envs import rules
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.devices import download, empty_buffer, resolve, upload
+from tensor_envs._compiler.lanes import turn_inside_out
 from tensor_envs._compiler.launch import launch
 from tensor_envs._compiler.tape import LIMITS, UINT32, Instruction, current, recording
 from tensor_envs.rules import Scalar, halves, int32, map_range, scalar, uint32
@@ -100,11 +101,11 @@ class Suite:
                 lines += zip(*(encoded(x.value, x.kind) for x in result), strict=True)
         return np.array(lines, np.uint32)
 
-    def record(self, device: str, results: Cells, *fields: Cells) -> None:
+    def record(self, device: str, by_lanes: bool, results: Cells, *fields: Cells) -> None:
         """Record a kernel with all programs; `fields` are arrays with the columns of each kind."""
         line = 0
         for text, kinds in zip(self.texts, self.kinds, strict=True):
-            for row in _each_row(self.size, device):
+            for row in _each_row(self.size, device, by_lanes):
                 arguments: dict[str, Scalar] = {}
                 for cells, names in zip(fields, FIELDS.values(), strict=True):
                     arguments |= {name: cells[row + k * self.size] for k, name in enumerate(names)}
@@ -114,11 +115,11 @@ class Suite:
                     results[row + line * self.size] = x
                     line += 1
 
-    def kernel(self, device: str) -> np.ndarray:
-        """Return the results of a kernel with all programs, like `expected`."""
+    def kernel(self, device: str, by_lanes: bool = False) -> np.ndarray:
+        """Return the results of a kernel with all programs, like `expected`. by_lanes: see `turn_inside_out`."""
         inputs = [np.concatenate([self.table[name] for name in names]) for names in FIELDS.values()]
         arrays = [empty_buffer(self.expected.size, UINT32, device), *(upload(x, device) for x in inputs)]
-        after = launch("programs", partial(trace, partial(self.record, device)), *arrays)
+        after = launch("programs", partial(trace, partial(self.record, device, by_lanes)), *arrays)
         Tensor.realize(after[0])
         return download(after[0]).reshape(self.expected.shape)
 
@@ -148,13 +149,17 @@ class Suite:
         return f"{self.texts[number]}{fields}\nr{result}: expected {expected}, got {actual}\n"
 
 
-def _each_row(size: int, device: str) -> Iterator[Scalar]:
+def _each_row(size: int, device: str, by_lanes: bool) -> Iterator[Scalar]:
     """Yield the row inside a loop over all, or that of a thread."""
     if device not in SEQUENTIAL:
         yield grid_index("thread", size)
         return
+    tape = current()
+    before = len(tape.registers)
     with loop(size) as row:
         yield row
+    if by_lanes:
+        turn_inside_out(tape, tape.registers[before:])
 
 
 def _words(x: Scalar) -> list[Scalar]:
@@ -181,6 +186,8 @@ def find_differences(seeds: range, device: str, plain: bool = False, portable: b
             texts = {text: seed for text, seed in texts.items() if _is_portable(text)}
         suite = Suite(list(texts), table)
         runs = {device: suite.kernel(device)} | ({"plain numbers": suite.plain()} if plain else {})
+        if device in SEQUENTIAL:
+            runs[f"{device}, loops inside out"] = suite.kernel(device, by_lanes=True)
         for name, results in runs.items():
             wrong = suite.differences(results)
             problems += [f"{name}, seed {texts[suite.texts[d[0]]]}\n{suite.describe(d)}" for d in wrong]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from tinygrad.dtype import DType
 
+from tensor_envs._compiler.lanes import turn_inside_out
 from tensor_envs._compiler.tape import INT32, INT64, UINT32, current
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.random import KEY_WORDS
@@ -104,17 +105,18 @@ class GameBlock:
         if self.thread is not None:
             stage(self.at(self.thread))
             return
+        tape = current()
+        block, before = tape.block, len(tape.registers)
         with loop(self.lanes) as lane:
             stage(self.at(lane))
-        block = current().block
+        if self.lanes > 1 and turn_inside_out(tape, tape.registers[before:]):
+            return
         if self.unrolled_lanes == 1 or not block.ends_with_short_loop(unroll_max):
             return
         block.body.pop()  # and record several lanes at once
         share = self.lanes // self.unrolled_lanes
         with loop(share) as lane:
-            current().interleave(
-                functools.partial(stage, self.at(lane + k * share)) for k in range(self.unrolled_lanes)
-            )
+            tape.interleave(functools.partial(stage, self.at(lane + k * share)) for k in range(self.unrolled_lanes))
 
     def any(self, condition: Callable[[Coords], Scalar]) -> Scalar:
         """Return whether the condition holds for a game of the block; on a GPU, for the thread's own."""

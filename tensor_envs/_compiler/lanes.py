@@ -1,0 +1,190 @@
+"""Loops inside a loop over lanes, turned inside out so that compilers vectorise them.
+
+`for lane { a; while { b } c }` becomes `for lane { a } while { for lane { b } } for lane { c }`. All lanes take as many
+turns as the one that needs most, so that this is for loops whose further turns change nothing (`Block.together`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+from tensor_envs._compiler import arithmetic
+from tensor_envs._compiler.tape import INT32, STORES, Array, Block, Instruction, Tape
+
+MAX_RECOMPUTED = 3  # operations of a value that is computed again rather than stored for a later part
+
+
+def turn_inside_out(tape: Tape, private: Sequence[Array]) -> bool:
+    """Turn the last loop of the open block inside out if lanes may take the loops in it together; return whether.
+
+    private: arrays of one lane's own, which get the values of all lanes.
+    """
+    loop = tape.block.body[-1]
+    assert isinstance(loop, Block)
+    inner = [x for x in loop.body if isinstance(x, Block)]
+    if not inner or not all(map(_together, inner)):
+        return False
+    tape.block.body.pop()
+    _InsideOut(tape, loop, private).record()
+    return True
+
+
+def _together(block: Block) -> bool:
+    return block.together and all(_together(x) for x in block.body if isinstance(x, Block))
+
+
+class _InsideOut:
+    """A loop over lanes that is recorded anew.
+
+    Attributes:
+        parts: of the loop and of each one in it: sequences of instructions, and the loops between them.
+        home: the part, by identity, in which an instruction stands.
+        stored: the parts that store to an array.
+        imports: values of other parts that a part loads first, in the order of recording.
+        spilled: arrays of values that are stored for other parts.
+    """
+
+    def __init__(self, tape: Tape, loop: Block, private: Sequence[Array]):
+        assert loop.head is not None
+        self.tape, self.loop, self.lanes = tape, loop, loop.head
+        self.private = {*private}
+        self.parts: dict[Block, list[Any]] = {}
+        self.home: dict[Any, int] = {}
+        self.stored: dict[Array, set[int]] = {}
+        self.imports: dict[int, list[Instruction]] = {}
+        self.spilled: dict[Instruction, Array] = {}
+        self.costs: dict[Instruction, float] = {}
+        self.indices: dict[Instruction, Instruction] = {}  # of the loops inside
+        self._cut(loop)
+        for block in self.parts:
+            self._plan(block)
+
+    def record(self) -> None:
+        for array in self.private:
+            array.size *= self.lanes.arg
+        self._record(self.loop)
+
+    # *** what a part needs of others ***
+
+    def _cut(self, block: Block) -> None:
+        """Cut a block into parts and loops; it begins and ends with a part."""
+        part: list[Instruction] = []
+        parts = self.parts[block] = list[Any]([part])
+        for x in block.body:
+            if isinstance(x, Block):
+                self._cut(x)
+                part = []
+                parts += [x, part]
+                continue
+            part.append(x)
+            self.home[x] = id(part)
+            if x.op in STORES:
+                self.stored.setdefault(x.arg, set()).add(id(part))
+
+    def _of(self, block: Block) -> list[tuple[list[Instruction], Block | None]]:
+        """Return the parts of a block, each with the loop that follows."""
+        parts = self.parts[block]
+        return [*zip(parts[::2], [*parts[1::2], None], strict=True)]
+
+    def _plan(self, block: Block) -> None:
+        """Find the values of other parts that the parts of a block need."""
+        for part, inner in self._of(block):
+            needed = [operand for x in part for operand in x.operands]
+            needed += [x for x in (block.condition if inner is None else inner.head,) if x is not None]
+            found: set[Instruction] = set()
+            for x in needed:
+                self._need(id(part), x, found)
+            self.imports[id(part)] = sorted(found, key=lambda x: x.number)
+
+    def _need(self, part: int, x: Instruction, found: set[Instruction]) -> None:
+        if self.home.get(x, part) == part or x in found:
+            return
+        if self._cost(x) > MAX_RECOMPUTED:
+            found.add(x)
+            if x not in self.spilled:
+                self.spilled[x] = self.tape.register(x.dtype, self.lanes.arg)
+            return
+        if x.op == "load":
+            found.add(x)
+        for operand in x.operands:
+            self._need(part, operand, found)
+
+    def _cost(self, x: Instruction) -> float:
+        """Return the number of operations that compute a value again in another part."""
+        if x not in self.home:
+            return 0
+        if x not in self.costs:
+            last = {id(self.parts[self.loop][-1])}  # a part loads what it imports before it stores
+            changes = x.op == "load" and (x.arg in self.private or self.stored.get(x.arg, last) != last)
+            self.costs[x] = inf if changes else 1 + sum(map(self._cost, x.operands))
+        return self.costs[x]
+
+    # *** recording ***
+
+    def _record(self, block: Block, any_lane: Array | None = None) -> None:
+        """Record the parts and loops of a block. any_lane: becomes 1 if the block's condition holds for a lane."""
+        for part, inner in self._of(block):
+            turns = None if inner is None else inner.head
+            longest = self._zero() if turns in self.home else None
+            with self.tape.nested("for", self.lanes) as lanes:
+                assert self.loop.index is not None and lanes.index is not None
+                self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
+                for x in (*self.imports[self.part], *part):
+                    self._copy(x)
+                if longest is not None:
+                    assert turns is not None
+                    self._update(longest, arithmetic.maximum, self._value(turns))
+                if inner is None and any_lane is not None and block.condition is not None:
+                    self._update(any_lane, arithmetic.bit_or, arithmetic.cast(self._value(block.condition), INT32))
+            if inner is not None:
+                self._inner(inner, turns if longest is None else self._only(longest))
+
+    def _inner(self, block: Block, turns: Instruction | None) -> None:
+        with self.tape.nested(block.kind, turns) as new:
+            new.unroll = block.unroll
+            if block.kind == "for":
+                assert block.index is not None and new.index is not None
+                self.indices[block.index] = new.index
+                self._record(block)
+            else:
+                any_lane = self._zero()
+                self._record(block, any_lane)
+                new.condition = arithmetic.less(arithmetic.const(0, INT32), self._only(any_lane))
+
+    def _value(self, x: Instruction) -> Instruction:
+        """Return what stands for a value in the part that is being recorded."""
+        if x not in self.copies and x in self.home:
+            self._copy(x)
+        return self.copies.get(x) or self.indices.get(x, x)
+
+    def _copy(self, x: Instruction) -> None:
+        """Record an instruction of this part, or what stands for one of another part."""
+        tape = self.tape
+        if self.home[x] != self.part and x in self.spilled:
+            copy = tape.load(self.spilled[x], self.lane)
+        elif x.op == "load" or x.op in STORES:
+            index, *stored = map(self._value, x.operands)
+            if x.arg in self.private:
+                index = arithmetic.add(arithmetic.multiply(index, self.lanes), self.lane)
+            copy = getattr(tape, x.op)(x.arg, index, *stored)
+        else:
+            copy = tape.pure(x.op, x.dtype, tuple(map(self._value, x.operands)), x.low, x.high, x.arg)
+        self.copies[x] = copy
+        if self.home[x] == self.part and x in self.spilled:
+            tape.store(self.spilled[x], self.lane, copy)
+
+    # *** numbers that all lanes share ***
+
+    def _zero(self) -> Array:
+        array = self.tape.register(INT32, 1)
+        self.tape.store(array, arithmetic.const(0, INT32), arithmetic.const(0, INT32))
+        return array
+
+    def _only(self, array: Array) -> Instruction:
+        return self.tape.load(array, arithmetic.const(0, INT32))
+
+    def _update(self, array: Array, combine: Callable[..., Instruction], value: Instruction) -> None:
+        combined = combine(self._only(array), value)
+        self.tape.store(array, arithmetic.const(0, INT32), combined)
