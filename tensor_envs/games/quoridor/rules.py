@@ -207,13 +207,14 @@ class Quoridor:
         for upright in (False, True):
             before, behind = self.shifts(upright)
             walls = s.vertical if upright else s.horizontal
-            free = self.board & ~(taken | before(walls) | behind(walls))
+            closed = [taken, before(walls), behind(walls)]
             some = self.touched(s)
             ends = [before(some), some, behind(some)]
             ahead = STRIDE if upright else 1  # the ends of walls are within the board, so that no digit is lost
-            digits = [[digit << ahead, digit, digit >> ahead] for digit in s.groups]
-            pairs = ((0, 1), (1, 2), (0, 2))
-            joined = [ends[a] & ends[b] & ~union_of([digit[a] ^ digit[b] for digit in digits]) for a, b in pairs]
+            # crossings in one group with the crossing one step, and with the one two steps before
+            alike = [~union_of(digit ^ digit << ahead * steps for digit in s.groups) for steps in (1, 2)]
+            pairs, same_group = ((0, 1), (1, 2), (0, 2)), (alike[0], alike[0] >> ahead, alike[1] >> ahead)
+            joined = [ends[a] & ends[b] & same for (a, b), same in zip(pairs, same_group, strict=True)]
             for player in (0, 1):
                 at_start, at_end = self.edges(upright, player)
                 tied = [before(s.tied[player]) | at_start, s.tied[player], behind(s.tied[player]) | at_end]
@@ -221,8 +222,8 @@ class Quoridor:
                 halves_crossed = (uint64(0), uint64(0)) if upright else self.straight(s, player)
                 crossed = [halves_crossed[0] ^ before(odd), odd, halves_crossed[1] ^ behind(odd)]
                 for (a, b), same in zip(pairs, joined, strict=True):
-                    free &= ~((same | tied[a] & tied[b]) & (crossed[a] ^ crossed[b]))
-            legal.append(free)
+                    closed.append((same | tied[a] & tied[b]) & (crossed[a] ^ crossed[b]))
+            legal.append(self.board & ~union_of(closed))
         return legal
 
     def touched(self, s: GameState) -> Scalar:
@@ -263,17 +264,16 @@ class Quoridor:
         highest = below ^ below >> 1
         tied, odd = [], []
         for player in (0, 1):
-            left, right = self.straight(s, player)
-            edges = [
-                where(upright, uint64(a), uint64(b))
-                for a, b in zip(self.edges(True, player), self.edges(False, player), strict=True)
-            ]
+            pawn_row, pawn_column = s.pawns[player] // self.size, s.pawns[player] % self.size
+            ahead = ~upright & (row >= pawn_row if player else row < pawn_row)
+            crosses = [ahead & (column == pawn_column), ahead & (column == pawn_column - 1)]
+            sides = [(row == 0) & (player == 1), (row == n - 1) & (player == 0)]  # without the goal
+            edges = [where(upright, sides[0], column == 0), where(upright, sides[1], column == n - 1)]
             parities = [(s.odd[player] & own) != 0 for own in cells]
-            crosses = [~upright & ((side & cell) != 0) for side in (left, right)]
             first, last = (parities[k] ^ parities[1] ^ crosses[k // 2] for k in (0, 2))
             flips = where(first, groups[0], 0) | where(last, groups[2], 0)
             at_edge = [(s.tied[player] & own) != 0 for own in cells]
-            at_start, at_end = at_edge[0] | ((edges[0] & cell) != 0), at_edge[2] | ((edges[1] & cell) != 0)
+            at_start, at_end = at_edge[0] | edges[0], at_edge[2] | edges[1]
             relative = s.odd[player] ^ flips  # to the middle
             free = (relative & highest) != 0
             turn = where(at_edge[1], False, where(at_start, first, where(at_end, last, free)))
