@@ -17,7 +17,7 @@ MAX_BATCH = 2**31 - 1
 LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgroup
 # On a CPU a game with a state of more words has blocks of one wide vector, so that the words of a block are adjacent:
 # with 64 games, words lie so far apart that they share few lines of the first cache.
-MAX_WORDS, NARROW_LANES = 64, 16
+MAX_WORDS, NARROW_LANES = 32, 16
 # A kernel on the CPU has the number of blocks as a parameter and serves every batch of up to this many. Its indices
 # have 32 bits, or 64 where an array of such a batch would have more values.
 MAX_BLOCKS = 2**14
