@@ -6,7 +6,7 @@ turns as the one that needs most, so that this is for loops whose further turns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -32,7 +32,9 @@ def turn_inside_out(tape: Tape, private: Sequence[Array]) -> bool:
 
 
 def _together(block: Block) -> bool:
-    return block.together and all(_together(x) for x in block.body if isinstance(x, Block))
+    """Return whether lanes may take the turns of a loop, and of the loops in it, together."""
+    fixed = block.head is None or block.head.op == "const"
+    return fixed and block.together and all(_together(x) for x in block.body if isinstance(x, Block))
 
 
 class _InsideOut:
@@ -91,11 +93,12 @@ class _InsideOut:
     def _plan(self, block: Block) -> None:
         """Find the values of other parts that the parts of a block need."""
         for part, inner in self._of(block):
-            needed = [operand for x in part for operand in x.operands]
-            needed += [x for x in (block.condition if inner is None else inner.head,) if x is not None]
             found: set[Instruction] = set()
-            for x in needed:
-                self._need(id(part), x, found)
+            for x in part:
+                for operand in x.operands:
+                    self._need(id(part), operand, found)
+            if inner is None and block.condition is not None:
+                self._need(id(part), block.condition, found)
             self.imports[id(part)] = sorted(found, key=lambda x: x.number)
 
     def _need(self, part: int, x: Instruction, found: set[Instruction]) -> None:
@@ -125,33 +128,31 @@ class _InsideOut:
 
     def _record(self, block: Block, any_lane: Array | None = None) -> None:
         """Record the parts and loops of a block. any_lane: becomes 1 if the block's condition holds for a lane."""
+        zero = arithmetic.const(0, INT32)
         for part, inner in self._of(block):
-            turns = None if inner is None else inner.head
-            longest = self._zero() if turns in self.home else None
             with self.tape.nested("for", self.lanes) as lanes:
                 assert self.loop.index is not None and lanes.index is not None
                 self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
                 for x in (*self.imports[self.part], *part):
                     self._copy(x)
-                if longest is not None:
-                    assert turns is not None
-                    self._update(longest, arithmetic.maximum, self._value(turns))
                 if inner is None and any_lane is not None and block.condition is not None:
-                    self._update(any_lane, arithmetic.bit_or, arithmetic.cast(self._value(block.condition), INT32))
+                    again = arithmetic.cast(self._value(block.condition), INT32)
+                    self.tape.store(any_lane, zero, arithmetic.bit_or(self.tape.load(any_lane, zero), again))
             if inner is not None:
-                self._inner(inner, turns if longest is None else self._only(longest))
+                self._inner(inner)
 
-    def _inner(self, block: Block, turns: Instruction | None) -> None:
-        with self.tape.nested(block.kind, turns) as new:
+    def _inner(self, block: Block) -> None:
+        with self.tape.nested(block.kind, block.head) as new:
             new.unroll = block.unroll
             if block.kind == "for":
                 assert block.index is not None and new.index is not None
                 self.indices[block.index] = new.index
                 self._record(block)
             else:
-                any_lane = self._zero()
+                any_lane, zero = self.tape.register(INT32, 1), arithmetic.const(0, INT32)
+                self.tape.store(any_lane, zero, zero)
                 self._record(block, any_lane)
-                new.condition = arithmetic.less(arithmetic.const(0, INT32), self._only(any_lane))
+                new.condition = arithmetic.less(zero, self.tape.load(any_lane, zero))
 
     def _value(self, x: Instruction) -> Instruction:
         """Return what stands for a value in the part that is being recorded."""
@@ -174,17 +175,3 @@ class _InsideOut:
         self.copies[x] = copy
         if self.home[x] == self.part and x in self.spilled:
             tape.store(self.spilled[x], self.lane, copy)
-
-    # *** numbers that all lanes share ***
-
-    def _zero(self) -> Array:
-        array = self.tape.register(INT32, 1)
-        self.tape.store(array, arithmetic.const(0, INT32), arithmetic.const(0, INT32))
-        return array
-
-    def _only(self, array: Array) -> Instruction:
-        return self.tape.load(array, arithmetic.const(0, INT32))
-
-    def _update(self, array: Array, combine: Callable[..., Instruction], value: Instruction) -> None:
-        combined = combine(self._only(array), value)
-        self.tape.store(array, arithmetic.const(0, INT32), combined)
