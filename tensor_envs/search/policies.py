@@ -16,6 +16,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._compiler.capture import CapturedFunction, Launch, RepeatedLaunch, launches_directly
 from tensor_envs._compiler.devices import LOCK, DeviceName, before_capture, empty_buffer, is_gpu, stays_lazy, upload
 from tensor_envs._compiler.launch import realize
+from tensor_envs._compiler.threads import num_threads
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs._engine.random import seed_words, threefry
@@ -40,7 +41,8 @@ TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do n
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
 MAX_BLOCKS = 256  # blocks per kernel, so that indices have 32 bits
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
-NETWORK_GAMES = 256  # in a chunk with a network on a CPU, so that trees stay in cache
+NETWORK_GAMES = 256  # in a chunk with a network on a CPU
+CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
 REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 
@@ -387,7 +389,7 @@ def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchL
         )
     blocks = TREE_BYTES // (lanes * size)
     if config.selection.uses_network and not is_gpu(whole.device):
-        blocks = min(blocks, NETWORK_GAMES // lanes)
+        blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * size)))
     blocks = max(1, min(blocks, MAX_BLOCKS))
     small = blocks >= whole.grid.blocks
     chunk = whole if small else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
