@@ -392,14 +392,14 @@ class Rules(Protocol):
 
     Rules of a game with hidden information may also have `determinize(s, player, chance)`. It resamples all that is
     hidden from `player`, with the probabilities of the rules, and keeps the rest. A search then resamples in every
-    simulation, and uses no more information than the player to move has. Rules of a game for two may have
-    `promise(s)`: an integer from -1,000 to 1,000 that is higher the better an unfinished position seems for the player
-    who does not move. `te.solve(method="search")` tries actions in this order; no result depends on it. An attribute
-    `set_colouring` declares that the first so many actions each give a free cell to the player who moves, that cells
-    keep their owners, that the players alternate and one of them wins, and that no own cell ever does harm: such a
-    search leaves out actions that cannot matter. An attribute
-    `actions`, the `Actions` that
+    simulation, and uses no more information than the player to move has. An attribute `actions`, the `Actions` that
     they decode, gives actions their default names.
+
+    Two optional declarations make `te.solve(method="search")` faster and change no result. `promise(s)` returns an int
+    from -1,000 to 1,000: how good an unfinished position seems for the player who does not move. The search tries
+    actions in this order. The number `set_colouring` declares that so many first actions each give a free cell for good
+    to the player who moves, that two players alternate and one of them wins, and that an own cell never does harm. The
+    search then leaves out actions that cannot matter.
 
     Examples:
         >>> rules = te.make("tic_tac_toe").rules

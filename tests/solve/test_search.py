@@ -223,8 +223,9 @@ class PlainHex(HexRules):
 
 
 @pytest.mark.parametrize("swap", (False, True))
-def test_must_play_regions_change_no_result(swap: bool) -> None:
+def test_must_play_regions_change_no_result(swap: bool, threads: Callable[[int], None]) -> None:
     """In Hex values, distances and best actions are those of enumeration, and the search visits fewer positions."""
+    threads(1)
     nodes = []
     for rules in (HexRules(3, swap), PlainHex(3, swap)):
         env = te.Env(te.GameEntry("hex", type(rules)), rules, "hex")
@@ -375,6 +376,14 @@ def test_given_games_are_searched_at_once() -> None:
 
 
 @dataclass(frozen=True)
+class Promising(TakeAway):
+    """A game whose promise is no int."""
+
+    def promise(self, s: Any) -> Any:
+        return s.pile > 3
+
+
+@dataclass(frozen=True)
 class Paying(TakeAway):
     """A game whose results and other steps pay player 0 any amount."""
 
@@ -409,6 +418,7 @@ def search_of(*arguments: Any, **options: Any) -> te.SearchSolution:
         (lambda: search_of(te.make("connect_four"), progress=1), "progress must be of type bool, got 1"),
         (lambda: search_of(te.make("hex")).value(te.make("connect_four").init(1)), "the state belongs to"),
         (lambda: search_of(te.make("shed", cards=8).init(1)), "whose lines of play end within 1000 plies to be searc"),
+        (lambda: search_of(custom(Promising()).init(1)), "promise must give an int, got bool"),
         (lambda: search_of(custom(Paying(reward=2.0)).init(1)), "with no results but wins, draws and losses"),
         (lambda: search_of(custom(Paying(early=0.5)).init(1)), "that pays at its end alone"),
     ],
