@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tensor_envs._compiler.tape import UINT32
 from tensor_envs.rules.kernel import registers
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, uint32, where
-from tensor_envs.solve.stack import Frame
+from tensor_envs.solve.stack import Frame, has_action
 
 Region = Sequence[Scalar]  # words of the cells
 
@@ -39,10 +39,8 @@ class MustPlay:
 
     def allows(self, frame: Frame, action: Scalar) -> Scalar:
         """Return whether an action is in the regions of all refutations, or colours no cell."""
-        found = uint32(0)
-        for w in range(self.words):
-            found = found | where(action // WORD_BITS == w, frame.get(self.place + w, UINT32), uint32(0))
-        return (action >= self.cells) | (found >> (action & WORD_BITS - 1) & 1 != 0)
+        allowed = [frame.get(self.place + w, UINT32) for w in range(self.words)]
+        return (action >= self.cells) | has_action(allowed, action)
 
     def refute(self, frame: Frame, action: Scalar, region: Region, lost: Scalar) -> None:
         """Note the region of an action's refutation, which is one if the action has `lost`."""

@@ -2,9 +2,9 @@
 
 A score is FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
 The search is depth-first with a null window. Every thread has its own stack and history, and all share a table: threads
-with the same question search the same tree, and each leaves to the others the children that they are searching, as in
-T. Kerrigan's simplification of ABDADA. An unfinished node plays all its actions at once, in whole vectors, so that
-immediate wins and every child's position are known before the search descends. Bounds are proven, never estimated.
+with the same question search the same tree, and each leaves to the others the children that they are searching. An
+unfinished node plays all its actions at once, in whole vectors, so that immediate wins and every child's position are
+known before the search descends. Bounds are proven, never estimated.
 """
 
 from __future__ import annotations
@@ -16,16 +16,29 @@ from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Tracer
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
+from tensor_envs.solve import claims
 from tensor_envs.solve.canonical import BitMaps
 from tensor_envs.solve.must_play import MustPlay, Region
-from tensor_envs.solve.stack import REPEATS, VECTOR, Child, Control, Frame, Limits, Packing, Sizes
+from tensor_envs.solve.stack import (
+    REPEATS,
+    VECTOR,
+    Child,
+    Control,
+    Frame,
+    Limits,
+    Packing,
+    Sizes,
+    count_bits,
+    farther,
+    has_action,
+    nearer,
+)
 from tensor_envs.solve.transpositions import Found, TranspositionTable
 
 FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
@@ -35,10 +48,6 @@ RUNNING, PROVEN, TOO_DEEP, NO_ACTION, OTHER_RESULTS, PAID_EARLY = range(6)
 BEGIN, ENTER, LEAVE, SELECT = range(4)  # what a thread does next
 PRIORITY = 2**20  # bound of a move's history, and of its promise times `TIES`
 TIES = 2**10  # among children of equal promise, the history of moves decides
-DEFERRED = 2**23  # subtracted from the priority of a child that another thread searches
-CLAIMS = 2**12  # entries of the table of children that are being searched
-CLAIM_DEPTH = 16  # depth of the nodes whose children are claimed; those below are too small to be shared out
-CLAIM_MULTIPLIER = 0x9E3779B1
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,7 @@ class Prove:
         frames: Any  # int32 [threads, depth, words of a frame]
         states: Any  # uint32 [threads, depth, 2 * words of a position, width]: positions, and their keys in the table
         history: Any  # int32 [threads, 2 * REPEATS * actions], then [actions] for the path's actions
-        claims: Any  # uint32 [CLAIMS]: children that are being searched, shared by all threads
+        claims: Any  # uint32 [claims.ENTRIES]: children that are being searched, shared by all threads
         table: Any  # uint32 [buckets, BUCKET, words of an entry], shared by all threads
 
     def trace(self, t: Tracer, a: Arrays) -> None:
@@ -80,6 +89,7 @@ class Prover:
         self.limits, self.arrays = Limits(arrays.limits), arrays
         self.must = MustPlay(self.sizes.cells, Frame.size + Child.size * self.sizes.width)
         self.table = TranspositionTable(arrays.table, self.limits.buckets, self.sizes.position, self.must.words)
+        self.claims = claims.Claims(arrays.claims, self.control.question)
         self.mode, self.depth, self.nodes, self.status = (registers(1, INT32) for _ in range(4))
         self.result, self.reached = registers(1, INT32), registers(1, INT32)
 
@@ -148,10 +158,7 @@ class Prover:
         """Put the root on the stack, as the child of a frame above it."""
         with loop(self.actions) as action:
             self.arrays.history[self.path_index(action)] = 0
-        above, words = (
-            self.frame(int32(0)),
-            [uint32(self.control.get(Control.size + w)) for w in range(self.sizes.position)],
-        )
+        above, words = self.frame(int32(0)), self.control.words(self.sizes.position)
         above.chosen = 0
         self.put(int32(0), int32(0), words)
         self.child(above, int32(0)).bucket = self.table.bucket(words)
@@ -317,8 +324,8 @@ class Prover:
         """Choose the open child of the highest priority, or leave a node without one."""
         depth, frame = self.depth[0], self.frame(self.depth[0])
         threshold, children = frame.threshold, frame.children
-        with branch((depth <= CLAIM_DEPTH) & (frame.visited > 0)):
-            self.defer(frame)
+        with branch((depth <= claims.DEPTH) & (frame.visited > 0)), loop(children) as i:
+            self.claims.defer(self.child(frame, i))
         best, chosen, highest = (registers(1, INT32) for _ in range(3))
         best[0], chosen[0], highest[0] = -(2**30), -1, -FAR
         with loop(children) as i:
@@ -336,9 +343,8 @@ class Prover:
             frame.visited = frame.visited + 1
             action = maximum(minimum(child.action, self.actions - 1), 0)
             self.arrays.history[self.path_index(action)] = self.path_count(action) + 1
-            with branch(depth <= CLAIM_DEPTH):
-                place, claimed = self.claim(child)
-                self.arrays.claims[place] = claimed
+            with branch(depth <= claims.DEPTH):
+                self.claims.add(child)
             same = self.chosen_player(depth, chosen[0]) == frame.player
             below.threshold = nearer(where(same, threshold, 1 - threshold))
             self.depth[0] = depth + 1
@@ -349,27 +355,14 @@ class Prover:
             self.reached[0] = 0
             self.mode[0] = LEAVE
 
-    def defer(self, frame: Frame) -> None:
-        """Lower the priority of the children that another thread is searching."""
-        with loop(frame.children) as i:
-            child = self.child(frame, i)
-            priority, (place, claimed) = child.priority, self.claim(child)
-            taken = (self.arrays.claims[place] == claimed) & (priority > -DEFERRED // 2)
-            child.priority = where(taken, priority - DEFERRED, priority)
-
-    def claim(self, child: Child) -> tuple[Scalar, Scalar]:
-        """Return a child's place in the table of claims, and its value there."""
-        claimed = child.bucket + self.control.question
-        return int32(claimed * CLAIM_MULTIPLIER >> WORD_BITS - (CLAIMS - 1).bit_length()), claimed
-
     def quit(self, depth: Scalar) -> None:
         """Take the chosen child of the node at some depth off the path."""
         frame = self.frame(depth)
         child = self.child(frame, self.clamp(frame.chosen))
         action = maximum(minimum(child.action, self.actions - 1), 0)
         self.arrays.history[self.path_index(action)] = self.path_count(action) - 1
-        with branch(depth <= CLAIM_DEPTH):
-            self.arrays.claims[self.claim(child)[0]] = uint32(0)
+        with branch(depth <= claims.DEPTH):
+            self.claims.remove(child)
 
     def resume(self) -> None:
         """Leave the highest node that is decided by the table, where another thread may have stored it."""
@@ -462,26 +455,3 @@ class Prover:
         region = self.must.only(where(reached, result > 0, result < 0), self.must.get())
         found = Found(reached, low, high, action, region)
         self.table.store(frame.bucket, self.position(depth, key=True), found, frame.work)
-
-
-def count_bits(x: Scalar) -> Scalar:
-    """Count the set bits of a word by the processor's instruction."""
-    return Scalar(arithmetic.popcount(x.instruction()), UINT32)
-
-
-def has_action(mask: list[Scalar], action: Scalar) -> Scalar:
-    """Return whether a legal action mask has an action."""
-    found = uint32(0)
-    for w, members in enumerate(mask):
-        found = found | where(action // WORD_BITS == w, members, uint32(0))
-    return found >> (action & WORD_BITS - 1) & 1 != 0
-
-
-def farther(score: Scalar) -> Scalar:
-    """Return a score one ply earlier."""
-    return score - int32(score > 0) + int32(score < 0)
-
-
-def nearer(threshold: Scalar) -> Scalar:
-    """Return the threshold t with which `farther(score) >= threshold` is `score >= t`."""
-    return threshold + int32(threshold > 0) - int32(threshold < 0)

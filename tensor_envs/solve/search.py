@@ -19,24 +19,14 @@ from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.registry import env_metadata, env_of
+from tensor_envs.solve import claims
 from tensor_envs.solve.bit_maps import bit_maps
 from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill
 from tensor_envs.solve.branches import Branches, counter
 from tensor_envs.solve.canonical import BitMaps
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.proof import (
-    BEGIN,
-    CLAIMS,
-    FAR,
-    NO_ACTION,
-    OTHER_RESULTS,
-    PAID_EARLY,
-    PROVEN,
-    RUNNING,
-    TOO_DEEP,
-    Prove,
-)
+from tensor_envs.solve.proof import BEGIN, FAR, NO_ACTION, OTHER_RESULTS, PAID_EARLY, PROVEN, RUNNING, TOO_DEEP, Prove
 from tensor_envs.solve.stack import MAX_PLIES, Control, Packing, Sizes
 from tensor_envs.solve.transpositions import BUCKET, entry_words
 from tensor_envs.solve.values import ExactValues
@@ -128,7 +118,7 @@ class SearchSolution(ExactValues):
         }
         arrays = {name: empty_buffer(threads * size, dtype, device) for name, (size, dtype) in per_thread.items()}
         table = self._buckets * BUCKET * entry_words(sizes.position, sizes.region)
-        shared = {"claims": CLAIMS, "table": table}
+        shared = {"claims": claims.ENTRIES, "table": table}
         arrays |= {name: empty_buffer(size, dtypes.uint32, device) for name, size in shared.items()}
         for name, dtype in (("history", np.int32), ("claims", np.uint32), ("table", np.uint32)):
             write(arrays[name], np.zeros(arrays[name].shape, dtype))

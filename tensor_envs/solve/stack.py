@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, scalar, uint32
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, scalar, uint32, where
 from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.memory import Entry, NamedRecord
 
@@ -29,6 +30,10 @@ class Control(NamedRecord):
     bound = Entry()  # bound of the root's score
     reached = Entry()  # whether the root's score is at least the threshold, and so the bound
     question = Entry(UINT32)  # number of the question, which differs from 0
+
+    def words(self, count: int) -> list[Scalar]:
+        """Return the words of the root."""
+        return [uint32(self.get(self.size + w)) for w in range(count)]
 
 
 class Limits(NamedRecord):
@@ -118,3 +123,26 @@ class Sizes(NamedTuple):
     def region(self) -> int:
         """Words of a region."""
         return -(-self.cells // WORD_BITS)
+
+
+def count_bits(x: Scalar) -> Scalar:
+    """Count the set bits of a word by the processor's instruction."""
+    return Scalar(arithmetic.popcount(x.instruction()), UINT32)
+
+
+def has_action(mask: list[Scalar], action: Scalar) -> Scalar:
+    """Return whether a legal action mask has an action."""
+    found = uint32(0)
+    for w, members in enumerate(mask):
+        found = found | where(action // WORD_BITS == w, members, uint32(0))
+    return found >> (action & WORD_BITS - 1) & 1 != 0
+
+
+def farther(score: Scalar) -> Scalar:
+    """Return a score one ply earlier."""
+    return score - int32(score > 0) + int32(score < 0)
+
+
+def nearer(threshold: Scalar) -> Scalar:
+    """Return the threshold t with which `farther(score) >= threshold` is `score >= t`."""
+    return threshold + int32(threshold > 0) - int32(threshold < 0)

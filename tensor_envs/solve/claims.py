@@ -1,0 +1,48 @@
+"""Children that the threads of a search are searching at the moment, in kernels, so that they share the work out.
+
+After T. Kerrigan's simplification of ABDADA. Which thread reads what is left to chance: claims change the order of a
+search, and no result.
+"""
+
+from __future__ import annotations
+
+from tensor_envs.rules.kernel import Cells
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32, where
+from tensor_envs.solve.stack import Child
+
+DEFERRED = 2**23  # subtracted from the priority of a child that another thread searches
+ENTRIES = 2**12
+DEPTH = 16  # of the nodes whose children are claimed; those below are too small to be shared out
+MULTIPLIER = 0x9E3779B1
+
+
+class Claims:
+    """Hash table of the claimed children of all threads.
+
+    Args:
+        cells: uint32 [ENTRIES], 0 at first.
+        question: number of the thread's question, so that claims of earlier ones do not count.
+    """
+
+    def __init__(self, cells: Cells, question: Scalar):
+        self.cells, self.question = cells, question
+
+    def place(self, child: Child) -> tuple[Scalar, Scalar]:
+        """Return a child's place in the table, and its value there."""
+        claimed = child.bucket + self.question
+        return int32(claimed * MULTIPLIER >> WORD_BITS - (ENTRIES - 1).bit_length()), claimed
+
+    def add(self, child: Child) -> None:
+        """Claim a child."""
+        place, claimed = self.place(child)
+        self.cells[place] = claimed
+
+    def remove(self, child: Child) -> None:
+        """Withdraw a claim."""
+        self.cells[self.place(child)[0]] = uint32(0)
+
+    def defer(self, child: Child) -> None:
+        """Lower the priority of a child that another thread has claimed."""
+        priority, (place, claimed) = child.priority, self.place(child)
+        taken = (self.cells[place] == claimed) & (priority > -DEFERRED // 2)
+        child.priority = where(taken, priority - DEFERRED, priority)
