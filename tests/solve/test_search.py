@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,19 +11,18 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.games.hex.rules import Hex as HexRules
-from tensor_envs.rules import Outcome, int32, one_hot, uint32, where
+from tensor_envs.rules import Outcome, int32, one_hot, where
 from tensor_envs.solve import search
 from tensor_envs.solve.bit_maps import bit_maps, observed, samples
-from tensor_envs.solve.bounds import bucket_numbers, canonical, checks
 from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.proof import FAR
-from tensor_envs.solve.transpositions import BUCKET, OFFSET, TranspositionTable, entry_words
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference as ConnectFour
 from tests.games.hex.reference import Reference as Hex
 from tests.games.hyper_tic_tac_toe.reference import Reference as TicTacToe
 from tests.games.othello.reference import Reference as Othello
 from tests.games.shared import shared_env
+from tests.solve.searched import live_rows, position, random_games
 
 MEMORY = 2**20
 Result = tuple[int, int]  # value for the player to move, and plies to the end; -1 for a draw
@@ -49,19 +46,6 @@ def negamax(engine: Any, position: dict[str, Any], known: dict[str, Result], **c
             results.append((value, plies + 1 if value else -1))
         known[key] = max(results, key=lambda r: (r[0], -r[0] * r[1]))
     return known[key]
-
-
-def random_games(env: te.Env, plies: int, batch: int = 40) -> list[te.State]:
-    """Return games after 0, 1, ... random plies; some are over."""
-    states = [env.init(batch, seed=3)]
-    for _ in range(plies):
-        states.append(env.step(states[-1], te.agents.uniform(states[-1])))
-    return states
-
-
-def live_rows(state: te.State) -> np.ndarray[Any, Any]:
-    values = state.numpy()
-    return np.flatnonzero(~(values["terminated"] | values["truncated"])).astype(np.int32)
 
 
 SMALL = [
@@ -160,61 +144,6 @@ def test_an_oracle_like_enumeration(memory: int) -> None:
     assert te.regret(env, te.agents.uniform, oracle, games=16) == te.regret(env, te.agents.uniform, whole, games=16) > 0
 
 
-@pytest.mark.parametrize("memory", (2**9, 2**16))
-def test_threads_that_search_one_position_together(memory: int, threads: Callable[[int], None]) -> None:
-    """Compare with enumeration, on a table of so few entries that threads often write to the same one."""
-    env = shared_env("connect_four", rows=4, columns=4)
-    whole, states = te.solve(env), random_games(env, 8, batch=4)[4:]
-    threads(5)
-    exact = te.solve(env, method="search", memory=memory)
-    for state in states:
-        for row in range(state.batch):
-            assert exact.distance(state[[row]]) == whole.distance(state[[row]])
-            assert exact.value(state[[row]]) == whole.value(state[[row]])
-
-
-def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
-    """Load what a search has proven, in both orientations of the board, within the size of the file."""
-    env, path = shared_env("connect_four", rows=4, columns=5), tmp_path / "openings.safetensors"
-    exact = te.solve(env, method="search", memory=2**24)
-    start = env.init(1)
-    distance = exact.distance(position(env, "113"))
-    assert exact.value(start) == 0
-    exact.save(path, 20_000)
-    assert 16_000 < path.stat().st_size <= 20_000
-    again = te.SearchSolution.load(path, 2**22)
-    again_start, one, other = again.env.init(1), position(again.env, "113"), position(again.env, "553")
-    assert again.value(again_start) == 0 and again.distance(one) == again.distance(other) == distance
-    assert 100 * again.nodes < exact.nodes
-    again.save(path)
-    assert te.SearchSolution.load(path).value(again_start) == 0
-    with pytest.raises(ValueError, match="max_bytes must be in 2048"):
-        exact.save(path, 100)
-    with pytest.raises(FileNotFoundError):
-        te.SearchSolution.load(tmp_path / "none")
-    te.solve(env).save(path)
-    with pytest.raises(ValueError, match="is a 'tensor_envs solution 1', not a 'tensor_envs search 1'"):
-        te.SearchSolution.load(path)
-
-
-@pytest.mark.parametrize("game", ("connect_four", "tic_tac_toe", "othello"))
-def test_buckets_and_checks_on_the_host_are_those_of_kernels(game: str) -> None:
-    env = shared_env(game)
-    exact = te.solve(env, method="search", memory=2**20)
-    packing, state = exact._packing, random_games(env, 4)[-1]
-    words = exact._words(state.numpy(), live_rows(state))
-    table = TranspositionTable(Memory(), uint32(exact._buckets), packing.count)  # type: ignore[arg-type]
-    plain = [[uint32(x) for x in row] for row in words.tolist()]
-    size = BUCKET * entry_words(packing.count, 0)
-    assert [int(table.bucket(row).value) // size for row in plain] == bucket_numbers(words, exact._buckets).tolist()
-    assert [int(table.check(row).value) for row in plain] == checks(words).tolist()
-    maps = exact._maps
-    assert (
-        not maps.maps
-        or [[int(w.value) for w in maps.canonical(row)] for row in plain] == canonical(words, maps).tolist()
-    )
-
-
 @dataclass(frozen=True)
 class PlainHex(HexRules):
     """Hex that does not declare what it is."""
@@ -241,30 +170,6 @@ def test_must_play_regions_change_no_result(swap: bool, threads: Callable[[int],
     assert 3 * nodes[0] < nodes[1]
 
 
-class Memory(list[Any]):
-    """Words of a table outside a kernel."""
-
-    def __getitem__(self, index: Any) -> Any:
-        return super().__getitem__(int(index.value))
-
-
-def test_an_entry_that_two_threads_have_mixed_matches_no_position() -> None:
-    """Exchange the words of two entries in all ways; only whole entries are found."""
-    positions = [[uint32(x) for x in position] for position in ((1, 2, 3), (4, 5, 6), (1, 5, 3), (4, 5, 3), (1, 5, 6))]
-    table, entries = TranspositionTable(Memory(), uint32(1), 3), list[list[Any]]()  # type: ignore[arg-type]
-    for position, low, action in zip(positions[:2], (7, 2), (3, 1), strict=True):
-        bounds, rest = uint32(low + OFFSET) | uint32(9 + OFFSET) << 16, uint32(action)
-        entries.append([*position[:2], position[2] ^ table.check([*position[:2], bounds, rest]), bounds, rest])
-    for choice in itertools.product((0, 1), repeat=5):
-        mixed = [entries[of][w] for w, of in enumerate(choice)]
-        table.cells = Memory([*mixed, *[uint32(0)] * 11])  # type: ignore[assignment]
-        found = [table.look_up(uint32(0), position) for position in positions]
-        hits = [choice == (0,) * 5, choice == (1,) * 5, False, False, False]
-        assert [bool(x.hit.value) for x in found] == hits
-        for x, low, action in zip(found, (7, 2), (3, 1), strict=False):
-            assert not x.hit.value or (x.low.value, x.high.value, x.action.value) == (low, 9, action)
-
-
 # moves of both players by column, and the value and plies to the end for the player to move
 POSITIONS = [
     ("6726147244657753", 0, -1),
@@ -278,13 +183,6 @@ POSITIONS = [
 ]
 
 
-def position(env: te.Env, moves: str) -> te.State:
-    state = env.init(1)
-    for move in moves:
-        state = env.step(state, [int(move) - 1])
-    return state
-
-
 def test_positions_of_connect_four_by_another_solver() -> None:
     """Compare with a solver in C that shares no code with the package."""
     env = shared_env("connect_four")
@@ -292,13 +190,6 @@ def test_positions_of_connect_four_by_another_solver() -> None:
     for moves, value, distance in POSITIONS:
         state = position(env, moves)
         assert (exact.value(state).tolist(), exact.distance(state).tolist()) == ([value], [distance]), moves
-
-
-@pytest.fixture
-def threads() -> Iterator[Callable[[int], None]]:
-    before = te.num_threads()
-    yield te.set_num_threads
-    te.set_num_threads(before)
 
 
 def test_a_search_is_deterministic_and_goes_on_after_an_interruption(
