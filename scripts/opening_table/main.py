@@ -1,9 +1,11 @@
-"""Search the positions that a perfect player meets in the first plies, for either seat.
-
-The file holds the bounds of those positions that took the most work. A run that is interrupted goes on from its file,
-and repeats only what took little work.
+"""Search the positions that a perfect player meets in the first plies, for either seat, and save the costliest.
 
     python scripts/opening_table.py connect_four --plies 4
+    python scripts/opening_table.py connect_four --plies 6 --file openings.safetensors
+
+The file holds the bounds of those positions that took the most work. A run that was interrupted goes on from its file,
+and repeats only what took little work. In the folder of the game, as `openings.safetensors`, it comes with the package:
+every search of the game starts with it.
 """
 
 from __future__ import annotations
@@ -11,27 +13,21 @@ from __future__ import annotations
 import argparse
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 import tensor_envs as te
+from tensor_envs._command import command_parser, run, whole
 
 PART = 4  # positions that are searched together
 SECONDS = 600  # between two saves
-DEFAULT = "tensor_envs/games/{}/openings.safetensors"
 
 
-def main() -> None:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("id", help="environment, with the default rule fields")
-    parser.add_argument("--plies", type=int, default=4, help="positions of fewer plies are searched; default: 4")
-    parser.add_argument("--memory", type=int, default=2**31, help="bytes of the search's table; default: 2^31")
-    parser.add_argument("--max-bytes", type=int, default=2_000_000, help="size of the file; default: 2,000,000")
-    parser.add_argument("--file", type=Path, help="default: openings.safetensors in the game's folder")
-    options = parser.parse_args()
-    path = options.file or Path(DEFAULT.format(options.id))
+def work(options: argparse.Namespace) -> None:
+    """Search ply by ply, and save at times and at the end."""
+    path = options.file or Path(f"openings-{options.id}.safetensors")
     if path.exists():
         solution = te.SearchSolution.load(path, options.memory)
     else:
@@ -68,5 +64,13 @@ def children(env: te.Env, state: te.State, actions: np.ndarray) -> te.State:
     return after[np.array(list(first.values()), np.int32)]
 
 
-if __name__ == "__main__":
-    main()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    parser = command_parser("opening_table.py", __doc__)
+    parser.add_argument("id", help="environment, with the default rule fields")
+    size = whole(1, 2**34)
+    parser.add_argument("--plies", type=whole(1, 1000), default=4, help="search positions of fewer plies; default: 4")
+    parser.add_argument("--memory", type=size, default=2**31, help="bytes of the search's table; default: 2^31")
+    parser.add_argument("--max-bytes", type=size, default=2_000_000, help="size of the file; default: 2,000,000")
+    parser.add_argument("--file", type=Path, help="default: openings-ID.safetensors in the current folder")
+    run(parser, work, arguments)

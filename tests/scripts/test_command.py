@@ -30,6 +30,7 @@ COMMANDS = {
     "benchmark.py": "benchmark.main",
     "shed.py": "shed.main",
     "known_results.py": "known_results.main",
+    "opening_table.py": "opening_table.main",
     "play.py": "play",
     "documents.py": "documents.main",
     "rooms.py": "documents.rooms",
