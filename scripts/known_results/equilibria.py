@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
+from tensor_envs.games.three_will.data import MOVE
 from tensor_envs.solve.exploitability import responses
 
 POSITIONS, GAMES, SEED = 64, 256, 0  # positions of Tensor (stars), and random games that they come from
@@ -165,10 +166,16 @@ def exploitability(name: str, policy: Callable[[te.State], Any]) -> str:
     return f"{te.exploitability(tree(name), policy):.3f}"
 
 
+def information_states(name: str) -> str:
+    """Return the number of information states of a tree, and that of its histories."""
+    return f"{len(tree(name)):,} {tree(name).nodes:,}"
+
+
 @cache
 def tree(name: str) -> te.GameTree:
-    """Return the tree of a game; of Tensor (stars), that of its last turn."""
-    return last_turn() if name == "tensor_stars" else te.game_tree(te.make(name))
+    """Return the tree of a game; of Tensor (stars) and Three Will, that of their last turns."""
+    subgames = {"tensor_stars": last_turn, "three_will": last_two_turns}
+    return subgames[name]() if name in subgames else te.game_tree(te.make(name))
 
 
 def last_turn() -> te.GameTree:
@@ -181,5 +188,25 @@ def last_turn() -> te.GameTree:
         for row in np.flatnonzero(here & ~values["terminated"] & ~values["truncated"]):
             # as in the last hand, and of one ply, which tells nothing else
             games.append(env.state_to_dict(state, int(row)) | {"hands": env.rules.max_hands - 1, "ply": 12})
+        state = env.reset(env.step(state, te.agents.uniform(state)))
+    return te.game_tree(env.state_from_dicts(games[:POSITIONS]))
+
+
+def last_two_turns() -> te.GameTree:
+    """Return the tree of Three Will from the last turn but one, in positions of random games.
+
+    One more agent in the base wins for the player to move. Nobody has a Free card, by which turns are long.
+    """
+    env, games = te.make("three_will"), list[dict[str, Any]]()
+    state = env.init(2 * GAMES, SEED)
+    while len(games) < POSITIONS:
+        values = state.numpy()
+        here = (values["phase"] == MOVE) & ~values["terminated"] & ~values["truncated"] & ~values["free"].any(1)
+        for row in np.flatnonzero(here):
+            game = env.state_to_dict(state, int(row))
+            white, black = np.split(np.array(game["pos"]) // 8, 2)  # rows of the agents
+            in_base = (white == 7).sum() if game["player"] == 0 else (black == 0).sum()
+            if in_base == env.rules.to_win - 1:
+                games.append(game | {"turns": env.rules.max_turns - 2, "t": 2 * env.rules.max_turns})
         state = env.reset(env.step(state, te.agents.uniform(state)))
     return te.game_tree(env.state_from_dicts(games[:POSITIONS]))

@@ -376,12 +376,15 @@ SEARCHED = [
 
 KUHN = 'H. W. Kuhn, "A simplified two-person poker" (1950)'
 SPIEL = "OpenSpiel, sequence_form_lp_test.py"
-EXPLOITABILITY = {
-    "kuhn_poker": "kuhn_poker: exploitability of",
-    "leduc_poker": "leduc_poker: exploitability of",
-    "tensor_stars": f"tensor_stars, last turn in {equilibria.POSITIONS} random positions: exploitability of",
-}
 
+LAST_TURNS = {
+    "tensor_stars": f"tensor_stars, last turn in {equilibria.POSITIONS} random positions:",
+    "three_will": f"three_will, last two turns in {equilibria.POSITIONS} random positions near a win:",
+}
+EXPLOITABILITY = {
+    **{name: f"{name}: exploitability of" for name in ("kuhn_poker", "leduc_poker")},
+    **{name: f"{what} exploitability of" for name, what in LAST_TURNS.items()},
+}
 CONTINUATIONS = {False: "one continuation", True: "four continuations"}
 
 EQUILIBRIA = [
@@ -410,6 +413,10 @@ EQUILIBRIA = [
         slow=True,
     ),
     *(
+        KnownResult(f"{what} information states, histories", None, "", partial(equilibria.information_states, name))
+        for name, what in LAST_TURNS.items()
+    ),
+    *(
         KnownResult(f"{what} uniform play", None, "", partial(equilibria.of_uniform, name))
         for name, what in EXPLOITABILITY.items()
     ),
@@ -422,6 +429,7 @@ EQUILIBRIA = [
         )
         for name, what in EXPLOITABILITY.items()
         for count in (64, 1024, 16_384)
+        if name != "three_will"
     ),
     *(
         KnownResult(
@@ -445,11 +453,12 @@ EQUILIBRIA = [
     ),
     *(
         KnownResult(
-            f"{EXPLOITABILITY['tensor_stars']} the trained player by {count} simulations",
+            f"{EXPLOITABILITY[name]} the trained player by {count} simulations",
             None,
             "",
-            partial(equilibria.of_trained, "tensor_stars", count),
+            partial(equilibria.of_trained, name, count),
         )
+        for name in LAST_TURNS
         for count in (0, 32)
     ),
     *(
