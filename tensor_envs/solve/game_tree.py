@@ -181,8 +181,9 @@ def game_tree(
 
     While the tree is made, an unfinished history takes the bytes of a state (`Env.state_bytes`) and about 100 more;
     after that, the tree takes 8 P (P + 1) bytes for each end, and a state for each information state. In a folder these
-    are bytes of files. Memory then takes at most 400 bytes, and what a player observes, for each action of an
-    information state, whatever the number of histories, and half a gigabyte more; solvers need no more.
+    are bytes of files, for ends up to three times as many while it is made. Memory then takes at most 400 bytes, and
+    what a player observes, for each action of an information state, and about half a gigabyte more, whatever the number
+    of histories. Solvers need no more.
 
     Args:
         start: an environment, or games of one environment at the same ply, about which the players know nothing but
