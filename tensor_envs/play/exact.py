@@ -123,11 +123,21 @@ def exact(solution: Any, state: State) -> Exact | None:
     answer = None
     with suppress(TimeoutError, ValueError), bounded(solution):
         value = int(solution.value(state)[0])
+        if value > 0 and len(won := winning_actions(state)):  # no other action needs a search
+            return Exact(value, won.tolist(), 1)
         answer = Exact(value, np.flatnonzero(solution.best_actions(state)[0]).tolist(), None)
         if value:
             distance = int(solution.distance(state)[0])
             answer = Exact(value, np.flatnonzero(solution.fastest_actions(state)[0]).tolist(), distance)
     return answer
+
+
+def winning_actions(state: State) -> np.ndarray:
+    """Return the actions that win a batch of one game at once."""
+    legal = np.flatnonzero(state.numpy()["legal_action_mask"][0])
+    after = state.env.step(state[np.zeros(len(legal), np.int32)], legal).numpy()
+    won: np.ndarray = legal[after["rewards"][:, state.numpy()["current_player"][0]] > 0]
+    return won
 
 
 @functools.lru_cache(2)

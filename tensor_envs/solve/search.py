@@ -27,7 +27,7 @@ from tensor_envs.solve.canonical import BitMaps
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import BEGIN, FAR, NO_ACTION, OTHER_RESULTS, PAID_EARLY, PROVEN, RUNNING, TOO_DEEP, Prove
-from tensor_envs.solve.stack import MAX_PLIES, Control, Packing, Sizes
+from tensor_envs.solve.stack import MAX_PLIES, REPEATS, Control, Packing, Sizes
 from tensor_envs.solve.transpositions import BUCKET, entry_words
 from tensor_envs.solve.values import ExactValues
 from tensor_envs.state import State
@@ -120,8 +120,11 @@ class SearchSolution(ExactValues):
         table = self._buckets * BUCKET * entry_words(sizes.position, sizes.region)
         shared = {"claims": claims.ENTRIES, "table": table}
         arrays |= {name: empty_buffer(size, dtypes.uint32, device) for name, size in shared.items()}
-        for name, dtype in (("history", np.int32), ("claims", np.uint32), ("table", np.uint32)):
-            write(arrays[name], np.zeros(arrays[name].shape, dtype))
+        for name in shared:
+            write(arrays[name], np.zeros(arrays[name].shape, np.uint32))
+        actions = np.arange(self.env.num_actions, dtype=np.int32)
+        middle = -np.abs(2 * actions - self.env.num_actions + 1)  # of a board, where most games are decided
+        write(arrays["history"], np.tile(np.concatenate([np.tile(middle, 2 * REPEATS), 0 * actions]), threads))
         return Prove.Arrays(limits=self._limits(), **arrays)
 
     def _limits(self) -> Tensor:
