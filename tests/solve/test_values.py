@@ -145,7 +145,7 @@ def test_with_cycles_too_what_is_forced_within_a_depth_is_right() -> None:
     whole = solution("shed", cards=5)
     start = whole.env.init(1)
     exact = te.solve(whole.env, int(whole.distance(start)[0]))
-    assert exact.value(start) == whole.value(start) != 0 and exact.verify(most=50) > 100
+    assert exact.value(start) == whole.value(start) != 0 and exact.verify(max_positions=50) > 100
     some = te.solve(whole.env, 7)
     for state in random_games(some.env, 7):
         value = some.value(state)
@@ -155,10 +155,10 @@ def test_with_cycles_too_what_is_forced_within_a_depth_is_right() -> None:
 
 def test_verify_finds_a_wrong_value() -> None:
     exact = te.solve(shared_env("shed", cards=6))
-    assert exact.verify(most=50) > 500
+    assert exact.verify(max_positions=50) > 500
     exact._values[exact._values > 0] -= 2
     with pytest.raises(ValueError, match=r"wrong value of \{'hands': "):
-        exact.verify(most=50)
+        exact.verify(max_positions=50)
 
 
 def plain_pig(goal: int, sides: int) -> dict[tuple[int, int, int], float]:
