@@ -1,7 +1,7 @@
 """Compute published counts and values of games, and compare.
 
     python scripts/known_results.py                    # results that take seconds, two minutes in all
-    python scripts/known_results.py --all              # all results: 12 GiB of memory, and a quarter of an hour
+    python scripts/known_results.py --all              # all results: 12 GiB of memory, and more than an hour
     python scripts/known_results.py --only othello     # results with these words in their names
     python scripts/known_results.py --all --write scripts/known_results/README.md
 
