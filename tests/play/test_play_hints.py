@@ -85,7 +85,7 @@ def test_exact_values_are_those_of_the_whole_game() -> None:
 def test_a_search_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A position that takes long has no exact value, and the wait for it ends, also for a process that has died."""
     monkeypatch.setattr(exact, "SECONDS", 0.01)
-    env = te.make("connect_four")
+    env = te.make("connect_four", rows=7)  # the game with six rows comes with its openings
     search = exact.solution_of(json.dumps(env_metadata(env)))
     assert exact.exact(search, env.init(1)) is None and search.nodes > 0
     solver = exact.PositionSolver()

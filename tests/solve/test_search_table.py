@@ -79,6 +79,14 @@ def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
         te.SearchSolution.load(path)
 
 
+def test_connect_four_is_won_in_the_middle_column() -> None:
+    """Only the middle column wins, as is published; a search starts with the openings that come with the game."""
+    env = shared_env("connect_four")
+    exact, start = te.solve(env, method="search"), env.init(1)
+    assert exact.value(start) == 1 and exact.best_actions(start)[0].tolist() == [column == 3 for column in range(7)]
+    assert exact.nodes < 100_000 and te.agents.perfect()(start).tolist() == [3]
+
+
 def test_a_game_that_comes_with_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search of such a game starts with them, and the perfect player needs no other oracle."""
     env, path = te.make("connect_four", rows=4, columns=5), tmp_path / "openings.safetensors"
