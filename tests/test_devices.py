@@ -28,6 +28,7 @@ from tensor_envs.search import flat_monte_carlo
 from tests.games.shared import shared_env
 
 ROOT = Path(__file__).parents[1]
+LLVM_14 = Path("/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1")
 NamedArrays = Iterator[tuple[str, np.ndarray]]  # pairs of name and values
 DEVICES, ASKED = ("CL", "WEBGPU"), os.environ.get("TENSOR_ENVS_TEST_DEVICES")
 FAST = ("tic_tac_toe", "shed")  # quick to compile, tested at more batch sizes
@@ -44,6 +45,19 @@ def problem(device: str) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+@pytest.mark.skipif(not LLVM_14.exists(), reason="Debian's LLVM 14 is not here")
+def test_an_llvm_that_is_too_old_is_refused() -> None:
+    """One line says what is supported; LLVM 14 cannot read tinygrad's registers."""
+    command = [sys.executable, "scripts/hyperdimensional_tictactoe.py", "--batch", "8"]
+    environment = os.environ | {"DEV": "CPU:LLVM", "LLVM_PATH": str(LLVM_14)}
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    last = done.stderr.splitlines()[-1]
+    assert (
+        "device 'CPU' would be programmed by an LLVM that is older than 17" in last and "Traceback" not in done.stderr
+    )
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="a renderer for x86")

@@ -31,6 +31,9 @@ T = TypeVar("T")
 # Renderers without a dialect whose kernels play right. X86Renderer's do not: observations of 4x4x4 are wrong.
 CONVERTED = {"CPULLVMRenderer", "PythonRenderer"}
 
+# a register as tinygrad's LLVM code has it, which LLVM reads from version 17 on
+LLVM_REGISTER = "define void @f() {\n  %a = alloca [1 x i32]\n  store i32 0, i32* %a\n  ret void\n}\n"
+
 # guards what threads share: tinygrad's settings, captures, and buffers between kernels. A call takes it once.
 LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked process has no thread that would release it
@@ -91,7 +94,13 @@ def _resolve_one(device: Any) -> str:
         raise ValueError(
             f"device {device!r} would be programmed by tinygrad's {type(renderer).__name__}; kernels are written in "
             f"{SUPPORTED}, or by {' and '.join(sorted(CONVERTED))}. The environment variable DEV chooses another, "
-            "as in DEV=CPU or DEV=CPU:LLVM"
+            "as in DEV=CPU, or DEV=CPU:LLVM with LLVM 17 or newer"
+        )
+    if type(renderer).__name__ == "CPULLVMRenderer" and not _compiles(renderer, LLVM_REGISTER):
+        raise ValueError(
+            f"device {device!r} would be programmed by an LLVM that is older than 17, whose language tinygrad does not "
+            "write. Install LLVM 17 or newer and name its library by the environment variable LLVM_PATH, or use "
+            "DEV=CPU, whose clang is installed with this package"
         )
     if not is_cpu(name) and name.split(":")[0] != "NULL" and not is_capturing() and not _computes(name):
         raise ValueError(f"device {device!r} opens here, but what it computes is wrong: it may have no adapter")
@@ -163,6 +172,14 @@ def _computes(device: str) -> bool:
     """Return whether kernels have an effect: Dawn offers an adapter that does nothing where no driver is found."""
     with compiling_in_process():
         return bool((Tensor([1, 2], dtype=dtypes.int32, device=device) + 1).tolist() == [2, 3])
+
+
+def _compiles(renderer: Any, source: str) -> bool:
+    try:
+        renderer.compiler.compile(source)
+    except Exception:  # of no class of its own
+        return False
+    return True
 
 
 @functools.cache  # asking a renderer takes as long as a small kernel

@@ -435,6 +435,21 @@ def test_text_is_legible_on_a_phone(page: Any, url: str, game: str) -> None:
         assert page.evaluate(wide) > 300
 
 
+def test_nothing_moves_for_who_prefers_that(page: Any, url: str) -> None:
+    """With prefers-reduced-motion the evaluation bar jumps and no scrolling is smooth; else the bar slides."""
+    open_table(page, url, game="tic_tac_toe")
+    times = "getComputedStyle(document.querySelector('#bar div')).transitionDuration"
+    for motion, seconds in (("no-preference", "0.3s"), ("reduce", "0s")):
+        page.emulate_media(reduced_motion=motion)
+        assert page.evaluate(times) == seconds, motion
+    moving = """[...document.querySelectorAll("*")].filter((one) => {
+      const { animationName, transitionDuration, scrollBehavior } = getComputedStyle(one);
+      return animationName !== "none" || parseFloat(transitionDuration) > 0 || scrollBehavior !== "auto";
+    }).length"""
+    assert page.evaluate(moving) == 0
+    page.emulate_media(reduced_motion="no-preference")
+
+
 def test_a_game_under_rules_of_the_form(page: Any) -> None:
     """Rules are refused, made and played to the end against the search, and reopen by link and by table."""
     page.select_option("#game", "cube")

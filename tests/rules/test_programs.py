@@ -266,7 +266,7 @@ def test_programs_in_llvm() -> None:
     done = subprocess.run(
         [sys.executable, "-c", check], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
-    if "defined with type '[1 x i32]*'" in done.stderr:
+    if "an LLVM that is older than 17" in done.stderr:
         pytest.skip("this LLVM is too old for tinygrad's registers")
     assert done.returncode == 0, done.stderr
 
