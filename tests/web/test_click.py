@@ -283,9 +283,10 @@ def test_a_position_is_taken_back_linked_and_saved(page: Any) -> None:
 
 
 @pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_accessibility_rule_is_violated(page: Any, scheme: str) -> None:
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("dark", 390)])
+def test_no_accessibility_rule_is_violated(page: Any, scheme: str, width: int) -> None:
     page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
     take(page, "tic_tac_toe")
     page.wait_for_selector("body[data-state=ready], body[data-state=over]")
     assert violations(page) == []
