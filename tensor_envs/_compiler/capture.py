@@ -261,13 +261,13 @@ class ProgramLauncher:
     def template(self) -> tuple[array[int], list[tuple[int, int, int]], list[tuple[int, int]]]:
         """Words of the jobs; device, buffer and place of each argument; buffer and place of each number of blocks."""
         words, used, counted = array("Q"), list[tuple[int, int, int]](), list[tuple[int, int]]()
-        known = len(self.blocks) - len(self.internal)
+        outer = len(self.blocks) - len(self.internal)
         for p, job in zip(self.runs, self.jobs, strict=True):
             if p.share is not None:
                 counted.append((p.positions[p.share], len(words) + BLOCKS_AT))
             first = len(words) + ARGUMENTS_AT
-            used += [(p.device, place, first + k) for k, place in enumerate(p.positions) if place < known]
-            memory = [None if place < known else self.internal_memory[place - known][p.device] for place in p.positions]
+            used += [(p.device, place, first + k) for k, place in enumerate(p.positions) if place < outer]
+            memory = [None if place < outer else self.internal_memory[place - outer][p.device] for place in p.positions]
             device = self.devices[p.device]
             words.extend(job.words([0 if part is None else part.get_buf(device).va_addr for part in memory]))
         return words, used, counted

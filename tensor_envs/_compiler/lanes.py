@@ -93,26 +93,26 @@ class _InsideOut:
     def _plan(self, block: Block) -> None:
         """Find the values of other parts that the parts of a block need."""
         for part, inner in self._of(block):
-            found: set[Instruction] = set()
+            needed: set[Instruction] = set()
             for x in part:
                 for operand in x.operands:
-                    self._need(id(part), operand, found)
+                    self._need(id(part), operand, needed)
             if inner is None and block.condition is not None:
-                self._need(id(part), block.condition, found)
-            self.imports[id(part)] = sorted(found, key=lambda x: x.number)
+                self._need(id(part), block.condition, needed)
+            self.imports[id(part)] = sorted(needed, key=lambda x: x.number)
 
-    def _need(self, part: int, x: Instruction, found: set[Instruction]) -> None:
-        if self.home.get(x, part) == part or x in found:
+    def _need(self, part: int, x: Instruction, needed: set[Instruction]) -> None:
+        if self.home.get(x, part) == part or x in needed:
             return
         if self._cost(x) > MAX_RECOMPUTED:
-            found.add(x)
+            needed.add(x)
             if x not in self.spilled:
                 self.spilled[x] = self.tape.register(x.dtype, self.lanes.arg)
             return
         if x.op == "load":
-            found.add(x)
+            needed.add(x)
         for operand in x.operands:
-            self._need(part, operand, found)
+            self._need(part, operand, needed)
 
     def _cost(self, x: Instruction) -> float:
         """Return the number of operations that compute a value again in another part."""

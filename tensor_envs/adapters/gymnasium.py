@@ -340,11 +340,11 @@ def _environment(game: Any, rule_fields: dict[str, Any]) -> Env:
     return game
 
 
-def positions(env: Env, given: Any, count: int) -> np.ndarray:
+def positions(env: Env, start: Any, count: int) -> np.ndarray:
     """Return the words of `count` positions [count, W], see `SingleAgentVectorEnv.reset`. TypeError, ValueError."""
-    name, games = "options['state']", [given] if isinstance(given, (dict, str)) else given
+    name, games = "options['state']", [start] if isinstance(start, (dict, str)) else start
     if not isinstance(games, (list, tuple, State)):
-        raise wrong_type(name, "a dictionary, a string, a State, or a list of dictionaries or strings", given)
+        raise wrong_type(name, "a dictionary, a string, a State, or a list of dictionaries or strings", start)
     if len(games) not in (1, count):
         raise ValueError(f"{name} must have one position, or one for each of {count} games, got {len(games)}")
     if isinstance(games, State):
@@ -357,16 +357,16 @@ def positions(env: Env, given: Any, count: int) -> np.ndarray:
     return np.repeat(words, count // len(words), axis=0)
 
 
-def _game(env: Env, given: Any) -> dict[str, Any]:
+def _game(env: Env, start: Any) -> dict[str, Any]:
     """Return a position as a dictionary. TypeError for anything but a dictionary or a string."""
-    if isinstance(given, dict):
-        return given
-    if not isinstance(given, str):
-        raise wrong_type("a position", "a dictionary or a string", given)
+    if isinstance(start, dict):
+        return start
+    if not isinstance(start, str):
+        raise wrong_type("a position", "a dictionary or a string", start)
     parse = getattr(env.entry.find("notation"), "from_string", None)
     if parse is None:
-        raise ValueError(f"positions of {env.id!r} have no notation as a string, got {shown(given)}; give a dictionary")
-    game: dict[str, Any] = parse(env.rules, given)
+        raise ValueError(f"positions of {env.id!r} have no notation as a string, got {shown(start)}; give a dictionary")
+    game: dict[str, Any] = parse(env.rules, start)
     return game
 
 

@@ -275,8 +275,8 @@ class SingleAgent:
         A game that is over starts its next episode instead, with reward 0.
         """
         if self.env.illegal == "raise" and self._limit is not None:  # a game at its limit ignores its action
-            given = host_ints("action", to_numpy(action) if isinstance(action, Tensor) else action, self.batch)
-            action = np.where(self.over, self.action_mask.argmax(1), given)
+            played = host_ints("action", to_numpy(action) if isinstance(action, Tensor) else action, self.batch)
+            action = np.where(self.over, self.action_mask.argmax(1), played)
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             action = self._host_actions(self._state(self._launches[-1].new), action)
         self._advance(np.maximum(host_ints("action", action, self.batch), until.PASS))

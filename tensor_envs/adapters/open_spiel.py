@@ -477,11 +477,11 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         def new_initial_state(self, state: Any = None) -> SpielState:
             return SpielState(self)
 
-        def make_py_observer(self, kind: Any = None, given: Any = None) -> Any:
+        def make_py_observer(self, kind: Any = None, parameters: Any = None) -> Any:
             if kind is None or (kind.public_info and not kind.perfect_recall):
                 return Observer(self.tree.env)
             if spec.perfect_information:
-                return IIGObserverForPublicInfoGame(kind, given)
+                return IIGObserverForPublicInfoGame(kind, parameters)
             return Memory(self.tree) if kind.public_info else None
 
     return game_type(chance_mode=sampled, provides_information_state_tensor=False), SpielGame

@@ -63,10 +63,10 @@ class SingleAgentVecEnv(VecEnv):
         super().__init__(num_envs, *spaces)
 
     def reset(self) -> np.ndarray:
-        given = [options for options in self._options if options]
-        if unknown := {name for options in given for name in options} - {"state"}:
+        chosen = [options for options in self._options if options]
+        if unknown := {name for options in chosen for name in options} - {"state"}:
             raise ValueError(f"options must have no key but 'state', got {min(unknown, key=repr)!r}")
-        games = [options["state"] for options in given]
+        games = [options["state"] for options in chosen]
         if len(games) not in (0, self.num_envs):
             raise ValueError(f"all {self.num_envs} games must have the option 'state' or none, got {len(games)}")
         observation = self.vector.reset(seed=self._seeds[0], options={"state": games} if games else None)[0]

@@ -119,12 +119,12 @@ def quantile(values: Array, share: float) -> Measurement:
 def significant(pairs: Mapping[K, tuple[Measurement, Measurement]]) -> set[K]:
     """Return the keys of pairs that differ, with at most 5 % probability of any error (Holm 1979)."""
     tests = {key: p_value(*pair) for key, pair in pairs.items()}
-    found: set[K] = set()
+    keys: set[K] = set()
     for rank, (key, p) in enumerate(sorted(tests.items(), key=lambda item: item[1])):
         if p > LEVEL / (len(tests) - rank):
             break
-        found.add(key)
-    return found
+        keys.add(key)
+    return keys
 
 
 def p_value(a: Measurement, b: Measurement) -> float:

@@ -202,8 +202,8 @@ class _Series:
 
     @property
     def _widest(self) -> float:
-        found = self.numbers(self.played)
-        return max((number.half_width for what, number in found if what != measures.ELO), default=0.0)
+        numbers = self.numbers(self.played)
+        return max((number.half_width for what, number in numbers if what != measures.ELO), default=0.0)
 
 
 class _Variant:

@@ -99,8 +99,8 @@ def events(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
 def tree_size(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
     """Yield the size of the game tree, exact where it is small, from games by the uniform policy (Knuth 1975)."""
     logs = games.widths @ np.log(np.arange(1, env.num_actions + 1))
-    known = estimate(np.exp(logs - logs.max()))
-    spread = known.error / known.value if known.value > 0 else math.inf
+    products = estimate(np.exp(logs - logs.max()))
+    spread = products.error / products.value if products.value > 0 else math.inf
     if spread < MAX_SPREAD:
         shift = float(logs.max())
         size = estimate(np.exp(logs - shift), scale=lambda x: (math.log(max(x, 1e-300)) + shift) / LN10)

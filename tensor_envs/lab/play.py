@@ -221,8 +221,8 @@ class _GamePool:
             values = self._values(part, seed)
         searched = self._searched(part, match.counted, seed) if match.counted else self.legal[part][:, None][:, :0]
         counts = self.legal, self.taken, self.when, self.widths, self.events
-        kept = (self.returns, self.begins, self.plies, self.turns, truncated, *counts)
-        return Played(*[*(x[part] for x in kept), values, searched])
+        counted = (self.returns, self.begins, self.plies, self.turns, truncated, *counts)
+        return Played(*[*(x[part] for x in counted), values, searched])
 
     def _positions(self, part: Array, moments: Sequence[int]) -> State:
         """Return the positions of games at some moments, moment by moment."""

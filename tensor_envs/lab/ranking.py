@@ -41,11 +41,11 @@ def ranking(variants: Sequence[VariantReport]) -> list[Standing]:
         return []
     valued = all((str(strongest(one)), LEAD) in one.numbers for one in variants)
     numbers = [(_balance(one), _decisiveness(one, valued)) for one in variants]
-    found = list[Standing]()
+    standings = list[Standing]()
     for one, own in zip(variants, numbers, strict=True):
         exceeded = any(all(a.value > b.value for a, b in zip(other, own, strict=True)) for other in numbers)
-        found.append(Standing(one, *own, not exceeded))
-    return sorted(found, key=lambda one: (not one.front, -one.balance.value - one.decisiveness.value))
+        standings.append(Standing(one, *own, not exceeded))
+    return sorted(standings, key=lambda one: (not one.front, -one.balance.value - one.decisiveness.value))
 
 
 def strongest(variant: VariantReport) -> str | None:

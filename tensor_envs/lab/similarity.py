@@ -60,5 +60,5 @@ def distance(a: Profile, b: Profile) -> float:
 
 def closest(own: Profile, count: int, but: str = "") -> list[tuple[str, float]]:
     """Return the ids of the closest games but one with their distances, the closest first."""
-    found = [(id, distance(own, other)) for id, other in profiles().items() if id != but]
-    return sorted(found, key=lambda pair: pair[1])[:count]
+    distances = [(id, distance(own, other)) for id, other in profiles().items() if id != but]
+    return sorted(distances, key=lambda pair: pair[1])[:count]

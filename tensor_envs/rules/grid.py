@@ -242,7 +242,7 @@ class Grid:
 
     def completions(self, cells: Sequence[Any], k: int) -> GridSet:
         """Return the cells that make a straight line of k cells together with k - 1 cells of a set."""
-        k, own, found = integer("k", k, 1, MAX_SIDE), self.set(cells), self.empty
+        k, own, completing = integer("k", k, 1, MAX_SIDE), self.set(cells), self.empty
         for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)) if k > 1 else ():
             runs = []  # the cells before and after which so many of the set follow each other
             for step in ((down, right), (-down, -right)):
@@ -251,8 +251,8 @@ class Grid:
                     run.append(self.shift(run[-1] & own, *step))
                 runs.append(run)
             for length in range(k):
-                found = found | runs[0][length] & runs[1][k - 1 - length]
-        return found if k > 1 else self.full
+                completing = completing | runs[0][length] & runs[1][k - 1 - length]
+        return completing if k > 1 else self.full
 
     # *** symmetries ***
 

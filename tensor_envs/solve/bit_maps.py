@@ -21,7 +21,7 @@ MAX_BITS = 4096
 Place = tuple[int, int]  # word of a position, and bit in it
 
 
-def bit_maps(game: Branches, target: Layout, kept: list[int]) -> BitMaps:
+def bit_maps(game: Branches, target: Layout, words: list[int]) -> BitMaps:
     """Find the bits that the symmetries of a game exchange, by the observation entry that each bit sets.
 
     Symmetries that are no such permutations are left out. Those found are checked on random games.
@@ -29,7 +29,7 @@ def bit_maps(game: Branches, target: Layout, kept: list[int]) -> BitMaps:
     Args:
         game: kernels of the game.
         target: layout of the positions.
-        kept: words of the layout that a position consists of.
+        words: words of the layout that a position consists of.
     """
     env = game.env
     symmetries = [s for s in env.symmetries() if s.observation != tuple(range(len(s.observation)))]
@@ -64,9 +64,11 @@ def bit_maps(game: Branches, target: Layout, kept: list[int]) -> BitMaps:
         image = moved(sample, [(places[of], places[to]) for of, to in pairs])
         after, mask = observed(game, image)
         if (after == before[:, list(symmetry.observation)]).all() and (mask == legal[:, list(symmetry.actions)]).all():
-            maps.append(grouped([(within(target, kept, bits[of]), within(target, kept, bits[to])) for of, to in pairs]))
-    masks = [0] * len(kept)
-    for w, b in (within(target, kept, bit) for bit in silent):
+            maps.append(
+                grouped([(within(target, words, bits[of]), within(target, words, bits[to])) for of, to in pairs])
+            )
+    masks = [0] * len(words)
+    for w, b in (within(target, words, bit) for bit in silent):
         masks[w] |= 1 << b
     return BitMaps(tuple(maps), tuple(masks)) if maps else BitMaps()
 
@@ -77,9 +79,9 @@ def place(layout: Layout, name: str, k: int, bit: int) -> Place:
     return slot.word + (slot.shift + bit) // WORD_BITS, (slot.shift + bit) % WORD_BITS
 
 
-def within(layout: Layout, kept: list[int], bit: tuple[str, int, int]) -> Place:
+def within(layout: Layout, words: list[int], bit: tuple[str, int, int]) -> Place:
     w, b = place(layout, *bit)
-    return kept.index(w), b
+    return words.index(w), b
 
 
 def moved(table: Array, pairs: list[tuple[Place, Place]]) -> Array:

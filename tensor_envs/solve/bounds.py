@@ -69,10 +69,10 @@ def bounds_of(table: Array, position: int, region: int, count: int, maps: BitMap
     numbers = np.bincount(work, minlength=MAX_WORK + 1)[::-1].cumsum()
     least = max(MAX_WORK - int(np.searchsorted(numbers, 2 * count, "right")), 1)  # images may be among them
     rows = np.flatnonzero((work >= least) & (entries[:, 0] != 0))
-    found = entries[rows]
-    words, (bounds, rest) = found[:, :position].copy(), found[:, position : position + 2].T
+    heaviest = entries[rows]
+    words, (bounds, rest) = heaviest[:, :position].copy(), heaviest[:, position : position + 2].T
     last = position - 1
-    words[:, last] ^= checks(np.concatenate([words[:, :last], found[:, position:used]], 1))
+    words[:, last] ^= checks(np.concatenate([words[:, :last], heaviest[:, position:used]], 1))
     whole = bucket_numbers(words, len(entries) // BUCKET) == rows // BUCKET  # no mixture of two entries
     words, bounds, rest = words[whole], bounds[whole], rest[whole]
     low, high = ((x.astype(np.int32) - OFFSET).astype(np.int16) for x in (bounds & 0xFFFF, bounds >> 16))
@@ -136,12 +136,12 @@ def images(words: Array, maps: BitMaps) -> list[Array]:
     if not maps.maps:
         return []
     still = (words & np.array(maps.silent, np.uint32) != 0).any(1)
-    found = []
+    every = []
     for moves in maps.maps:
         image = moved(words, moves)
         image[still] = words[still]
-        found.append(image)
-    return found
+        every.append(image)
+    return every
 
 
 def moved(words: Array, moves: tuple[BitMove, ...]) -> Array:

@@ -36,7 +36,7 @@ def continuations(leaf: Any, opponent: int, max_states: int) -> Callable[[State]
 
     def values(leaves: State) -> Array:
         every = [ResponseValues(leaves, _mixed(policies[0], chosen, opponent), max_states) for chosen in policies]
-        return np.stack([found.from_states()[:, opponent] for found in every], axis=1)
+        return np.stack([continuation.from_states()[:, opponent] for continuation in every], axis=1)
 
     return values
 

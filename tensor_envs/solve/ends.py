@@ -140,9 +140,9 @@ def sorted_rows(
         order = np.argsort(chosen, kind="stable")
         ordered = chosen[order]
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        sizes, found = np.diff(starts, append=len(order)), ordered[starts]
-        to = np.arange(len(order)) + np.repeat(places[found] - starts, sizes)
-        places[found] += sizes
+        sizes, present = np.diff(starts, append=len(order)), ordered[starts]
+        to = np.arange(len(order)) + np.repeat(places[present] - starts, sizes)
+        places[present] += sizes
         if not columns:
             shapes = [((count, *part.shape[1:]), part.dtype) for part in parts]
             columns = [storage.empty(*x, name and f"{name}{k}") for k, x in enumerate(shapes)]

@@ -137,10 +137,10 @@ class GameTree:
             TypeError, ValueError: a state of another environment.
         """
         values = self.env.check_state(state).numpy()
-        found = np.full(state.batch, -1)
+        numbers = np.full(state.batch, -1)
         live = np.flatnonzero(~(values["terminated"] | values["truncated"]))
         if not len(live):
-            return found
+            return numbers
         columns = view_columns(
             values["ply"][live],
             values["current_player"][live],
@@ -154,15 +154,15 @@ class GameTree:
             key = view << SEQUENCE_BITS | np.maximum(before[live], 0)
             at = np.minimum(np.searchsorted(self._keys, key), len(self) - 1)
             place = np.where((place < 0) & (before[live] >= 0) & (self._keys[at] == key), at, place)
-        found[live] = np.where(first == last, -1, np.where(place < 0, -2, self._by_view[place]))
-        return found
+        numbers[live] = np.where(first == last, -1, np.where(place < 0, -2, self._by_view[place]))
+        return numbers
 
-    def sequence(self, found: Array, action: Array) -> Array:
+    def sequence(self, state: Array, action: Array) -> Array:
         """Return the player's sequence after an action in each information state of `find`, int64 [B]; -1 for none."""
-        cells = found * self.width + action
+        cells = state * self.width + action
         at = np.minimum(np.searchsorted(self._cells, cells), len(self._cells) - 1)
-        known = (found >= 0) & (self._cells[at] == cells)
-        return np.where(known, at - self._first[self.player[np.maximum(found, 0)]] + 1, -1)
+        has_it = (state >= 0) & (self._cells[at] == cells)
+        return np.where(has_it, at - self._first[self.player[np.maximum(state, 0)]] + 1, -1)
 
 
 def game_tree(

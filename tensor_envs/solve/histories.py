@@ -54,7 +54,7 @@ class Histories:
         self.nodes = 0
         self.ends, self.words = GrowingTable(storage), GrowingTable(storage)
         self.views: list[Packed] = []
-        self.found: list[dict[str, Array]] = []  # information states of each depth, but for the words of their games
+        self.depths: list[dict[str, Array]] = []  # information states of each depth, but for the words of their games
         self.sequences = self.players  # of all players so far; the first ones are empty
         self.next, self.seen = (
             GrowingTable(storage),
@@ -138,7 +138,7 @@ class Histories:
 
     def _add(self, states: dict[str, Array], ply: int, words: Array, counts: Array, actions: Array) -> None:
         """Add information states of a ply with the words of a game of each, and with their actions."""
-        self.found.append(states | {"ply": np.full(len(counts), ply), "counts": counts, "actions": actions})
+        self.depths.append(states | {"ply": np.full(len(counts), ply), "counts": counts, "actions": actions})
         self.words.add(words)
         self.sequences += len(actions)
 
@@ -157,13 +157,13 @@ class Histories:
         for rows in self.storage.slices(len(nodes.table)):
             player = game.number(nodes.table[rows], game.player_slot)
             before = nodes.sequence[rows][np.arange(len(player)), player]
-            known = len(states.rows)
+            before_these = len(states.rows)
             view = base + places[nodes.number[rows]]
             number = states.add(Packed.of([view.astype(np.uint32), before.astype(np.uint32)]))
             nodes.number[rows] = number
-            fresh = np.empty(len(states.rows) - known, np.int64)
-            new = np.flatnonzero(number >= known)[::-1]
-            fresh[number[new] - known] = rows.start + new  # of equal indices, the last one is stored
+            fresh = np.empty(len(states.rows) - before_these, np.int64)
+            new = np.flatnonzero(number >= before_these)[::-1]
+            fresh[number[new] - before_these] = rows.start + new  # of equal indices, the last one is stored
             firsts.append(fresh)
         order = np.argsort(places_of_states := states.places())
         row = np.concatenate(firsts)[order]
@@ -196,9 +196,14 @@ class Histories:
                 share = np.ones(len(parents))
                 if game.outcomes > 1:  # draws with equal results
                     same = groups(Packed.of([edges.astype(np.uint32), *table.T]))
-                    kept = np.sort(same.first)
-                    share = np.bincount(same.number)[same.number[kept]] / game.outcomes
-                    parents, edges, table, after = parents[kept], edges[kept], table[kept], game.gather(after, kept)
+                    distinct = np.sort(same.first)
+                    share = np.bincount(same.number)[same.number[distinct]] / game.outcomes
+                    parents, edges, table, after = (
+                        parents[distinct],
+                        edges[distinct],
+                        table[distinct],
+                        game.gather(after, distinct),
+                    )
                 sequence = part.sequence[parents]
                 sequence[np.arange(len(parents)), player[parents]] = base[parents] + edges
                 paid = part.paid[parents] + game.paid(table)
@@ -224,15 +229,15 @@ class Histories:
 
     def _finished(self) -> Parts:
         """Renumber information states and sequences by player and level, and sort the ends for every player."""
-        if not self.found:
+        if not self.depths:
             raise ValueError(f"start must be of a game in which a player can act, got {self.game.env!r}")
         ends = all_merged(self.ends)
-        states = {name: np.concatenate([depth[name] for depth in self.found]) for name in self.found[0]}
+        states = {name: np.concatenate([depth[name] for depth in self.depths]) for name in self.depths[0]}
         player, before, counts = states["player"], states["before"], states["counts"]
         owner = np.concatenate([np.full(self.players, -1), np.repeat(np.arange(len(player)), counts)])
         level = np.zeros(len(player), np.int64)
         offset = 0
-        for depth in self.found:  # a state's sequence before it stands in an earlier depth
+        for depth in self.depths:  # a state's sequence before it stands in an earlier depth
             here = slice(offset, offset := offset + len(depth["player"]))
             earlier = owner[before[here]]
             level[here] = np.where(earlier < 0, 0, level[earlier] + 1)

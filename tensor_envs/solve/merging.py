@@ -38,11 +38,11 @@ class Merged:
         for form, classes in zip(forms, self.classes, strict=True):
             first = np.unique(classes, return_index=True)[1]
             states, counts = np.unique(form.state[first[1:]], return_counts=True)
-            kept = np.zeros(len(form.starts), bool)
-            kept[states] = True
-            depths = [int(kept[level.states].sum()) for level in form.levels]
+            chosen = np.zeros(len(form.starts), bool)
+            chosen[states] = True
+            depths = [int(chosen[level.states].sum()) for level in form.levels]
             parts.append((depths, classes[form.before[form.starts[states]]], counts))
-            members = np.bincount(classes[1:][kept[form.state[1:]]], minlength=len(first))
+            members = np.bincount(classes[1:][chosen[form.state[1:]]], minlength=len(first))
             members[0] = 1
             self.counts.append(members)
             shares.append(form.plan(1 / members[classes]))

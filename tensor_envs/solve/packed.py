@@ -183,17 +183,17 @@ class Numbering:
 
     def add(self, rows: Packed) -> Array:
         """Return the number of each row of a table, int64 [rows]; rows that are new have the next numbers."""
-        known, self._parts = len(self.rows), self._parts + 1
-        whole = concat([self.rows, rows]) if known else rows
+        count, self._parts = len(self.rows), self._parts + 1
+        whole = concat([self.rows, rows]) if count else rows
         same = groups(whole)
         first = same.first
-        if not known:
+        if not count:
             self.rows = whole[first]
             return same.number.astype(np.int64)
-        fresh = np.sort(first[first >= known])
-        self.rows = whole[np.concatenate([np.arange(known), fresh])]
-        numbers = np.where(first < known, first, known + np.searchsorted(fresh, first))
-        return np.asarray(numbers[same.number[known:]])
+        fresh = np.sort(first[first >= count])
+        self.rows = whole[np.concatenate([np.arange(count), fresh])]
+        numbers = np.where(first < count, first, count + np.searchsorted(fresh, first))
+        return np.asarray(numbers[same.number[count:]])
 
     def places(self) -> Array:
         """Return the place of each number if the rows are sorted, int64 [numbers]."""

@@ -178,7 +178,7 @@ class Prover:
         above = self.frame(depth - 1)
         bucket = self.child(above, self.clamp(above.chosen)).bucket
         key = self.position(depth, key=True)
-        found = self.table.look_up(bucket, key)
+        entry = self.table.look_up(bucket, key)
         count = registers(1, INT32)
         self.list_actions(s, frame, count)
         best, wrong = registers(1, INT32), registers(1, INT32)
@@ -186,8 +186,8 @@ class Prover:
         self.play_all(s, depth, frame, count[0], best, wrong)
         children = count[0]
         # a child that is not finished has bounds of one ply less, and an immediate win is the best result
-        low = maximum(where(found.hit, found.low, -FAR), best[0])
-        high = where(best[0] == FAR - 1, FAR - 1, where(found.hit, found.high, FAR - 2))
+        low = maximum(where(entry.hit, entry.low, -FAR), best[0])
+        high = where(best[0] == FAR - 1, FAR - 1, where(entry.hit, entry.high, FAR - 2))
         frame.player, frame.children, frame.visited, frame.work = s.current_player, children, 0, 0
         frame.low, frame.high, frame.bucket = low, high, bucket
         self.status[0] = where(
@@ -201,12 +201,12 @@ class Prover:
         self.mode[0] = where(wins | fails, LEAVE, SELECT)
         if self.must.cells:
             self.must.reset(frame)
-            self.must.put(self.must.only(where(wins, low > 0, high < 0), found.region))
+            self.must.put(self.must.only(where(wins, low > 0, high < 0), entry.region))
             with branch(best[0] == FAR - 1):
                 self.must.put(self.must.played(self.winning_action(frame), [uint32(0)] * self.must.words))
         with branch(~(wins | fails)):
             straight = reduce(and_, (x == y for x, y in zip(key, words, strict=True)))
-            move = where(found.hit & straight, found.action, self.actions)
+            move = where(entry.hit & straight, entry.action, self.actions)
             best[0] = -FAR
             self.prioritise(depth, frame, children, s.current_player, move, best)
             with branch(best[0] >= threshold):
@@ -280,14 +280,14 @@ class Prover:
             place = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
             child.history = place
             with branch((child.known != 0) & (child.low < child.high)):
-                found = self.table.look_up(child.bucket, self.words(depth, i, key=True))
-                with branch(found.hit):
-                    low, high = found.low, found.high
+                entry = self.table.look_up(child.bucket, self.words(depth, i, key=True))
+                with branch(entry.hit):
+                    low, high = entry.low, entry.high
                     same = self.chosen_player(depth, i) == player
                     child.low = maximum(child.low, where(same, farther(low), -farther(high)))
                     child.high = minimum(child.high, where(same, farther(high), -farther(low)))
                     if self.must.cells:
-                        self.note(frame, child, action, found.region, best[0])
+                        self.note(frame, child, action, entry.region, best[0])
                     best[0] = maximum(best[0], child.low)
             priority = where(action == frame.killer, PRIORITY, history[place])
             if hasattr(self.game.rules, "promise"):
@@ -336,8 +336,8 @@ class Prover:
             best[0] = where(better, priority, best[0])
             chosen[0] = where(better, i, chosen[0])
             highest[0] = maximum(highest[0], where(skipped, -FAR, high))
-        found = chosen[0] >= 0
-        with branch(found):
+        any_left = chosen[0] >= 0
+        with branch(any_left):
             child, below = self.child(frame, chosen[0]), self.frame(depth + 1)
             frame.chosen = chosen[0]
             frame.visited = frame.visited + 1
@@ -349,7 +349,7 @@ class Prover:
             below.threshold = nearer(where(same, threshold, 1 - threshold))
             self.depth[0] = depth + 1
             self.mode[0] = ENTER
-        with branch(~found):
+        with branch(~any_left):
             self.result[0] = minimum(highest[0], frame.high)
             self.must.put(self.must.only(self.result[0] < 0, self.must.refuted(frame)))
             self.reached[0] = 0
@@ -371,15 +371,15 @@ class Prover:
         with do_while() as turn:
             level[0] = level[0] + 1
             frame = self.frame(level[0])
-            found = self.table.look_up(frame.bucket, self.position(level[0], key=True))
-            wins = found.low >= frame.threshold
-            decided = found.hit & (wins | (found.high < frame.threshold))
+            entry = self.table.look_up(frame.bucket, self.position(level[0], key=True))
+            wins = entry.low >= frame.threshold
+            decided = entry.hit & (wins | (entry.high < frame.threshold))
             with branch(decided):
                 with loop(depth - level[0]) as k:
                     self.quit(level[0] + k)
                 self.depth[0], self.mode[0] = level[0], LEAVE
-                self.reached[0], self.result[0] = int32(wins), where(wins, found.low, found.high)
-                self.must.put(self.must.only(where(wins, found.low > 0, found.high < 0), found.region))
+                self.reached[0], self.result[0] = int32(wins), where(wins, entry.low, entry.high)
+                self.must.put(self.must.only(where(wins, entry.low > 0, entry.high < 0), entry.region))
                 frame.visited = 0  # it is stored already
             turn.again = ~decided & (level[0] < depth - 1)
 
@@ -453,5 +453,5 @@ class Prover:
         low, high = where(reached, result, frame.low), where(reached, frame.high, result)
         action = self.child(frame, self.clamp(frame.chosen)).action
         region = self.must.only(where(reached, result > 0, result < 0), self.must.get())
-        found = Found(reached, low, high, action, region)
-        self.table.store(frame.bucket, self.position(depth, key=True), found, frame.work)
+        entry = Found(reached, low, high, action, region)
+        self.table.store(frame.bucket, self.position(depth, key=True), entry, frame.work)

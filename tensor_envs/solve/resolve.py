@@ -115,10 +115,10 @@ def _expected(
     tree = tree_of(state, max_nodes, False, weights, opponent, cut=cut)
     form = tree.forms[opponent]
     payoffs = form.payoffs(plans_of(tree.forms, strategies_of(tree, function_of(policy))))
-    found, _ = form.action_values(payoffs, form.best_response(payoffs)[1])
+    values, _ = form.action_values(payoffs, form.best_response(payoffs)[1])
     number = groups(first_views(Branches(state), opponent)).number
     likely = np.bincount(number, tree.belief.weights)
     offers = len(likely)
-    plays = found[form.starts[:offers]]
+    plays = values[form.starts[:offers]]
     expected = np.divide(plays, likely, out=np.zeros(offers), where=likely > 0)
     return np.asarray(expected[number]), tree.cut

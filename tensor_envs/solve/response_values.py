@@ -121,8 +121,8 @@ class ResponseValues:
         # information states of the player, and their sequences beyond those before
         own = np.flatnonzero(moves)
         views = int(ply.view.max()) + 1
-        known = sequence[own] * views + ply.view[state[own]]
-        keys, first, number = np.unique(known, return_index=True, return_inverse=True)
+        pairs_of = sequence[own] * views + ply.view[state[own]]
+        keys, first, number = np.unique(pairs_of, return_index=True, return_inverse=True)
         actions = ply.actions[state[own[first]]]
         starts = np.cumsum(actions) - actions
         base = sequence.copy()
@@ -141,12 +141,12 @@ class ResponseValues:
             del pair, edge, moved
             later, weights = _merged(child[goes_on], after[goes_on], likely[goes_on])
             del child, after, likely, goes_on
-            kept, renumbered = np.unique(later[1], return_inverse=True)
-            totals[kept] += self._totals(player, depth + 1, later[0], renumbered, weights, len(kept))
-        found = totals[:count]
+            reached, renumbered = np.unique(later[1], return_inverse=True)
+            totals[reached] += self._totals(player, depth + 1, later[0], renumbered, weights, len(reached))
+        values = totals[:count]
         if len(keys):
-            found += np.bincount(keys // views, np.maximum.reduceat(totals[count:], starts), count)
-        return np.asarray(found)
+            values += np.bincount(keys // views, np.maximum.reduceat(totals[count:], starts), count)
+        return np.asarray(values)
 
     def _expanded(self, table: Array, policy: Callable[[State], Array]) -> tuple[StatesOfPly, Array]:
         """Return a ply of these states, and the words of the next ply's states."""

@@ -149,8 +149,8 @@ class SearchSolution(ExactValues):
         path, size = file_path("path", path), integer("max_bytes", max_bytes, HEAD, MAX_MEMORY)
         memory = host_memory(self._arrays.table)
         table = memory[0] if memory else download(self._arrays.table)
-        most = (size - HEAD) // ROW_BYTES
-        bounds = bounds_of(table, self._sizes.position, self._sizes.region, most, self._maps)
+        max_rows = (size - HEAD) // ROW_BYTES
+        bounds = bounds_of(table, self._sizes.position, self._sizes.region, max_rows, self._maps)
         row_bytes = ROW_BYTES + 8 * len(bounds.arrays()["keys"])
         arrays = bounds.first((size - HEAD) // row_bytes).arrays()
         write_arrays(path, FORMAT, {"env": env_metadata(self.env)}, arrays)

@@ -114,9 +114,9 @@ class SequenceForm:
             part = np.abs(numbers[rows]) if absolute else numbers[rows]
             for plan, other in zip(rest, ends.others, strict=True):
                 part = part * plan.take(other[rows])
-            found = np.add.reduceat(part, starts)
-            found[0] += sums[sequences[0]]  # of which the part before may have ends
-            sums[sequences] = found
+            parts = np.add.reduceat(part, starts)
+            parts[0] += sums[sequences[0]]  # of which the part before may have ends
+            sums[sequences] = parts
         return sums
 
     def action_values(self, payoffs: Array, strategy: Array) -> tuple[Array, Array]:
@@ -124,8 +124,8 @@ class SequenceForm:
         values, states = payoffs.copy(), np.empty(len(self.starts))
         for level in reversed(self.levels):
             at, earlier = level.sequences, level.earlier
-            states[level.states] = found = np.add.reduceat(values[at] * strategy[at], level.starts)
-            values[earlier] += np.bincount(level.before, found, earlier.stop - earlier.start)
+            states[level.states] = of_states = np.add.reduceat(values[at] * strategy[at], level.starts)
+            values[earlier] += np.bincount(level.before, of_states, earlier.stop - earlier.start)
         return values, states
 
     def best_response(self, payoffs: Array) -> tuple[float, Array]:
@@ -134,11 +134,11 @@ class SequenceForm:
         best[0] = 1
         for level in reversed(self.levels):
             at, earlier = level.sequences, level.earlier
-            found = np.maximum.reduceat(values[at], level.starts)
-            is_best = np.flatnonzero(values[at] == found[self.state[at] - level.states.start])
+            highest = np.maximum.reduceat(values[at], level.starts)
+            is_best = np.flatnonzero(values[at] == highest[self.state[at] - level.states.start])
             first = is_best[np.unique(self.state[at][is_best], return_index=True)[1]]
             best[at.start + first] = 1
-            values[earlier] += np.bincount(level.before, found, earlier.stop - earlier.start)
+            values[earlier] += np.bincount(level.before, highest, earlier.stop - earlier.start)
         return float(values[0]), best
 
 

@@ -132,10 +132,10 @@ def count_bits(x: Scalar) -> Scalar:
 
 def has_action(mask: list[Scalar], action: Scalar) -> Scalar:
     """Return whether a legal action mask has an action."""
-    found = uint32(0)
+    word = uint32(0)
     for w, members in enumerate(mask):
-        found = found | where(action // WORD_BITS == w, members, uint32(0))
-    return found >> (action & WORD_BITS - 1) & 1 != 0
+        word = word | where(action // WORD_BITS == w, members, uint32(0))
+    return word >> (action & WORD_BITS - 1) & 1 != 0
 
 
 def farther(score: Scalar) -> Scalar:

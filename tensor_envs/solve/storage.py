@@ -136,11 +136,11 @@ def digests(folder: Path) -> dict[str, str]:
 def mapped(folder: Path, expected: Mapping[str, str]) -> dict[str, Array]:
     """Return the arrays with these digests by their names, as read-only memory maps. ValueError for other files."""
     arrays = {}
-    for name, known in expected.items():
+    for name, digest in expected.items():
         path = folder / f"{name}.npy"
         if not path.is_file():
             raise ValueError(f"its file {path.name!r} is missing")
-        if _digest(path) != known:
+        if _digest(path) != digest:
             raise ValueError(f"its file {path.name!r} is damaged: its digest does not agree with what it holds")
         arrays[name] = np.asarray(np.load(path, mmap_mode="r"))
     return arrays

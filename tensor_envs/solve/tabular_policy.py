@@ -74,12 +74,12 @@ class TabularPolicy:
     def _rows(self, table: Array, state: State) -> Array:
         """Return the rows of a table [I, A] for the games of a state; 0 for games that are over."""
         instance("state", state, State)
-        found, live = self.tree.find(state), np.asarray(state.legal_action_mask.numpy().any(1))
-        if (wrong := live & (found < 0)).any():
+        number, live = self.tree.find(state), np.asarray(state.legal_action_mask.numpy().any(1))
+        if (wrong := live & (number < 0)).any():
             row = int(np.argmax(wrong))
-            why = "is not in the tree" if found[row] == -1 else "may be in several information states"
+            why = "is not in the tree" if number[row] == -1 else "may be in several information states"
             raise ValueError(f"state must have games that show their information state, row {row} {why}")
-        return np.where(live[:, None], table[found, : self.tree.env.num_actions], 0)
+        return np.where(live[:, None], table[number, : self.tree.env.num_actions], 0)
 
 
 def plans_of(forms: Sequence[SequenceForm], strategies: Sequence[Array]) -> list[Array]:
@@ -117,12 +117,12 @@ def asked(policy: Probabilities, states: State) -> Array:
         rows = np.arange(begin, min(begin + ROWS, count))
         # one batch size for all, so that nothing is captured twice
         state = states[np.resize(rows, min(ROWS, count))]
-        given = policy(state)
-        given = np.asarray(to_numpy(given) if isinstance(given, Tensor) else given)
+        probabilities = policy(state)
+        probabilities = np.asarray(to_numpy(probabilities) if isinstance(probabilities, Tensor) else probabilities)
         shape = (state.batch, states.env.num_actions)
-        if given.shape != shape or given.dtype.kind not in "biuf":
-            raise ValueError(f"policy must give probabilities {shape}, got {given.dtype} {given.shape}")
-        tables.append(given[: len(rows)].astype(np.float64))
+        if probabilities.shape != shape or probabilities.dtype.kind not in "biuf":
+            raise ValueError(f"policy must give probabilities {shape}, got {probabilities.dtype} {probabilities.shape}")
+        tables.append(probabilities[: len(rows)].astype(np.float64))
     return checked(np.concatenate(tables), states.legal_action_mask.numpy(), "a policy's probabilities")
 
 

@@ -77,7 +77,7 @@ class TranspositionTable:
         low, high = int32(bounds & 0xFFFF) - OFFSET, int32(bounds >> 16) - OFFSET
         return Found(first | second, low, high, int32(rest & 0xFFFF), region)
 
-    def store(self, bucket: Scalar, position: Sequence[Scalar], found: Found, work: Scalar) -> None:
+    def store(self, bucket: Scalar, position: Sequence[Scalar], result: Found, work: Scalar) -> None:
         """Store a position over its own entry, else over the one of less work, else over the latest one.
 
         Its work is the most that a search of it took.
@@ -85,16 +85,16 @@ class TranspositionTable:
         Args:
             bucket: that of the position.
             position: words.
-            found: bounds, best action and region.
+            result: bounds, best action and region.
             work: number of nodes below the position.
         """
-        bounds = uint32(found.low + OFFSET) | uint32(found.high + OFFSET) << 16
+        bounds = uint32(result.low + OFFSET) | uint32(result.high + OFFSET) << 16
         old = [self.load(bucket, e) for e in range(BUCKET)]
         first, second = (self.matches(x, position) for x in old)
         earlier = [int32(x[self.position + 1] >> 16) for x in old]
         work = maximum(minimum(work >> 2, 0xFFFF), where(first, earlier[0], where(second, earlier[1], 0)))
-        rest = uint32(found.action) | uint32(work) << 16
-        contents = [bounds, rest, *found.region]
+        rest = uint32(result.action) | uint32(work) << 16
+        contents = [bounds, rest, *result.region]
         entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], *contents]), *contents]
         demotes = ~first & ~second & (work >= earlier[0])
         with branch(demotes):
