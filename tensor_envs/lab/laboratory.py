@@ -21,7 +21,7 @@ from tensor_envs.lab import measures
 from tensor_envs.lab.estimates import Array, Measurement
 from tensor_envs.lab.measures import ActionUse
 from tensor_envs.lab.play import COUNTED, Match, Played, play, play_uniform
-from tensor_envs.lab.progress import GameProgress
+from tensor_envs.lab.progress import ProgressBar
 from tensor_envs.lab.report import PLAYOUTS_OF, Key, Report, VariantReport
 from tensor_envs.lab.similarity import profile
 from tensor_envs.registry import make
@@ -93,7 +93,7 @@ def measure(
     precision = None if precision is None else number("precision", precision, 0.001, 1)
     instance("progress", progress, bool)
     made = [_Variant(name, env, chosen, games, precision, seed) for name, env in envs.items()]
-    reports, bar = list[VariantReport](), GameProgress(progress)
+    reports, bar = list[VariantReport](), ProgressBar(progress)
     for k, variant in enumerate(made, 1):
         bar.later = sum(other.work for other in made[k:])
         reports.append(variant.measure(bar))
@@ -228,7 +228,7 @@ class _Variant:
         self.contests = self._contests(policies) if env.num_players > 1 else {}
         self.work = sum(series.work for series in (*self.own.values(), *self.contests.values()))
 
-    def measure(self, bar: GameProgress) -> VariantReport:
+    def measure(self, bar: ProgressBar) -> VariantReport:
         """Play all games and measure them."""
         start = time.process_time()
         plies = play_uniform(self.env, LENGTH, self.seed).plies.mean() if bar.shown else 1.0
@@ -288,7 +288,7 @@ class _Variant:
         matches = [Match(order, deals, replica=replica, work=mean) for order in orders for replica in range(replicas)]
         return _Series(matches, lambda played: numbers(_points(played).reshape(len(seats), replicas, -1, len(seats))))
 
-    def _play(self, series: Sequence[_Series], bar: GameProgress, plies: float) -> None:
+    def _play(self, series: Sequence[_Series], bar: ProgressBar, plies: float) -> None:
         """Play all games, and more of those whose intervals are too wide. plies: expected length of a game."""
         spent = 0.0
         for turn in range(MAX_ROUNDS):

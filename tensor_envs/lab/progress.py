@@ -1,4 +1,4 @@
-"""GameProgress bar of measurements, with an estimate of what is left."""
+"""ProgressBar bar of measurements, with an estimate of what is left."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from tinygrad.helpers import tqdm
 
 
-class GameProgress:
-    """GameProgress bar whose unit is a simulation of a decision: a search of 64 has 64 of them, other players one.
+class ProgressBar:
+    """Progress bar whose unit is a simulation of a decision: a search of 64 has 64 of them, other players one.
 
     The total is an estimate. Games are taken to be as long as those of the uniform player, and games that a precision
     adds as many as the widths of the intervals so far ask for.

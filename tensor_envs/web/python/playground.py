@@ -92,11 +92,11 @@ def _at(name: str, words: list[int], keys: list[int]) -> Any:
     game, layout = _plain(name), _env(name).engine.layout
 
     def load(w: int) -> Any:
-        return scalars.word(words[w])
+        return scalars.uint32(words[w])
 
     game.state = layout.get_state(load)
     game.terminated, game.truncated = (bool(flag.value) for flag in layout.get_flags(load))
-    game.row_keys = [scalars.word(x) for x in keys]
+    game.row_keys = [scalars.uint32(x) for x in keys]
     return game
 
 
@@ -120,7 +120,7 @@ def playouts(name: str, words: list[int], keys: list[int]) -> int:
     paid: dict[int, list[float]] = {action: [] for action in legal}
 
     def key() -> list[Any]:
-        return [scalars.word(chance.getrandbits(32)) for _ in range(2)]
+        return [scalars.uint32(chance.getrandbits(32)) for _ in range(2)]
 
     for first in cycle(legal if len(legal) > 1 else []):
         game.state = start.replace(key=key()) if rules.spec.chance else start
