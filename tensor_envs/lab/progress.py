@@ -1,4 +1,4 @@
-"""ProgressBar bar of measurements, with an estimate of what is left."""
+"""Progress bar of measurements, with an estimate of what is left."""
 
 from __future__ import annotations
 
