@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs import registry
 from tensor_envs.games.tensor_stars.rules import StarsRules
 
 pytestmark = pytest.mark.extra("pyspiel")
@@ -52,7 +53,7 @@ def uniform(state: te.State) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_last_turn(seed: int) -> None:
+def test_the_last_turn(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare the exploitability of uniform play and of CFR+ round by round, and the information states."""
     import pyspiel
     from open_spiel.python import policy
@@ -60,7 +61,8 @@ def test_the_last_turn(seed: int) -> None:
 
     import tensor_envs.adapters.open_spiel  # noqa: F401
 
-    te.register(te.GameEntry("stars_last_turn", LastTurn), replace=True)
+    monkeypatch.setattr(registry, "_entries", {})  # the game is removed afterwards
+    te.register(te.GameEntry("stars_last_turn", LastTurn))
     env = te.make("stars_last_turn", of=seed, random_colours=False)
     game = pyspiel.load_game(f"tensor_envs_stars_last_turn(of={seed},random_colours=False)")
     tree, theirs = te.game_tree(env), policy.TabularPolicy(game)
