@@ -17,6 +17,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs._compiler.devices import download
+from tensor_envs._engine.batch_layout import LANES
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.play.exact import exact
 from tensor_envs.train.network import Network, save
@@ -44,17 +45,25 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
         for part in parts:
             chain.update(np.ascontiguousarray(download(part)).tobytes())  # type: ignore[arg-type]
 
+    def add_words(words: Tensor) -> None:
+        """Add words in the blocks of a page's kernels, which have 64 games for every game."""
+        table = first.buffers.layout.table(words)
+        chain.update(np.ascontiguousarray(table.reshape(-1, LANES, table.shape[1]).transpose(0, 2, 1)).tobytes())
+
     first = state = env.init(BATCH, SEED, "CPU")
     vector = te.VectorEnv(env, BATCH, SEED, device="CPU")
-    add(first.tensors[1], first.tensors[0])
+    add_words(first.tensors[1])
+    add_words(first.tensors[0])
     for _ in range(steps):
-        add(vector.step_uniform().actions, vector.buffers.words)  # with the flags of the step
+        add(vector.step_uniform().actions)
+        add_words(vector.buffers.words)  # with the flags of the step
     if rollout:
-        add(te.rollout_from(first, "uniform", rollout).state.tensors[0])
+        add_words(te.rollout_from(first, "uniform", rollout).state.tensors[0])
     for _ in range(8):
         actions = te.agents.uniform(state)
         state = env.step(state, actions)
-        add(actions, state.tensors[0])
+        add(actions)
+        add_words(state.tensors[0])
     return chain.hexdigest()
 
 
