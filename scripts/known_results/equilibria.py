@@ -108,10 +108,10 @@ def continually_resolved(first: te.Equilibrium, depth: int | None, biased: bool,
         if reach[p].any():
             strategies = list(first.strategies)
             strategies[p] = whole.strategies(table)[p]
-            known = te.TabularPolicy(whole, strategies)
-            leaf = [known, *(partial(_biased, known, action) for action in range(3) if biased)]
+            blueprint = te.TabularPolicy(whole, strategies)
+            leaf = [blueprint, *(partial(_biased, blueprint, action) for action in range(3) if biased)]
             limit: dict[str, Any] = {} if depth is None else {"depth": depth, "leaf": leaf}
-            _replace(table, whole, p, te.resolve(state, p, known, reach[p], until=until, **limit))
+            _replace(table, whole, p, te.resolve(state, p, blueprint, reach[p], until=until, **limit))
         legal = values["legal_action_mask"]
         remaining += _after(state, reach, np.where(legal, table[whole.find(state)], 0), legal)
     return te.TabularPolicy(whole, whole.strategies(table))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs.rules.scalar import WORD_BITS
-from tensor_envs.solve.canonical import BitMaps, BitMove
+from tensor_envs.solve.canonical import BitMaps, BitMove, moved
 from tensor_envs.solve.packed import Array
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def bit_maps(game: Branches, target: Layout, words: list[int]) -> BitMaps:
         pairs = [(bit_of.get(symmetry.observation[i], -1), bit_of[i]) for i in bit_of]
         if any(of < 0 for of, _ in pairs):
             continue
-        image = moved(sample, [(places[of], places[to]) for of, to in pairs])
+        image = moved(sample, grouped([(places[of], places[to]) for of, to in pairs]))
         after, mask = observed(game, image)
         if (after == before[:, list(symmetry.observation)]).all() and (mask == legal[:, list(symmetry.actions)]).all():
             maps.append(
@@ -82,16 +82,6 @@ def place(layout: Layout, name: str, k: int, bit: int) -> Place:
 def within(layout: Layout, words: list[int], bit: tuple[str, int, int]) -> Place:
     w, b = place(layout, *bit)
     return words.index(w), b
-
-
-def moved(table: Array, pairs: list[tuple[Place, Place]]) -> Array:
-    """Return the words of positions whose bits have moved."""
-    image = table.copy()
-    for _, (w, b) in pairs:
-        image[:, w] &= np.uint32(0xFFFFFFFF ^ 1 << b)
-    for (source, bit), (w, b) in pairs:
-        image[:, w] |= (table[:, source] >> np.uint32(bit) & np.uint32(1)) << np.uint32(b)
-    return image
 
 
 def grouped(pairs: list[tuple[Place, Place]]) -> tuple[BitMove, ...]:

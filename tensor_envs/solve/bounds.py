@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tensor_envs.rules.scalar import WORD_BITS
-from tensor_envs.solve.canonical import BitMaps, BitMove
+from tensor_envs.solve.canonical import BitMaps, moved
 from tensor_envs.solve.packed import Array, Packed
 from tensor_envs.solve.transpositions import BUCKET, CHECK, MULTIPLIERS, OFFSET, entry_words
 
 ROW_BYTES = 6  # of a row beside its keys
-NO_ACTION = 0xFFFF  # an entry's best action if none is known
+UNKNOWN_ACTION = 0xFFFF  # an entry's best action if none is known
 MAX_WORK = 0xFFFF
 
 
@@ -93,7 +93,7 @@ def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
         numbers = bucket_numbers(words, len(entries))
         limits = (bounds.low.astype(np.int32) + OFFSET).astype(np.uint32)
         limits |= (bounds.high.astype(np.int32) + OFFSET).astype(np.uint32) << np.uint32(16)
-        rest = bounds.work.astype(np.uint32) << np.uint32(16) | np.uint32(NO_ACTION)
+        rest = bounds.work.astype(np.uint32) << np.uint32(16) | np.uint32(UNKNOWN_ACTION)
         rows = np.zeros((len(words), entries.shape[2]), np.uint32)
         rows[:, :position], rows[:, position], rows[:, position + 1] = words, limits, rest
         rows[:, position + 2 : used] = 0xFFFFFFFF
@@ -142,17 +142,6 @@ def images(words: Array, maps: BitMaps) -> list[Array]:
         image[still] = words[still]
         every.append(image)
     return every
-
-
-def moved(words: Array, moves: tuple[BitMove, ...]) -> Array:
-    """Return positions whose bits a permutation has moved."""
-    image = words.copy()
-    for move in moves:
-        image[:, move.target] &= np.uint32(0xFFFFFFFF ^ move.moved)
-    for source, target, shift, mask in moves:
-        part = words[:, source] & np.uint32(mask)
-        image[:, target] |= part << np.uint32(shift) if shift >= 0 else part >> np.uint32(-shift)
-    return image
 
 
 def canonical(words: Array, maps: BitMaps) -> Array:

@@ -1,4 +1,4 @@
-"""Canonical forms of packed positions, in kernels."""
+"""Symmetries of packed positions as permutations of their bits: canonical forms in kernels, images on the host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from functools import reduce
 from operator import and_
 from typing import NamedTuple
 
+import numpy as np
+
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, scalar, where
+from tensor_envs.solve.packed import Array
 
 
 class BitMove(NamedTuple):
@@ -51,3 +54,14 @@ class BitMaps(NamedTuple):
                 less = (x < y) | ((x == y) & less)
             best = [where(less & moves, x, y) for x, y in zip(image, best, strict=True)]
         return best
+
+
+def moved(words: Array, moves: tuple[BitMove, ...]) -> Array:
+    """Return positions on the host, uint32 [n, words], whose bits a permutation has moved."""
+    image = words.copy()
+    for move in moves:
+        image[:, move.target] &= np.uint32(0xFFFFFFFF ^ move.moved)
+    for source, target, shift, mask in moves:
+        part = words[:, source] & np.uint32(mask)
+        image[:, target] |= part << np.uint32(shift) if shift >= 0 else part >> np.uint32(-shift)
+    return image

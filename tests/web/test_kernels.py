@@ -41,12 +41,11 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
     """Return the digest of the calls of `digest.js`, or without a rollout of `webgpu.js`, on the CPU device."""
     chain = hashlib.sha256()
 
-    def add(*parts: object) -> None:
-        for part in parts:
-            chain.update(np.ascontiguousarray(download(part)).tobytes())  # type: ignore[arg-type]
+    def add_actions(actions: Tensor) -> None:
+        chain.update(np.ascontiguousarray(download(actions)).tobytes())
 
     def add_words(words: Tensor) -> None:
-        """Add words in the blocks of a page's kernels, which have 64 games for every game."""
+        """Add words in the blocks of 64 games that a page has; some games have narrower ones on the CPU device."""
         table = first.buffers.layout.table(words)
         chain.update(np.ascontiguousarray(table.reshape(-1, LANES, table.shape[1]).transpose(0, 2, 1)).tobytes())
 
@@ -55,14 +54,14 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
     add_words(first.tensors[1])
     add_words(first.tensors[0])
     for _ in range(steps):
-        add(vector.step_uniform().actions)
+        add_actions(vector.step_uniform().actions)
         add_words(vector.buffers.words)  # with the flags of the step
     if rollout:
         add_words(te.rollout_from(first, "uniform", rollout).state.tensors[0])
     for _ in range(8):
         actions = te.agents.uniform(state)
         state = env.step(state, actions)
-        add(actions)
+        add_actions(actions)
         add_words(state.tensors[0])
     return chain.hexdigest()
 
