@@ -105,6 +105,8 @@ class EnvPool:
                 rates[form] = max(rates[form], self._rate(games, form[1]))
         self.form = max(rates, key=lambda form: rates[form])
         self.games, self.steps = pools[self.form], self.form[1]
+        self.done: list[dict[str, Any]] = []  # calls whose steps are done and which no action has answered yet
+        self.wait()
 
     def _forms(self, batch: int, threads: int) -> list[tuple[int, int, int]]:
         """Return combinations of games, games per call and threads."""
@@ -121,7 +123,7 @@ class EnvPool:
     def _rate(self, games: Any, call: int) -> float:
         count, start = 0, time.perf_counter()
         while (took := time.perf_counter() - start) < self.SECONDS:
-            self._play(games)
+            self._answer(games, games.recv()[-1])
             count += call
         return count / took
 
@@ -129,15 +131,17 @@ class EnvPool:
         noise = self.random.random(mask.shape, dtype=np.float32)
         return np.where(mask, noise, -1).argmax(1).astype(np.int32)
 
-    def _play(self, games: Any) -> None:
-        info = games.recv()[-1]
+    def _answer(self, games: Any, info: dict[str, Any]) -> None:
         games.send(self._draw(info["legal_action_mask"]), info["env_id"])
 
     def play(self) -> None:
-        self._play(self.games)
+        self._answer(self.games, self.done.pop(0) if self.done else self.games.recv()[-1])
 
     def wait(self) -> None:
-        """Return at once: as many steps are in flight as when the run started."""
+        """Wait for every game: steps in flight would be made, unmeasured, while other libraries are measured."""
+        games, call, _ = self.form
+        while len(self.done) < games // call:
+            self.done.append(self.games.recv()[-1])
 
     def episode_stats(self) -> EpisodeStats:
         batch = self.episodes
