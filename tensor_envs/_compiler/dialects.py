@@ -17,6 +17,7 @@ from tensor_envs._compiler.tape import (
     SIGNED,
     UINT32,
     UINT64,
+    UNSIGNED_OF,
     Array,
     Block,
     Instruction,
@@ -43,7 +44,6 @@ STORE_BITS = """\
 } while (0)
 #endif
 """
-UNSIGNED_OF = {INT32: UINT32, INT64: UINT64}
 
 
 class C:

@@ -9,7 +9,7 @@ from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, Array, Block, Instruction, Tape
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, UNSIGNED_OF, Array, Block, Instruction, Tape
 
 OPERATIONS = {
     "+": Ops.ADD,
@@ -121,13 +121,23 @@ class Linear:
                 if dtype is FLOAT32 and not self.divides:
                     return self.new(Ops.MUL, dtype, src[0], self.new(Ops.RECIPROCAL, dtype, src[1]))
                 return self.new(Ops.FDIV if dtype is FLOAT32 else Ops.CDIV, dtype, *src)
+            case "+" if x.arg:
+                return self.wrapping_sum(dtype, *src)
             case "-":
-                return self.new(Ops.ADD, dtype, src[0], self.new(Ops.MUL, dtype, src[1], self.const(-1, dtype)))
+                return self.wrapping_sum(dtype, src[0], self.new(Ops.MUL, dtype, src[1], self.const(-1, dtype)))
             case "cast" | "bitcast":
                 return self.new(Ops.CAST if x.op == "cast" else Ops.BITCAST, dtype, src[0], arg=dtype)
             case "popcount":
                 return self.popcount(src[0])
         return self.new(OPERATIONS[x.op], dtype, *src)
+
+    def wrapping_sum(self, dtype: Any, *src: UOp) -> UOp:
+        """Add numbers; signed ones as unsigned, since tinygrad's LLVM renderer leaves their overflow undefined."""
+        unsigned = UNSIGNED_OF.get(dtype)
+        if unsigned is None:
+            return self.new(Ops.ADD, dtype, *src)
+        total = self.new(Ops.ADD, unsigned, *(self.new(Ops.BITCAST, unsigned, x, arg=unsigned) for x in src))
+        return self.new(Ops.BITCAST, dtype, total, arg=dtype)
 
     def popcount(self, x: UOp) -> UOp:
         """Add the bits of a word in pairs, then in groups of four, and so on."""

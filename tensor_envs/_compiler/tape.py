@@ -26,6 +26,7 @@ BOOL, INT32, UINT32, UINT64, FLOAT32, INT64 = (
 STORES = ("store", "store_bits")
 SIGNED = (dtypes.int8, dtypes.int16, INT32, INT64)
 UNSIGNED = (dtypes.uint8, dtypes.uint16, UINT32, UINT64)
+UNSIGNED_OF = {INT32: UINT32, INT64: UINT64}  # overflow of signed integers is undefined in many languages
 LIMITS: dict[DType, tuple[Any, Any]] = {  # the lowest and the highest value of each dtype
     BOOL: (0, 1),
     FLOAT32: (float("-inf"), float("inf")),
