@@ -176,7 +176,7 @@ def movable(men: Scalar, free: Scalar, die: Scalar) -> Scalar:
     steps, far = men & free << die, men >> die
     # from the pip of the number or, if no man is that far, from the highest
     off = where(far == 0, highest(men), men & bit(die))
-    return where(men >> BAR != 0, steps & 1 << BAR, steps | where(men <= HOME, off, 0))  # all at home
+    return where(men >> BAR != 0, steps & 1 << BAR, steps | where(men > HOME, 0, off))  # off if all are at home
 
 
 def highest(home: Scalar) -> Scalar:
