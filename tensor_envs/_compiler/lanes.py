@@ -2,6 +2,7 @@
 
 `for lane { a; while { b } c }` becomes `for lane { a } while { for lane { b } } for lane { c }`. All lanes take as many
 turns as the one that needs most, so that this is for loops whose further turns change nothing (`Block.together`).
+A loop with another number of turns in each lane becomes `for lane { for turns { b } }`, since often few lanes need it.
 """
 
 from __future__ import annotations
@@ -32,9 +33,14 @@ def turn_inside_out(tape: Tape, private: Sequence[Array]) -> bool:
 
 
 def _together(block: Block) -> bool:
-    """Return whether lanes may take the turns of a loop, and of the loops in it, together."""
-    fixed = block.head is None or block.head.op == "const"
-    return fixed and block.together and all(_together(x) for x in block.body if isinstance(x, Block))
+    """Return whether lanes may take the turns of a loop, and of the loops in it, together, or it is `_apart`."""
+    inner = [x for x in block.body if isinstance(x, Block)]
+    return block.together and (not inner if _apart(block) else all(map(_together, inner)))
+
+
+def _apart(block: Block) -> bool:
+    """Return whether the number of a loop's turns is computed."""
+    return block.head is not None and block.head.op != "const"
 
 
 class _InsideOut:
@@ -97,8 +103,9 @@ class _InsideOut:
             for x in part:
                 for operand in x.operands:
                     self._need(id(part), operand, needed)
-            if inner is None and block.condition is not None:
-                self._need(id(part), block.condition, needed)
+            for end in () if inner else (block.condition, block.head):
+                if end is not None:
+                    self._need(id(part), end, needed)
             self.imports[id(part)] = sorted(needed, key=lambda x: x.number)
 
     def _need(self, part: int, x: Instruction, needed: set[Instruction]) -> None:
@@ -138,8 +145,25 @@ class _InsideOut:
                 if inner is None and any_lane is not None and block.condition is not None:
                     again = arithmetic.cast(self._value(block.condition), INT32)
                     self.tape.store(any_lane, zero, arithmetic.bit_or(self.tape.load(any_lane, zero), again))
-            if inner is not None:
+            if inner is not None and _apart(inner):
+                self._each_lane(inner)
+            elif inner is not None:
                 self._inner(inner)
+
+    def _each_lane(self, block: Block) -> None:
+        """Record a loop of which every lane takes its own turns."""
+        (part,) = self.parts[block]
+        assert block.head is not None and block.index is not None and self.loop.index is not None
+        with self.tape.nested("for", self.lanes) as lanes:
+            assert lanes.index is not None
+            self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
+            for x in self.imports[self.part]:
+                self._copy(x)
+            with self.tape.nested("for", self._value(block.head)) as turns:
+                assert turns.index is not None
+                self.copies[block.index] = turns.index
+                for x in part:
+                    self._copy(x)
 
     def _inner(self, block: Block) -> None:
         with self.tape.nested(block.kind, block.head) as new:

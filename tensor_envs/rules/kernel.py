@@ -233,8 +233,10 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     return _accumulated(size, scalar(0, kind), lambda total, i: total | term(i))
 
 
-def repeat(size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]]) -> list[Scalar]:
+def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]]) -> list[Scalar]:
     """Apply a step `size` times to a list of numbers of one kind, by a loop that ends once a step changes nothing.
+
+    A size may differ from game to game. In a kernel, games then take their steps one by one, all of them.
 
     Examples:
         >>> repeat(3, [int32(1), 0], lambda values: [values[0] * 2, values[0]])
@@ -248,25 +250,35 @@ def repeat(size: int, start: Sequence[Value], step: Callable[[list[Scalar]], Seq
             refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
         return scalars
 
-    values = of_one_kind(start)
-    if recording() is None or size < 2 or not values:
-        for _ in range(size):
+    values, turns = of_one_kind(start), scalar(size)
+    if not values or (turns.is_plain and (recording() is None or turns.value < 2)):
+        for _ in range(int(turns.value)):
             before, values = values, of_one_kind(step(values))
             if all(a.is_plain and b.is_plain and a.value == b.value for a, b in zip(before, values, strict=True)):
                 break
         return values
     count = len(values)
     variables, remaining = registers(count, values[0].dtype), registers(1, INT32)
-    for k, x in enumerate(values):
-        variables[k] = x
-    remaining[0] = size
-    with do_while(together=True) as turn:
+
+    def turn() -> Scalar:
+        """Take a step; return whether it has changed a variable."""
         old = [variables[k] for k in range(count)]
         new = of_one_kind(step(old))
         for k, x in enumerate(new):
             variables[k] = x
-        remaining[0] = remaining[0] - 1
-        turn.again = reduce(or_, (a != b for a, b in zip(old, new, strict=True))) & (remaining[0] > 0)
+        return reduce(or_, (a != b for a, b in zip(old, new, strict=True)))
+
+    for k, x in enumerate(values):
+        variables[k] = x
+    if turns.is_plain:
+        remaining[0] = turns
+        with do_while(together=True) as block:
+            changed = turn()
+            remaining[0] = remaining[0] - 1
+            block.again = changed & (remaining[0] > 0)
+    else:
+        with loop(turns, together=True):
+            turn()
     return [variables[k] for k in range(count)]
 
 

@@ -413,6 +413,8 @@ class Writer:
         with self.scope(*own, *own), self.narrowed("own"):
             step = self.entries(kind, depth + 1, count)
         self.turns, self.loops = turns, self.loops - 1
+        if self.random.random() < 0.3:  # another number in each row
+            return f"repeat(minimum({self.leaf('int32')}, {size}), [{start}], lambda {values}: [{step}])[-1]"
         return f"repeat({size}, [{start}], lambda {values}: [{step}])[{self.random.randrange(count)}]"
 
     def settled(self, kind: str, depth: int) -> str:

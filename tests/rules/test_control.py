@@ -82,6 +82,27 @@ def test_repeated_steps(length: int) -> None:
         assert [int(column[row]) for column in results] == [value % 2**32 for value in values]
 
 
+def test_repeated_steps_of_another_number_in_each_game() -> None:
+    """Sizes differ, also below 0 and in an outer loop; a step that changes nothing may come before others."""
+    x, y = numbers("int32", SIZE, 8, -3, 12), numbers("int32", SIZE, 9, 0, 9)
+
+    def function(x: Scalar, y: Scalar) -> list[Scalar]:
+        nested = sum_in_range(3, lambda i: repeat(x - i, [y, 0], lambda v: [v[0] + 1, v[1] + v[0]])[1])
+        inner = repeat(x, [y], lambda v: [v[0] + repeat(y, [0, 1], lambda u: [u[1], u[0] + u[1]])[0]])
+        return [*repeat(x, [y, 1], lambda v: [v[1], v[0] + v[1]]), nested, *inner, *repeat(x, [0, y], lambda v: v)]
+
+    results = agree(function, x, y)
+    for row, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+        values, fibonacci = [b, 1], [0, 1]
+        for _ in range(a):
+            values = [values[1], sum(values)]
+        for _ in range(b):
+            fibonacci = [fibonacci[1], sum(fibonacci)]
+        nested = sum(b + k for i in range(3) for k in range(a - i))
+        inner = b + max(a, 0) * fibonacci[0]
+        assert [int(column[row]) for column in results] == [*values, nested, inner, 0, b]
+
+
 def test_repeated_steps_end_when_they_change_nothing() -> None:
     """Each game stops by itself: the test would time out if it ran all steps."""
     x, y = numbers("int32", SIZE, 6, -40, 40), numbers("int32", SIZE, 7, 0, 40)

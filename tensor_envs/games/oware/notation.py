@@ -7,19 +7,18 @@ from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import mancala
-from tensor_envs.games.oware.rules import Oware, code_of, playable
+from tensor_envs.games.oware.rules import Oware, moved, playable, unpacked
 from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import rows_of
-from tensor_envs.rules import Symmetry, scalar, unpack
+from tensor_envs.rules import Symmetry, scalar
 
 
 def to_dict(rules: Oware, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"houses": ..., "stores": ..., "current_player": 0 or 1, "history": earlier houses, flat} (W11)."""
-    history = list[int]()
-    for plies, code in enumerate(list(zip(*s["history"], strict=True))[: s["quiet"]], 1):
-        ones = [-1, *unpack(code, 64)]
-        houses = [b - a - 1 for a, b in pairwise(ones)]
-        history = mancala.from_player_0(houses, (s["current_player"] + plies) % 2) + history
+    houses, history = unpacked(s["start"], 2 * rules.houses), list[int]()
+    for back in range(s["quiet"])[::-1]:
+        history += mancala.from_player_0([int(n.value) for n in houses], (s["current_player"] + back + 1) % 2)
+        houses, _ = moved(houses, rules.action_at(s["history"], scalar(back)))
     return mancala.to_dict(rules, s) | {"history": history}
 
 
@@ -27,19 +26,28 @@ def from_dict(rules: Oware, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary; a decided game, and one without a legal action, are over."""
     houses, stores, player = mancala.seeds_of(rules, game)
     flat = nested("history", game["history"], (None,), 0, rules.total)
-    past = [[*row] for row in rows_of(flat, 2 * rules.houses)][::-1]
-    if len(past) >= rules.quiet_plies or any(len(row) != len(houses) or sum(row) != sum(houses) for row in past):
+    past = [[*row] for row in rows_of(flat, len(houses))]
+    positions = [mancala.from_player_0(row, (player + len(past) - k) % 2) for k, row in enumerate(past)] + [houses]
+    actions = [action for pair in pairwise(positions) for action in quiet_actions(*pair)]
+    if not len(past) == len(actions) < rules.quiet_plies:
         raise ValueError(
-            f"history must be fewer than {rules.quiet_plies} positions of {len(houses)} houses, each with as many "
-            f"seeds as the present ones, {sum(houses)}, got {game['history']}"
+            f"history must be fewer than {rules.quiet_plies} positions of {len(houses)} houses, from each of which an "
+            f"action without a capture leads to the next, and to the present one at last, got {game['history']}"
         )
-    if over := is_over(rules, houses, stores) or game["houses"] in past[1::2]:
+    if over := is_over(rules, houses, stores) or houses in positions[-3::-2]:
         stores = [store + sum(row) for store, row in zip(stores, rows_of(houses, rules.houses), strict=True)]
-        houses, past = [0] * len(houses), []
-    codes = [code_of(mancala.from_player_0(row, (player + plies) % 2)) for plies, row in enumerate(past, 1)]
-    history = [[code[k].value for code in codes] + [0] * (rules.quiet_plies - len(past)) for k in range(2)]
-    fields = {"houses": houses, "stores": stores, "quiet": len(past), "history": history}
+        positions, actions = [[0] * len(houses)], []
+    memory = rules.remembered(positions, actions)
+    history = {name: [int(word.value) for word in words] for name, words in memory.items()}
+    fields = {"houses": positions[-1], "stores": stores, "quiet": len(actions), **history}
     return fields | {"current_player": player} | ended(over)
+
+
+def quiet_actions(houses: list[int], after: list[int]) -> list[int]:
+    """Return the action without a capture that leads from a position to another, if there is one."""
+    actions = legal(houses) if len(houses) == len(after) else []
+    plies = [(action, *moved([scalar(n) for n in houses], scalar(action))) for action in actions]
+    return [action for action, reached, gain in plies if not gain.value and [n.value for n in reached] == after]
 
 
 def is_over(rules: Oware, houses: list[int], stores: list[int]) -> bool:

@@ -12,7 +12,7 @@ GAME = "oware"
 BOARDS: list[dict[str, Any]] = [
     {},
     {"houses": 3, "seeds": 2, "quiet_plies": 12},
-    {"houses": 2, "seeds": 15, "quiet_plies": 400},  # all 64 bits of a position
+    {"houses": 2, "seeds": 15, "quiet_plies": 400},  # two words a position, of the most seeds
     {"houses": 1, "seeds": 3},
 ]
 

@@ -101,9 +101,9 @@ def test_w9_illegal_fields(name: str, most: int) -> None:
 
 
 def test_w10_observation(start: Start) -> None:
-    game = start(GAME, board([1, 2, 3], [4, 5, 0], (0, 3), 1, [1, 2, 3, 0, 5, 4]), houses=3, seeds=3)
-    assert game.observation(0) == [1, 2, 3, 0, 4, 5, 0, 3, 0, 1]
-    assert game.observation(1) == [4, 5, 0, 3, 1, 2, 3, 0, 1, 1]
+    game = start(GAME, board([0, 3, 3], [4, 5, 0], (0, 3), 1, [1, 2, 3, 4, 5, 0]), houses=3, seeds=3)
+    assert game.observation(0) == [0, 3, 3, 0, 4, 5, 0, 3, 0, 1]
+    assert game.observation(1) == [4, 5, 0, 3, 0, 3, 3, 0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,8 @@ def test_w10_observation(start: Start) -> None:
         ({"stores": [1, 0]}, "at most 48 seeds"),
         ({"current_player": 2}, "current_player"),
         ({"history": [4] * 11}, "positions of 12 houses"),
-        ({"history": [4] * 11 + [3]}, "as many seeds"),
+        ({"history": [4] * 11 + [3]}, "without a capture leads to the next"),
+        ({"history": [4] * 12}, "to the present one at last"),
         ({"history": [4] * 1200}, "fewer than 100"),
     ),
 )
@@ -124,10 +125,11 @@ def test_w11_impossible_positions(wrong: dict[str, Any], message: str) -> None:
 
 
 def test_w11_a_position_of_the_history_is_over(start: Start) -> None:
-    south, north = [1, 0, 0], [1, 0, 0]
-    past = [[*south, *north], [0, 1, 0, 1, 0, 0]]
-    assert start(GAME, board(south, north, (2, 2), 0, *past), houses=3, seeds=1).terminated
-    assert not start(GAME, board(south, north, (2, 2), 1, past[0]), houses=3, seeds=1).terminated
+    seeds = [(0, 3), (1, 3), (1, 4), (2, 4), (2, 5), (3, 5)]  # two single seeds go around the board
+    past = [[int(house in houses) for house in range(6)] for houses in seeds]
+    for first, terminated in ((0, True), (1, False)):
+        game = start(GAME, board([1, 0, 0], [1, 0, 0], (2, 2), 0, *past[first:]), houses=3, seeds=1)
+        assert game.terminated == terminated
 
 
 def test_w12_names() -> None:
