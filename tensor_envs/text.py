@@ -95,7 +95,7 @@ def prompt(
         1  .  X  .
         2  .  .  .
         <BLANKLINE>
-        the second player (O) to move
+        O to move
         <BLANKLINE>
         Moves so far, each after its player: X (1,1)
         You are to move. Legal moves: (0,0); (0,1); (0,2); (1,0); (1,2); (2,0); (2,1); (2,2)

@@ -11,7 +11,7 @@ from tensor_envs.ops.fields import ended, open_actions, state_of
 from tensor_envs.ops.piece_rules import EMPTY, ENEMY, OWN, Move, PieceRules, Step
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import DARK, LIGHT, cell_name, draw_pieces, labelled, target_of
-from tensor_envs.render.scene import counted
+from tensor_envs.render.status import counted, outcome, to_move
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 from tensor_envs.rules import Symmetry, pack, union_of, unpack
 
@@ -55,10 +55,10 @@ class Pieces(PieceRules):
         3 b b b
         2 . w .
         1 w . w
-        black to move c3xb2 a3-a2 c3-c2 a3xb2
+        Black to move c3xb2 a3-a2 c3-c2 a3xb2
     """
 
-    sides: tuple[str, str] = ("white", "black")
+    sides: tuple[str, str] = ("White", "Black")
     colours: tuple[str, str] = ("#fafafa", "#22262b")
 
     # *** notation ***
@@ -189,7 +189,7 @@ class Pieces(PieceRules):
 
     def players(self, game: Game | None) -> list[str]:
         """Return the names of the seats."""
-        return [side.capitalize() for side in self.sides]
+        return list(self.sides)
 
     def scores(self, game: Game) -> list[str]:
         """Return both numbers of pieces."""
@@ -204,15 +204,9 @@ class Pieces(PieceRules):
         """Return who has won, that it is a draw, or who is to move."""
         ending, side = self._ending(game["board"], self.from_dict(game)), self.sides[game["current_player"]]
         if ending:
-            winner, why = ending
-            if winner is None:
-                return f"a draw: {why}"
-            seen = winner in self._winners(game["board"])  # on the board
-            return f"{self.sides[winner]} has won" if seen else f"{why}: {self.sides[winner]} has won"
-        if game.get("terminated"):
-            return f"over by an illegal action of {side}"
+            return outcome(self.sides, *ending)
         jumper = game.get("jumper")
-        return f"{side} must go on jumping with {self.name(jumper - 1)}" if jumper else f"{side} to move"
+        return to_move(game, side, f"must go on jumping with {self.name(jumper - 1)}" if jumper else "to move")
 
     def to_string(self, game: Game) -> str:
         """Return rows of letters, capital ones for kings, and ".", the last row first, and the status."""

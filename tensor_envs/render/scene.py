@@ -15,41 +15,16 @@ Besides `to_string`, `to_svg`, `draw` and `seen_by`, a `render` module may have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.moves import seen_moves
+from tensor_envs.render.status import seats
 
 Game = dict[str, Any]
 DARK, BRIGHT = "#24303f", "#ffd43b"  # strokes of a mark: one of them differs from any ground
 MAX_SHARE = 0.4  # of the picture's area: a larger part, such as a board that stands for a pass, marks no place
-
-
-def seats(count: int) -> list[str]:
-    """Return the names of seats that a game gives no names: "Seat 0" and so on, or "Player" for the only one."""
-    return ["Player"] if count == 1 else [f"Seat {player}" for player in range(count)]
-
-
-def seat_names(*names: str) -> Callable[[Any, Game | None], list[str]]:
-    """Return the function `players` of a game whose seats always have the same names."""
-
-    def players(rules: Any, game: Game | None) -> list[str]:
-        """Return the names of the seats."""
-        return list(names)
-
-    return players
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number of things, such as "1 seed" and "2 seeds"."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
-
-
-def compared(numbers: Sequence[int], noun: str, plural: str = "") -> str:
-    """Return the numbers of things of all players, the highest first, such as "26 seeds to 22"."""
-    highest, *others = sorted(numbers, reverse=True)
-    return " to ".join([counted(highest, noun, plural), *map(str, others)])
 
 
 def names_of(rules: Any, render: Any, game: Game | None = None) -> list[str]:

@@ -231,15 +231,15 @@ def test_notation(monkeypatch: pytest.MonkeyPatch) -> None:
     env = environment(Hexapawn, monkeypatch)
     state = positions(te.record(env, ["b1-b2", "a3xb2"]))[-1]
     assert env.state_to_dict(state) == {"board": [1, 0, 1, 0, -1, 0, 0, -1, -1], "current_player": 0, "ply": 2}
-    assert env.to_string(state) == "  a b c\n3 . b b\n2 . b .\n1 w . w\nwhite to move"
+    assert env.to_string(state) == "  a b c\n3 . b b\n2 . b .\n1 w . w\nWhite to move"
     assert set(env.legal_actions(state).values()) == {"a1-a2", "c1-c2", "a1xb2", "c1xb2"}
     won = env.step(env.step(state, [env.string_to_action("a1-a2")]), [env.string_to_action("b2-b1")])
-    assert env.to_string(won).endswith("black has won")
+    assert env.to_string(won).endswith("Black wins: a piece has reached b1")
     assert env.rules.reason(env.state_to_dict(won)) == "a piece has reached b1"
     blocked = {"board": [0, 1, 0, 0, -1, 0, 0, 0, 0], "current_player": 0}
-    assert env.to_string(env.state_from_dicts([blocked])).endswith("white has no move: black has won")
+    assert env.to_string(env.state_from_dicts([blocked])).endswith("Black wins: White has no move")
     illegal = env.step(env.init(1), [env.string_to_action("a1xb2")])
-    assert env.to_string(illegal).endswith("over by an illegal action of white")
+    assert env.to_string(illegal).endswith("over by an illegal action of White")
     assert [s.state["board"] for s in env.symmetries()] == [tuple(range(9)), (2, 1, 0, 5, 4, 3, 8, 7, 6)]
     te.testing.check_symmetries(env, 10, None)
 

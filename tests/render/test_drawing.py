@@ -121,13 +121,13 @@ def test_text_of_a_grid() -> None:
         "1  O (X) .",
         "2  .  . (X)",
         "",
-        "the first player (X) has a line of 3: (0,0) (1,1) (2,2)",
+        "X has a line of 3: (0,0) (1,1) (2,2)",
     ]
 
 
 def test_text_of_a_row() -> None:
     text = render.to_string(HyperTicTacToe((4,), 2), position((4,), [0], [2]))
-    assert text.split("\n") == ["   0  1  2  3", "   X  .  O  .", "", "the first player (X) to move"]
+    assert text.split("\n") == ["   0  1  2  3", "   X  .  O  .", "", "X to move"]
 
 
 def test_text_of_slices() -> None:
@@ -138,7 +138,7 @@ def test_text_of_slices() -> None:
         "0 (O) X    0  .  .",
         "1  .  .    1  . (O)",
         "",
-        "the second player (O) has a line of 2: (0,0,0) (1,1,1)",
+        "Blue (O) has a line of 2: (0,0,0) (1,1,1)",
     ]
 
 
@@ -162,7 +162,8 @@ def test_pictures_show_all_marks_and_lines(shape: tuple[int, ...], tmp_path: Pat
     rules, state = HyperTicTacToe(shape, k), position(shape, line, others)
     svg = render.to_svg(rules, state)
     shapes = elements(svg)
-    assert "the first player" in "".join(e.text or "" for e in shapes)
+    winner = "Orange" if len(shape) == 3 else "X"
+    assert f"{winner} has a line of 3" in "".join(e.text or "" for e in shapes)
     count = {colour: sum(e.get("stroke") == colour for e in shapes) for colour in (COLOURS[1], COLOURS[-1], GOLD)}
     if len(shape) == 3:
         balls = svg.count(COLOURS[1]), svg.count(COLOURS[-1])

@@ -51,6 +51,10 @@ NAMES = {
 }
 
 
+# other names of players than those above
+OTHER = re.compile(r"\b(white|black|south|north|seat \d|[Pp]layer \d|(first|second) player)\b")
+
+
 def show(env: te.Env, actions: list[int], viewer: int | None = None, seed: int = 0) -> dict[str, Any]:
     """Return the scene after some actions, with phrases for the legal ones."""
     state, last, moves = env.init(1, seed), None, list[str]()
@@ -160,6 +164,19 @@ def test_how_equilibrium_ends(levels: list[list[int]], gpu: list[int], reason: s
     game = env.state_to_dict(env.init(1)) | {"phase": Phase.OVER, "level": levels, "gpu": gpu, "done": True}
     found = scene(env.rules, env.entry.load("render"), game, over=True)
     assert found["reason"] == reason and found["players"] == [f"Seat {seat}" for seat in range(len(gpu))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_and_texts_use_the_names(name: str) -> None:
+    """At the start and at the end, the text and the picture name the players as the table does."""
+    env = shared_env(name)
+    for state in (env.init(1), te.rollout(env, "uniform", 1, 1).state):
+        game = env.state_to_dict(state)
+        names = names_of(env.rules, env.entry.load("render"), game)
+        drawn = " ".join(e.text for e in elements(env.render(state)) if e.text)
+        for text in (env.to_string(state), drawn):
+            assert any(player in text for player in names) or env.num_players == 1, text
+            assert not OTHER.search(text), text
 
 
 def test_chess_is_turned_for_black() -> None:

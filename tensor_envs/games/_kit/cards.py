@@ -1,18 +1,12 @@
-"""Tables of poker with two players: cards, the actions' buttons, and status lines."""
+"""Tables of poker with two players: cards, the actions' buttons."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tensor_envs.render.drawing import Drawing, box
 
 HIDDEN = -1  # a card whose face a player does not see
 CARD, BUTTON = (64, 90), (90, 34)  # pixels
 CLOTH, FACE, BACK, INK, PALE, CHIP = "#24573f", "#fbf7ea", "#7c93b8", "#1d1d1f", "#eef4f0", "#f4c95d"
-
-
-def to_act(game: dict[str, Any], name: str) -> str:
-    """Return the status of a game without a result."""
-    return f"{name} {'has made an illegal action' if game.get('terminated') else 'to move'}"
 
 
 def draw_card(picture: Drawing, x: float, title: str, text: str, hidden: bool, size: float, colour: str) -> None:

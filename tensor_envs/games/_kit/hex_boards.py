@@ -14,8 +14,7 @@ FREE, GRID, RING = "#f4efe3", "#a79d88", "#ffffff"
 RADIUS, MARGIN, FOOT, MIN_WIDTH = 20, 34, 44, 328  # pixels: of a cell, around and below the board
 BAR = 0.34 * RADIUS  # half the length of the bar on a stone
 ACROSS = RADIUS * 3**0.5  # from a cell to the next one in its row
-NAMES = {"text": ("the first player (X)", "the second player (O)"),
-         "drawing": ("the first player (red)", "the second player (blue)")}  # fmt: skip
+NAMES = ("Red", "Blue")
 SIDES = ("top and bottom", "left and right")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import stones
 from tensor_envs.ops.fields import ended
+from tensor_envs.render.status import outcome, to_move
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -217,8 +218,8 @@ def status(rules: HiddenStones, game: dict[str, Any], names: Sequence[str]) -> s
     """Return who has won, that it is a draw, or who is to move, and the number of the attempt."""
     won = winner(rules, game["board"])
     if won is not None:
-        return f"{names[won]} has won"
+        return outcome(names, won)
     if 0 not in game["board"]:
-        return "a draw"
+        return outcome(names, None)
     attempts = game.get("ply", plies(game["board"], game["found"]))
-    return f"{stones.to_move(game, names[game['current_player']])}, attempt {attempts + 1}"
+    return f"{to_move(game, names[game['current_player']])}, attempt {attempts + 1}"

@@ -7,19 +7,18 @@ the same order. A dictionary has those of player 0 first.
 from typing import Any
 
 from tensor_envs._validate import integer
-from tensor_envs.games._kit.stones import to_move
 from tensor_envs.ops.fields import checked
 from tensor_envs.render.drawing import Drawing, disc
 from tensor_envs.render.grids import INK
-from tensor_envs.render.scene import compared, counted, seat_names
+from tensor_envs.render.status import compared, counted, outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import Symmetry
 
 WOOD, HOLLOW, SEED = "#b98a5a", "#8a6038", "#fbf3e4"
 CELL, MARGIN = 56, 30  # pixels: a house, around the board
 SHADES = 13  # colours of small pictures, from an empty house on
-NAMES = ("south", "north")
-players = seat_names("South", "North")
+NAMES = ("South", "North")
+players = seat_names(*NAMES)
 
 
 def from_player_0(values: list[Any], player: int) -> list[Any]:
@@ -60,7 +59,7 @@ def status(game: dict[str, Any], over: bool) -> str:
     if not over:
         return to_move(game, NAMES[game["current_player"]])
     first, second = game["stores"]
-    return "a draw" if first == second else f"{NAMES[first < second]} has won"
+    return outcome(NAMES, None if first == second else first < second, reason(None, game))
 
 
 def scores(rules: Any, game: dict[str, Any]) -> list[str]:

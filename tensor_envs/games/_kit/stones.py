@@ -9,6 +9,7 @@ from typing import Any
 from tensor_envs._validate import integer, nested
 from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import flat_step, line_directions, placements
+from tensor_envs.render.status import outcome, to_move
 from tensor_envs.rules import pack, unpack
 
 STONES = (1, -1)  # of player 0, of player 1
@@ -93,14 +94,9 @@ def completed_lines(board: Sequence[int], shape: Sequence[int], k: int) -> list[
     return lines
 
 
-def to_move(game: dict[str, Any], name: str, move: str = "to move") -> str:
-    """Return the status of a game without a result: the player to move, or the author of an illegal action."""
-    return f"over by an illegal action of {name}" if game.get("terminated") else f"{name} {move}"
-
-
 def status_of_lines(game: dict[str, Any], stones: Iterable[int], k: int, names: Sequence[str]) -> str:
     """Return who has completed a line (`stones` are those of lines), that it is a draw, or who is to move."""
     owners = [names[player] for player, stone in enumerate(STONES) if stone in stones]
     if owners:
         return f"{' and '.join(owners)} {'has a line' if len(owners) == 1 else 'have lines'} of {k}"
-    return to_move(game, names[game["current_player"]]) if 0 in game["board"] else "a draw"
+    return to_move(game, names[game["current_player"]]) if 0 in game["board"] else outcome(names, None)

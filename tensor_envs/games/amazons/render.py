@@ -1,14 +1,15 @@
 """Positions of amazons as text and as drawings."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, to_move
+from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.amazons.notation import ARROW, action_to_string, from_dict
 from tensor_envs.games.amazons.rules import Amazons
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, SquareGrid, draw_chequered, rows_of, svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CELL, MARGIN = 40, 36  # pixels: a square, around the board
@@ -18,12 +19,12 @@ NAMES = ("White", "Black")
 TASKS = ("to choose an amazon", "to move {}", "to shoot from {}")
 
 
-def status(rules: Amazons, game: dict[str, Any]) -> str:
+def status(rules: Amazons, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return who has won, or who is to choose, move or shoot."""
     player = game["current_player"]
     if from_dict(rules, game)["terminated"]:
-        return f"{reason(rules, game)}: {NAMES[1 - player]} has won"
-    return to_move(game, NAMES[player], TASKS[game["phase"]].format(action_to_string(rules, game["active"])))
+        return outcome(names, 1 - player, reason(rules, game))
+    return to_move(game, names[player], TASKS[game["phase"]].format(action_to_string(rules, game["active"])))
 
 
 def reason(rules: Amazons, game: dict[str, Any]) -> str:
@@ -36,7 +37,7 @@ def to_string(rules: Amazons, game: dict[str, Any]) -> str:
     signs = SIGNS | {ARROW: "*"}
     rows = rows_of([signs[value] for value in game["board"]], rules.size)
     lines = [f"{rules.size - k:>2} " + " ".join(row) for k, row in enumerate(rows)]
-    return "\n".join([*lines, "   " + " ".join("abcdefghij"[: rules.size]), status(rules, game)])
+    return "\n".join([*lines, "   " + " ".join("abcdefghij"[: rules.size]), status(rules, game, signed(NAMES))])
 
 
 def draw(rules: Amazons, game: dict[str, Any]) -> Drawing:

@@ -1,15 +1,16 @@
 """Positions of backgammon as text and as drawings."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
 from tensor_envs.render.drawing import Drawing, Point, disc
 from tensor_envs.render.grids import svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-NAMES, SIGNS = ("white", "black"), "OX"
+NAMES, SIGNS = ("White", "Black"), "OX"
 WIDTH, TALL, MAN, MIDDLE = (44, 214, 19, 60)  # pixels: width of a point, height of a triangle, radius of a man, the gap
 MARGIN, FOOT = 30, 34
 PAPER, FRAME, BOARD, LIGHT, DARK, INK = "#faf8ef", "#7a5c3e", "#efe3cc", "#d9b98c", "#a9764b", "#3b2c1e"
@@ -17,19 +18,20 @@ COLOURS = (("#fffdf5", INK), ("#3d3a38", "#fffdf5"))  # of each player's men, an
 BUTTON = "#2f6f8f"
 
 
-def status(game: dict[str, Any]) -> str:
+def status(game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return who has won, or who is to move with which numbers."""
     off = [MEN - sum(side) for side in game["men"]]
-    borne = f"off: white {off[0]}, black {off[1]}"
+    borne = "off: " + ", ".join(f"{name} {men}" for name, men in zip(NAMES, off, strict=True))
     if MEN in off:
-        return f"{NAMES[off.index(MEN)]} has won; {borne}"
-    if game.get("terminated") or game.get("truncated"):
-        return f"over; {borne}"
-    return f"{NAMES[game['current_player']]} to move, dice {' '.join(map(str, game['dice']))}; {borne}"
+        return f"{outcome(names, off.index(MEN))}; {borne}"
+    if game.get("truncated"):
+        return f"{outcome(names, None)}; {borne}"
+    dice = "" if game.get("terminated") else f", dice {' '.join(map(str, game['dice']))}"
+    return f"{to_move(game, names[game['current_player']])}{dice}; {borne}"
 
 
 def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
-    """Return the board, White's pip 1 at the lower right, numbers of men with O (white) or X (black), the status."""
+    """Return the board, White's pip 1 at the lower right, numbers of men with O (White) or X (Black), the status."""
 
     def point(pip: int) -> str:
         """Return the men on a pip of White."""
@@ -40,7 +42,7 @@ def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
     above = "".join(map(point, range(13, 19))) + " |" + "".join(map(point, range(19, 25)))
     below = "".join(map(point, range(12, 6, -1))) + " |" + "".join(map(point, range(6, 0, -1)))
     bars = ", ".join(f"{side[BAR - 1]}{sign}" for side, sign in zip(game["men"], SIGNS, strict=True))
-    return "\n".join([above, below, f"bar: {bars}", status(game)])
+    return "\n".join([above, below, f"bar: {bars}", status(game, signed(NAMES, SIGNS))])
 
 
 def column(pip: int) -> int:
@@ -101,7 +103,7 @@ def place(player: int, pip: int, k: int) -> Point:
 
 
 to_svg = svg_of(draw)
-players = seat_names("White", "Black")
+players = seat_names(*NAMES)
 
 
 def scores(rules: Backgammon, game: dict[str, Any]) -> list[str]:

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.stones import to_move
 from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict, scalars_of
 from tensor_envs.games.chess.rules import CASTLES, FORWARD, PLANES, SIDE, UNDER, Chess, legal_moves
 from tensor_envs.ops.fields import legal_actions, open_actions
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid, svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-NAMES = ("white", "black")
+NAMES = ("White", "Black")
 RANK_NAMES = "87654321"  # from the top, with white below
 LIGHT, SHADE, PAPER = "#ece5d3", "#94abbf", "#fcfcfa"
 CELL, MARGIN = 48, 36  # pixels: a square, around the board
@@ -71,14 +70,8 @@ def status(rules: Chess, game: dict[str, Any]) -> str:
     player, s = mover(game), scalars_of(from_dict(rules, game))
     moves = legal_moves(s)
     lost, drawn = (bool(x.value) for x in rules.ends(s, moves))
-    if lost:
-        return f"{NAMES[1 - player]} has won"
-    if drawn:
-        reasons = {
-            "the third time": s.repeats.value >= 2,
-            f"{rules.quiet_plies} quiet plies": s.quiet.value >= rules.quiet_plies,
-        }
-        return "a draw" + next((f", {reason}" for reason, holds in reasons.items() if holds), "")
+    if lost or drawn:
+        return outcome(NAMES, 1 - player if lost else None, reason(rules, game))
     return to_move(game, NAMES[player], "to move, in check" if moves.check.value else "to move")
 
 
@@ -124,7 +117,7 @@ def draw_piece(picture: Drawing, piece: str, x: float, y: float) -> None:
 
 
 to_svg = svg_of(draw)
-players = seat_names("White", "Black")
+players = seat_names(*NAMES)
 
 
 def scores(rules: Chess, game: dict[str, Any]) -> list[str]:

@@ -1,22 +1,22 @@
 """Positions of connect four as text and as drawings, completed lines marked."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs.games._kit.stones import SIGNS, completed_lines, status_of_lines
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import INK, SquareGrid, rows_of, svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import seat_names, signed
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#f2b705", -1: "#d9342b", 0: "#f8fafc"}  # of different lightness
 FRAME, LINE = "#1b4f9c", "#111111"
 CELL, MARGIN, MIN_WIDTH = 44, 36, 360  # pixels: a cell, around the board, the picture
-NAMES = {"text": ("the first player (X)", "the second player (O)"),
-         "drawing": ("the first player (yellow)", "the second player (red)")}  # fmt: skip
+NAMES = ("Yellow", "Red")
 
 
-def lines_and_status(rules: ConnectFour, game: dict[str, Any], names: tuple[str, str]) -> tuple[set[int], str]:
+def lines_and_status(rules: ConnectFour, game: dict[str, Any], names: Sequence[str]) -> tuple[set[int], str]:
     """Return the cells of completed lines, and who has one, that it is a draw, or who is to move."""
     lines = completed_lines(game["board"], (rules.rows, rules.columns), rules.k)
     status = status_of_lines(game, [stone for stone, _ in lines], rules.k, names)
@@ -25,7 +25,7 @@ def lines_and_status(rules: ConnectFour, game: dict[str, Any], names: tuple[str,
 
 def to_string(rules: ConnectFour, game: dict[str, Any]) -> str:
     """Return rows of X, O and ".", lines in brackets, the columns' numbers, and the status."""
-    marked, status = lines_and_status(rules, game, NAMES["text"])
+    marked, status = lines_and_status(rules, game, signed(NAMES))
     cells = [("({})" if c in marked else " {} ").format(SIGNS[s]) for c, s in enumerate(game["board"])]
     numbers = [f"{column:^3}" for column in range(1, rules.columns + 1)]
     rows = ("".join(row).rstrip() for row in [*rows_of(cells, rules.columns), numbers])
@@ -44,7 +44,7 @@ def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
     picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 3 * MARGIN, title="Connect four")
     grid, board = grid_of(rules), game["board"]
     picture.rect(grid.left - 6, MARGIN - 6, wide + 12, high + 12, FRAME)
-    marked, status = lines_and_status(rules, game, NAMES["drawing"])
+    marked, status = lines_and_status(rules, game, NAMES)
     for cell, stone in enumerate(board):
         centre = grid.centre(*divmod(cell, rules.columns))
         picture.circle(centre, 0.41 * CELL, COLOURS[stone])
@@ -61,7 +61,7 @@ def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
 
 to_svg = svg_of(draw)
 
-players = seat_names("Yellow", "Red")
+players = seat_names(*NAMES)
 
 
 def reason(rules: ConnectFour, game: dict[str, Any]) -> str:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.stones import STONES, to_move
+from tensor_envs.games._kit.stones import STONES
 from tensor_envs.games.dots_and_boxes.notation import complete, ends_of, place
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid, svg_of
-from tensor_envs.render.scene import compared, counted, seat_names
+from tensor_envs.render.status import compared, counted, outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 COLOURS = {1: "#e07a5f", -1: "#3d74b8"}
@@ -21,7 +21,7 @@ NAMES = ("A", "B")
 def status(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
     """Return both numbers of boxes, and who has won or is to move."""
     first, second = (game["boxes"].count(stone) for stone in STONES)
-    result = "a draw" if first == second else f"{NAMES[first < second]} has won"
+    result = outcome(NAMES, None if first == second else first < second)
     return f"{first} : {second}, {result if all(game['lines']) else to_move(game, NAMES[game['current_player']])}"
 
 

@@ -1,5 +1,6 @@
 """Positions of go as text and as drawings."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs.games._kit.stones import SIGNS
@@ -7,24 +8,24 @@ from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, 
 from tensor_envs.games.go.rules import Go
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import INK, rows_of, svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import seat_names, signed, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#16181c", -1: "#fbfbf8"}
 WOOD, LINE = "#e3b96b", "#6b5227"
 CELL, MARGIN, FOOT, MIN_WIDTH, BUTTON = 32, 40, 84, 300, (80, 28)  # pixels
-NAMES = {"text": ("black (X)", "white (O)"), "drawing": ("black", "white")}
+NAMES = ("Black", "White")
 STARS = {9: (2, 4, 6), 13: (3, 6, 9), 19: (3, 9, 15)}  # rows and columns of the marked points
 
 
-def status(rules: Go, game: dict[str, Any], names: tuple[str, str]) -> str:
+def status(rules: Go, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return who is to move, or both areas at the end."""
     if game.get("terminated"):
         black, white = areas(rules, game["board"])
-        return f"the game is over: {names[0]} {black}, {names[1]} {white} + {rules.komi:g}"
+        return f"over: {names[0]} {black}, {names[1]} {white} + {rules.komi:g}"
     player = game["current_player"]
     passed = f"{names[1 - player]} has passed, " if game["passed"] else ""
-    return f"{passed}{names[player]} to move"
+    return passed + to_move(game, names[player])
 
 
 def to_string(rules: Go, game: dict[str, Any]) -> str:
@@ -32,7 +33,7 @@ def to_string(rules: Go, game: dict[str, Any]) -> str:
     signs = [(SIGNS | {KO: "*"})[stone] for stone in game["board"]]
     rows = [f"{number:>2} " + " ".join(row) for number, row in enumerate(rows_of(signs, rules.size), 1)]
     letters = "   " + " ".join(COLUMNS[: rules.size])
-    return "\n".join([*reversed(rows), letters, status(rules, game, NAMES["text"])])
+    return "\n".join([*reversed(rows), letters, status(rules, game, signed(NAMES))])
 
 
 def draw(rules: Go, game: dict[str, Any]) -> Drawing:
@@ -77,12 +78,12 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
         picture.rect(*button, WOOD, LINE)
         picture.text((picture.width / 2, foot + 12 + BUTTON[1] / 2), name, 13, INK)
         picture.area(box(*button), n * n)
-    picture.text((picture.width / 2, foot + 62), status(rules, game, NAMES["drawing"]), 14, INK)
+    picture.text((picture.width / 2, foot + 62), status(rules, game), 14, INK)
     return picture
 
 
 to_svg = svg_of(draw)
-players = seat_names("Black", "White")
+players = seat_names(*NAMES)
 
 
 def scores(rules: Go, game: dict[str, Any]) -> list[str]:

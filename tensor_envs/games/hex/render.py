@@ -1,16 +1,17 @@
 """Positions of Hex as text and as drawings, the winning group marked."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs.games._kit import hex_boards
-from tensor_envs.games._kit.hex_boards import NAMES, SIDES, draw_board, to_rows
-from tensor_envs.games._kit.stones import SIGNS, to_move
+from tensor_envs.games._kit.hex_boards import NAMES, draw_board, to_rows
+from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import outcome, seat_names, signed, to_move
 
-players = seat_names("Red", "Blue")
+players = seat_names(*NAMES)
 reason, tile = hex_boards.reason, hex_boards.tile
 
 
@@ -20,11 +21,11 @@ def may_swap(rules: Hex, game: dict[str, Any]) -> bool:
     return rules.swap and single and game["current_player"] == 1 and not game.get("terminated")
 
 
-def status(rules: Hex, game: dict[str, Any], names: tuple[str, str]) -> str:
+def status(rules: Hex, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return who has connected both sides, or who is to move."""
     winner = hex_boards.winner(game["board"], rules.size)
     if winner is not None:
-        return f"{names[winner]} has connected {SIDES[winner]}"
+        return outcome(names, winner, reason(rules, game))
     move = "to move, or to swap" if may_swap(rules, game) else "to move"
     return to_move(game, names[game["current_player"]], move)
 
@@ -32,7 +33,7 @@ def status(rules: Hex, game: dict[str, Any], names: tuple[str, str]) -> str:
 def to_string(rules: Hex, game: dict[str, Any]) -> str:
     """Return rows of X, O and ".", each one column further to the right, and the status."""
     signs = [SIGNS[stone] for stone in game["board"]]
-    return "\n".join([*to_rows(signs, rules.size), status(rules, game, NAMES["text"])])
+    return "\n".join([*to_rows(signs, rules.size), status(rules, game, signed(NAMES))])
 
 
 def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
@@ -40,7 +41,7 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
     board, swap = game["board"], may_swap(rules, game)
     over = game.get("terminated") or hex_boards.winner(board, rules.size) is not None
     actions = {cell: rules.cells if stone else cell for cell, stone in enumerate(board) if not stone or swap}
-    return draw_board("Hex", board, rules.size, status(rules, game, NAMES["drawing"]), {} if over else actions)
+    return draw_board("Hex", board, rules.size, status(rules, game), {} if over else actions)
 
 
 to_svg = svg_of(draw)

@@ -1,6 +1,6 @@
 """Positions of hyperdimensional tic-tac-toe as text and as drawings, completed lines marked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -11,10 +11,9 @@ from tensor_envs.games.hyper_tic_tac_toe.paint import COLOURS, GOLD, GRID, INK, 
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import SquareGrid, svg_of
+from tensor_envs.render.status import signed
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
-BY_SIGN = ("the first player (X)", "the second player (O)")
-BY_COLOUR = ("the first player (orange)", "the second player (blue)")
 TEXT_WIDTH = 100  # columns up to which slices stand side by side
 MAX_LINES = 4  # lines that the text lists
 CELL, MARGIN = 44, 36  # pixels: a cell of a flat grid, the room around it
@@ -29,7 +28,7 @@ def marks_and_lines(rules: HyperTicTacToe, board: list[int]) -> tuple[Marks, Lin
     return marks, [(mark, [places[cell] for cell in cells]) for mark, cells in lines]
 
 
-def status(rules: HyperTicTacToe, game: dict[str, Any], lines: Lines, names: tuple[str, str]) -> str:
+def status(rules: HyperTicTacToe, game: dict[str, Any], lines: Lines, names: Sequence[str]) -> str:
     """Return who has a line, that the game is a draw, or who is to move."""
     return stones.status_of_lines(game, {mark for mark, _ in lines}, rules.k, names)
 
@@ -64,7 +63,7 @@ def to_string(rules: HyperTicTacToe, game: dict[str, Any]) -> str:
     listed = [" ".join(f"({','.join(map(str, place))})" for place in cells) for _, cells in lines[:MAX_LINES]]
     if len(lines) > MAX_LINES:
         listed.append(f"and {len(lines) - MAX_LINES} more")
-    end = status(rules, game, lines, BY_SIGN) + (": " if listed else "") + "; ".join(listed)
+    end = status(rules, game, lines, signed(players(rules, game))) + (": " if listed else "") + "; ".join(listed)
     return "\n".join([*text, end])
 
 
@@ -90,7 +89,7 @@ def _text_block(
 def draw(rules: HyperTicTacToe, game: dict[str, Any]) -> Drawing:
     """Draw a grid for rank 1 and 2, a projected cube of translucent layers for rank 3, else a table of slices."""
     marks, lines = marks_and_lines(rules, game["board"])
-    names = BY_COLOUR if len(rules.shape) == 3 else BY_SIGN
+    names = players(rules, game)
     title = f"{'x'.join(map(str, rules.shape))}, {rules.k} in a row: "
     caption = title + status(rules, game, lines, names)
     # room for the status of the end, so that all pictures of a game have one size

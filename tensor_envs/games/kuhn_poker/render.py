@@ -7,6 +7,7 @@ from tensor_envs.games.kuhn_poker.notation import ENDED, NAMES
 from tensor_envs.games.kuhn_poker.rules import BET, PASS, KuhnPoker
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import svg_of
+from tensor_envs.render.status import seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 WIDTH, HEIGHT = 420, 230  # pixels
@@ -22,12 +23,12 @@ def seen_by(rules: KuhnPoker, game: dict[str, Any], player: int) -> dict[str, An
 
 def status(game: dict[str, Any]) -> str:
     """Return who is to move, or who wins how much."""
-    history, (first, second) = game["history"], game["cards"]
+    history, (first, second), names = game["history"], game["cards"], seats(2)
     if history not in ENDED:
-        return cards.to_act(game, f"Seat {len(history) % 2}")
+        return to_move(game, names[len(history) % 2])
     if history[-2:] == [BET, PASS]:
-        return f"Seat {len(history) % 2} wins 1: the other has passed"
-    return f"Seat {int(second > first)} wins {1 + history.count(BET) // 2} with the higher card"
+        return f"{names[len(history) % 2]} wins 1: the other has passed"
+    return f"{names[second > first]} wins {1 + history.count(BET) // 2} with the higher card"
 
 
 def texts(game: dict[str, Any]) -> tuple[list[str], str, int]:
@@ -40,16 +41,16 @@ def texts(game: dict[str, Any]) -> tuple[list[str], str, int]:
 def to_string(rules: KuhnPoker, game: dict[str, Any]) -> str:
     """Return the cards, the actions so far and the status."""
     letters, actions, pot = texts(game)
-    hands = " ".join(f"Seat {player}: {letter}" for player, letter in enumerate(letters))
+    hands = " ".join(f"{name}: {letter}" for name, letter in zip(seats(2), letters, strict=True))
     return f"{hands}; the pot is {pot}\n{actions}\n{status(game)}"
 
 
 def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
     """Draw both cards, the pot, and a button for each action."""
     picture, (letters, actions, pot) = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Kuhn poker"), texts(game)
-    for player, letter in enumerate(letters):
+    for player, (name, letter) in enumerate(zip(seats(2), letters, strict=True)):
         x = 60 + player * (WIDTH - 120 - cards.CARD[0])
-        cards.draw_card(picture, x, f"Seat {player}", letter, letter == "?", 34, cards.INK)
+        cards.draw_card(picture, x, name, letter, letter == "?", 34, cards.INK)
     cards.draw_chip(picture, WIDTH / 2, 66, 18, pot)
     picture.text((WIDTH / 2, 104), actions, 13, cards.PALE)
     picture.text((WIDTH / 2, 146), status(game), 14, cards.PALE, bold=True)

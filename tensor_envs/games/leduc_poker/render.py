@@ -7,6 +7,7 @@ from tensor_envs.games.leduc_poker.notation import NAMES, from_dict
 from tensor_envs.games.leduc_poker.rules import CALL, FOLD, RAISE, RAISES, LeducPoker
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import svg_of
+from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 WIDTH, HEIGHT, RED = 460, 250, "#b3261e"  # pixels; the colour of hearts
@@ -28,17 +29,17 @@ def betting(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
 
 def status(rules: LeducPoker, game: dict[str, Any]) -> str:
     """Return who is to move, or who wins how much."""
-    s = betting(rules, game)
+    s, names = betting(rules, game), seats(2)
     player, stake = s["current_player"], min(s["bets"])
     if not s["terminated"]:
-        return cards.to_act(game, f"Seat {player}")
+        return to_move(game, names[player])
     if game["history"][-1] == FOLD:
-        return f"Seat {player} wins {stake}: the other has folded"
+        return f"{names[player]} wins {stake}: the other has folded"
     ranks = [3 if card // 2 == game["public"] // 2 else card // 2 for card in game["cards"]]
     if ranks[0] == ranks[1]:
-        return "equal cards: a draw"
+        return outcome(names, None, "equal cards")
     best = "a pair" if max(ranks) == 3 else "the higher card"
-    return f"Seat {int(ranks[1] > ranks[0])} wins {stake} with {best}"
+    return f"{names[ranks[1] > ranks[0]]} wins {stake} with {best}"
 
 
 def rounds(game: dict[str, Any]) -> list[str]:
@@ -54,11 +55,11 @@ def rounds(game: dict[str, Any]) -> list[str]:
 
 def cards_of(rules: LeducPoker, game: dict[str, Any]) -> dict[str, tuple[str, bool]]:
     """Return each card's text and whether it is red, by its place; the public card is hidden in the first round."""
-    first, second = game["cards"]
+    (first, second), (near, far) = game["cards"], seats(2)
     public = game["public"] if betting(rules, game)["round"] else cards.HIDDEN
     return {
         place: ("?", False) if card == cards.HIDDEN else ("JQK"[card // 2] + "sh"[card % 2], card % 2 == 1)
-        for place, card in (("Seat 0", first), ("public", public), ("Seat 1", second))
+        for place, card in ((near, first), ("public", public), (far, second))
     }
 
 

@@ -7,7 +7,7 @@ from tensor_envs.games.liars_dice.notation import action_to_string
 from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.grids import SquareGrid, svg_of
-from tensor_envs.render.scene import counted
+from tensor_envs.render.status import counted, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 HIDDEN = 0  # a die that a player does not see
@@ -40,13 +40,14 @@ def status(rules: LiarsDice, game: dict[str, Any]) -> str:
     """Return who is to move, or who has lost."""
     if is_over(rules, game):
         shown, loser = result(rules, game)
-        return f"Seat {loser} loses: {shown}"
-    return cards.to_act(game, f"Seat {len(game['history']) % rules.players}")
+        return f"{seats(rules.players)[loser]} loses: {shown}"
+    return to_move(game, seats(rules.players)[len(game["history"]) % rules.players])
 
 
 def to_string(rules: LiarsDice, game: dict[str, Any]) -> str:
     """Return the players' dice, the bids so far and the status."""
-    hands = (f"Seat {p}: {' '.join(str(die or '?') for die in dice)}" for p, dice in enumerate(game["dice"]))
+    named = zip(seats(rules.players), game["dice"], strict=True)
+    hands = (f"{name}: {' '.join(str(die or '?') for die in dice)}" for name, dice in named)
     actions = ", ".join(action_to_string(rules, action) for action in game["history"])
     return "\n".join(["; ".join(hands), actions or "no bid yet", status(rules, game)])
 
@@ -56,9 +57,9 @@ def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
     rows, top = rules.players * rules.dice, 20 + rules.players * (CELL + 6)
     width = max(MIN_WIDTH, 2 * LEFT + 90 + rules.dice * CELL, 2 * LEFT + (rules.sides + 1) * BID[0])
     picture = Drawing(width, top + rows * BID[1] + FOOT, cards.CLOTH, title="Liar's dice")
-    for player, dice in enumerate(game["dice"]):
+    for player, (name, dice) in enumerate(zip(seats(rules.players), game["dice"], strict=True)):
         grid = SquareGrid(LEFT + 90, 14 + player * (CELL + 6), CELL)
-        picture.text((LEFT + 35, grid.centre(0, 0)[1]), f"Seat {player}", 14, cards.PALE)
+        picture.text((LEFT + 35, grid.centre(0, 0)[1]), name, 14, cards.PALE)
         for k, die in enumerate(dice):
             x, y = grid.centre(0, k)
             picture.rect(x - 16, y - 16, 32, 32, cards.FACE if die else cards.BACK, cards.INK)

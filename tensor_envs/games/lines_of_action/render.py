@@ -1,20 +1,21 @@
 """Positions of Lines of Action as text and as drawings."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
+from tensor_envs.games._kit.stones import SIGNS, STONES
 from tensor_envs.games.lines_of_action.notation import end_of, from_dict, sets_of, step_of
 from tensor_envs.games.lines_of_action.rules import SIDE, SQUARES, LinesOfAction, is_connected
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import DARK, draw_pieces, labelled, rows_of, svg_of, target_of
-from tensor_envs.render.scene import counted, seat_names
+from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 from tensor_envs.rules import uint64
 
 COLOURS = {1: "#22262b", -1: "#fafafa"}
 EMPTY = DARK  # of squares in small pictures
-NAMES = {"text": ("black (X)", "white (O)"), "drawing": ("black", "white")}
+NAMES = ("Black", "White")
 
 
 def end(rules: LinesOfAction, game: dict[str, Any]) -> str | None:
@@ -22,21 +23,22 @@ def end(rules: LinesOfAction, game: dict[str, Any]) -> str | None:
     return end_of(rules, game["board"], game["current_player"], rows_of(game["history"], 2)[::-1])
 
 
-def status(rules: LinesOfAction, game: dict[str, Any], names: tuple[str, str]) -> str:
+def status(rules: LinesOfAction, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return who has won, that it is a draw, or who is to move."""
     player, why = game["current_player"], end(rules, game)
     if why is None:
         return to_move(game, names[player])
     if why == "draw":
-        return "a draw"
+        return outcome(names, None, reason(rules, game))
     _, other = sets_of(game["board"], player)
-    return f"{names[1 - player if why == 'no move' or is_connected(uint64(other)).value else player]} has won"
+    winner = 1 - player if why == "no move" or is_connected(uint64(other)).value else player
+    return outcome(names, winner, reason(rules, game))
 
 
 def to_string(rules: LinesOfAction, game: dict[str, Any]) -> str:
     """Return rows of X, O and ".", row 8 first, and the status."""
     lines = labelled([SIGNS[piece] for piece in game["board"]], SIDE, from_top=False)
-    return "\n".join([*lines, status(rules, game, NAMES["text"])])
+    return "\n".join([*lines, status(rules, game, signed(NAMES))])
 
 
 def draw(rules: LinesOfAction, game: dict[str, Any]) -> Drawing:
@@ -46,12 +48,12 @@ def draw(rules: LinesOfAction, game: dict[str, Any]) -> Drawing:
         square = action % SQUARES
         if (target := target_of(square, step_of(action), SIDE, SIDE)) is not None:
             moves[square, target] = action
-    line = status(rules, game, NAMES["drawing"])
+    line = status(rules, game)
     return draw_pieces("Lines of Action", (SIDE, SIDE), game["board"], COLOURS, moves, line)
 
 
 to_svg = svg_of(draw)
-players = seat_names("Black", "White")
+players = seat_names(*NAMES)
 
 
 def scores(rules: LinesOfAction, game: dict[str, Any]) -> list[str]:

@@ -1,14 +1,15 @@
 """Positions of nine men's morris as text and as drawings."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
+from tensor_envs.games._kit.stones import SIGNS, STONES
 from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_hand
 from tensor_envs.games.nine_mens_morris.rules import CELLS, LINES, PLACING, SIDE, NineMensMorris
 from tensor_envs.ops.fields import legal_actions, open_actions
 from tensor_envs.render.drawing import Drawing, disc
 from tensor_envs.render.grids import INK, SquareGrid, svg_of
-from tensor_envs.render.scene import counted, seat_names
+from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 CELL, MARGIN = 52, 36  # pixels: between lines, around the board
@@ -24,14 +25,14 @@ def men(game: dict[str, Any], player: int) -> tuple[int, int]:
     return in_hand(game["turns"], player) - placed, game["board"].count(STONES[player])
 
 
-def status(rules: NineMensMorris, game: dict[str, Any]) -> str:
+def status(rules: NineMensMorris, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return who has won, or who is to place, move or remove a man."""
     player = game["turns"] % 2
     if from_dict(rules, game)["terminated"]:
-        why, lost = reason(rules, game), loser(rules, game)
-        return f"a draw: {why}" if lost is None else f"{why}: {NAMES[1 - lost]} has won"
+        lost = loser(rules, game)
+        return outcome(names, None if lost is None else 1 - lost, reason(rules, game))
     task = "remove a man" if game["removes"] else "place a man" if game["turns"] < PLACING else "move"
-    return to_move(game | {"current_player": player}, NAMES[player], f"to {task}")
+    return to_move(game, names[player], f"to {task}")
 
 
 def loser(rules: NineMensMorris, game: dict[str, Any]) -> int | None:
@@ -56,7 +57,7 @@ def to_string(rules: NineMensMorris, game: dict[str, Any]) -> str:
     for point, cell in enumerate(CELLS):
         cells[cell] = SIGNS[game["board"][point]]
     rows = [f"{SIDE - k} " + " ".join(cells[SIDE * k : SIDE * k + SIDE]).rstrip() for k in range(SIDE)]
-    return "\n".join([*rows, "  " + " ".join("abcdefg"), status(rules, game)])
+    return "\n".join([*rows, "  " + " ".join("abcdefg"), status(rules, game, signed(NAMES))])
 
 
 def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:

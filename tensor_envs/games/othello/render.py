@@ -1,19 +1,20 @@
 """Positions of Othello as text and as drawings; the squares of legal actions are dotted."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, STONES, to_move
+from tensor_envs.games._kit.stones import SIGNS, STONES
 from tensor_envs.games.othello.notation import sets_of
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
-from tensor_envs.render.scene import compared, counted, seat_names
+from tensor_envs.render.status import compared, counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#111418", -1: "#fafafa"}
 CLOTH, GRID, DOT = "#2c7a4b", "#1d5634", "#bfe3cc"
 CELL, MARGIN = 44, 36  # pixels: a square, around the board
-NAMES = {"text": ("black (X)", "white (O)"), "drawing": ("black", "white")}
+NAMES = ("Black", "White")
 
 
 def legal(game: dict[str, Any]) -> list[int] | None:
@@ -24,12 +25,12 @@ def legal(game: dict[str, Any]) -> list[int] | None:
     return [square for square in range(SIDE * SIDE) if mine >> square & 1] or [PASS]
 
 
-def status(game: dict[str, Any], names: tuple[str, str]) -> str:
+def status(game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return both numbers of discs, and who has won or is to move."""
     black, white = (game["board"].count(colour) for colour in STONES)
     actions = legal(game)
     if actions is None:
-        result = "a draw" if black == white else f"{names[black < white]} has won"
+        result = outcome(names, None if black == white else black < white)
     else:
         move = "must pass" if actions == [PASS] else "to move"
         result = to_move(game, names[game["current_player"]], move)
@@ -40,7 +41,7 @@ def to_string(rules: Othello, game: dict[str, Any]) -> str:
     """Return rows of X, O, ".", and "*" for the squares of legal actions, and the status."""
     actions = () if game.get("terminated") else legal(game) or ()
     signs = ["*" if square in actions else SIGNS[disc] for square, disc in enumerate(game["board"])]
-    return "\n".join([*labelled(signs, SIDE), status(game, NAMES["text"])])
+    return "\n".join([*labelled(signs, SIDE), status(game, signed(NAMES))])
 
 
 def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
@@ -62,12 +63,12 @@ def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
             picture.area(grid.square(*place), square)
     if PASS in actions:
         picture.area(box(MARGIN, MARGIN, side, side), PASS)
-    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(game, NAMES["drawing"]), 14, INK)
+    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(game), 14, INK)
     return picture
 
 
 to_svg = svg_of(draw)
-players = seat_names("Black", "White")
+players = seat_names(*NAMES)
 
 
 def scores(rules: Othello, game: dict[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from tensor_envs.games._kit import hidden_stones
 from tensor_envs.games.phantom_tic_tac_toe.rules import SIZE, PhantomTicTacToe
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#e8590c", -1: "#1971c2"}

@@ -1,14 +1,15 @@
 """Positions of Quoridor as text and as drawings."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, to_move
+from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.quoridor.notation import from_dict
 from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import INK, SquareGrid, svg_of
-from tensor_envs.render.scene import counted, seat_names
+from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 CELL, MARGIN, GAP = 44, 36, 8  # pixels: a square with its gap, around the board, between squares
@@ -17,15 +18,15 @@ COLOURS = {1: "#fafafa", -1: "#22262b"}
 NAMES = ("White", "Black")
 
 
-def status(rules: Quoridor, game: dict[str, Any]) -> str:
+def status(rules: Quoridor, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return the walls in hand, and who has won or is to move."""
     hands = "walls {} : {}".format(*game["walls"])
     rows = [game["board"].index(stone) // rules.size for stone in COLOURS]
     if rows[0] == 0 or rows[1] == rules.size - 1:
-        return f"{hands}, {NAMES[rows[0] != 0]} has won"
+        return f"{hands}, {outcome(names, int(rows[0] != 0))}"
     if game.get("terminated") and game.get("ply", 0) >= 4 * rules.squares:
-        return f"{hands}, a draw"
-    return f"{hands}, {to_move(game, NAMES[game['current_player']])}"
+        return f"{hands}, {outcome(names, None, reason(rules, game))}"
+    return f"{hands}, {to_move(game, names[game['current_player']])}"
 
 
 def to_string(rules: Quoridor, game: dict[str, Any]) -> str:
@@ -45,7 +46,7 @@ def to_string(rules: Quoridor, game: dict[str, Any]) -> str:
                 below += "-" * any(flat) or " "
                 below += "---" if middle else " | " if column < n and game["vertical"][n * row + column] else "   "
         lines += [line, below.rstrip()][: 1 + (row < n)]
-    return "\n".join([*lines, "   " + "   ".join("abcdefghi"[: rules.size]), status(rules, game)])
+    return "\n".join([*lines, "   " + "   ".join("abcdefghi"[: rules.size]), status(rules, game, signed(NAMES))])
 
 
 def wall_box(wall: int, inner: int, upright: bool) -> list[Point]:

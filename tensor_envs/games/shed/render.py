@@ -5,27 +5,29 @@ from typing import Any
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.grids import svg_of
+from tensor_envs.render.status import seats
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CARD, GAP, LEFT, MARGIN = (30, 42), 5, 132, 14  # pixels of a card, between cards, of the names, around all
 TABLE, CLOTH, INK, PALE = "#2f6b4f", "#3a7d5d", "#1d1d1f", "#dfeee6"
-FACES = {"Seat 0": "#fbf7ea", "pile": "#f4c95d", "talon": "#cfd8dc", "Seat 1": "#e6f0ff"}
+NAMES = seats(2)
+FACES = {NAMES[0]: "#fbf7ea", "pile": "#f4c95d", "talon": "#cfd8dc", NAMES[1]: "#e6f0ff"}
 
 
 def _places(game: dict[str, Any]) -> dict[str, list[int]]:
     """Return the cards by the name of their place."""
     hands = game["hands"]
-    return {"Seat 0": hands[0], "pile": game["pile"], "talon": game["talon"], "Seat 1": hands[1]}
+    return dict(zip(FACES, (hands[0], game["pile"], game["talon"], hands[1]), strict=True))
 
 
 def _labels(rules: Shed, game: dict[str, Any], mark: str = "") -> dict[str, str]:
     """Return the label of the player to move or, at the end, of the loser (F4). A draw has none (G1)."""
     current = game["current_player"]
     if len(game["hands"][1 - current]) == rules.cards:
-        return {f"Seat {1 - current}": f"Seat {1 - current} lost"}
+        return {NAMES[1 - current]: f"{NAMES[1 - current]} lost"}
     if game.get("truncated"):
         return {}
-    return {f"Seat {current}": f"Seat {current}{' lost' if game.get('terminated') else mark}"}
+    return {NAMES[current]: f"{NAMES[current]}{' lost' if game.get('terminated') else mark}"}
 
 
 def to_string(rules: Shed, game: dict[str, Any]) -> str:
@@ -97,7 +99,7 @@ def tile(rules: Shed) -> Tile:
             for key in range(16):
                 own, other, pile, player = (key >> i & 1 for i in range(4))
                 hands = (other, own) if player else (own, other)
-                shown = {"Seat 0": hands[0], "pile": pile, "talon": not (own or other or pile), "Seat 1": hands[1]}
+                shown = dict(zip(FACES, (hands[0], pile, not (own or other or pile), hands[1]), strict=True))
                 colours.append(face if shown[name] else CLOTH)
             sets = [StateBits(field, 0, card, 1) for field in ("own", "other", "pile")]
             pixels.append(Pixel(tuple(colours), (*sets, StateBits("current_player"))))

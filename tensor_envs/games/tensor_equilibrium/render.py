@@ -14,6 +14,7 @@ from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, OPERATIONS, TY
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.render.drawing import Drawing, Point, box, disc
 from tensor_envs.render.grids import hexagon, svg_of
+from tensor_envs.render.status import seats, shared_win
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 TASKS = {  # of the player to move
@@ -54,7 +55,7 @@ def headline(rules: RuleFields, game: dict[str, Any]) -> str:
     for phase, limit in ((Phase.PICK, game["picks_left"]), (Phase.TWEAK, game["tweaks_left"])):
         task += f" ({limit} left)" if game["phase"] == phase else ""
     last = ", final actions" if game["final"] else ""
-    return f"round {game['round']}{last}: seat {game['actor']} {task}"
+    return f"round {game['round']}{last}: {seats(rules.players)[game['actor']]} {task}"
 
 
 def result(rules: RuleFields, game: dict[str, Any]) -> str:
@@ -62,10 +63,8 @@ def result(rules: RuleFields, game: dict[str, Any]) -> str:
     if game["phase"] != Phase.OVER or (game["truncated"] and not rules.score_truncated):
         return ""
     ranked = standings(game)
-    winners = [str(seat) for seat, standing in enumerate(ranked) if standing == max(ranked)]
-    if len(winners) == 1:
-        return f", seat {winners[0]} has won"
-    return f", seats {', '.join(winners[:-1])} and {winners[-1]} share the win"
+    named = zip(seats(rules.players), ranked, strict=True)
+    return f", {shared_win([name for name, standing in named if standing == max(ranked)])}"
 
 
 def standings(game: dict[str, Any]) -> list[list[int]]:
@@ -137,7 +136,7 @@ def text_facts(rules: RuleFields, game: dict[str, Any], seat: int) -> list[str]:
     levels = " ".join(f"{TYPE_NAMES[t]}{level}" for t, level in enumerate(game["level"][seat]))
     flips = letters(game["pend_flip"][seat])
     facts = [
-        f"seat {seat}{' *' if seat == game['actor'] else ''}{', passed' if game['passed'][seat] else ''}",
+        seats(rules.players)[seat] + " *" * (seat == game["actor"]) + ", passed" * bool(game["passed"][seat]),
         f"card {card_text(rules, game['card'][seat])}, GPU {game['gpu'][seat]} (+{income})",
         f"tokens {levels}",
         f"storage {letters(game['storage'][seat])} of {storage}",
@@ -227,8 +226,8 @@ def explain(rules: RuleFields, game: dict[str, Any], action: int) -> str:
         return f"move the {TYPE_NAMES[action - Act.TAKE]} tile from the market into your storage"
     if action >= Act.HACK:
         further, kind = divmod(action - Act.HACK, TYPES)
-        other = (game["actor"] + further + 1) % rules.players
-        return f"put a stored {TYPE_NAMES[kind]} on the board of seat {other}, for {rules.cost_hack} GPU"
+        other = seats(rules.players)[(game["actor"] + further + 1) % rules.players]
+        return f"put a stored {TYPE_NAMES[kind]} on the board of {other}, for {rules.cost_hack} GPU"
     if action >= Act.LOAD:
         return f"put a stored {TYPE_NAMES[action - Act.LOAD]} on your board, for {rules.cost_load} GPU"
     if action >= Act.RUN:
@@ -270,7 +269,7 @@ def draw_legend(picture: Drawing, x: float) -> None:
 def draw_title(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float) -> None:
     """Draw the seat, the rows of its Tensor card, and its GPU."""
     _, _, income = limits(rules, game["level"][seat])
-    name = f"seat {seat}" + (", passed" if game["passed"][seat] else "")
+    name = seats(rules.players)[seat] + (", passed" if game["passed"][seat] else "")
     picture.text((x, y), name, 15, PALE if game["passed"][seat] else INK, "start", bold=True)
     x += 140
     for i, row in enumerate(rules.tensor_cards[game["card"][seat]]):

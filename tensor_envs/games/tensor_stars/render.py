@@ -14,7 +14,7 @@ from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import svg_of
-from tensor_envs.render.scene import seats
+from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 HIDDEN = CARDS  # in `commit`: a card that is hidden from the viewer
@@ -34,15 +34,16 @@ SHIRT = "#c9c2ae"  # fill of a face-down card
 
 def status(rules: StarsRules, d: dict[str, Any]) -> str:
     """Return the next decision or the result."""
+    names = players(rules, d)
     if d["phase"] == OVER:
-        if d["winner"] >= 0:
-            return f"{named(d, d['winner'])} has won"
-        return "a draw by the limit of hands" if d["truncated"] else "over by an illegal action"
+        if d["winner"] < 0 and not d["truncated"]:
+            return to_move({"terminated": True}, names[d["player"]])
+        return outcome(names, d["winner"]) if d["winner"] >= 0 else outcome(names, None, "the limit of hands")
     colour = COLOURS[d["cursor"] // 2 if d["phase"] == ORDER else placed(d) % PIECES]
     what = "to choose an order for" if d["phase"] == ORDER else "to place a card for"
     out = " and ".join(COLOURS[piece] for piece, space in enumerate(d["pos"]) if space < 0)
     turn = f"hand {d['hands'] + 1}, turn {d['turn'] + 1} of {TURNS}"
-    return f"{turn}: {named(d, d['player'])} {what} {colour}" + (f" ({out} out of play)" if out else "")
+    return f"{turn}: {names[d['player']]} {what} {colour}" + (f" ({out} out of play)" if out else "")
 
 
 def named(d: dict[str, Any], player: int) -> str:

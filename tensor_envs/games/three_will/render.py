@@ -28,7 +28,7 @@ from tensor_envs.games.three_will.notation import TURN
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.render.drawing import Drawing, Point, box, disc
 from tensor_envs.render.grids import svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 COLOURS = ("White", "Black")
@@ -58,17 +58,15 @@ def seen_by(rules: ThreeWillRules, d: dict[str, Any], player: int) -> dict[str, 
 
 def status(d: dict[str, Any]) -> str:
     """Return the next decision or the result."""
-    player = COLOURS[d["player"]]
     if d["phase"] == OVER:
-        return f"{COLOURS[d['winner']]} has won" if d["winner"] >= 0 else "a draw by the limit of turns"
-    if d.get("terminated"):
-        return f"over by an illegal action of {player}"
-    return {
-        MOVE: f"{player} rolled {d['die']}",
-        FREE: f"{player} may use a Free card",
-        FMOVE: f"{player} rolled {d['die']} with a Free card: edges are open",
-        CHALLENGE: f"{COLOURS[1 - d['player']]} declares victory; {player} may challenge",
-    }[d["phase"]]
+        return outcome(COLOURS, d["winner"] if d["winner"] >= 0 else None)
+    tasks = {
+        MOVE: f"rolled {d['die']}",
+        FREE: "may use a Free card",
+        FMOVE: f"rolled {d['die']} with a Free card: edges are open",
+        CHALLENGE: f"may challenge: {COLOURS[1 - d['player']]} declares victory",
+    }
+    return to_move(d, COLOURS[d["player"]], tasks[d["phase"]])
 
 
 def bank(rules: ThreeWillRules, d: dict[str, Any]) -> int:

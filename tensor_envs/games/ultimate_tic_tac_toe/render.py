@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, to_move
+from tensor_envs.games._kit.stones import SIGNS, STONES
 from tensor_envs.games.ultimate_tic_tac_toe.notation import SMALL_BOARDS, owners, winner
 from tensor_envs.games.ultimate_tic_tac_toe.rules import CELLS, SIDE, UltimateTicTacToe
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
-from tensor_envs.render.scene import seat_names
+from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#b3361b", -1: "#1d4f91"}
@@ -24,7 +24,7 @@ def status(game: dict[str, Any]) -> str:
         where = [str(k + 1) for k, flag in enumerate(game["active"]) if flag]
         move = f"to move in board {where[0]}" if len(where) == 1 else "to move in any open board"
         return to_move(game, NAMES[game["current_player"]], move)
-    return f"{SIGNS[won]} has won" if won else "a draw"
+    return outcome(NAMES, STONES.index(won) if won else None)
 
 
 def to_string(rules: UltimateTicTacToe, game: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yah
 from tensor_envs.ops.fields import legal_actions
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import svg_of
-from tensor_envs.render.scene import compared, counted, seats
+from tensor_envs.render.status import compared, counted, seats, shared_win, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 DIE, ROW, COLUMN, NAMES, SMALL = 44, 22, 64, 130, (74, 20)  # pixels; SMALL: the button of a set of dice
@@ -21,12 +21,12 @@ def status(rules: Yahtzee, game: dict[str, Any]) -> str:
     """Return who is to move, or the result."""
     names = seats(rules.players)
     if any(-1 in row for row in game["boxes"]):
-        return f"{cards.to_act(game, names[game['current_player']])}, {game['rerolls']} throws left"
+        return f"{to_move(game, names[game['current_player']])}, {game['rerolls']} throws left"
     points = totals(game)
     if rules.players == 1:
         return f"the game is over: {points[0]} points"
     winners = [name for name, total in zip(names, points, strict=True) if total == max(points)]
-    return f"{winners[0]} wins" if len(winners) == 1 else f"{' and '.join(winners)} share the win"
+    return shared_win(winners)
 
 
 def totals(game: dict[str, Any]) -> list[int]:

@@ -78,7 +78,7 @@ def test_p6_what_a_player_does_not_see_is_not_shown() -> None:
     for viewer, names in ((0, ["b2", "?", "?", "a1", "a2"]), (1, ["?", "b2", "a1", "?", "?"]), (None, moves)):
         assert scene(env.rules, render, game, viewer, moves)["moves"] == names
     over = env.state_from_dicts([position("XXX OO. ...", "", 1)])
-    assert env.to_string(over, 0, 1) == env.to_string(over) and "X has won" in env.to_string(over)
+    assert env.to_string(over, 0, 1) == env.to_string(over) and "X wins" in env.to_string(over)
 
 
 @pytest.mark.parametrize(

@@ -178,9 +178,9 @@ def test_a_position_as_text() -> None:
     [
         ({}, "hand 1, turn 1 of 3: Black to place a card for red"),
         ({"flip": 1}, "hand 1, turn 1 of 3: White to place a card for red"),
-        ({"phase": OVER, "winner": 1, "points": [0, 1]}, "White has won"),
-        ({"phase": OVER, "truncated": 1, "hands": 50}, "a draw by the limit of hands"),
-        ({"phase": OVER}, "over by an illegal action"),
+        ({"phase": OVER, "winner": 1, "points": [0, 1]}, "White wins"),
+        ({"phase": OVER, "truncated": 1, "hands": 50}, "a draw: the limit of hands"),
+        ({"phase": OVER}, "over by an illegal action of Black"),
     ],
 )
 def test_headlines(changes: dict[str, Any], headline: str) -> None:

@@ -248,5 +248,5 @@ def test_pictures_of_an_end_show_what_was_hidden() -> None:
     over = {"phase": OVER, "winner": 0, "ces": 8, "ids": [*range(8, 0, -1), *range(1, 9)]}
     state = env.state_from_dicts([position(**over)])
     text = env.to_string(state)
-    assert "W0(8)" in text and "top card 8" in text and text.endswith("White has won")
+    assert "W0(8)" in text and "top card 8" in text and text.endswith("White wins")
     assert "top card 8" in env.render(state)
