@@ -20,10 +20,12 @@ typedef unsigned char u8;
 #define WIDTH(n) ((n) < V ? V : (n)) /* allocated columns of a matrix that is read in vectors */
 typedef float v __attribute__((vector_size(VECTOR)));
 typedef int vi __attribute__((vector_size(VECTOR)));
+typedef u8 bytes __attribute__((vector_size(16), aligned(1)));
+typedef _Bool flags __attribute__((ext_vector_type(16)));
 typedef float unaligned __attribute__((vector_size(VECTOR), aligned(4), may_alias));
 #define AT(p) (*(unaligned *)(p))
 #define READ(p) (*(const unaligned *)(p))
-#define SPLAT(x) ((v){} + (x))
+#define SPLAT(x) ((x) - (v){}) /* not plus: of -0, a sum with 0 is 0, so it is computed */
 #define CHOOSE(mask, a, b) ((v)(((vi)(a) & (mask)) | ((vi)(b) & ~(mask))))
 
 INLINE int smaller(int a, int b) { return a < b ? a : b; }
@@ -71,6 +73,19 @@ INLINE v load_first(const float *p, int n) {
   return x;
 }
 
+/* -1 for each of n bools that is true */
+INLINE vi load_bools(const u8 *p, int n) {
+  vi x = {};
+  for (int k = 0; k < n; k++) x[k] = -p[k];
+  return x;
+}
+
+/* a vector's first n numbers, with `other` in place of further ones */
+INLINE v first_of(v x, int n, float other) {
+  for (int k = n; k < V; k++) x[k] = other;
+  return x;
+}
+
 INLINE void store_first(float *p, v x, int n) {
   for (int k = 0; k < n; k++) p[k] = x[k];
 }
@@ -87,11 +102,11 @@ INLINE void store_first(float *p, v x, int n) {
 /* the same vector of another array */
 #define BESIDE(q) (left_ >= V ? READ((q) + k_) : load_first((q) + k_, left_))
 
-/* the tile of y = x w + start at these rows and columns; `add` adds it to y, but not to its first `skip` rows and
-   `overlap` columns, which were added before */
+/* the tile of y = x w + start at these rows and columns, or of its ReLU; `add` adds it to y, but not to its first `skip`
+   rows and `overlap` columns, which were added before */
 #define TILE(NAME, ROWS, VECTORS)                                                                                      \
   INLINE void NAME(int depth, const float *x, long row, long step, const float *w, long width, const float *start,     \
-                   float *y, long pitch, int columns, int add, int skip, int overlap) {                                \
+                   float *y, long pitch, int columns, int relu, int add, int skip, int overlap) {                      \
     v sum[ROWS][VECTORS];                                                                                              \
     for (int r = 0; r < ROWS; r++)                                                                                     \
       for (int j = 0; j < VECTORS; j++)                                                                                \
@@ -108,6 +123,7 @@ INLINE void store_first(float *p, v x, int n) {
       if (r < skip) continue;                                                                                          \
       for (int j = 0; j < VECTORS; j++) {                                                                              \
         float *to = y + r * pitch + j * V;                                                                             \
+        if (relu) sum[r][j] = activated(sum[r][j], RELU);                                                              \
         if (columns < V) store_first(to, add ? sum[r][j] + load_first(to, columns) : sum[r][j], columns);              \
         else if (!add) AT(to) = sum[r][j];                                                                             \
         else if (!overlap) AT(to) += sum[r][j];                                                                        \
@@ -126,16 +142,16 @@ TILE(row_vector, 1, 1)
   for (int i = 0; rows >= R && i < rows; i += R) {                                                                     \
     int top = smaller(i, rows - R);                                                                                    \
     TALL(depth, x + top * across, across, step, w + (c), width, start ? start + (c) : 0, y + top * pitch + (c), pitch, \
-         columns, add, i - top, overlap);                                                                              \
+         columns, relu, add, i - top, overlap);                                                                              \
   }                                                                                                                    \
   for (int i = 0; rows < R && i < rows; i++)                                                                           \
     FLAT(depth, x + i * across, across, step, w + (c), width, start ? start + (c) : 0, y + i * pitch + (c), pitch,     \
-         columns, add, 0, overlap);
+         columns, relu, add, 0, overlap);
 
-/* y = x w + start, or y += x w. x(i, k) is x[i * across + k * step]; rows of w have WIDTH(columns) numbers at least. The
+/* y = x w + start, or its ReLU, or y += x w. x(i, k) is x[i * across + k * step]; rows of w have WIDTH(columns) numbers at least. The
    sum of products has one order, whatever the tile, so a row's result does not depend on the rows beside it. */
 INLINE void product(int rows, int depth, int columns, const float *x, long across, long step, const float *w,
-                    long width, const float *start, float *y, long pitch, int add) {
+                    long width, const float *start, float *y, long pitch, int relu, int add) {
   int c = 0;
   for (; c + J * V <= columns; c += J * V) { ROWS_OF(tile, row, c, 0) }
   for (; c + J / 2 * V <= columns; c += J / 2 * V) { ROWS_OF(tile_half, row_half, c, 0) }
@@ -152,62 +168,86 @@ INLINE const float *padded(const float *w, int depth, int columns, float *memory
   return memory;
 }
 
-/* y = x w + start for a row of small integers, most of which are 0: a sum of few rows of w, in the order of `product` */
+/* y = x w + start, or its ReLU, for a row of small integers, most of which are 0: a sum of few rows of w, in the order
+   of `product` */
 #define SPARSE(NAME, VECTORS)                                                                                          \
   INLINE void NAME(int count, const int *places, const u8 *x, int binary, const float *w, long width,                  \
-                   const float *start, float *y, int columns) {                                                        \
+                   const float *start, float *y, int columns, int relu) {                                              \
     v sum[VECTORS];                                                                                                    \
     for (int j = 0; j < VECTORS; j++) sum[j] = columns < V ? load_first(start, columns) : READ(start + j * V);         \
+    _Pragma("clang loop unroll(disable)") /* each loop's end is a branch that cannot be predicted */                   \
     for (int k = 0; k < count; k++) {                                                                                  \
       const float *from = w + places[k] * width;                                                                       \
       for (int j = 0; j < VECTORS; j++)                                                                                \
         if (binary) sum[j] += READ(from + j * V);                                                                      \
         else sum[j] += SPLAT((float)x[places[k]]) * READ(from + j * V);                                                \
     }                                                                                                                  \
-    for (int j = 0; j < VECTORS; j++)                                                                                  \
+    for (int j = 0; j < VECTORS; j++) {                                                                                \
+      if (relu) sum[j] = activated(sum[j], RELU);                                                                      \
       if (columns < V) store_first(y, sum[j], columns);                                                                \
       else AT(y + j * V) = sum[j];                                                                                     \
+    }                                                                                                                  \
   }
 SPARSE(sparse, 8)
 SPARSE(sparse_half, 4)
 SPARSE(sparse_vector, 1)
 
-/* the places of a row's numbers that are not 0, eight numbers at a time */
+/* a bit for each of 16 numbers that is not 0 */
+INLINE unsigned long long nonzero_bits(const u8 *x) {
+  union { flags of; unsigned short bits; } result = {__builtin_convertvector(*(const bytes *)x != 0, flags)};
+  return result.bits;
+}
+
+/* the places of a row's numbers that are not 0 */
 INLINE int nonzero(int depth, const u8 *x, int *places) {
-  int count = 0, k = 0;
-  for (; k + 8 <= depth; k += 8) {
-    unsigned long long word = 0;
-    for (int j = 0; j < 8; j++) word |= (unsigned long long)x[k + j] << 8 * j;
-    word |= word >> 4, word |= word >> 2, word |= word >> 1;
-    for (word &= 0x0101010101010101; word; word &= word - 1) places[count++] = k + __builtin_ctzll(word) / 8;
+  int count = 0;
+  for (int top = 0; top < depth; top += 64) {
+    int size = smaller(64, depth - top), k = 0;
+    unsigned long long bits = 0;
+    for (; k + 16 <= size; k += 16) bits |= nonzero_bits(x + top + k) << k;
+    if (k < size && depth >= 16) bits |= nonzero_bits(x + top + size - 16) >> (k + 16 - size) << k;
+    else for (; k < size; k++) bits |= (unsigned long long)(x[top + k] != 0) << k;
+    for (; bits; bits &= bits - 1) places[count++] = top + __builtin_ctzll(bits);
   }
-  for (; k < depth; k++) places[count] = k, count += x[k] != 0;
   return count;
 }
 
 INLINE void sparse_product(int rows, int depth, int columns, const u8 *x, int binary, const float *w, long width,
-                           const float *start, float *y, long pitch, int *places) {
+                           const float *start, float *y, long pitch, int relu, int *places) {
   for (int i = 0; i < rows; i++, x += depth, y += pitch) {
     int count = nonzero(depth, x, places), c = 0;
-    for (; c + 8 * V <= columns; c += 8 * V) sparse(count, places, x, binary, w + c, width, start + c, y + c, columns);
+    for (; c + 8 * V <= columns; c += 8 * V) sparse(count, places, x, binary, w + c, width, start + c, y + c, columns, relu);
     for (; c + 4 * V <= columns; c += 4 * V)
-      sparse_half(count, places, x, binary, w + c, width, start + c, y + c, columns);
+      sparse_half(count, places, x, binary, w + c, width, start + c, y + c, columns, relu);
     for (; c < columns; c += V) {
       int at = columns < V ? 0 : smaller(c, columns - V);
-      sparse_vector(count, places, x, binary, w + at, width, start + at, y + at, columns);
+      sparse_vector(count, places, x, binary, w + at, width, start + at, y + at, columns, relu);
     }
   }
+}
+
+/* the sum of a vector's numbers */
+INLINE float total(v x) {
+  float sum[4] = {};
+  for (int k = 0; k < V; k++) sum[k % 4] += x[k];
+  return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+INLINE float highest(v x) {
+  float top[4];
+  for (int k = 0; k < 4; k++) top[k] = x[k];
+  for (int k = 4; k < V; k++) top[k % 4] = x[k] > top[k % 4] ? x[k] : top[k % 4];
+  for (int k = 1; k < 4; k++) top[0] = top[k] > top[0] ? top[k] : top[0];
+  return top[0];
 }
 
 /* y = x w + start for one column */
 INLINE void dot(int rows, int depth, const float *x, long across, const float *w, float start, float *y) {
   for (int i = 0; i < rows; i++, x += across) {
     v sum = {};
-    float all = start;
     for (int k = 0; k < depth; k += V)
       sum += depth - k >= V ? READ(x + k) * READ(w + k) : load_first(x + k, depth - k) * load_first(w + k, depth - k);
-    for (int k = 0; k < V; k++) all += sum[k];
-    y[i] = all;
+    y[i] = start + total(sum);
   }
 }
 
@@ -237,24 +277,25 @@ INLINE void clear(long count, float *to) {
 }
 
 #define ILLEGAL -1e9f
+#define LOWEST -3e38f
 
 /* log softmax of the legal logits of rows; `sums` has WIDTH(rows) numbers */
 INLINE void log_softmax(int rows, int columns, float *y, const u8 *mask, float *sums) {
-  for (int i = 0; i < WIDTH(rows); i++) sums[i] = 1;
   for (int i = 0; i < rows; i++) {
-    float *z = y + i * columns, most = -3e38f;
-    v top = SPLAT(most), sum = {};
     const u8 *legal = mask + i * columns;
-    if (mask)
-      for (int k = 0; k < columns; k++) z[k] = legal[k] ? z[k] : ILLEGAL;
-    EACH(z, columns, v here = x; if (left_ < V) for (int k = left_; k < V; k++) here[k] = -3e38f;
-         top = CHOOSE(here > top, here, top))
-    for (int k = 0; k < V; k++) most = top[k] > most ? top[k] : most;
-    EACH(z, columns, x -= most; v here = exponential(x); if (left_ < V) for (int k = left_; k < V; k++) here[k] = 0;
-         sum += here)
-    sums[i] = 0;
-    for (int k = 0; k < V; k++) sums[i] += sum[k];
+    v top = SPLAT(LOWEST);
+    EACH(y + i * columns, columns,
+         if (mask) x = CHOOSE(left_ >= V ? load_bools(legal + k_, V) : load_bools(legal + k_, left_), x, SPLAT(ILLEGAL));
+         v here = first_of(x, left_, LOWEST); top = CHOOSE(here > top, here, top))
+    sums[i] = highest(top);
   }
+  for (int i = 0; i < rows; i++) {
+    float most = sums[i];
+    v sum = {};
+    EACH(y + i * columns, columns, x -= most; sum += first_of(exponential(x), left_, 0))
+    sums[i] = total(sum);
+  }
+  for (int i = rows; i < WIDTH(rows); i++) sums[i] = 1;
   for (int i = 0; i < rows; i += V) AT(sums + i) = logarithm(READ(sums + i));
   for (int i = 0; i < rows; i++) EACH(y + i * columns, columns, x -= sums[i])
 }
@@ -301,7 +342,7 @@ INLINE void convolution(int height, int width, int inputs, int outputs, const fl
   for (int first = 0; first < height * width; first += CELLS) {
     int count = smaller(CELLS, height * width - first);
     gather(first, count, height, width, inputs, x, patches);
-    product(count, 9 * inputs, outputs, patches, 9 * inputs, 1, w, WIDTH(outputs), start, y + first * outputs, outputs, 0);
+    product(count, 9 * inputs, outputs, patches, 9 * inputs, 1, w, WIDTH(outputs), start, y + first * outputs, outputs, 0, 0);
   }
 }
 
@@ -313,10 +354,10 @@ INLINE void convolution_backward(int height, int width, int inputs, int outputs,
     int count = smaller(CELLS, height * width - first);
     const float *here = d + first * WIDTH(outputs);
     gather(first, count, height, width, inputs, x, patches);
-    product(9 * inputs, count, outputs, patches, 1, 9 * inputs, here, WIDTH(outputs), 0, dw, outputs, 1);
+    product(9 * inputs, count, outputs, patches, 1, 9 * inputs, here, WIDTH(outputs), 0, dw, outputs, 0, 1);
     add_rows(count, outputs, here, WIDTH(outputs), db);
     if (!dx) continue;
-    product(count, outputs, 9 * inputs, here, WIDTH(outputs), 1, transposed, WIDTH(9 * inputs), 0, patches, 9 * inputs, 0);
+    product(count, outputs, 9 * inputs, here, WIDTH(outputs), 1, transposed, WIDTH(9 * inputs), 0, patches, 9 * inputs, 0, 0);
     scatter(first, count, height, width, inputs, patches, 9 * inputs, dx);
   }
 }

@@ -301,12 +301,15 @@ class _Forward:
         for k, (inputs, outputs) in enumerate(net.dense):
             layer = convolutions + k
             to, stride = (features(layer), places[-1]) if self.keep else (f"h{k}", outputs)
-            matrix, tail = matrices[layer], f"WIDTH({outputs}), b{layer}, {to}, {stride}"
+            matrix = matrices[layer]
+            relu = kind == "RELU"
+            tail = f"WIDTH({outputs}), b{layer}, {to}, {stride}, {relu:d}"
             if not layer and t.kind == "u8":
                 t.add(f"sparse_product(n, {inputs}, {outputs}, {source}, {int(t.binary)}, {matrix}, {tail}, places);")
             else:
                 t.add(f"product(n, {inputs}, {outputs}, {source}, {pitch}, 1, {matrix}, {tail}, 0);")
-            t.add(f"activate(n, {outputs}, {to}, {stride}, {kind});")
+            if not relu:
+                t.add(f"activate(n, {outputs}, {to}, {stride}, {kind});")
             source, pitch = to, stride
         for k, n in enumerate(net.heads):
             layer = convolutions + hidden + k
@@ -315,7 +318,7 @@ class _Forward:
                 t.add(f"dot(n, {depth}, {source}, {pitch}, w{layer}, b{layer}[0], {to});")
             else:
                 matrix = f"{matrices[layer]}, WIDTH({n}), b{layer}"
-                t.add(f"product(n, {depth}, {n}, {source}, {pitch}, 1, {matrix}, {to}, {n}, 0);")
+                t.add(f"product(n, {depth}, {n}, {source}, {pitch}, 1, {matrix}, {to}, {n}, 0, 0);")
         t.add(f"log_softmax(n, {net.heads[0]}, y0 + (long)i * {net.heads[0]}, {t.mask.format(net.heads[0])}, sums);")
         t.add("}")
         return t.finish(self.name)
@@ -364,7 +367,7 @@ class _Backward:
         def weight_gradient(layer: int, source: str, pitch: int, d: str) -> None:
             (depth, columns), at = shapes[layer], offsets[layer]
             matrix, to = f"{d}, WIDTH({columns})", f"to + {at}, {columns}"
-            t.add(f"product({depth}, n, {columns}, {source}, 1, {pitch}, {matrix}, 0, {to}, 1);")
+            t.add(f"product({depth}, n, {columns}, {source}, 1, {pitch}, {matrix}, 0, {to}, 0, 1);")
             t.add(f"add_rows(n, {columns}, {d}, WIDTH({columns}), to + {at + depth * columns});")
 
         last = len(net.hidden) - 1
@@ -373,7 +376,9 @@ class _Backward:
         here = f"(long)i * {n}"
         t.add(f"log_softmax_backward(n, {n}, logs + {here}, g0 + {here}, {mask}, e, WIDTH({n}));")
         weight_gradient(first_head, top, places[-1], "e")
-        t.add(f"product(n, {n}, {m}, e, WIDTH({n}), 1, {matrices[first_head]}, WIDTH({m}), 0, d{last}, WIDTH({m}), 0);")
+        t.add(
+            f"product(n, {n}, {m}, e, WIDTH({n}), 1, {matrices[first_head]}, WIDTH({m}), 0, d{last}, WIDTH({m}), 0, 0);"
+        )
         for k in range(1, len(net.heads)):
             layer = first_head + k
             t.add("for (int k = 0; k < n; k++) {")
@@ -386,9 +391,8 @@ class _Backward:
             if layer:
                 weight_gradient(layer, features(layer - 1), places[-1], f"d{k}")
                 to = f"d{k - 1}" if k else "last"
-                t.add(
-                    f"product(n, {n}, {m}, d{k}, WIDTH({n}), 1, {matrices[layer]}, WIDTH({m}), 0, {to}, WIDTH({m}), 0);"
-                )
+                matrix = f"{matrices[layer]}, WIDTH({m})"
+                t.add(f"product(n, {n}, {m}, d{k}, WIDTH({n}), 1, {matrix}, 0, {to}, WIDTH({m}), 0, 0);")
             elif t.kind == "u8":
                 t.add(f"for (long k = 0; k < (long)n * {m}; k++) input[k] = x[(long)i * {m} + k];")
                 weight_gradient(0, "input", m, "d0")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
 from tensor_envs._engine.kernels.base import Coords
-from tensor_envs.rules.kernel import bitcast, branch, divide, registers
-from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, where
+from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
+from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
 from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, clamp, table_size, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
@@ -69,10 +69,14 @@ class ActionSelection:
     def __init__(self, tree: TreeMemory):
         self.tree = tree
 
-    @property
-    def stages(self) -> Sequence[Stage]:
-        """Stages before `score`, which store results for the roots of a group."""
-        return ()
+    def prepare(self, each: Callable[[Stage], None], count: Value, below_root: Scalar) -> None:
+        """Store what `score` needs for the roots of a group.
+
+        Args:
+            each: runs a stage for every root of the group.
+            count: number of roots in the group.
+            below_root: whether they choose an action of later nodes, not of their roots.
+        """
 
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         """Return the scores by which a simulation selects an action of a node, for root `k` of a group."""
@@ -129,7 +133,7 @@ class ActionSelection:
         """Return the probabilities of actions, 0 for illegal ones, and their logits minus the highest one."""
         softmax = Softmax(self.tree)
         softmax.set_logits(0, mask, logit)
-        softmax.set_terms(0, mask)
+        softmax.set_terms(1)
         return softmax.weights(0), lambda action: softmax.relative(0, action)
 
 
@@ -139,29 +143,35 @@ class Softmax:
     def __init__(self, tree: TreeMemory, roots: int = 1):
         self.tree, self.width = tree, tree.width
         self.logits, self.terms = (registers(roots * self.width, FLOAT32) for _ in range(2))
-        self.highest, self.total = (registers(roots, FLOAT32) for _ in range(2))
+        self.total = registers(roots, FLOAT32)
 
     def set_logits(self, k: Value, mask: Mask, logit: PerAction) -> None:
-        """Store the logits of root `k`, those of illegal actions as `LOWEST`, and the highest one."""
-        top = registers(1, INT32)
+        """Store the logits of root `k` minus the highest one of a legal action."""
+        base, top = k * self.width, registers(1, INT32)
         top[0] = MIN_KEY
         with self.tree.each_action(mask) as (action, legal):
             x = where(legal, logit(action), LOWEST)
-            self.logits[k * self.width + action] = x
+            self.logits[base + action] = x
             top[0] = maximum(top[0], sort_key(x))
-        self.highest[k] = from_sort_key(top[0])
-
-    def set_terms(self, k: Value, mask: Mask) -> None:
-        """Store the exponentials of the logits of root `k`, and their sum."""
-        total = registers(1, INT32)
-        total[0] = 0  # compilers vectorise sums of integers, but not those of floats
-        highest = self.highest[k]
-        fixed_point = 2.0 ** (31 - self.width.bit_length())  # no sum wraps: a term is 1 at most
+        highest = from_sort_key(top[0])
         with self.tree.each_action(mask) as (action, legal):
-            term = where(legal, exp(self.logits[k * self.width + action] - highest), 0.0)
-            self.terms[k * self.width + action] = term
-            total[0] += int32(term * fixed_point + 0.5)
-        self.total[k] = float32(maximum(total[0], 1)) * (1 / fixed_point)
+            self.logits[base + action] -= highest
+            self.terms[base + action] = where(legal, 1.0, 0.0)
+
+    def set_terms(self, count: Value) -> None:
+        """Store the exponentials of the logits of the first `count` roots, 0 for illegal actions, and their sums.
+
+        These loops over roots read no tree, so they are vectorised.
+        """
+        with loop(count * self.width) as index:
+            self.terms[index] *= exp(self.logits[index])
+        total = registers(1, INT32)
+        fixed_point = 2.0 ** (31 - self.width.bit_length())  # no sum wraps: a term is 1 at most
+        with loop(count) as k:
+            total[0] = 0  # compilers vectorise sums of integers, but not those of floats
+            with loop(self.width) as action:
+                total[0] += int32(self.terms[k * self.width + action] * fixed_point + 0.5)
+            self.total[k] = float32(maximum(total[0], 1)) * (1 / fixed_point)
 
     def weights(self, k: Value) -> PerAction:
         """Return the weights of root `k`; a sum that each action loaded would be gathered."""
@@ -170,7 +180,7 @@ class Softmax:
 
     def relative(self, k: Value, action: Scalar) -> Scalar:
         """Return an action's logit minus the highest one."""
-        return self.logits[k * self.width + action] - self.highest[k]
+        return self.logits[k * self.width + action]
 
 
 class UCB(ActionSelection):
@@ -244,39 +254,51 @@ class GumbelMuZero(ActionSelection):
         super().__init__(tree)
         self.group = max(1, min(tree.roots, GROUP_ACTIONS // tree.width))
         self.policy, self.values = Softmax(tree, self.group), registers(self.group * tree.width, FLOAT32)
+        # of the nodes of a group; `low` and `high` are those of the tried actions, then of the scale
+        kinds = {INT32: ("visits", "tried", "max_visits"), FLOAT32: ("raw_value", "prior_sum", "value_sum")}
+        self.node = {name: registers(self.group, dtype) for dtype, names in kinds.items() for name in names}
+        self.low, self.high, self.mixed, self.factor = (registers(self.group, FLOAT32) for _ in range(4))
 
-    @property
-    def stages(self) -> Sequence[Stage]:
-        """Completed values with the logits of the improved policy, then its softmax, which no root needs."""
+    def prepare(self, each: Callable[[Stage], None], count: Value, below_root: Scalar) -> None:
+        """Store completed values with the logits of the improved policy, then its softmax, which no root needs."""
+        each(self.load_values)
+        with loop(count) as k:
+            self.set_scale(k)
+        each(self.scale_values)
+        with branch(below_root):
+            self.policy.set_terms(count)
 
-        def exponentials(k: Scalar, at: Coords, slot: Scalar) -> None:
-            with branch(slot != 0):
-                self.policy.set_terms(k, self.tree.node(at, slot).mask)
+    def load_values(self, k: Value, at: Coords, slot: Value) -> None:
+        """Store the values of all actions, and what their scale depends on."""
+        values, self.low[k], self.high[k] = self.value_range(at, slot)
+        with self.tree.each_action() as (action, _):
+            self.values[k * self.tree.width + action] = values(action)
+        for name, array in self.node.items():
+            array[k] = getattr(self.tree.node(at, slot), name)
 
-        return self.complete_values, exponentials
-
-    def complete_values(self, k: Value, at: Coords, slot: Value) -> None:
-        """Store the scaled values of all actions, and the logits of the improved policy: the sum with the priors.
-
-        Untried actions have the node's mixed value.
-        """
-        tree, node = self.tree, self.tree.node(at, slot)
-        visits, tried = float32(node.visits), node.tried
-        mixed = node.raw_value + visits * divide(node.value_sum, maximum(node.prior_sum, 1e-37))
-        mixed = divide(mixed, visits + 1.0)
-        value, *ends = self.value_range(at, slot)
-        low, high = (where(tried > 0, x, mixed) for x in ends)
-        complete = tried >= tree.actions
+    def set_scale(self, k: Value) -> None:
+        """Store the mixed value of untried actions, and the scale of values. It reads no tree, so it is vectorised."""
+        count, tried, max_visits, raw_value, prior_sum, value_sum = (array[k] for array in self.node.values())
+        visits = float32(count)
+        mixed = divide(raw_value + visits * divide(value_sum, maximum(prior_sum, 1e-37)), visits + 1.0)
+        low, high = (where(tried > 0, array[k], mixed) for array in (self.low, self.high))
+        complete = tried >= self.tree.actions
         low, high = where(complete, low, minimum(low, mixed)), where(complete, high, maximum(high, mixed))
-        factor = divide(float32(node.max_visits) + 50.0, maximum(high - low, 1e-8))
+        self.low[k], self.mixed[k] = low, mixed
+        self.factor[k] = divide(float32(max_visits) + 50.0, maximum(high - low, 1e-8))
+
+    def scale_values(self, k: Value, at: Coords, slot: Value) -> None:
+        """Store the scaled values of all actions, and the logits of the improved policy: the sum with the priors."""
+        tree, base = self.tree, k * self.tree.width
+        mixed, low, factor = self.mixed[k], self.low[k], self.factor[k]
 
         def logit(action: Scalar) -> Scalar:
             edge = tree.edge(at, slot, action)
-            scaled = factor * (where(edge.visits > 0, value(action), mixed) - low) * 0.1
-            self.values[k * tree.width + action] = scaled
+            scaled = factor * (where(edge.visits > 0, self.values[base + action], mixed) - low) * 0.1
+            self.values[base + action] = scaled
             return edge.prior + scaled
 
-        self.policy.set_logits(k, node.mask, logit)
+        self.policy.set_logits(k, tree.node(at, slot).mask, logit)
 
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree, config = self.tree, self.tree.config
@@ -305,8 +327,7 @@ class GumbelMuZero(ActionSelection):
         node.value_sum += prior * (divide(total + gain, float32(visits + 1)) - before)
 
     def final(self, at: Coords) -> tuple[PerAction, Score]:
-        self.complete_values(0, at, 0)
-        self.policy.set_terms(0, self.tree.node(at, 0).mask)
+        self.prepare(lambda stage: stage(int32(0), at, int32(0)), 1, scalar(True))
         max_visits = self.tree.node(at, 0).max_visits
 
         def score(action: Scalar) -> tuple[Scalar, Value]:

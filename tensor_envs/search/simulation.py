@@ -178,8 +178,7 @@ class Search(TreeMemory):
                     at = self.first_root if self.roots == 1 else self.t.block.at(lane)
                     stage(k, at, wrap_index(self.walk(at).node, self.config.slots))
 
-            for stage in self.selection.stages:
-                each(stage)
+            self.selection.prepare(each, count, self.counts.steps > 0)
             each(lambda k, at, slot: self._choose(k, at, slot, self.counts.steps + first + k))
 
     def _choose(self, k: Scalar, at: Coords, slot: Scalar, number: Scalar) -> None:
