@@ -132,7 +132,11 @@ class Linear:
         return self.new(OPERATIONS[x.op], dtype, *src)
 
     def wrapping_sum(self, dtype: Any, *src: UOp) -> UOp:
-        """Add numbers; signed ones as unsigned, since tinygrad's LLVM renderer leaves their overflow undefined."""
+        """Add numbers; signed ones as unsigned.
+
+        tinygrad's LLVM renderer leaves the overflow of signed ones undefined (0.14.0,
+        https://github.com/tinygrad/tinygrad/pull/10249).
+        """
         unsigned = UNSIGNED_OF.get(dtype)
         if unsigned is None:
             return self.new(Ops.ADD, dtype, *src)
