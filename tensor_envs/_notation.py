@@ -331,7 +331,9 @@ class NotatedGame(Generic[R_co]):
             >>> env.render(env.init(1)).startswith("<svg")
             True
         """
-        svg: str = self.entry.load("render").to_svg(self.rules, self._view(state, i, player))
+        render, view = self.entry.load("render"), self._view(state, i, player)
+        drawn = hasattr(render, "draw")
+        svg: str = render.draw(self.rules, view).to_svg() if drawn else render.to_svg(self.rules, view)
         return svg
 
     def _view(self, state: State, i: int, player: int | None) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from tensor_envs._validate import instance, integer, shown
 
 FUNCTIONS = {  # required ones, and their arguments
     "notation": {"to_dict": "rules, fields", "from_dict": "rules, game"},
-    "render": {"to_string": "rules, game", "to_svg": "rules, game"},
+    "render": {"to_string": "rules, game", "draw": "rules, game"},
 }
+INSTEAD = {"draw": "to_svg"}  # other functions that will do
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,12 @@ class GameEntry:
             `render.tile.ActionName` for each action, and `move_pattern(names)`, a pattern without groups of names that
             may be illegal, beside the `names` of legal actions. `spellings(rules, fields, legal)` gives further names
             of legal actions.
-        render: a module with `to_string(rules, game)` and `to_svg(rules, game)`, of dictionaries as `to_dict` gives
-            them; for pixels also `draw(rules, game)`, which returns a `render.Drawing`; for the wall of the page also
-            `tile(rules)`, which returns a `render.tile.Tile`; if the game hides anything also
-            `seen_by(rules, game, player)`, which removes what is hidden from a player; for tables also the functions
-            of `render.scene`, such as `players(rules, game)`, the names of the seats.
+        render: a module with `to_string(rules, game)` and `draw(rules, game)`, which returns a `render.Drawing`, of
+            dictionaries as `to_dict` gives them; for pictures that have no pixels `to_svg(rules, game)`, which returns
+            the SVG document, in place of `draw`; for the wall of the page also `tile(rules)`, which returns a
+            `render.tile.Tile`; if the game hides anything also `seen_by(rules, game, player)`, which removes what is
+            hidden from a player; for tables also the functions of `render.scene`, such as `players(rules, game)`, the
+            names of the seats.
         version: grows whenever a game with the same seed and actions would take another course.
         presets: further ids with fixed rule fields, `max_plies` (see `make`) included.
         short: rule fields under which games end soon, for tests.
@@ -98,18 +100,23 @@ class GameEntry:
         """Return the module "notation" or "render", else the rules class if it has their functions, else None."""
         if name := getattr(self, part):
             module = importlib.import_module(name)
-            if missing := [function for function in FUNCTIONS[part] if not hasattr(module, function)]:
+            if missing := [function for function in FUNCTIONS[part] if not _has(module, function)]:
                 function = f"{missing[0]}({FUNCTIONS[part][missing[0]]})"
                 raise TypeError(f"the {part} {name!r} of {self.id!r} must have {function}")
             return module
         rules = self.load_rules()
-        return rules if all(hasattr(rules, function) for function in FUNCTIONS[part]) else None
+        return rules if all(_has(rules, function) for function in FUNCTIONS[part]) else None
 
     def load(self, part: str) -> Any:
         """Return what `find` gives. NotImplementedError if the game has none."""
         if (functions := self.find(part)) is None:
             raise NotImplementedError(f"{self.id!r} has no module for this: name a {part} in its GameEntry")
         return functions
+
+
+def _has(functions: Any, name: str) -> bool:
+    """Return whether a module or class has a function, or another one that will do."""
+    return hasattr(functions, name) or hasattr(functions, INSTEAD.get(name, name))
 
 
 def _check_rules(entry: GameEntry, rules: Any) -> None:

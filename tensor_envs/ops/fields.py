@@ -29,6 +29,15 @@ def state_of(rules: Any, fields: Mapping[str, Any]) -> GameState:
     return GameState(values)
 
 
+def values_of(scalars: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of plain scalars as numbers and nested lists."""
+
+    def value(x: Any) -> Any:
+        return [value(entry) for entry in x] if isinstance(x, list) else x.value
+
+    return {name: value(x) for name, x in scalars.items()}
+
+
 def legal_actions(rules: Any, fields: Mapping[str, Any]) -> list[int]:
     """Return the actions that the rules allow, ascending; `fields` are those that the mask depends on."""
     mask = [int(scalar(part).value) for part in rules.legal_action_mask(state_of(rules, fields))]

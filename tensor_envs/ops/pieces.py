@@ -231,10 +231,6 @@ class Pieces(PieceRules):
         colours = dict(zip((1, -1), self.colours, strict=True))
         return draw_pieces(self.title, (self.board.rows, self.board.columns), cells, colours, moves, self.status(game))
 
-    def to_svg(self, game: Game) -> str:
-        """Return the drawing as an SVG document."""
-        return self.draw(game).to_svg()
-
     def tile(self) -> Tile:
         """Return the board as a small picture, the last row on top; cells that are not played on are light."""
         rows, columns = self.board.rows, self.board.columns

@@ -1,6 +1,6 @@
 """Boards of rows and columns as text and as drawings, and the names of their cells."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import cos, pi, sin
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -47,16 +47,6 @@ def labelled(signs: Sequence[str], columns: int, from_top: bool = True) -> list[
     width = len(str(len(rows)))
     lines = [f"{number:>{width}} " + " ".join(row) for number, row in enumerate(rows, 1)]
     return [" " * (width + 1) + " ".join(ascii_lowercase[:columns]), *(lines if from_top else lines[::-1])]
-
-
-def svg_of(draw: Callable[[Any, dict[str, Any]], Drawing]) -> Callable[[Any, dict[str, Any]], str]:
-    """Return the function `to_svg` of a game that has a drawing."""
-
-    def to_svg(rules: Any, game: dict[str, Any]) -> str:
-        """Return the drawing as an SVG document."""
-        return draw(rules, game).to_svg()
-
-    return to_svg
 
 
 def hexagon(centre: Point, radius: float) -> list[Point]:

@@ -1,6 +1,6 @@
 """All that a table shows of a position, from a game's `render` module and the position's dictionary.
 
-Besides `to_string`, `to_svg`, `draw` and `seen_by`, a `render` module may have these functions:
+Besides `to_string`, `draw` or `to_svg`, and `seen_by`, a `render` module may have these functions:
 
 - `players(rules, game)`: names of the seats as the game calls them; `game` is None before it starts.
 - `scores(rules, game)`: a short text for each player, such as captured pieces, or an empty one.
@@ -84,11 +84,13 @@ def seen(rules: Any, render: Any, game: Game, player: int | None) -> Game:
 
 def picture(rules: Any, render: Any, shown: Game, player: int | None, last: tuple[Game, int] | None) -> str:
     """Return a position as SVG, the place of the last move marked."""
-    if last is None or not hasattr(render, "draw"):
+    if not hasattr(render, "draw"):
         svg: str = render.to_svg(rules, shown)
         return svg
-    before, action = seen(rules, render, last[0], player), last[1]
     drawing: Drawing = render.draw(rules, shown)
+    if last is None:
+        return drawing.to_svg()
+    before, action = seen(rules, render, last[0], player), last[1]
     if hasattr(render, "last_move"):
         outlines = render.last_move(rules, before, shown, action)
     else:

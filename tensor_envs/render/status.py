@@ -49,6 +49,22 @@ def shared_win(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last} share the win" if others else f"{last} wins"
 
 
+def number_texts(
+    numbers: Callable[[Game], Sequence[int]], noun: str, plural: str = ""
+) -> tuple[Callable[[Any, Game], list[str]], Callable[[Any, Game], str]]:
+    """Return the functions `scores` and `reason` of a game that is decided by the players' numbers of things."""
+
+    def scores(rules: Any, game: Game) -> list[str]:
+        """Return the numbers of things."""
+        return [counted(number, noun, plural) for number in numbers(game)]
+
+    def reason(rules: Any, game: Game) -> str:
+        """Return the numbers of things at the end, the highest first."""
+        return compared(numbers(game), noun, plural)
+
+    return scores, reason
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number of things, such as "1 seed" and "2 seeds"."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"

@@ -160,7 +160,7 @@ def test_pictures_show_all_marks_and_lines(shape: tuple[int, ...], tmp_path: Pat
     line = sorted(lines(shape, k)[-1])
     others = [cell for cell in range(int(np.prod(shape))) if cell not in line][:2]
     rules, state = HyperTicTacToe(shape, k), position(shape, line, others)
-    svg = render.to_svg(rules, state)
+    svg = render.draw(rules, state).to_svg()
     shapes = elements(svg)
     winner = "Orange" if len(shape) == 3 else "X"
     assert f"{winner} has a line of 3" in "".join(e.text or "" for e in shapes)

@@ -10,7 +10,7 @@ from tensor_envs._validate import integer
 from tensor_envs.ops.fields import checked
 from tensor_envs.render.drawing import Drawing, disc
 from tensor_envs.render.grids import INK
-from tensor_envs.render.status import compared, counted, outcome, seat_names, to_move
+from tensor_envs.render.status import counted, number_texts, outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import Symmetry
 
@@ -19,6 +19,7 @@ CELL, MARGIN = 56, 30  # pixels: a house, around the board
 SHADES = 13  # colours of small pictures, from an empty house on
 NAMES = ("South", "North")
 players = seat_names(*NAMES)
+scores, reason = number_texts(lambda game: game["stores"], "seed")  # of captured seeds
 
 
 def from_player_0(values: list[Any], player: int) -> list[Any]:
@@ -60,16 +61,6 @@ def status(game: dict[str, Any], over: bool) -> str:
         return to_move(game, NAMES[game["current_player"]])
     first, second = game["stores"]
     return outcome(NAMES, None if first == second else first < second, reason(None, game))
-
-
-def scores(rules: Any, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of captured seeds."""
-    return [counted(seeds, "seed") for seeds in game["stores"]]
-
-
-def reason(rules: Any, game: dict[str, Any]) -> str:
-    """Return both numbers of seeds at the end, the higher one first."""
-    return compared(game["stores"], "seed")
 
 
 def explain(rules: Any, game: dict[str, Any], action: int) -> str:

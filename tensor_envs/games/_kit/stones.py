@@ -48,6 +48,11 @@ def board_and_player(game: dict[str, Any], size: int, highest: int = 1) -> tuple
     return board, integer("current_player", game["current_player"], 0, 1)
 
 
+def counts(board: Sequence[int]) -> list[int]:
+    """Return both players' numbers of stones."""
+    return [board.count(stone) for stone in STONES]
+
+
 def regions(
     board: Sequence[int], cells: Iterable[int], neighbours: Callable[[int], Iterable[int]]
 ) -> Iterator[tuple[set[int], set[int]]]:

@@ -8,7 +8,7 @@ from tensor_envs.games.amazons.notation import ARROW, action_to_string, from_dic
 from tensor_envs.games.amazons.rules import Amazons
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import INK, SquareGrid, draw_chequered, rows_of, svg_of
+from tensor_envs.render.grids import INK, SquareGrid, draw_chequered, rows_of
 from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -61,7 +61,6 @@ def draw(rules: Amazons, game: dict[str, Any]) -> Drawing:
     return picture
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
 
 

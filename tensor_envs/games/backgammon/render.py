@@ -6,7 +6,6 @@ from typing import Any
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
 from tensor_envs.render.drawing import Drawing, Point, disc
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -102,7 +101,6 @@ def place(player: int, pip: int, k: int) -> Point:
     return MARGIN + (column(own) + 0.5) * WIDTH, base + sign * (MAN + 1 + k * 1.9 * MAN)
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
 
 

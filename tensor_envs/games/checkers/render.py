@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games.checkers.rules import SIDE, Checkers
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import CROWN, INK, SquareGrid, draw_chequered, rows_of, svg_of
+from tensor_envs.render.grids import CROWN, INK, SquareGrid, draw_chequered, rows_of
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 CELL, MARGIN = 44, 30  # pixels: a square, around the board
@@ -40,9 +40,6 @@ def draw(rules: Checkers, game: dict[str, Any]) -> Drawing:
             picture.area(corners, *here, targets=[action for action in here if actions[action][1] == square])
     picture.text((picture.width / 2, side + 1.8 * MARGIN), rules.status(game), 14, INK)
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def tile(rules: Checkers) -> Tile:

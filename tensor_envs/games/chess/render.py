@@ -6,7 +6,7 @@ from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, fr
 from tensor_envs.games.chess.rules import CASTLES, FORWARD, PLANES, SIDE, UNDER, Chess, legal_moves
 from tensor_envs.ops.fields import legal_actions, open_actions
 from tensor_envs.render.drawing import Drawing, Point
-from tensor_envs.render.grids import INK, SquareGrid, svg_of
+from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -116,7 +116,6 @@ def draw_piece(picture: Drawing, piece: str, x: float, y: float) -> None:
         picture.circle((x + CELL / 2, y + height * CELL), radius * CELL, fill, stroke, 1.5)
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from tensor_envs.games._kit.stones import SIGNS, completed_lines, status_of_lines
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.render.drawing import Drawing, Point, box
-from tensor_envs.render.grids import INK, SquareGrid, rows_of, svg_of
+from tensor_envs.render.grids import INK, SquareGrid, rows_of
 from tensor_envs.render.status import seat_names, signed
 from tensor_envs.render.tile import Tile, stone_pixel
 
@@ -58,8 +58,6 @@ def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
     picture.text((picture.width / 2, picture.height - MARGIN), status, 14, INK)
     return picture
 
-
-to_svg = svg_of(draw)
 
 players = seat_names(*NAMES)
 

@@ -6,7 +6,6 @@ from tensor_envs.games._kit import hex_boards, hidden_stones
 from tensor_envs.games._kit.hex_boards import NAMES
 from tensor_envs.games.dark_hex.rules import DarkHex
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import seat_names, signed
 
 seen_by, visible_moves = hidden_stones.seen_by, hidden_stones.visible_moves
@@ -26,6 +25,3 @@ def draw(rules: DarkHex, game: dict[str, Any]) -> Drawing:
     dotted = [cell for cell, found in enumerate(game["found"]) if found]
     status = hidden_stones.status(rules, game, NAMES)
     return hex_boards.draw_board("Dark Hex", game["board"], rules.size, status, actions, dotted)
-
-
-to_svg = svg_of(draw)

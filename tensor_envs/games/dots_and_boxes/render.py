@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.stones import STONES
+from tensor_envs.games._kit.stones import counts
 from tensor_envs.games.dots_and_boxes.notation import complete, ends_of, place
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.render.drawing import Drawing, Point
-from tensor_envs.render.grids import INK, SquareGrid, svg_of
-from tensor_envs.render.status import compared, counted, outcome, seat_names, to_move
+from tensor_envs.render.grids import INK, SquareGrid
+from tensor_envs.render.status import counted, number_texts, outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 COLOURS = {1: "#e07a5f", -1: "#3d74b8"}
@@ -20,7 +20,7 @@ NAMES = ("A", "B")
 
 def status(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
     """Return both numbers of boxes, and who has won or is to move."""
-    first, second = (game["boxes"].count(stone) for stone in STONES)
+    first, second = counts(game["boxes"])
     result = outcome(NAMES, None if first == second else first < second)
     return f"{first} : {second}, {result if all(game['lines']) else to_move(game, NAMES[game['current_player']])}"
 
@@ -77,18 +77,8 @@ def draw(rules: DotsAndBoxes, game: dict[str, Any]) -> Drawing:
     return picture
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
-
-
-def scores(rules: DotsAndBoxes, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of boxes."""
-    return [counted(game["boxes"].count(stone), "box", "boxes") for stone in STONES]
-
-
-def reason(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
-    """Return both numbers of boxes at the end, the higher one first."""
-    return compared([game["boxes"].count(stone) for stone in STONES], "box", "boxes")
+scores, reason = number_texts(lambda game: counts(game["boxes"]), "box", "boxes")
 
 
 def explain(rules: DotsAndBoxes, game: dict[str, Any], action: int) -> str:

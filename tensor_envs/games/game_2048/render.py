@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games.game_2048.notation import TILES, legal
 from tensor_envs.games.game_2048.rules import SIDE, Game2048
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import rows_of, svg_of
+from tensor_envs.render.grids import rows_of
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CELL, GAP, MARGIN = 72, 8, 44  # pixels: a cell, between cells, around the board
@@ -55,9 +55,6 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
         picture.area(arrow, action)
     picture.text((picture.width / 2, picture.height - 20), status(game), 14, DARK)
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def reason(rules: Game2048, game: dict[str, Any]) -> str:

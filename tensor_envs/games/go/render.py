@@ -7,7 +7,7 @@ from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.go.notation import COLUMNS, KO, action_to_string, areas, legal, regions
 from tensor_envs.games.go.rules import Go
 from tensor_envs.render.drawing import Drawing, Point, box
-from tensor_envs.render.grids import INK, rows_of, svg_of
+from tensor_envs.render.grids import INK, rows_of
 from tensor_envs.render.status import seat_names, signed, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 
@@ -82,7 +82,6 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
     return picture
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
 
 

@@ -8,7 +8,6 @@ from tensor_envs.games._kit.hex_boards import NAMES, draw_board, to_rows
 from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import outcome, seat_names, signed, to_move
 
 players = seat_names(*NAMES)
@@ -42,9 +41,6 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
     over = game.get("terminated") or hex_boards.winner(board, rules.size) is not None
     actions = {cell: rules.cells if stone else cell for cell, stone in enumerate(board) if not stone or swap}
     return draw_board("Hex", board, rules.size, status(rules, game), {} if over else actions)
-
-
-to_svg = svg_of(draw)
 
 
 def explain(rules: Hex, game: dict[str, Any], action: int) -> str:

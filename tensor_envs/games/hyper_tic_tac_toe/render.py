@@ -10,7 +10,7 @@ from tensor_envs.games.hyper_tic_tac_toe.cube import draw_cube
 from tensor_envs.games.hyper_tic_tac_toe.paint import COLOURS, GOLD, GRID, INK, PALE, Lines, Marks, Place, draw_mark
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import SquareGrid, svg_of
+from tensor_envs.render.grids import SquareGrid
 from tensor_envs.render.status import signed
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
@@ -96,9 +96,6 @@ def draw(rules: HyperTicTacToe, game: dict[str, Any]) -> Drawing:
     room = max(len(caption), *(len(f"{title}{name} has a line of {rules.k}") for name in names))
     paint = draw_cube if len(rules.shape) == 3 else _draw_table
     return paint(rules.shape, marks, lines, caption, room)
-
-
-to_svg = svg_of(draw)
 
 
 def players(rules: HyperTicTacToe, game: dict[str, Any] | None) -> list[str]:

@@ -5,7 +5,6 @@ from typing import Any
 from tensor_envs.games._kit import mancala
 from tensor_envs.games.kalah.rules import Kalah
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import svg_of
 
 
 def status(game: dict[str, Any]) -> str:
@@ -30,5 +29,5 @@ def draw(rules: Kalah, game: dict[str, Any]) -> Drawing:
     return mancala.draw(rules, game, "Kalah", house_names(rules), actions, status(game))
 
 
-to_svg, tile = svg_of(draw), mancala.tile
+tile = mancala.tile
 players, scores, reason, explain = mancala.players, mancala.scores, mancala.reason, mancala.explain

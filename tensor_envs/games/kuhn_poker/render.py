@@ -6,7 +6,6 @@ from tensor_envs.games._kit import cards
 from tensor_envs.games.kuhn_poker.notation import ENDED, NAMES
 from tensor_envs.games.kuhn_poker.rules import BET, PASS, KuhnPoker
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -57,9 +56,6 @@ def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
     if game["history"] not in ENDED and not game.get("terminated"):
         cards.draw_buttons(picture, NAMES, (PASS, BET), 172, 16)
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def scores(rules: KuhnPoker, game: dict[str, Any]) -> list[str]:

@@ -5,8 +5,8 @@ from typing import Any
 from tensor_envs._validate import nested
 from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.leduc_poker.rules import ANTE, CALL, CARDS, FOLD, RAISE, ROUND_BITS, LeducPoker
-from tensor_envs.ops.fields import ended, legal_actions
-from tensor_envs.rules import GameState, int32, scalar
+from tensor_envs.ops.fields import ended, legal_actions, state_of, values_of
+from tensor_envs.rules import int32, scalar
 from tensor_envs.rules.chance import NoChance
 
 NAMES = ("fold", "call", "raise")
@@ -28,19 +28,14 @@ def from_dict(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
     history = nested("history", game["history"], (None,), 0, len(NAMES) - 1)
     if len({*cards, public}) != 3:
         raise ValueError(f"cards and public must be three different cards, got {[*cards, public]}")
-    zeros = dict.fromkeys(("round", "actions", "raises", "history", "current_player", "ply"), int32(0))
-    deal = {"cards": [*map(int32, cards)], "public": int32(public), "bets": [int32(ANTE)] * 2}
-    s, over = GameState(deal | zeros), False
+    s, over = state_of(rules, {"cards": cards, "public": public, "bets": [ANTE] * 2}), False
     for ply, action in enumerate(history):
         legal = [] if over else legal_actions(rules, s.asdict())
         if action not in legal:
             raise ValueError(f"history[{ply}] must be one of {legal}, got {action}")
         outcome = rules.step(s, int32(action), NoChance())
         s, over = outcome.state.replace(ply=int32(ply + 1)), bool(scalar(outcome.terminated).value)
-    fields = {
-        name: [x.value for x in value] if isinstance(value, list) else value.value for name, value in s.asdict().items()
-    }
-    return fields | ended(over)
+    return values_of(s.asdict()) | ended(over)
 
 
 def action_to_string(rules: LeducPoker, action: int) -> str:

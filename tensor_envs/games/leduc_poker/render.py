@@ -6,7 +6,6 @@ from tensor_envs.games._kit import cards
 from tensor_envs.games.leduc_poker.notation import NAMES, from_dict
 from tensor_envs.games.leduc_poker.rules import CALL, FOLD, RAISE, RAISES, LeducPoker
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -85,9 +84,6 @@ def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
         legal = {FOLD: s["bets"][0] != s["bets"][1], CALL: True, RAISE: s["raises"] < RAISES}
         cards.draw_buttons(picture, NAMES, (action for action in legal if legal[action]), 204, 12)
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def scores(rules: LeducPoker, game: dict[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from tensor_envs.games._kit import cards
 from tensor_envs.games.liars_dice.notation import action_to_string
 from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.render.drawing import Drawing, box
-from tensor_envs.render.grids import SquareGrid, svg_of
+from tensor_envs.render.grids import SquareGrid
 from tensor_envs.render.status import counted, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -76,9 +76,6 @@ def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
             picture.area(box(x, y, *BID), action)
     picture.text((width / 2, picture.height - 26), status(rules, game), 14, cards.PALE, bold=True)
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def reason(rules: LiarsDice, game: dict[str, Any]) -> str:

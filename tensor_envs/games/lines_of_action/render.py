@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, STONES
+from tensor_envs.games._kit.stones import SIGNS, counts
 from tensor_envs.games.lines_of_action.notation import end_of, from_dict, sets_of, step_of
 from tensor_envs.games.lines_of_action.rules import SIDE, SQUARES, LinesOfAction, is_connected
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import DARK, draw_pieces, labelled, rows_of, svg_of, target_of
+from tensor_envs.render.grids import DARK, draw_pieces, labelled, rows_of, target_of
 from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 from tensor_envs.rules import uint64
@@ -52,13 +52,12 @@ def draw(rules: LinesOfAction, game: dict[str, Any]) -> Drawing:
     return draw_pieces("Lines of Action", (SIDE, SIDE), game["board"], COLOURS, moves, line)
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
 
 
 def scores(rules: LinesOfAction, game: dict[str, Any]) -> list[str]:
     """Return both numbers of pieces."""
-    return [counted(game["board"].count(stone), "piece") for stone in STONES]
+    return [counted(number, "piece") for number in counts(game["board"])]
 
 
 def reason(rules: LinesOfAction, game: dict[str, Any]) -> str:

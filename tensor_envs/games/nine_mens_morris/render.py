@@ -8,7 +8,7 @@ from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_h
 from tensor_envs.games.nine_mens_morris.rules import CELLS, LINES, PLACING, SIDE, NineMensMorris
 from tensor_envs.ops.fields import legal_actions, open_actions
 from tensor_envs.render.drawing import Drawing, disc
-from tensor_envs.render.grids import INK, SquareGrid, svg_of
+from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
@@ -84,7 +84,6 @@ def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:
     return picture
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
 
 

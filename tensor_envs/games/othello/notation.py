@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensor_envs.games._kit import symmetries as kit
-from tensor_envs.games._kit.stones import STONES, board_and_player
+from tensor_envs.games._kit.stones import board_and_player, to_sets
 from tensor_envs.games.othello.rules import PASS, SIDE, SQUARES, Othello, moves
-from tensor_envs.ops.fields import ended
+from tensor_envs.ops.fields import ended, values_of
 from tensor_envs.render.grids import cell_name
-from tensor_envs.rules import Symmetry, uint64
+from tensor_envs.rules import Symmetry, joined
 
 
 def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:
@@ -22,18 +22,10 @@ def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:
 def from_dict(rules: Othello, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary; the game is over if neither player can place a disc."""
     board, player = board_and_player(game, SQUARES)
-    own, other, mine, answers = sets_of(board, player)
-    fields = {"own": own, "other": other, "moves": mine, "current_player": player}
-    return fields | ended(not mine and not answers)
-
-
-def sets_of(board: list[int], player: int) -> tuple[int, int, int, int]:
-    """Return sets of squares: the discs of a player and of the opponent, and where each of them may place one."""
-    own, other = (
-        sum(1 << square for square, disc in enumerate(board) if disc == STONES[owner]) for owner in (player, 1 - player)
-    )
-    mine, answers = (moves(uint64(a), uint64(b)).value for a, b in ((own, other), (other, own)))
-    return own, other, int(mine), int(answers)
+    own, other = (joined(*words) for words in to_sets(board, player))
+    mine, answers = moves(own, other), moves(other, own)
+    sets = values_of({"own": own, "other": other, "moves": mine})
+    return sets | {"current_player": player} | ended(not mine.value and not answers.value)
 
 
 def action_to_string(rules: Othello, action: int) -> str:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, STONES
-from tensor_envs.games.othello.notation import sets_of
+from tensor_envs.games._kit.stones import SIGNS, counts
+from tensor_envs.games.othello.notation import from_dict
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
+from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing, box
-from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
-from tensor_envs.render.status import compared, counted, outcome, seat_names, signed, to_move
+from tensor_envs.render.grids import INK, SquareGrid, labelled
+from tensor_envs.render.status import number_texts, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#111418", -1: "#fafafa"}
@@ -17,31 +18,20 @@ CELL, MARGIN = 44, 36  # pixels: a square, around the board
 NAMES = ("Black", "White")
 
 
-def legal(game: dict[str, Any]) -> list[int] | None:
-    """Return the actions of the player to move; None once neither player can place a disc."""
-    *_, mine, answers = sets_of(game["board"], game["current_player"])
-    if not mine and not answers:
-        return None
-    return [square for square in range(SIDE * SIDE) if mine >> square & 1] or [PASS]
-
-
-def status(game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
+def status(rules: Othello, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return both numbers of discs, and who has won or is to move."""
-    black, white = (game["board"].count(colour) for colour in STONES)
-    actions = legal(game)
-    if actions is None:
+    (black, white), s = counts(game["board"]), from_dict(rules, game)
+    result = to_move(game, names[game["current_player"]], "to move" if s["moves"] else "must pass")
+    if s["terminated"]:
         result = outcome(names, None if black == white else black < white)
-    else:
-        move = "must pass" if actions == [PASS] else "to move"
-        result = to_move(game, names[game["current_player"]], move)
     return f"{black} : {white}, {result}"
 
 
 def to_string(rules: Othello, game: dict[str, Any]) -> str:
     """Return rows of X, O, ".", and "*" for the squares of legal actions, and the status."""
-    actions = () if game.get("terminated") else legal(game) or ()
+    actions = open_actions(rules, game, from_dict(rules, game))
     signs = ["*" if square in actions else SIGNS[disc] for square, disc in enumerate(game["board"])]
-    return "\n".join([*labelled(signs, SIDE), status(game, signed(NAMES))])
+    return "\n".join([*labelled(signs, SIDE), status(rules, game, signed(NAMES))])
 
 
 def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
@@ -53,7 +43,7 @@ def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
         picture.line((at, MARGIN), (at, MARGIN + side), stroke=GRID)
         picture.line((MARGIN, at), (MARGIN + side, at), stroke=GRID)
     grid.draw_labels(picture, SIDE, SIDE)
-    actions = () if game.get("terminated") else legal(game) or ()
+    actions = open_actions(rules, game, from_dict(rules, game))
     for square, disc in enumerate(game["board"]):
         place = divmod(square, SIDE)
         if disc:
@@ -63,22 +53,12 @@ def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
             picture.area(grid.square(*place), square)
     if PASS in actions:
         picture.area(box(MARGIN, MARGIN, side, side), PASS)
-    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(game), 14, INK)
+    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
     return picture
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
-
-
-def scores(rules: Othello, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of discs."""
-    return [counted(game["board"].count(colour), "disc") for colour in STONES]
-
-
-def reason(rules: Othello, game: dict[str, Any]) -> str:
-    """Return both numbers of discs at the end, the higher one first."""
-    return compared([game["board"].count(colour) for colour in STONES], "disc")
+scores, reason = number_texts(lambda game: counts(game["board"]), "disc")
 
 
 def explain(rules: Othello, game: dict[str, Any], action: int) -> str:

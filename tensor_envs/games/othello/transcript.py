@@ -5,7 +5,7 @@ from typing import Any
 
 from tensor_envs.games._kit.transcripts import check_start, words_of
 from tensor_envs.games.othello.notation import action_to_string
-from tensor_envs.games.othello.rules import PASS, SIDE, Othello
+from tensor_envs.games.othello.rules import PASS, Othello
 from tensor_envs.interpreter import ScalarGame
 from tensor_envs.record import Record
 
@@ -23,13 +23,11 @@ def read(rules: Othello, text: str) -> tuple[None, Iterator[tuple[str, str]]]:
 
 def _moves(rules: Othello, text: str) -> Iterator[tuple[str, str]]:
     """Yield the names and places of moves."""
-    game = ScalarGame(rules)
+    game, actions = ScalarGame(rules), {action_to_string(rules, action): action for action in range(PASS + 1)}
     for word, place in words_of(text, "[a-h][1-8]|pass|--", "d3"):
-        is_pass = word.lower() in ("pass", "--")
-        if not is_pass and game.legal_actions() == [PASS]:
+        name = word.lower().replace("--", "pass")
+        if name != "pass" and game.legal_actions() == [PASS]:
             game.step(PASS)
-            yield action_to_string(rules, PASS), place
-        file, rank = "abcdefgh".find(word[0].lower()), word[1]
-        action = PASS if is_pass else (int(rank) - 1) * SIDE + file
-        yield action_to_string(rules, action), place
-        game.step(action)
+            yield "pass", place
+        yield name, place
+        game.step(actions[name])

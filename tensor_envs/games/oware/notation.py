@@ -8,7 +8,7 @@ from typing import Any
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import mancala
 from tensor_envs.games.oware.rules import Oware, moved, playable, unpacked
-from tensor_envs.ops.fields import ended
+from tensor_envs.ops.fields import ended, values_of
 from tensor_envs.render.grids import rows_of
 from tensor_envs.rules import Symmetry, scalar
 
@@ -37,10 +37,8 @@ def from_dict(rules: Oware, game: dict[str, Any]) -> dict[str, Any]:
     if over := is_over(rules, houses, stores) or houses in positions[-3::-2]:
         stores = [store + sum(row) for store, row in zip(stores, rows_of(houses, rules.houses), strict=True)]
         positions, actions = [[0] * len(houses)], []
-    memory = rules.remembered(positions, actions)
-    history = {name: [int(word.value) for word in words] for name, words in memory.items()}
-    fields = {"houses": positions[-1], "stores": stores, "quiet": len(actions), **history}
-    return fields | {"current_player": player} | ended(over)
+    fields = {"houses": positions[-1], "stores": stores, "quiet": len(actions), "current_player": player}
+    return fields | values_of(rules.remembered(positions, actions)) | ended(over)
 
 
 def quiet_actions(houses: list[int], after: list[int]) -> list[int]:

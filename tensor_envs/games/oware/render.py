@@ -7,7 +7,6 @@ from tensor_envs.games._kit import mancala
 from tensor_envs.games.oware.notation import legal
 from tensor_envs.games.oware.rules import Oware
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import svg_of
 
 
 def actions_of(rules: Oware, game: dict[str, Any]) -> list[int]:
@@ -35,5 +34,5 @@ def draw(rules: Oware, game: dict[str, Any]) -> Drawing:
     return mancala.draw(rules, game, "Oware", house_names(rules), actions_of(rules, game), status(rules, game))
 
 
-to_svg, tile = svg_of(draw), mancala.tile
+tile = mancala.tile
 players, scores, reason, explain = mancala.players, mancala.scores, mancala.reason, mancala.explain

@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games._kit import hidden_stones
 from tensor_envs.games.phantom_tic_tac_toe.rules import SIZE, PhantomTicTacToe
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
+from tensor_envs.render.grids import INK, SquareGrid, labelled
 from tensor_envs.render.status import seat_names
 from tensor_envs.render.tile import Tile, stone_pixel
 
@@ -42,9 +42,6 @@ def draw(rules: PhantomTicTacToe, game: dict[str, Any]) -> Drawing:
     grid.draw_labels(picture, SIZE, SIZE)
     picture.text((WIDTH / 2, picture.height - 28), hidden_stones.status(rules, game, NAMES), 14, INK)
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def reason(rules: PhantomTicTacToe, game: dict[str, Any]) -> str:

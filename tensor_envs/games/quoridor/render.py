@@ -8,7 +8,7 @@ from tensor_envs.games.quoridor.notation import from_dict
 from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing, Point, box
-from tensor_envs.render.grids import INK, SquareGrid, svg_of
+from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
@@ -88,7 +88,6 @@ def draw(rules: Quoridor, game: dict[str, Any]) -> Drawing:
     return picture
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.render.drawing import Drawing, box
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import seats
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -68,9 +67,6 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
             if name == "pile" or card in playable:
                 picture.area(box(x, y, *CARD), rules.cards if name == "pile" else card - 1)
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def scores(rules: Shed, game: dict[str, Any]) -> list[str]:

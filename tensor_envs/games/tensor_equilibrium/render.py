@@ -13,7 +13,7 @@ from typing import Any
 from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, OPERATIONS, TYPE_NAMES, TYPES, Act, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.render.drawing import Drawing, Point, box, disc
-from tensor_envs.render.grids import hexagon, svg_of
+from tensor_envs.render.grids import hexagon
 from tensor_envs.render.status import seats, shared_win
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -188,9 +188,6 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
         bottom = y + height - GAP - TILE / 2
         draw_holdings(picture, rules, game, seat, x + GAP, bottom)
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def scores(rules: RuleFields, game: dict[str, Any]) -> list[str]:

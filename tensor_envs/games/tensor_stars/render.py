@@ -13,7 +13,6 @@ from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COLOURS, COMPASS, 
 from tensor_envs.games.tensor_stars.notation import COMMIT, ORDER, OVER
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.render.drawing import Drawing, Point, box
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
@@ -134,9 +133,6 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
         left = MARGIN if side == BLACK else picture.width - MARGIN - PANEL
         draw_player(picture, rules, d, side, (left, MARGIN + TITLE + (height - SLOT - TITLE - hand_height) / 2))
     return picture
-
-
-to_svg = svg_of(draw)
 
 
 def players(rules: StarsRules, game: dict[str, Any] | None) -> list[str]:

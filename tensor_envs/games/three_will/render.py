@@ -27,7 +27,6 @@ from tensor_envs.games.three_will.data import (
 from tensor_envs.games.three_will.notation import TURN
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.render.drawing import Drawing, Point, box, disc
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
@@ -157,7 +156,6 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
     return picture
 
 
-to_svg = svg_of(draw)
 players = seat_names(*COLOURS)
 
 

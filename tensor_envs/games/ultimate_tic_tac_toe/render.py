@@ -6,7 +6,7 @@ from tensor_envs.games._kit.stones import SIGNS, STONES
 from tensor_envs.games.ultimate_tic_tac_toe.notation import SMALL_BOARDS, owners, winner
 from tensor_envs.games.ultimate_tic_tac_toe.rules import CELLS, SIDE, UltimateTicTacToe
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.render.grids import INK, SquareGrid, labelled, svg_of
+from tensor_envs.render.grids import INK, SquareGrid, labelled
 from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 
@@ -61,7 +61,6 @@ def draw(rules: UltimateTicTacToe, game: dict[str, Any]) -> Drawing:
     return picture
 
 
-to_svg = svg_of(draw)
 players = seat_names(*NAMES)
 
 

@@ -7,7 +7,6 @@ from tensor_envs.games.yahtzee.notation import action_to_string, points_of
 from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yahtzee
 from tensor_envs.ops.fields import legal_actions
 from tensor_envs.render.drawing import Drawing, Point, box
-from tensor_envs.render.grids import svg_of
 from tensor_envs.render.status import compared, counted, seats, shared_win, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -88,9 +87,6 @@ def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
 def open_actions(rules: Yahtzee, game: dict[str, Any]) -> list[int]:
     """Return the legal actions of a game that goes on (Y3, Y4, Y7)."""
     return legal_actions(rules, game)
-
-
-to_svg = svg_of(draw)
 
 
 def scores(rules: Yahtzee, game: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from tensor_envs.games.tensor_equilibrium.board import LONGEST_WAY
 from tensor_envs.games.tensor_equilibrium.data import RuleFields, load_rules
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon, neighbours
 from tensor_envs.games.tensor_equilibrium.notation import action_to_string, from_dict
-from tensor_envs.games.tensor_equilibrium.render import to_string, to_svg
+from tensor_envs.games.tensor_equilibrium.render import draw, to_string
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tests.games.tensor_equilibrium.cases import ALL_DOWN, GAME, edge, hack, position
 from tests.games.tensor_equilibrium.rules import ADD, MUL, SUB, Act, Phase, Rules
@@ -195,7 +195,7 @@ def test_headlines(changes: dict[str, Any], headline: str) -> None:
 def test_svg(players: int) -> None:
     board = {0: "18:A↑ 19:C↑", 1: ALL_DOWN}
     state = position(players, board=board, pend_flip=[[1, 0, 0, 0, 0]] + [[0] * 5] * (players - 1), phase=Phase.FLIP)
-    root = ElementTree.fromstring(to_svg(TensorEquilibrium(players=players), state))
+    root = ElementTree.fromstring(draw(TensorEquilibrium(players=players), state).to_svg())
     kinds = [element.tag.rpartition("}")[2] for element in root]
     assert kinds.count("circle") == 5 * players  # the tokens
     texts = [element.text for element in root if element.text and not element.tag.endswith("title")]
