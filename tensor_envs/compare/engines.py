@@ -16,8 +16,8 @@ from tensor_envs._validate import shown
 from tensor_envs.compare.open_spiel import open_spiel
 from tensor_envs.compare.protocol import Fields, OtherEngine, known_name
 from tensor_envs.env import Env
-from tensor_envs.games.chess.notation import scalars_of
 from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, kinds_of
+from tensor_envs.ops.fields import state_of
 from tensor_envs.rules.chance import threefry
 
 # *** Pgx and EnvPool, whose games have the same actions ***
@@ -60,7 +60,7 @@ class _Numbered:
     returns: list[float]
 
     def __init__(self, env: Env):
-        self.id, self.num_players = env.id, env.num_players
+        self.id, self.rules, self.num_players = env.id, env.rules, env.num_players
         self.theirs = PGX_ACTIONS.get(env.id, {})
         self.ours = {theirs: ours for ours, theirs in sorted(self.theirs.items(), reverse=True)}
 
@@ -70,7 +70,7 @@ class _Numbered:
         if self.id == "backgammon":
             return sorted({0 if action < 6 else action for action in legal})
         if self.id == "chess":  # a move of two squares from e1 is castling if the king stands there
-            *_, king = kinds_of(scalars_of(fields))
+            *_, king = kinds_of(state_of(self.rules, fields))
             if not (int(king.value) & fields["own"]) >> 4 * SIDE & 1:
                 return legal
         return [self.ours.get(action, action) for action in legal]

@@ -105,3 +105,13 @@ def status_of_lines(game: dict[str, Any], stones: Iterable[int], k: int, names: 
     if owners:
         return f"{' and '.join(owners)} {'has a line' if len(owners) == 1 else 'have lines'} of {k}"
     return to_move(game, names[game["current_player"]]) if 0 in game["board"] else outcome(names, None)
+
+
+def status_of_counts(
+    game: dict[str, Any], numbers: Sequence[int], over: bool, names: Sequence[str], task: str = "to move"
+) -> str:
+    """Return both players' numbers of stones, and who has more of them at the end, or is to move."""
+    first, second = numbers
+    winner = None if first == second else int(first < second)
+    result = outcome(names, winner) if over else to_move(game, names[game["current_player"]], task)
+    return f"{first} : {second}, {result}"

@@ -23,7 +23,7 @@ from tensor_envs.games.chess.rules import (
     moved,
     turned,
 )
-from tensor_envs.ops.fields import ended
+from tensor_envs.ops.fields import ended, state_of
 from tensor_envs.render.tile import ActionName, StateBits
 from tensor_envs.rules import GameState, int32, uint64
 
@@ -47,13 +47,6 @@ def name_of(square: int) -> str:
 def number_of(name: str) -> int:
     """Return the number of a square."""
     return SIDE * FILE_NAMES.index(name[0]) + int(name[1]) - 1
-
-
-def scalars_of(s: dict[str, Any]) -> GameState:
-    """Return the state of plain fields, for functions of the rules."""
-    sets = {name: uint64(s[name]) for name in SETS}
-    counts = {name: int32(s[name]) for name in ("quiet", "reversible", "repeats", "current_player")}
-    return GameState({**sets, **counts, "history": [uint64(words) for words in s["history"]]})
 
 
 def of_white(s: dict[str, Any]) -> dict[str, int]:
@@ -124,24 +117,24 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     s: dict[str, Any] = {**sets, "current_player": black}
     s |= of_white(s)
     s |= {"quiet": quiet, "reversible": len(moves), "repeats": 0, "history": history}
-    attacked = GameState(scalars_of(s).asdict() | {"own": uint64(s["other"]), "other": uint64(s["own"])})
+    attacked = GameState(state_of(rules, s).asdict() | {"own": uint64(s["other"]), "other": uint64(s["own"])})
     reverse = {name: turned(squares) for name, squares in attacked.asdict().items() if name in SETS}
     if legal_moves(GameState(reverse)).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
     if target:
         pawn = s["en_passant"]
-        before = scalars_of(
-            s | {"other": s["other"] ^ pawn >> 1 ^ pawn << 1, "pawns": s["pawns"] ^ pawn >> 1 ^ pawn << 1}
+        before = state_of(
+            rules, s | {"other": s["other"] ^ pawn >> 1 ^ pawn << 1, "pawns": s["pawns"] ^ pawn >> 1 ^ pawn << 1}
         )
         if legal_moves(before.replace(en_passant=uint64(0))).check.value:
             raise ValueError(f"no pawn can have passed {target}: the king was attacked")
-    legal = legal_moves(scalars_of(s))
+    legal = legal_moves(state_of(rules, s))
     if not legal.en_passant.value:
         s["en_passant"] = 0
     elif moves:
         raise ValueError(f"moves must be empty if a pawn can be taken on {target}, got {shown(moves)}")
-    s["repeats"] = int(rules.repeats(scalars_of(s)).value)
-    lost, drawn = rules.ends(scalars_of(s), legal)
+    s["repeats"] = int(rules.repeats(state_of(rules, s)).value)
+    lost, drawn = rules.ends(state_of(rules, s), legal)
     return {**s, "ply": 2 * number - 2 + black, **ended(bool(lost.value or drawn.value))}
 
 
@@ -264,7 +257,7 @@ def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str
 
     Long algebraic names are "Ng1-f3" and "Ng1f3", "e4xd5", "e7-e8=Q".
     """
-    names = {name: action for action, name in zip(legal, _algebraic(s, legal), strict=True)}
+    names = {name: action for action, name in zip(legal, _algebraic(rules, s, legal), strict=True)}
     longer = dict[str, int]()
     for name, action in names.items():
         if action in CASTLES:
@@ -291,10 +284,10 @@ def move_pattern(names: Iterable[str]) -> str:
 
 def san(rules: Chess, action: int, s: dict[str, Any], legal: Sequence[int]) -> str:
     """Return a legal action in standard algebraic notation: "Nbd7", "exd6", "e8=Q+", "O-O", "Qxf7#"."""
-    after = moved(scalars_of(s), int32(action))[2]
+    after = moved(state_of(rules, s), int32(action))[2]
     moves = legal_moves(after)
     mates = rules.ends(after, moves)[0].value
-    return _algebraic(s, legal)[legal.index(action)] + ("#" if mates else "+" if moves.check.value else "")
+    return _algebraic(rules, s, legal)[legal.index(action)] + ("#" if mates else "+" if moves.check.value else "")
 
 
 def square_of(square: int, s: dict[str, Any]) -> str:
@@ -311,9 +304,9 @@ def promoted(action: int, s: dict[str, Any]) -> str:
     return PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "q"
 
 
-def _algebraic(s: dict[str, Any], legal: Sequence[int]) -> list[str]:
+def _algebraic(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> list[str]:
     """Return the names of all legal actions in standard algebraic notation, without signs of check."""
-    kinds = [int(kind.value) for kind in kinds_of(scalars_of(s))]
+    kinds = [int(kind.value) for kind in kinds_of(state_of(rules, s))]
     moves = [
         (*ends_of(action), next(k for k, kind in enumerate(kinds) if kind >> ends_of(action)[0] & 1))
         for action in legal
@@ -321,7 +314,7 @@ def _algebraic(s: dict[str, Any], legal: Sequence[int]) -> list[str]:
     names = []
     for action, (start, end, kind) in zip(legal, moves, strict=True):
         if action in CASTLES:
-            names.append(action_to_string(Chess(), action))
+            names.append(action_to_string(rules, action))
             continue
         target, file = square_of(end, s), FILE_NAMES[start // SIDE]
         takes = "x" * bool(s["other"] >> end & 1 or (kind == 0 and start // SIDE != end // SIDE))

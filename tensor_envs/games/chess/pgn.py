@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games.chess.notation import san, scalars_of
+from tensor_envs.games.chess.notation import san
 from tensor_envs.games.chess.rules import Chess
 from tensor_envs.ops.fields import legal_actions
 from tensor_envs.record import Record
@@ -29,7 +29,7 @@ def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> st
         number, black = divmod(s["ply"], 2)
         if not black or k == 0:
             words.append(f"{number + 1}.{'..' * black}")
-        words.append(san(rules, action, s, legal_actions(rules, scalars_of(s).asdict())))
+        words.append(san(rules, action, s, legal_actions(rules, s)))
     lines = [""]
     for word in [*words, result]:
         if len(lines[-1]) + len(word) + 1 > WIDTH:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict, scalars_of
+from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict
 from tensor_envs.games.chess.rules import CASTLES, FORWARD, PLANES, SIDE, UNDER, Chess, legal_moves
-from tensor_envs.ops.fields import legal_actions, open_actions
+from tensor_envs.ops.fields import legal_actions, open_actions, state_of
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import outcome, seat_names, to_move
@@ -67,7 +67,7 @@ def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
 
 def status(rules: Chess, game: dict[str, Any]) -> str:
     """Return who is to move, or how the game has ended."""
-    player, s = mover(game), scalars_of(from_dict(rules, game))
+    player, s = mover(game), state_of(rules, from_dict(rules, game))
     moves = legal_moves(s)
     lost, drawn = (bool(x.value) for x in rules.ends(s, moves))
     if lost or drawn:
@@ -130,7 +130,7 @@ def scores(rules: Chess, game: dict[str, Any]) -> list[str]:
 
 def reason(rules: Chess, game: dict[str, Any]) -> str:
     """Return why the game has ended (C8 to C11)."""
-    s = scalars_of(from_dict(rules, game))
+    s = state_of(rules, from_dict(rules, game))
     moves = legal_moves(s)
     if not legal_actions(rules, s.asdict()):
         return "checkmate" if moves.check.value else "stalemate"

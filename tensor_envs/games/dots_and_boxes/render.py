@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.stones import counts
+from tensor_envs.games._kit.stones import counts, status_of_counts
 from tensor_envs.games.dots_and_boxes.notation import complete, ends_of, place
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
-from tensor_envs.render.status import counted, number_texts, outcome, seat_names, to_move
+from tensor_envs.render.status import counted, number_texts, seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 COLOURS = {1: "#e07a5f", -1: "#3d74b8"}
@@ -20,9 +20,7 @@ NAMES = ("A", "B")
 
 def status(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
     """Return both numbers of boxes, and who has won or is to move."""
-    first, second = counts(game["boxes"])
-    result = outcome(NAMES, None if first == second else first < second)
-    return f"{first} : {second}, {result if all(game['lines']) else to_move(game, NAMES[game['current_player']])}"
+    return status_of_counts(game, counts(game["boxes"]), all(game["lines"]), NAMES)
 
 
 def to_string(rules: DotsAndBoxes, game: dict[str, Any]) -> str:

@@ -13,10 +13,9 @@ from tensor_envs.rules import Symmetry, joined
 
 def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"board": 64 values 1, -1, 0 row by row from the top, "current_player": 0 or 1} (O8)."""
-    player = s["current_player"]
-    black, white = (s["own"], s["other"])[:: 1 - 2 * player]
+    black, white = (s["own"], s["other"])[:: 1 - 2 * s["current_player"]]
     board = [(black >> square & 1) - (white >> square & 1) for square in range(SQUARES)]
-    return {"board": board, "current_player": player}
+    return {"board": board, "current_player": s["current_player"]}
 
 
 def from_dict(rules: Othello, game: dict[str, Any]) -> dict[str, Any]:

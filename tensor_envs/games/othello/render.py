@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs.games._kit.stones import SIGNS, counts
+from tensor_envs.games._kit.stones import SIGNS, counts, status_of_counts
 from tensor_envs.games.othello.notation import from_dict
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.grids import INK, SquareGrid, labelled
-from tensor_envs.render.status import number_texts, outcome, seat_names, signed, to_move
+from tensor_envs.render.status import number_texts, seat_names, signed
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#111418", -1: "#fafafa"}
@@ -20,11 +20,9 @@ NAMES = ("Black", "White")
 
 def status(rules: Othello, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return both numbers of discs, and who has won or is to move."""
-    (black, white), s = counts(game["board"]), from_dict(rules, game)
-    result = to_move(game, names[game["current_player"]], "to move" if s["moves"] else "must pass")
-    if s["terminated"]:
-        result = outcome(names, None if black == white else black < white)
-    return f"{black} : {white}, {result}"
+    s = from_dict(rules, game)
+    task = "to move" if s["moves"] else "must pass"
+    return status_of_counts(game, counts(game["board"]), s["terminated"], names, task)
 
 
 def to_string(rules: Othello, game: dict[str, Any]) -> str:
