@@ -255,15 +255,32 @@ def cases() -> Iterator[Any]:
                 yield pytest.param(device, game, batch, task, id=f"{device}-{game}-{batch}-{task}", marks=marks)
 
 
-@pytest.mark.parametrize(("device", "game", "batch", "task"), list(cases()))
-def test_same_as_on_the_cpu(device: str, game: str, batch: int, task: str) -> None:
+def skip_without(device: str) -> None:
+    """Skip a test of a device that is not here; if the environment names it, fail."""
     if ASKED is not None and device not in ASKED.split():
         pytest.skip(f"TENSOR_ENVS_TEST_DEVICES does not name {device}")
     if why := problem(device):
         assert ASKED is None, why
         pytest.skip(why)
+
+
+@pytest.mark.parametrize(("device", "game", "batch", "task"), list(cases()))
+def test_same_as_on_the_cpu(device: str, game: str, batch: int, task: str) -> None:
+    skip_without(device)
     expected, actual = on_cpu(task, game, batch), dict(TASKS[task](env_of(game), batch, device))
     assert actual.keys() == expected.keys()
     for name, values in expected.items():
         assert actual[name].dtype == values.dtype, name
         np.testing.assert_array_equal(actual[name], values, err_msg=name)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("game", "dtype"), (("tic_tac_toe", "bool"), ("yahtzee", "int8"), ("kalah", "int16"), ("three_will", "float32"))
+)
+def test_observations_of_every_dtype(device: str, game: str, dtype: str) -> None:
+    skip_without(device)
+    env = env_of(game)
+    assert env.spec.observation_dtype == dtype
+    seen, expected = (env.observe(played(env, 7, name)).numpy() for name in (device, "CPU"))
+    assert seen.dtype == expected.dtype and (seen == expected).all() and seen.any()

@@ -307,7 +307,10 @@ class Metal(OpenCL):
 
 
 class WGSL(C):
-    """WebGPU's language. Integers of 64 bits are pairs of words; bytes in memory share words, written atomically."""
+    """WebGPU's language. Integers of 64 bits are pairs of words; bytes and pairs of them share words in memory.
+
+    Parts of a word are written atomically.
+    """
 
     types: ClassVar = {
         BOOL: "bool",
@@ -321,7 +324,7 @@ class WGSL(C):
 
     @staticmethod
     def is_packed(array: Array) -> bool:
-        return array.slot is not None and array.dtype.itemsize == 1
+        return array.slot is not None and array.dtype.itemsize < 4
 
     def source(self, name: str) -> str:
         self.prefix = "@group(0) @binding(0) var<uniform> INFINITY: f32;\n"  # tinygrad binds it
@@ -362,24 +365,27 @@ class WGSL(C):
     def loop(self, index: str, size: str) -> str:
         return f"for (var {index}: i32 = 0; {index} < {size}; {index}++) {{"
 
-    def _byte(self, array: Array, index: str) -> tuple[str, str]:
-        """Return the address of the word that holds a byte, and the byte's shift."""
-        return f"&{array.name}[({index})>>2u]", f"(u32(({index})&3)*8u)"
+    def _part(self, array: Array, index: str) -> tuple[str, str, int]:
+        """Return the address of the word that holds an element of 1 or 2 bytes, its shift, and its bits."""
+        bits = 8 * array.dtype.itemsize
+        last = 32 // bits - 1  # of the elements in a word
+        return f"&{array.name}[({index})>>{last.bit_length()}u]", f"(u32(({index})&{last})*{bits}u)", bits
 
     def read(self, array: Array, index: str) -> str:
         if not self.is_packed(array):
             return f"{array.name}[{index}]"
-        word, shift = self._byte(array, index)
-        byte = f"((atomicLoad({word})>>{shift})&255u)"
+        word, shift, bits = self._part(array, index)
+        part = f"((atomicLoad({word})>>{shift})&{(1 << bits) - 1}u)"
         if array.dtype is BOOL:
-            return f"({byte}!=0u)"
-        return f"((i32({byte})<<24u)>>24u)" if array.dtype in SIGNED else byte
+            return f"({part}!=0u)"
+        return f"((i32({part})<<{32 - bits}u)>>{32 - bits}u)" if array.dtype in SIGNED else part
 
     def write(self, array: Array, index: str, value: str) -> str:
         if not self.is_packed(array):
             return f"{array.name}[{index}] = {value};"
-        word, shift = self._byte(array, index)
-        return f"atomicAnd({word}, ~(255u<<{shift})); atomicOr({word}, (u32({value})&255u)<<{shift});"
+        word, shift, bits = self._part(array, index)
+        mask = f"{(1 << bits) - 1}u"
+        return f"atomicAnd({word}, ~({mask}<<{shift})); atomicOr({word}, (u32({value})&{mask})<<{shift});"
 
     def bitcast(self, x: Instruction, value: str) -> str:
         return f"bitcast<{self.types[x.dtype]}>({value})"
