@@ -150,6 +150,21 @@ def test_a_transition_on_the_host() -> None:
     assert repr(transition) == f"<Transition of 24 games on {vector.device}, {ended} ended>"
 
 
+@pytest.mark.parametrize("name", ["yahtzee", "shed", "tensor_equilibrium", "quoridor"])
+def test_games_that_were_over_begin_whatever_their_rules_compute(name: str) -> None:
+    """An illegal action ends each game; the next step resets it, although no action is legal there."""
+    env = shared_env(name)
+    vector = te.VectorEnv(env, 16, 4, autoreset="next_step")
+    for _ in range(2):
+        vector.step_uniform()
+    assert vector.step([env.num_actions] * 16).terminated.numpy().all()
+    first = env.reset(vector.state)
+    reset = vector.step_uniform().numpy()
+    assert not (reset["terminated"] | reset["truncated"]).any() and not reset["rewards"].any()
+    layout = first.buffers.layout
+    assert (layout.table(vector.state.buffers.words) == layout.table(first.buffers.words)).all()
+
+
 def test_a_transition_is_read_before_the_next_step() -> None:
     vector = te.VectorEnv(TTT, 4, final_states=True)
     first = vector.step_uniform()

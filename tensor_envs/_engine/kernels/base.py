@@ -260,8 +260,10 @@ class Tracer:
         over, game = was[0] | was[1], self.game
         moved, rewards, *flags, events = game.moved(s, action, legal)
         after = moved if legal is None else game.where(legal, moved, s)
-        if reset == "none":
+        if reset == "none" or (reset == "next_step" and self.resets_in_branch(reset)):
+            # rules allow no action here: what they compute may be out of bounds, and change the flags beside it
             after = game.where(over, s, after)
+        if reset == "none":
             flags = [where(over, old, new) for old, new in zip(was, flags, strict=True)]
         if reset != "same_step":
             rewards = [where(over, 0.0, r) for r in rewards]
