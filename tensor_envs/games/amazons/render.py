@@ -16,7 +16,7 @@ CELL, MARGIN = 40, 36  # pixels: a square, around the board
 LIGHT, DARK, DOT, FLAME = "#f0dfc0", "#c79a6b", "#2c7a4b", "#b5422c"
 COLOURS = {1: "#fafafa", -1: "#22262b", ARROW: FLAME}
 NAMES = ("White", "Black")
-TASKS = ("to choose an amazon", "to move {}", "to shoot from {}")
+TASKS = ("to choose an amazon", "to move the amazon on {}", "to shoot from {}")
 
 
 def status(rules: Amazons, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:

@@ -13,6 +13,10 @@ export async function load(file) {
 
 const KINDS = { uint32: Uint32Array, int32: Int32Array, float32: Float32Array, bool: Uint8Array, uint8: Uint8Array, int8: Int8Array, int16: Int16Array };
 
+// Some bits of a game's words, of which the first is at `first`; where they are is Python's, see `tile.location`.
+export const value = (words, [word, shift, bits, low], first = 0, lanes = 1) =>
+  (words[first + word * lanes] >>> shift & -1 >>> 32 - bits) + low;
+
 // Games by their rows in arrays.
 export class Rows {
   // where value 0 of a row stands in an array of so many values a game; the others follow, LANES apart
@@ -103,12 +107,11 @@ export class Games extends Kernels {
 
 // The player to move, legal actions, rewards and end of a game, from its words.
 export function read(about, words) {
-  const number = ([word, shift, width, low]) => (words[word] >>> shift & (width === 32 ? -1 : (1 << width) - 1)) + low;
   const { current_player: player, terminated, truncated } = about.slots;
   return {
-    player: number(player[0]),
-    over: number(terminated[0]) + number(truncated[0]) > 0,
-    truncated: number(truncated[0]) > 0,
+    player: value(words, player[0]),
+    over: value(words, terminated[0]) + value(words, truncated[0]) > 0,
+    truncated: value(words, truncated[0]) > 0,
     legal: about.actions.map((_, a) => a).filter((a) => words[about.mask + (a >> 5)] >>> (a & 31) & 1),
     rewards: [...new Float32Array(Uint32Array.from(words.slice(about.rewards, about.mask)).buffer)],
   };

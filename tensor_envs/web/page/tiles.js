@@ -1,8 +1,8 @@
 // A game in a few pixels: the colour of each is looked up by some bits of the game's words, see `render/tile.py`. Names
 // of actions are looked up in the same way.
-const LONGER = 60, LARGEST = 8; // of the picture's longer side and of a pixel, in pixels of the screen
+import { value } from "./games.js";
 
-const value = (words, [word, shift, size, low], first = 0, lanes = 1) => (words[first + word * lanes] >>> shift & (1 << size) - 1) + low;
+const LONGER = 60, LARGEST = 8; // of the picture's longer side and of a pixel, in pixels of the screen
 
 // the value of some bits of a game's words, of which the first are the lowest
 function valueOf(bits, words, first, lanes) {
