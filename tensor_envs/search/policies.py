@@ -42,7 +42,7 @@ MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: 
 MAX_BLOCKS = 256  # blocks per kernel, so that indices have 32 bits
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU
-CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
+CACHED_TREE_BYTES = 5 * 2**19  # of a thread's trees in such a chunk, so that they stay in cache
 REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 
@@ -336,8 +336,8 @@ def _search(
             chunk, memory, search = playouts.chunk, playouts.tree, playouts.search
         else:
             chunk = chunk_of(engine, config, layout)
-            network = network_runner(env, config, chunk, function("evaluate", evaluate), table)
-            drawn = noise(upload(np.tile(np.array(words, np.uint32), state.batch), layout.device))
+            network = network_runner(env, config, chunk, function("evaluate", evaluate), table, launches_directly())
+            drawn = noise(seed_array(words, state.batch, layout.device))
             memory, search = network.tree, functools.partial(network.search, drawn)
         trees, counted = list[list[np.ndarray]](), whole_chunks(layout, chunk) if config.counts else None
         result = result_arrays(env, layout, counted)
@@ -369,6 +369,12 @@ def params_array(params: tuple[int, ...], table: bytes, shards: int, device: Dev
     return upload(np.tile(numbers, shards), device)
 
 
+@functools.lru_cache(16)
+def seed_array(words: tuple[int, int], batch: int, device: DeviceName) -> Tensor:
+    """Upload the same two words of a seed for every game, uint32 [B * 2]."""
+    return upload(np.tile(np.array(words, np.uint32), batch), device)
+
+
 @functools.lru_cache(64)
 def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchLayout:
     """Return the layout of the part of a batch whose trees are in memory at once. ValueError if they do not fit."""
@@ -392,6 +398,7 @@ def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchL
         blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * size)))
     blocks = max(1, min(blocks, MAX_BLOCKS))
     small = blocks >= whole.grid.blocks
+    blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))  # of chunks of one size: padding is searched, too
     chunk = whole if small else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
     return replace(chunk, grid=replace(chunk.grid, max_blocks=MAX_BLOCKS))
 
@@ -464,20 +471,13 @@ class NetworkRunner:
         params = params_array(
             (0, chunk.grid.blocks, chunk.share, chunk.share, 1, 0, 0), table, chunk.shards, chunk.device
         )
-        self.expansion = ExpandAndSelect.Arrays(self.tree, self.leaf.tensors[0], self.output, params, self.root_noise)
-        for kernel, arrays in (
-            (ExpandAndSelect(config), self.expansion),
-            (InitRoot(config), self._init_arrays(self.leaf.buffers, params, self.root_noise)),
-            (Finalize(config), self._final_arrays(params, result_arrays(env, chunk))),
-        ):
-            env.engine.prepare(kernel, chunk, arrays)
-
-    def _init_arrays(self, buffers: BatchBuffers, params: Tensor, noise: Tensor) -> InitRoot.Arrays:
-        leaf = self.leaf.tensors[0]
-        return InitRoot.Arrays(self.tree, leaf, buffers.words, buffers.row_keys, params, noise, self.root_noise)
-
-    def _final_arrays(self, params: Tensor, result: Result) -> Finalize.Arrays:
-        return Finalize.Arrays(self.tree, params, self.output, self.root_noise, result)
+        leaf, prepare, noise = self.leaf.tensors[0], env.engine.prepare, self.root_noise
+        self.expansion = ExpandAndSelect.Arrays(self.tree, leaf, self.output, params, noise)
+        prepare(ExpandAndSelect(config), chunk, self.expansion)
+        roots = InitRoot.Arrays(self.tree, leaf, *self.leaf.tensors, params, noise, noise)
+        self.init_root = prepare(InitRoot(config), chunk, roots)
+        final = Finalize.Arrays(self.tree, params, self.output, noise, result_arrays(env, chunk))
+        self.finalize = prepare(Finalize(config), chunk, final)
 
     def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
         state = State(self.env, BatchBuffers(words, row_keys, self.leaf.buffers.layout))
@@ -495,18 +495,19 @@ class NetworkRunner:
         self.simulations += [RepeatedLaunch([evaluation, expand], rest)] * (rest > 0)
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
-        engine = self.env.engine
-        engine.run(InitRoot(self.config), self.chunk, self._init_arrays(buffers, params, noise))
+        leaf, games = self.leaf.tensors[0], (buffers.words, buffers.row_keys)
+        self.init_root(*self.tree, leaf, *games, params, noise, self.root_noise)
         for launch in self.simulations:
             launch()
         self.launch_network()
-        engine.run(Finalize(self.config), self.chunk, self._final_arrays(params, result))
+        self.finalize(*self.tree, params, *self.output, self.root_noise, *result)
 
 
 @functools.lru_cache(8)
 def network_runner(
-    env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes
+    env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes, directly: bool
 ) -> NetworkRunner:
+    """Return a runner for a chunk and a way of launching, see `launches_directly`."""
     return NetworkRunner(env, config, chunk, evaluate, table)
 
 

@@ -14,7 +14,7 @@ from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, clamp, table
 LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
 MIN_KEY_64 = -(2**63) + 1
-GROUP_ACTIONS = 256  # of all roots of a group
+GROUP_ACTIONS = 512  # of all roots of a group
 
 # action -> its score, and whether it may be chosen if it is legal
 Score = Callable[[Scalar], tuple[Scalar, Value]]
@@ -56,6 +56,7 @@ class ActionSelection:
     Attributes:
         name: name of the strategy.
         uses_network: whether a network gives values and priors.
+        edge_words: number of words of an edge, the first ones of `Edge`.
         noise_count: noise values per action of the root.
         group: roots that run each stage of a selection in turn: their computations overlap, while those of one root
             wait for each other.
@@ -63,6 +64,7 @@ class ActionSelection:
 
     name: ClassVar[str]
     uses_network: ClassVar[bool] = True
+    edge_words: ClassVar[int] = Edge.weight.index
     noise_count: ClassVar[int] = 0
     group = 1
 
@@ -82,9 +84,9 @@ class ActionSelection:
         """Return the scores by which a simulation selects an action of a node, for root `k` of a group."""
         raise NotImplementedError
 
-    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
-        """Return the prior of a new node's action, given the network's prior and its logit minus the highest one."""
-        return prior
+    def set_prior(self, edge: Edge, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> None:
+        """Store the prior of a new node's action, given the network's prior and its logit minus the highest one."""
+        edge.prior = prior
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         """Update a node's statistics with a return, given the action's visits and sum of returns before it."""
@@ -190,7 +192,7 @@ class UCB(ActionSelection):
     returns.
     """
 
-    name, uses_network = "playout", False
+    name, uses_network, edge_words = "playout", False, Edge.prior.index
 
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree = self.tree
@@ -228,9 +230,9 @@ class MuZero(ActionSelection):
 
         return score
 
-    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+    def set_prior(self, edge: Edge, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> None:
         fraction = where(slot == 0, self.tree.params.table(2 * table_size(self.tree.config.slots)), 0.0)
-        return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
+        edge.prior = prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         node.value_sum += gain
@@ -248,7 +250,7 @@ class GumbelMuZero(ActionSelection):
     of these, and their products with the values, for its tried actions. The root's noise includes the logits.
     """
 
-    name, noise_count = "gumbel", 1
+    name, noise_count, edge_words = "gumbel", 1, Edge.size
 
     def __init__(self, tree: TreeMemory):
         super().__init__(tree)
@@ -314,17 +316,17 @@ class GumbelMuZero(ActionSelection):
 
         return score
 
-    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+    def set_prior(self, edge: Edge, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> None:
         self.tree.root_noise[self.tree.noise(at, 0, action)] += where(slot == 0, logit, 0.0)
-        return logit
+        edge.prior, edge.weight = logit, exp(logit)
 
     def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
-        first, prior = visits == 0, exp(edge.prior)
+        first, weight = visits == 0, edge.weight
         before = where(first, 0.0, divide(total, maximum(float32(visits), 1.0)))
         node.tried += int32(first)
         node.max_visits = maximum(node.max_visits, visits + 1)
-        node.prior_sum += where(first, prior, 0.0)
-        node.value_sum += prior * (divide(total + gain, float32(visits + 1)) - before)
+        node.prior_sum += where(first, weight, 0.0)
+        node.value_sum += weight * (divide(total + gain, float32(visits + 1)) - before)
 
     def final(self, at: Coords) -> tuple[PerAction, Score]:
         self.prepare(lambda stage: stage(int32(0), at, int32(0)), 1, scalar(True))

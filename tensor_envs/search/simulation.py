@@ -308,7 +308,7 @@ class Search(TreeMemory):
             edge.visits, edge.value_sum, edge.child = (
                 self.initial(slot, x) for x in (edge.visits, edge.value_sum, edge.child)
             )
-            edge.prior = self.selection.prior(at, slot, action, prior(action), relative(action))
+            self.selection.set_prior(edge, at, slot, action, prior(action), relative(action))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
         node.raw_value = where(invalid[0] != 0, float("nan"), select(values, node.mover))
         node.tried, node.max_visits = (self.initial(slot, x) for x in (node.tried, node.max_visits))
