@@ -153,7 +153,6 @@ class Edge(NamedRecord):
     value_sum = Entry(FLOAT32)  # sum of the returns of the player who chose it
     child = Entry()  # slot that it leads to; 0 for none
     prior = Entry(FLOAT32)  # only where a network gives priors
-    weight = Entry(FLOAT32)  # exponential of the prior, for Gumbel MuZero only
 
     @property
     def value(self) -> Scalar:
@@ -169,6 +168,7 @@ class PathStep(NamedRecord):
     player = Entry()
     returned = Entry(FLOAT32)  # return of this player before the action
     lane = Entry()  # lane of the root
+    weight = Entry(FLOAT32)  # exponential of the action's prior, for Gumbel MuZero only
 
 
 class Counts(NamedRecord):
@@ -209,6 +209,10 @@ class SearchConfig:
     def slots(self) -> int:
         return self.resumed + self.simulations + 1
 
+    @property
+    def edge_words(self) -> int:
+        return Edge.size if self.selection.uses_network else Edge.prior.index
+
 
 class TreeSizes(NamedTuple):
     """Sizes of a tree's parts, in words."""
@@ -223,7 +227,7 @@ class TreeSizes(NamedTuple):
         players, actions = game.spec.num_players, game.spec.num_actions
         node = Node.size + players + num_words(actions)
         states = (1 if config.replays else config.slots) * layout.field_words
-        edges = config.slots * config.selection.edge_words * padded(actions)
+        edges = config.slots * config.edge_words * padded(actions)
         return cls(states, node, Root.size + config.slots * (node + PathStep.size), edges)
 
     @property
@@ -296,7 +300,7 @@ class TreeMemory:
         return Node(self.nodes, first, 1, self.players)
 
     def edge(self, at: Coords, slot: Value, action: Value) -> Edge:
-        words = self.config.selection.edge_words * self.width
+        words = self.config.edge_words * self.width
         return Edge(self.edges, self.place(at).row * self.sizes.edges + slot * words + action, self.width)
 
     def step(self, number: Scalar) -> PathStep:

@@ -42,7 +42,7 @@ MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: 
 MAX_BLOCKS = 256  # blocks per kernel, so that indices have 32 bits
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU
-CACHED_TREE_BYTES = 5 * 2**19  # of a thread's trees in such a chunk, so that they stay in cache
+CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
 REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 

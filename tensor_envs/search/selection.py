@@ -9,7 +9,7 @@ from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
 from tensor_envs._engine.kernels.base import Coords
 from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
-from tensor_envs.search.memory import Edge, Mask, Node, TreeMemory, clamp, table_size, wrap_index
+from tensor_envs.search.memory import Edge, Mask, Node, PathStep, TreeMemory, clamp, table_size, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
@@ -56,7 +56,6 @@ class ActionSelection:
     Attributes:
         name: name of the strategy.
         uses_network: whether a network gives values and priors.
-        edge_words: number of words of an edge, the first ones of `Edge`.
         noise_count: noise values per action of the root.
         group: roots that run each stage of a selection in turn: their computations overlap, while those of one root
             wait for each other.
@@ -64,7 +63,6 @@ class ActionSelection:
 
     name: ClassVar[str]
     uses_network: ClassVar[bool] = True
-    edge_words: ClassVar[int] = Edge.weight.index
     noise_count: ClassVar[int] = 0
     group = 1
 
@@ -84,11 +82,17 @@ class ActionSelection:
         """Return the scores by which a simulation selects an action of a node, for root `k` of a group."""
         raise NotImplementedError
 
-    def set_prior(self, edge: Edge, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> None:
-        """Store the prior of a new node's action, given the network's prior and its logit minus the highest one."""
-        edge.prior = prior
+    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+        """Return the prior of a new node's action, given the network's prior and its logit minus the highest one."""
+        return prior
 
-    def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
+    def chosen(self, k: Scalar, edge: Edge) -> None:
+        """Keep what `complete_steps` needs of the action that root `k` of a group has chosen."""
+
+    def complete_steps(self, count: Scalar, step: Callable[[Scalar], PathStep]) -> None:
+        """Store what `record` needs in the steps of the roots of a group."""
+
+    def record(self, node: Node, step: PathStep, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         """Update a node's statistics with a return, given the action's visits and sum of returns before it."""
 
     def final(self, at: Coords) -> tuple[PerAction, Score]:
@@ -192,7 +196,7 @@ class UCB(ActionSelection):
     returns.
     """
 
-    name, uses_network, edge_words = "playout", False, Edge.prior.index
+    name, uses_network = "playout", False
 
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree = self.tree
@@ -230,11 +234,11 @@ class MuZero(ActionSelection):
 
         return score
 
-    def set_prior(self, edge: Edge, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> None:
+    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
         fraction = where(slot == 0, self.tree.params.table(2 * table_size(self.tree.config.slots)), 0.0)
-        edge.prior = prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
+        return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
 
-    def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
+    def record(self, node: Node, step: PathStep, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         node.value_sum += gain
 
     def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
@@ -250,7 +254,7 @@ class GumbelMuZero(ActionSelection):
     of these, and their products with the values, for its tried actions. The root's noise includes the logits.
     """
 
-    name, noise_count, edge_words = "gumbel", 1, Edge.size
+    name, noise_count = "gumbel", 1
 
     def __init__(self, tree: TreeMemory):
         super().__init__(tree)
@@ -259,7 +263,7 @@ class GumbelMuZero(ActionSelection):
         # of the nodes of a group; `low` and `high` are those of the tried actions, then of the scale
         kinds = {INT32: ("visits", "tried", "max_visits"), FLOAT32: ("raw_value", "prior_sum", "value_sum")}
         self.node = {name: registers(self.group, dtype) for dtype, names in kinds.items() for name in names}
-        self.low, self.high, self.mixed, self.factor = (registers(self.group, FLOAT32) for _ in range(4))
+        self.low, self.high, self.mixed, self.factor, self.priors = (registers(self.group, FLOAT32) for _ in range(5))
 
     def prepare(self, each: Callable[[Stage], None], count: Value, below_root: Scalar) -> None:
         """Store completed values with the logits of the improved policy, then its softmax, which no root needs."""
@@ -316,12 +320,21 @@ class GumbelMuZero(ActionSelection):
 
         return score
 
-    def set_prior(self, edge: Edge, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> None:
+    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
         self.tree.root_noise[self.tree.noise(at, 0, action)] += where(slot == 0, logit, 0.0)
-        edge.prior, edge.weight = logit, exp(logit)
+        return logit
 
-    def record(self, node: Node, edge: Edge, visits: Scalar, total: Scalar, gain: Scalar) -> None:
-        first, weight = visits == 0, edge.weight
+    def chosen(self, k: Scalar, edge: Edge) -> None:
+        self.priors[k] = edge.prior
+
+    def complete_steps(self, count: Scalar, step: Callable[[Scalar], PathStep]) -> None:
+        with loop(count) as k:  # reads no tree, so it is vectorised
+            self.priors[k] = exp(self.priors[k])
+        with loop(count) as k:
+            step(k).weight = self.priors[k]
+
+    def record(self, node: Node, step: PathStep, visits: Scalar, total: Scalar, gain: Scalar) -> None:
+        first, weight = visits == 0, step.weight
         before = where(first, 0.0, divide(total, maximum(float32(visits), 1.0)))
         node.tried += int32(first)
         node.max_visits = maximum(node.max_visits, visits + 1)

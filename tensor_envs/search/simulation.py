@@ -180,6 +180,7 @@ class Search(TreeMemory):
 
             self.selection.prepare(each, count, self.counts.steps > 0)
             each(lambda k, at, slot: self._choose(k, at, slot, self.counts.steps + first + k))
+            self.selection.complete_steps(count, lambda k: self.step(self.counts.steps + first + k))
 
     def _choose(self, k: Scalar, at: Coords, slot: Scalar, number: Scalar) -> None:
         """Choose the next action of root `k` of a group and record it as the step of a number."""
@@ -187,7 +188,9 @@ class Search(TreeMemory):
         position: Position = walk if self.config.replays else self.node(at, slot)
         mover, returns = position.mover, position.returns()
         action = self.selection.best(position.mask, self.selection.score(k, at, slot))
-        child = self.edge(at, slot, action).child
+        edge = self.edge(at, slot, action)
+        child = edge.child
+        self.selection.chosen(k, edge)
         step = self.step(number)
         step.node, step.action, step.player, step.lane = slot, action, mover, at.batch.lane
         step.returned = select(returns, mover)
@@ -280,7 +283,7 @@ class Search(TreeMemory):
             node, edge = self.node(at, slot), self.edge(at, slot, action)
             gain = select(load(final, at.register, self.players), player) - step.returned
             visits, total = edge.visits, edge.value_sum
-            self.selection.record(node, edge, visits, total, gain)
+            self.selection.record(node, step, visits, total, gain)
             edge.visits, edge.value_sum = visits + 1, total + gain
             node.visits += 1
 
@@ -308,7 +311,7 @@ class Search(TreeMemory):
             edge.visits, edge.value_sum, edge.child = (
                 self.initial(slot, x) for x in (edge.visits, edge.value_sum, edge.child)
             )
-            self.selection.set_prior(edge, at, slot, action, prior(action), relative(action))
+            edge.prior = self.selection.prior(at, slot, action, prior(action), relative(action))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
         node.raw_value = where(invalid[0] != 0, float("nan"), select(values, node.mover))
         node.tried, node.max_visits = (self.initial(slot, x) for x in (node.tried, node.max_visits))

@@ -242,7 +242,7 @@ class HostTree:
             config,
             nodes[:, : Root.size],
             rest.reshape(batch, config.slots, sizes.node),
-            edges.reshape(batch, config.slots, config.selection.edge_words, -1),
+            edges.reshape(batch, config.slots, config.edge_words, -1),
             states.reshape(batch, 1 if config.replays else config.slots, -1),
         )
 
