@@ -106,14 +106,16 @@ def rate(options: argparse.Namespace) -> None:
     path, oracle, opening = options.weights or env.id, oracle_of(env) if options.regret else None, OPENING
     if options.search_regret is not None:
         oracle, opening = solve(env, method="search"), options.search_regret
-    players: dict[str, agents.Policy] = {"uniform": agents.uniform}
-    players |= {f"playout search of {n}": agents.playout_search(n, seed=1) for n in options.rivals}
-    trained = {f"trained, {n} simulations": agents.load(path, n) for n in options.simulations}
+    players: dict[str, agents.Policy] = {
+        f"playout search of {n}": agents.playout_search(n, seed=1) for n in options.rivals
+    }
+    players |= {f"trained, {n} simulations": agents.load(path, n) for n in options.simulations}
     print(f"{env.id} on {device_of()}, {options.games} games of each pair, weights of {path}", flush=True)
     with busy("compiling and playing"):
-        print(arena(env, players | trained, options.games, opening=OPENING, seed=options.seed), flush=True)
+        everyone = {"uniform": agents.uniform, **players}
+        print(arena(env, everyone, options.games, opening=OPENING, seed=options.seed), flush=True)
     if oracle is not None:
-        for name, player in trained.items():
+        for name, player in players.items():
             judge = CriticalPositions(oracle)
             value = regret(env, player, judge, options.games, options.seed, opening=opening)
             share = f"keeps the value in {judge.kept} of {judge.count} critical positions"

@@ -100,4 +100,5 @@ def test_ratings() -> None:
     assert (code, errors) == (0, "")
     assert out.startswith("tic_tac_toe on CPU, 8 games of each pair, weights of tic_tac_toe\n")
     share = r"keeps the value in \d+ of \d+ critical positions"
+    assert re.search(rf"playout search of 4: mean exact regret 0\.\d{{5}}, {share}\n", out)
     assert re.search(rf"trained, 4 simulations: mean exact regret 0\.\d{{5}}, {share}\n$", out)
