@@ -84,8 +84,10 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     keys = (key[:, :1].expand(batch, actions), key[:, 1:].expand(batch, actions))
     bits = threefry(keys, (count, index))[0]
     numbers = ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in the open interval (0, 1)
+    # In a kernel of its own: tinygrad would repeat and unroll it for every use of the action, and compile for seconds.
+    noise = (-numbers.log()).log().contiguous()
     # Gumbel noise is in -3..18, so an illegal action's floor never wins
-    noisy = masked.cast(dtypes.float32) - (-numbers.log()).log()
+    noisy = masked.cast(dtypes.float32) - noise
     return noisy.argmax(1).cast(dtypes.int32)
 
 
