@@ -41,6 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _group(items)
 
 
+def pytest_collection_finish() -> None:
+    """Take the tests out of every later collection of garbage; they last until the end."""
+    gc.collect()
+    gc.freeze()
+
+
 def _mark_slow(items: list[pytest.Item]) -> None:
     """Mark as slow the parameters that a test's mark `few` leaves out, by number or by name."""
     seen: Counter[tuple[Path, str]] = Counter()
