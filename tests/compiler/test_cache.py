@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -40,11 +41,24 @@ def check(folder: Path, before: str = "") -> str:
     return done.stderr
 
 
-def test_a_program_is_compiled_once(tmp_path: Path) -> None:
-    check(tmp_path)
-    assert play(tmp_path, NO_COMPILER).stdout == OUTPUT
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the caches that a first run leaves."""
+    check(folder := tmp_path_factory.mktemp("caches"))
+    return folder
+
+
+@pytest.fixture
+def played(once: Path, tmp_path: Path) -> Path:
+    """Return a copy of the caches that a first run leaves."""
+    shutil.copytree(once, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def test_a_program_is_compiled_once(played: Path) -> None:
+    assert play(played, NO_COMPILER).stdout == OUTPUT
     other_flags = NO_COMPILER + "clang.FLAGS = (*clang.FLAGS, '-O1'); "
-    assert "'NoneType' object is not callable" in play(tmp_path, other_flags).stderr
+    assert "'NoneType' object is not callable" in play(played, other_flags).stderr
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
@@ -59,7 +73,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_files(tmp_path: Path, name: str) -> None:
     """Damaged programs, entries of tinygrad's cache and compiler scripts are replaced."""
-    check(tmp_path)
+    check(tmp_path)  # not a copy: scripts name the folder
     files = [file for folder in ("cache", "tinygrad") for file in (tmp_path / folder).rglob("*") if file.is_file()]
     assert len(files) >= 4
     before = {file: file.read_bytes() for file in files}
@@ -72,26 +86,24 @@ def test_damaged_files(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_damaged_tables(tmp_path: Path) -> None:
-    check(tmp_path)
-    connection = sqlite3.connect(tmp_path / "tinygrad" / "cache.db")
+def test_damaged_tables(played: Path) -> None:
+    connection = sqlite3.connect(played / "tinygrad" / "cache.db")
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     assert tables
     for content in (b"no pickle", b""):
         for table in tables:
             connection.execute(f"UPDATE '{table}' SET val = ?", (content,))
         connection.commit()
-        check(tmp_path)
+        check(played)
     connection.close()
 
 
-def test_a_locked_database(tmp_path: Path) -> None:
-    check(tmp_path)
-    connection = sqlite3.connect(tmp_path / "tinygrad" / "cache.db")
+def test_a_locked_database(played: Path) -> None:
+    connection = sqlite3.connect(played / "tinygrad" / "cache.db")
     connection.execute("BEGIN EXCLUSIVE")
     no_patience = "import sqlite3, functools; sqlite3.connect = functools.partial(sqlite3.connect); "
     no_patience += "c = sqlite3.connect; sqlite3.connect = lambda path, timeout, **named: c(path, timeout=1, **named); "
-    assert "fails: database is locked" in check(tmp_path, no_patience)
+    assert "fails: database is locked" in check(played, no_patience)
     connection.close()
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tensor_envs._compiler.clang import cpu_compiler
 
 pytestmark = pytest.mark.cpu
 
@@ -23,6 +26,12 @@ def run(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedPr
     return subprocess.run(
         [sys.executable, "-c", code], env=inherited | environment, capture_output=True, text=True, check=False
     )
+
+
+@pytest.fixture
+def shim(tmp_path: Path) -> Path:
+    """Return a copy of the script that runs the wheel's clang."""
+    return Path(shutil.copy(cpu_compiler(), tmp_path / "shim"))
 
 
 def test_the_wheels_clang_is_used_without_any_on_the_path(tmp_path: Path) -> None:
@@ -46,7 +55,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("cc", [None, ""])
 @pytest.mark.parametrize("on_path", [False, True])
-def test_tinygrads_own_kernels_compile_too(tmp_path: Path, cc: str | None, on_path: bool) -> None:
+def test_tinygrads_own_kernels_compile_too(tmp_path: Path, shim: Path, cc: str | None, on_path: bool) -> None:
     """tinygrad's own kernels compile with and without a clang on the path, and CC keeps its value.
 
     tinygrad's compile processes read CC again, and take an empty one for the name of a program.
@@ -54,22 +63,18 @@ def test_tinygrads_own_kernels_compile_too(tmp_path: Path, cc: str | None, on_pa
     environment = {} if cc is None else {"CC": cc}
     (tmp_path / "bin").mkdir()
     if on_path:
-        run(STEP, tmp_path)
-        (tmp_path / "bin" / "clang").symlink_to(next((tmp_path / "tensor_envs").glob("clang-*")))
+        (tmp_path / "bin" / "clang").symlink_to(shim)
     done = run(OWN_KERNELS, tmp_path, PATH=str(tmp_path / "bin"), **environment)
     assert done.stdout == f"[2.0, 4.0] 3.0 {cc}\n", done.stderr
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("variable", ["CC", "PATH"])
-def test_warnings_of_the_compiler_are_not_shown(tmp_path: Path, variable: str) -> None:
+def test_warnings_of_the_compiler_are_not_shown(tmp_path: Path, shim: Path, variable: str) -> None:
     """tinygrad passes on its compiler's stderr; warnings of a clang from CC or PATH are not shown."""
-    run(STEP, tmp_path)
-    shim = next((tmp_path / "tensor_envs").glob("clang-*"))
-    shim.rename(real := tmp_path / "real")
     (tmp_path / "bin").mkdir()
     loud = tmp_path / "bin" / "clang"
-    loud.write_text(f'#!/bin/sh\nexec {real} -Wall -x c -include {tmp_path}/loud.h "$@"\n')
+    loud.write_text(f'#!/bin/sh\nexec {shim} -Wall -x c -include {tmp_path}/loud.h "$@"\n')
     loud.chmod(0o755)
     (tmp_path / "loud.h").write_text("static int loud(int x) { return x == x; }")
     path = {"CC": str(loud)} if variable == "CC" else {"PATH": f"{loud.parent}:/bin:/usr/bin"}
@@ -97,9 +102,7 @@ def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> 
     assert "needs a clang and none was found; install one: `pip install ziglang`" in last, done.stderr
 
 
-def test_an_explicit_clang_is_taken(tmp_path: Path) -> None:
-    run(STEP, tmp_path)
-    shim = next((tmp_path / "tensor_envs").glob("clang-*"))
+def test_an_explicit_clang_is_taken(tmp_path: Path, shim: Path) -> None:
     code = "from tensor_envs._compiler.clang import cpu_compiler, describe; print(cpu_compiler(), describe())"
     assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")
 

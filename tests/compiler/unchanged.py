@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -52,10 +53,10 @@ def run_everything() -> None:
     import tensor_envs as te
     from tests.engine import every_kernel
 
-    env = te.make("connect_four")
+    env = te.make("tic_tac_toe")
     every_kernel.use(env)
     te.make("kuhn_poker").init(2, device=DEVICES[1])
-    weights = Tensor.ones(84, env.num_actions).contiguous().realize()
+    weights = Tensor.ones(math.prod(env.observation_shape), env.num_actions).contiguous().realize()
 
     def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
         seen = env.observe(state).flatten(1).float()

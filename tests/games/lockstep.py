@@ -65,8 +65,10 @@ def compare_observations(state: te.State, games: list[Any], where: str) -> None:
             assert np.allclose(seen[row], expected), f"row {row}, {where}: observation of player {player}"
 
 
-def replay_traces(game: str, batch: int = 8) -> int:
+def replay_traces(game: str, batch: int = 24) -> int:
     """Replay a game's golden traces in one batch each, larger than the trace -> the number of games replayed.
+
+    A batch of other tests' size takes their kernels.
 
     The uniform policy must play them by itself; masks, returns and the last state must be those recorded.
     """

@@ -345,4 +345,4 @@ def test_value_of_information() -> None:
     """Who sees all dice of Liar's Dice knows which bids hold; a game without hidden information has no such contest."""
     found = numbers(shared_env("liars_dice"), 16, games=64)
     assert found["search 16 that sees all against search 16", "score of the stronger"].low > 0.5
-    assert not any("sees all" in who for who, _ in numbers(TTT, 2, games=32))
+    assert not any("sees all" in who for who, _ in numbers(TTT, 16, games=32))

@@ -36,7 +36,7 @@ def test_dead_and_live_rules(report: te.lab.Report) -> None:
 
 def test_actions_that_a_variant_loses() -> None:
     """Without loans nobody gets a Free card in Three Will."""
-    envs = te.lab.variants(te.make("three_will"), {"loan": []})
+    envs = te.lab.variants(te.make("three_will", to_win=1, max_turns=70), {"loan": []})
     text = te.lab.measure(envs, ["uniform"], 32).to_markdown()
     assert "In 512 games by uniform with loan=False never legal: free card." in text
 

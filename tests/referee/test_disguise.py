@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import pytest
 
 import tensor_envs as te
-from tensor_envs.record import begin
+from tensor_envs.record import Record, begin
 from tensor_envs.referee import KINDS, Disguise, Participant, Settings, packaged, scores, tournament
 from tests.games.shared import shared_env
 from tests.referee.players import TTT, labels_of, legal, reader, translated
@@ -21,15 +22,20 @@ def canonical(text: str) -> str:
     return min(legal(text), key=lambda name: translated(name, labels))
 
 
+@functools.cache
+def games_of_a_reader(kinds: tuple[str, ...]) -> list[Record]:
+    players = [Participant("reader", ask=reader), packaged("perfect", TTT)]
+    return list(tournament(TTT, players, games=6, seed=7, settings=Settings(disguise=kinds)))
+
+
 @pytest.mark.few(3)
 @pytest.mark.parametrize("kinds", DISGUISES, ids=" ".join)
 def test_a_player_that_reads_the_board_scores_the_same(kinds: tuple[str, ...]) -> None:
     """It plays perfectly in every disguise, and only the answers are spelled otherwise."""
-    players = [Participant("reader", ask=reader), packaged("perfect", TTT)]
-    records = list(tournament(TTT, players, games=6, seed=7, settings=Settings(disguise=kinds)))
+    records = games_of_a_reader(kinds)
     score = scores(records)[0]
     assert (score.regret, score.illegal, score.unparsable) == (0, 0, 0)
-    plain = scores(list(tournament(TTT, players, games=6, seed=7)))[0]
+    plain = scores(games_of_a_reader(()))[0]
     assert (score.won, score.drawn, score.lost, score.mean_return) == (
         plain.won,
         plain.drawn,

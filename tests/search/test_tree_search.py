@@ -115,12 +115,12 @@ def test_replayed_simulations_find_the_same_without_chance(name: str, monkeypatc
     state = played(env, 5, 1)
     if env.spec.chance:
         pytest.skip("chance goes another way in every simulation")
-    once = te.search.playout_policy(state, 30).search_tree.summary()
+    once = te.search.playout_policy(state, 64).search_tree.summary()
     config = policies._config
     monkeypatch.setattr(
         policies, "_config", lambda *a: dataclasses.replace(config(*a), replays=True, determinizes=False)
     )
-    again = te.search.playout_policy(state, 30).search_tree.summary()
+    again = te.search.playout_policy(state, 64).search_tree.summary()
     for key, value in once.items():
         assert (value == again[key]).all(), key
 
@@ -294,9 +294,9 @@ def outcomes(state: te.State, evaluate: Any) -> list[dict[str, np.ndarray]]:
 def test_one_game_is_searched_as_it_is_among_others(name: str) -> None:
     env = shared_env(name)
     whole = played(env, 8, 1)
-    many = te.search.playout_policy(whole, 60, seed=3).search_tree.summary()
-    alone = te.search.playout_policy(env.take(whole, [3]), 60, seed=3).search_tree.summary()
-    assert (many["visit_counts"][3] == alone["visit_counts"][0]).all() and alone["visit_counts"].sum() == 60
+    many = te.search.playout_policy(whole, 64, seed=3).search_tree.summary()
+    alone = te.search.playout_policy(env.take(whole, [3]), 64, seed=3).search_tree.summary()
+    assert (many["visit_counts"][3] == alone["visit_counts"][0]).all() and alone["visit_counts"].sum() == 64
     assert (many["qvalues"][3] == alone["qvalues"][0]).all()
 
 
@@ -357,7 +357,7 @@ def test_finished_games_have_no_action() -> None:
 def test_seeds_and_plies_have_their_own_noise() -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(64)
-    counts = [te.search.playout_policy(state, 50, seed=s).search_tree.visit_counts.numpy() for s in (0, 0, 1)]
+    counts = [te.search.playout_policy(state, 64, seed=s).search_tree.visit_counts.numpy() for s in (0, 0, 1)]
     assert (counts[0] == counts[1]).all() and (counts[0] != counts[2]).any()
     assert len({tuple(row) for row in counts[0].tolist()}) > 32  # rows, too
 

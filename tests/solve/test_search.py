@@ -151,6 +151,7 @@ class PlainHex(HexRules):
     set_colouring = 0
 
 
+@pytest.mark.few("True")
 @pytest.mark.parametrize("swap", (False, True))
 def test_must_play_regions_change_no_result(swap: bool, threads: Callable[[int], None]) -> None:
     """In Hex values, distances and best actions are those of enumeration, and the search visits fewer positions."""

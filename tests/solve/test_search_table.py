@@ -74,7 +74,7 @@ def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
         exact.save(path, 100)
     with pytest.raises(FileNotFoundError):
         te.SearchSolution.load(tmp_path / "none")
-    te.solve(env).save(path)
+    te.solve(shared_env("tic_tac_toe")).save(path)
     with pytest.raises(ValueError, match="is a 'tensor_envs solution 1', not a 'tensor_envs search 1'"):
         te.SearchSolution.load(path)
 

@@ -168,7 +168,7 @@ def test_the_end_of_a_game_is_searched_exactly(
         assert found[k] == expected, k
 
 
-@pytest.mark.few("chess")
+@pytest.mark.few("kuhn_poker", "2048")
 @pytest.mark.parametrize("name", ["chess", "backgammon", "kuhn_poker", "2048"])
 def test_other_positions_have_no_exact_value(name: str, site: Callable[..., Path]) -> None:
     env = shared_env(name)

@@ -22,7 +22,7 @@ def test_many_games_agree_with_the_reference(quiet_plies: int) -> None:
 
 
 def test_golden_games() -> None:
-    assert replay_traces(GAME) == 3
+    assert replay_traces(GAME, 6) == 3
 
 
 def test_perft() -> None:
