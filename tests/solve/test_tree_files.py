@@ -64,7 +64,9 @@ class Secret:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work on few rows at a time."""
+    """Work on few rows at a time, with what earlier tests left out of the collections of garbage."""
+    gc.collect()
+    gc.freeze()
     monkeypatch.setattr(storage, "ROWS", 1 << 12)
     monkeypatch.setattr(histories, "PARENTS", 1 << 10)
     monkeypatch.setattr(branches, "EDGES", 1 << 12)
