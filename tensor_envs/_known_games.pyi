@@ -160,6 +160,7 @@ class OwareState(KnownState):
     houses: Tensor
     stores: Tensor
     quiet: Tensor
+    start: Tensor
     history: Tensor
 
 class PhantomTicTacToeState(KnownState):
