@@ -10,18 +10,22 @@
 | hasami_shogi, dai_hasami_shogi | slides on a `Grid`, which `Pieces` lacks | `Slides` below |
 | gridworld | one player on a `Grid`; `Pieces` has two | `Walk` below |
 
-Gomoku is not the package's, in which six stones win as well. Ludax's "test" is no game of the sixteen.
+Ludax is a judge of thirteen behind the mark slow. Ludax 1.0 does not load its wolf_and_sheep, and its hexagonal
+draughts are only judged in plain Python. Gomoku is not the package's, in which six stones win as well. Ludax's "test" is no game of the sixteen.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games.checkers.rules import Checkers
+from tensor_envs.rules import CORNERS, SIDES
 from tests.ops import ludax_games
 from tests.ops.ludax_games import LINES
-from tests.ops.test_pieces import Plain
+from tests.ops.test_pieces import HopThrough, Plain
 
 Cell = tuple[int, int]
 WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1))
@@ -210,3 +214,67 @@ def test_random_games_agree_with_plain_python(name: str) -> None:
 def test_a_hundred_games_agree_with_plain_python(name: str) -> None:
     """Check that both players win; hasami shogi's random games are cut before."""
     assert play(name, batch=100, seed=2) >= {1.0, -1.0} or name == "HasamiShogi"
+
+
+# in Ludax, boards of squares are numbered as here, hexagons without what lies outside, and slides by start and end
+HEXAGON = {cell: n for n, cell in enumerate(ludax_games.Yavalath.cells)}
+SIDE_STEPS = (-9, 9, -1, 1)
+
+
+def turned(rules: Any) -> Callable[[int], int]:
+    """Return Ludax's numbers of steps and hops, start by start on a board turned by 180 degrees, of these rules."""
+    order = sorted([*CORNERS, *SIDES])
+
+    def number(action: int) -> int:
+        plane, place = divmod(action, len(rules.places))
+        down, right = rules.ways[plane % len(rules.ways)]
+        return (rules.board.size - 1 - rules.places[place]) * len(order) + order.index((-down, -right))
+
+    return number
+
+
+LUDAX: dict[str, tuple[str, Callable[[int], int]]] = {
+    "tic_tac_toe": ("tic_tac_toe", int),
+    "hex": ("hex", int),
+    "reversi": ("othello", int),
+    "yavalath": ("Yavalath", HEXAGON.__getitem__),
+    "gomoku": ("Gomoku", int),
+    "connect_six": ("ConnectSix", int),
+    "pente": ("Pente", int),
+    "yavalax": ("Yavalax", int),
+    "hasami_shogi": ("HasamiShogi", lambda a: a % 81 * 82 + (a // 324 + 1) * SIDE_STEPS[a // 81 % 4]),
+    "connect_four": ("connect_four", int),
+    "gridworld": ("Gridworld", int),
+    "hop_through": ("tests.ops.test_pieces:HopThrough", turned(HopThrough())),
+    "english_draughts": ("checkers", turned(Checkers())),
+    "dai_hasami_shogi": ("DaiHasamiShogi", lambda a: a % 81 * 82 + (a // 324 + 1) * SIDE_STEPS[a // 81 % 4]),
+}
+STARTS: dict[str, tuple[int, Sequence[int]]] = {"connect_four": (7, range(7)), "gridworld": (8, (1, 6, 3, 4))}
+
+
+@pytest.mark.slow
+@pytest.mark.extra("ludax", "jax")
+@pytest.mark.parametrize("name", LUDAX)
+def test_random_games_agree_with_ludax(name: str) -> None:
+    jax, games, ludax = map(pytest.importorskip, ("jax", "ludax.games", "ludax"))
+    ours, number = LUDAX[name]
+    fields: dict[str, Any] = {"swap": False} if ours == "hex" else {}
+    env = te.make(f"tests.ops.ludax_games:{ours}" if ours in JUDGES else ours, **fields)
+    judge = ludax.LudaxEnvironment(game_str=getattr(games, name))
+    step = jax.jit(judge.step)
+    state, other = env.init(1, seed=3), judge.init(jax.random.PRNGKey(0))
+    for _ in range(PLIES):
+        theirs = np.flatnonzero(np.asarray(other.legal_action_mask)).tolist()
+        if name in STARTS:  # where a stone lands, or a walk goes on, depends on the position
+            count, keys = STARTS[name]
+            number = {keys.index(action % count): action for action in theirs}.__getitem__
+        legal = {number(int(action)) for action in np.flatnonzero(state.legal_action_mask.numpy()[0])}
+        assert legal == {*theirs}
+        action = int(te.agents.uniform(state).item())
+        state, other = env.step(state, [action]), step(other, number(action))
+        while name == "reversi" and state.terminated.item() and not other.terminated:
+            other = step(other, 64)  # its games end after both players have passed
+        assert state.rewards.numpy()[0].tolist() == np.asarray(other.rewards)[: env.num_players].tolist()
+        assert bool(state.terminated.item()) == bool(other.terminated)
+        if other.terminated:
+            return
