@@ -1,4 +1,4 @@
-"""Tables of poker with two players: cards, the actions' buttons."""
+"""Tables of poker with two players: cards and the actions' buttons."""
 
 from collections.abc import Iterable, Sequence
 
