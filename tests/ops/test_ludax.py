@@ -10,8 +10,9 @@
 | hasami_shogi, dai_hasami_shogi | slides on a `Grid`, which `Pieces` lacks | `Slides` below |
 | gridworld | one player on a `Grid`; `Pieces` has two | `Walk` below |
 
-Ludax is a judge of thirteen behind the mark slow. Ludax 1.0 does not load its wolf_and_sheep, and its hexagonal
-draughts are only judged in plain Python. Gomoku is not the package's, in which six stones win as well. Ludax's "test" is no game of the sixteen.
+Ludax is a judge of fourteen behind the mark slow. Ludax 1.0 does not load its wolf_and_sheep, and its hexagonal
+draughts, which differ from these, are only judged in plain Python. In the package's gomoku, unlike Ludax's, six stones
+win as well. Ludax's "test" is none of the sixteen.
 """
 
 from collections.abc import Callable, Sequence
