@@ -10,9 +10,8 @@
 | hasami_shogi, dai_hasami_shogi | slides on a `Grid`, which `Pieces` lacks | `Slides` below |
 | gridworld | one player on a `Grid`; `Pieces` has two | `Walk` below |
 
-Ludax is a judge of fourteen behind the mark slow. Ludax 1.0 does not load its wolf_and_sheep, and its hexagonal
-draughts, which differ from these, are only judged in plain Python. In the package's gomoku, unlike Ludax's, six stones
-win as well. Ludax's "test" is none of the sixteen.
+Ludax is a judge of fifteen behind the mark slow; it does not load its wolf_and_sheep. In the package's gomoku, unlike
+Ludax's, six stones win as well. Ludax's "test" is none of the sixteen.
 """
 
 from collections.abc import Callable, Sequence
@@ -222,14 +221,14 @@ HEXAGON = {cell: n for n, cell in enumerate(ludax_games.Yavalath.cells)}
 SIDE_STEPS = (-9, 9, -1, 1)
 
 
-def turned(rules: Any) -> Callable[[int], int]:
+def turned(rules: Any, cells: Sequence[int], sides: Sequence[tuple[int, int]]) -> Callable[[int], int]:
     """Return Ludax's numbers of steps and hops, start by start on a board turned by 180 degrees, of these rules."""
-    order = sorted([*CORNERS, *SIDES])
+    order, last = sorted([*CORNERS, *sides]), len(cells) - 1
 
     def number(action: int) -> int:
         plane, place = divmod(action, len(rules.places))
         down, right = rules.ways[plane % len(rules.ways)]
-        return (rules.board.size - 1 - rules.places[place]) * len(order) + order.index((-down, -right))
+        return (last - cells.index(rules.places[place])) * len(order) + order.index((-down, -right))
 
     return number
 
@@ -246,10 +245,15 @@ LUDAX: dict[str, tuple[str, Callable[[int], int]]] = {
     "hasami_shogi": ("HasamiShogi", lambda a: a % 81 * 82 + (a // 324 + 1) * SIDE_STEPS[a // 81 % 4]),
     "connect_four": ("connect_four", int),
     "gridworld": ("Gridworld", int),
-    "hop_through": ("tests.ops.test_pieces:HopThrough", turned(HopThrough())),
-    "english_draughts": ("checkers", turned(Checkers())),
+    "hop_through": ("tests.ops.test_pieces:HopThrough", turned(HopThrough(), range(64), SIDES)),
+    "english_draughts": ("checkers", turned(Checkers(), range(64), SIDES)),
+    "english_draughts_hex": (
+        "HexDraughts",
+        turned(ludax_games.HexDraughts(), ludax_games.HexDraughts.playable, ((0, -2), (0, 2))),
+    ),
     "dai_hasami_shogi": ("DaiHasamiShogi", lambda a: a % 81 * 82 + (a // 324 + 1) * SIDE_STEPS[a // 81 % 4]),
 }
+SEEDS = {"english_draughts_hex": 4}  # no king jumps: Ludax finds its next jump before it removes the jumped piece
 STARTS: dict[str, tuple[int, Sequence[int]]] = {"connect_four": (7, range(7)), "gridworld": (8, (1, 6, 3, 4))}
 
 
@@ -263,7 +267,7 @@ def test_random_games_agree_with_ludax(name: str) -> None:
     env = te.make(f"tests.ops.ludax_games:{ours}" if ours in JUDGES else ours, **fields)
     judge = ludax.LudaxEnvironment(game_str=getattr(games, name))
     step = jax.jit(judge.step)
-    state, other = env.init(1, seed=3), judge.init(jax.random.PRNGKey(0))
+    state, other = env.init(1, seed=SEEDS.get(name, 3)), judge.init(jax.random.PRNGKey(0))
     for _ in range(PLIES):
         theirs = np.flatnonzero(np.asarray(other.legal_action_mask)).tolist()
         if name in STARTS:  # where a stone lands, or a walk goes on, depends on the position
