@@ -126,6 +126,8 @@ class Engine:
         return functools.partial(trace, body)
 
     def _name(self, kernel: Kernel) -> str:
+        if isinstance(kernel, (Seed, Copy, Gather)):  # the same source for many games, so that it is compiled once
+            return kernel.name
         return f"{type(self.game.rules).__name__}_{kernel.name}"
 
     # *** states ***

@@ -119,23 +119,16 @@ class Copy:
             (slot,) = t.layout.slots[name]
             masks[slot.word] &= ~(1 << slot.shift)
 
-        def copy(at: Coords) -> None:
-            if t.game.has_memory:
-                _copy_words(a.new, a.old, at.batch, masks)
-            else:
-                store(a.new, at.batch, [x & masks[w] for w, x in enumerate(load(a.old, at.batch, len(masks)))])
+        with loop(len(masks)) as k:
 
-        t.block.each(copy)
+            def copy(at: Coords) -> None:
+                x = a.old[at.batch.index(k, len(masks))]
+                for w, bits in masks.items():
+                    if bits != 0xFFFFFFFF:
+                        x = where(k == w, x & bits, x)
+                a.new[at.batch.index(k, len(masks))] = x
 
-
-def _copy_words(new: Cells, old: Cells, place: Place, masks: dict[int, int]) -> None:
-    """Copy the masked words of a game in a loop, since they are too many to unroll."""
-    with loop(len(masks)) as k:
-        x = old[place.index(k, len(masks))]
-        for w, bits in masks.items():
-            if bits != 0xFFFFFFFF:
-                x = where(k == w, x & bits, x)
-        new[place.index(k, len(masks))] = x
+            t.block.each(copy)
 
 
 @dataclass(frozen=True)
@@ -172,12 +165,9 @@ class Gather:
             def chosen(values: list[Any]) -> Any:
                 return values[0] if len(values) == 1 else where(row < count, *values)
 
-            if t.game.has_memory:
-                with loop(words) as k:
-                    x = chosen([old[place.index(k, words)] for old, _, place in sources])
-                    a.new[at.batch.index(k, words)] = x
-            else:
-                store(a.new, at.batch, chosen([load(old, place, words) for old, _, place in sources]))
+            with loop(words) as k:
+                x = chosen([old[place.index(k, words)] for old, _, place in sources])
+                a.new[at.batch.index(k, words)] = x
             store(a.new_keys, at.batch, chosen([load(keys, place, KEY_WORDS) for _, keys, place in sources]))
 
         t.block.each(gather)
