@@ -93,6 +93,14 @@ def test_a_compiler_that_fails_leaves_nothing_half_made(monkeypatch: pytest.Monk
     assert env.step(env.init(3), [0, 1, 2]).ply.tolist() == step(state).tolist() == [1] * 3
 
 
+def test_a_kernel_that_is_the_same_in_many_games_is_compiled_once(sources: list[str]) -> None:
+    for columns in (4, 5):
+        state = te.make("connect_four", rows=4, columns=columns).init(3)
+        state.env.take(state, [0, 2]).numpy()
+    for name, count in (("seed", 1), ("gather", 1), ("ConnectFour_init", 2)):
+        assert sum(f"void {name}(" in source for source in sources) == count
+
+
 def test_a_capture_needs_no_other_kernels_than_the_first_run(sources: list[str]) -> None:
     def play(state: te.State) -> tuple[te.State, Tensor, Tensor, Tensor]:
         after = TTT.step(state, te.agents.uniform(state))
