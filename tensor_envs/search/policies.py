@@ -63,7 +63,8 @@ def playout_policy(
 
     A simulation selects the action of the highest mean return plus exploration * sqrt(visits) / (1 + visits of the
     action), and values a new position by one random game to its end. The most visited action is played. Returns beyond
-    1 are divided by the largest absolute return so far.
+    1 are divided by the largest absolute return so far. Ties go to the action of the lowest number, so that fewer
+    simulations than legal actions may leave those of the highest numbers untried.
 
     Args:
         state: the games.
