@@ -65,7 +65,7 @@ class C:
     suffixes: ClassVar[dict[DType, str]] = {UINT32: "u", INT64: "ll", UINT64: "ull"}  # suffixes of constants
     infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
     popcounts: ClassVar[dict[DType, str]] = {UINT32: "__builtin_popcount", UINT64: "__builtin_popcountll"}
-    keep_loop = ""  # stands before a loop that is not to be unrolled
+    keep_loop = "#pragma clang loop unroll(disable)"  # stands before a loop that is not to be unrolled
 
     def __init__(self, tape: Tape):
         tape.finish()
@@ -227,7 +227,7 @@ class GPU(C):
     """Base of GPU languages with C's syntax."""
 
     types: ClassVar = C.types | {BOOL: "bool"}
-    prefix = ""
+    prefix = keep_loop = ""
 
     @property
     def threads(self) -> int:
@@ -321,6 +321,7 @@ class WGSL(C):
         **dict.fromkeys((dtypes.int8, dtypes.int16, INT32), "i32"),
     }
     popcounts: ClassVar = {UINT32: "countOneBits"}
+    keep_loop = ""
 
     @staticmethod
     def is_packed(array: Array) -> bool:

@@ -32,6 +32,7 @@ class BlockGrid:
     gpu: bool
     branches: bool = True  # whether each game may take a branch of its own
     max_blocks: int = MAX_BLOCKS
+    wide: bool = False  # whether indices have 64 bits on a CPU, whatever the sizes of the arrays
 
     @property
     def rows(self) -> int:
@@ -45,7 +46,7 @@ class BlockGrid:
     @functools.cached_property
     def cache_key(self) -> BlockGrid:
         """BlockGrid that is equal for all grids that share their kernels."""
-        return self if self.gpu else BlockGrid(self.compiled_blocks, self.lanes, False, max_blocks=self.max_blocks)
+        return self if self.gpu else replace(self, blocks=self.compiled_blocks)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Memory layout of search trees, for kernels and for the host.
 
 A tree has one slot for each simulation: slot 0 is the root, slot k the position that simulation k reached. A search
-that resumes earlier trees has their nodes in slots 1 to `SearchConfig.resumed` and its own simulations after them.
+that resumes earlier trees has their nodes in slots 1 to `SearchSize.resumed` and its own simulations after them. The
+number of slots is a parameter of the kernels, so that one program serves searches of any size.
 Descent and backup visit the roots of a block one by one; on a GPU each thread is one root. They vectorise the loop over
 a node's actions, so actions are padded to whole vectors.
 """
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import FLOAT32, INT32, INT64, UINT32
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
 from tensor_envs.rules.kernel import Cells, bitcast, divide, loop
 from tensor_envs.rules.lists import num_words
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, float32, int32, is_gpu, maximum, minimum, where
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, float32, int32, is_gpu, maximum, minimum, scalar, where
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from tensor_envs.search.selection import ActionSelection
 
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
-MAX_ROWS = 2**20  # rows of a network's output
+MAX_ROWS = 2**14  # rows of a network's output
 
 Mask = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
 
@@ -83,9 +84,13 @@ class Params(NamedRecord):
     limit = Entry()  # maximum number of actions of a playout
     seed_low = Entry(UINT32)
     seed_high = Entry(UINT32)
+    simulations = Entry()
+    resumed = Entry()
+    considered = Entry()
+    separate = Entry()  # whether each block has its own trees: a thread reuses the memory of its first block otherwise
 
     def table(self, k: Value, dtype: DType = FLOAT32) -> Scalar:
-        return self.get(self.size + k, dtype)
+        return self.get(k + self.size, dtype)
 
 
 class Root(NamedRecord):
@@ -163,11 +168,11 @@ class Edge(NamedRecord):
 class PathStep(NamedRecord):
     """Action on the path of a simulation."""
 
-    node = Entry()
-    action = Entry()
-    player = Entry()
-    returned = Entry(FLOAT32)  # return of this player before the action
+    node = Entry()  # see `TreeMemory.node_at`
+    edge = Entry()  # see `TreeMemory.edge_at`
     lane = Entry()  # lane of the root
+    player = Entry()  # player who chose it; only where simulations replay
+    returned = Entry(FLOAT32)  # return of this player before the action; only where simulations replay
     weight = Entry(FLOAT32)  # exponential of the action's prior, for Gumbel MuZero only
 
 
@@ -184,54 +189,73 @@ class SearchConfig:
 
     Attributes:
         selection: strategy of the search.
-        simulations: number of simulations of each game.
         replays: whether every simulation replays its actions from the root, because chance or resampled hidden
             information changes where they lead. Nodes are then sequences of actions.
         determinizes: whether every simulation resamples what is hidden from the root's player.
         values: values per row of a network's output: 1, or the number of players; 0 without a network.
-        considered: maximum number of root actions that Gumbel MuZero considers.
-        resumed: slots for nodes of earlier trees, besides the root; 0 for a new search.
-        return_tree: whether the search returns the trees of the whole batch.
         counts: whether the decisions of playouts are counted.
     """
 
     selection: type[ActionSelection]
-    simulations: int
     replays: bool = False
     determinizes: bool = False
     values: int = 0
-    considered: int = 0
-    resumed: int = 0
-    return_tree: bool = False
     counts: bool = False
-
-    @property
-    def slots(self) -> int:
-        return self.resumed + self.simulations + 1
 
     @property
     def edge_words(self) -> int:
         return Edge.size if self.selection.uses_network else Edge.prior.index
 
 
+@dataclass(frozen=True)
+class SearchSize:
+    """Options that a search passes to its kernels as parameters.
+
+    Attributes:
+        simulations: number of simulations of each game.
+        resumed: slots for nodes of earlier trees, besides the root; 0 for a new search.
+        return_tree: whether the search returns the trees of the whole batch.
+        considered: maximum number of root actions that Gumbel MuZero considers.
+    """
+
+    simulations: int
+    resumed: int = 0
+    return_tree: bool = False
+    considered: int = 0
+
+    @property
+    def slots(self) -> int:
+        return self.resumed + self.simulations + 1
+
+    def params(
+        self, first_block: int, blocks: int, roots: int, rows: int, limit: int = 1, seed: tuple[int, int] = (0, 0)
+    ) -> tuple[int, ...]:
+        """Return the parameters of a kernel, see `Params`."""
+        separate = self.return_tree or self.resumed > 0
+        own = self.simulations, self.resumed, self.considered, int(separate)
+        return (first_block, blocks, roots, rows, limit, *seed, *own)
+
+
 class TreeSizes(NamedTuple):
     """Sizes of a tree's parts, in words."""
 
-    states: int
     node: int  # one node
-    nodes: int  # the root's header, all nodes and all steps
-    edges: int
+    steps: Any  # the root's header and all nodes, which precede the steps
+    nodes: Any  # the root's header, all nodes and all steps
+    edges: Any
+    states: Any
 
     @classmethod
-    def of(cls, config: SearchConfig, game: Game, layout: Layout) -> TreeSizes:
+    def of(cls, config: SearchConfig, slots: Any, game: Game, layout: Layout) -> TreeSizes:
+        """Return the sizes of a tree of `slots`, an int or a Scalar."""
         players, actions = game.spec.num_players, game.spec.num_actions
         node = Node.size + players + num_words(actions)
-        states = (1 if config.replays else config.slots) * layout.field_words
-        edges = config.slots * config.edge_words * padded(actions)
-        return cls(states, node, Root.size + config.slots * (node + PathStep.size), edges)
+        steps = Root.size + slots * node
+        states = layout.field_words * (1 if config.replays else slots)
+        return cls(node, steps, steps + slots * PathStep.size, slots * (config.edge_words * padded(actions)), states)
 
     @property
-    def bytes(self) -> int:
+    def bytes(self) -> Any:
         """Bytes of a tree."""
         return 4 * (self.states + self.nodes + self.edges)
 
@@ -272,8 +296,14 @@ class TreeMemory:
         self.t, self.config, self.params, self.root_noise = t, config, Params(params), root_noise
         self.states, self.nodes, self.edges = arrays
         self.players, self.actions = t.players, t.game.spec.num_actions
-        self.width, self.sizes = padded(self.actions), TreeSizes.of(config, t.game, t.layout)
+        self.width = padded(self.actions)
         self.roots = t.block.lanes if t.block.thread is None else 1  # roots of a thread
+        # loaded once, outside of all loops
+        self.simulations, self.resumed, self.considered, self.separate = (
+            getattr(self.params, name) for name in ("simulations", "resumed", "considered", "separate")
+        )
+        self.slots = self.resumed + self.simulations + 1
+        self.sizes = TreeSizes.of(config, self.slots, t.game, t.layout)
 
     @property
     def first_root(self) -> Coords:
@@ -285,61 +315,79 @@ class TreeMemory:
 
         A search in one kernel reuses the memory of a thread's first block for all its blocks: it stays in cache.
         """
-        one_kernel = not (self.config.selection.uses_network or self.config.return_tree or self.config.resumed)
-        block = at.batch.block if self.t.block.first is None or not one_kernel else self.t.block.first
-        rows = (block.instruction().high + 1) * self.t.block.lanes
-        if rows * max(self.sizes) >= 2**31 and not is_gpu():
-            block = block.to(INT64)
-        return at.batch._replace(block=block)
+        first = self.t.block.first
+        if first is None or self.config.selection.uses_network:
+            return at.batch
+        return at.batch._replace(block=where(self.separate != 0, at.batch.block, first))
+
+    def index(self, x: Value) -> Scalar:
+        """Convert a number to the dtype of the trees' indices."""
+        return scalar(x).to(self.t.block.number.dtype)
+
+    def lane(self, at: Coords) -> Scalar:
+        """Return a root's number among those of its thread."""
+        return self.index(at.batch.lane - self.first_root.batch.lane)
 
     def root(self, at: Coords) -> Root:
-        return Root(self.nodes, self.place(at).row * self.sizes.nodes)
+        return Root(self.nodes, self._first_row * self.sizes.nodes + self.lane(at) * self.sizes.nodes)
+
+    def node_offset(self, at: Coords, slot: Value) -> Scalar:
+        """Return where a node lies, from the first root of the thread on. It has 32 bits, by `MAX_TREE_BYTES`."""
+        return self.lane(at) * self.sizes.nodes + Root.size + self.index(slot) * self.sizes.node
+
+    def node_at(self, offset: Value) -> Node:
+        return Node(self.nodes, self._first_row * self.sizes.nodes + self.index(offset), 1, self.players)
 
     def node(self, at: Coords, slot: Value) -> Node:
-        first = self.place(at).row * self.sizes.nodes + (slot * self.sizes.node + Root.size)
-        return Node(self.nodes, first, 1, self.players)
+        return self.node_at(self.node_offset(at, slot))
+
+    def edge_offset(self, at: Coords, slot: Value, action: Value) -> Scalar:
+        """Return where an action of a node lies, see `node_offset`."""
+        return (self.lane(at) * self.slots + slot) * (self.config.edge_words * self.width) + action
+
+    def edge_at(self, offset: Value) -> Edge:
+        return Edge(self.edges, self._first_row * self.sizes.edges + self.index(offset), self.width)
 
     def edge(self, at: Coords, slot: Value, action: Value) -> Edge:
-        words = self.config.edge_words * self.width
-        return Edge(self.edges, self.place(at).row * self.sizes.edges + slot * words + action, self.width)
+        return self.edge_at(self.edge_offset(at, slot, action))
 
     def step(self, number: Scalar) -> PathStep:
         """Return the step of a number. The roots of a thread share one list, spread over the memory of all of them."""
-        number = wrap_index(number, self.roots * self.config.slots)
-        row = self.place(self.first_root).row + number % self.roots
-        first = Root.size + self.config.slots * self.sizes.node + number // self.roots * PathStep.size
-        return PathStep(self.nodes, row * self.sizes.nodes + first)
+        first = self.index(number % self.roots) * self.sizes.nodes + self.sizes.steps
+        offset = first + self.index(number // self.roots) * PathStep.size
+        return PathStep(self.nodes, self._first_row * self.sizes.nodes + offset)
+
+    @property
+    def _first_row(self) -> Scalar:
+        return self.place(self.first_root).row  # type: ignore[no-any-return]
 
     def words(self, at: Coords, slot: Value) -> tuple[Words, Coords]:
         """Return a slot's fields and flags, and their place."""
-        slots = 1 if self.config.replays else self.config.slots
         place = self.place(at)
-        place = place._replace(block=place.block * slots + slot)
+        place = place._replace(block=place.block * (1 if self.config.replays else self.slots) + slot)
         return Words(self.t.layout, self.states, count=self.t.layout.field_words), Coords(place, at.register)
 
     def in_batch(self, at: Coords) -> Coords:
         """Return a root's place in the whole batch; a kernel searches a part of its blocks."""
         block = maximum(minimum(at.batch.block + self.params.first_block, self.params.blocks - 1), 0)
-        block = block if is_gpu() else block.to(INT64)
         return Coords(at.batch._replace(block=block), at.register)
 
     def slot(self) -> Scalar:
         """Return the slot of the current simulation, the same in all roots of a block."""
-        return clamp(self.root(self.first_root).slot, self.config.slots)
+        return self.root(self.first_root).slot
 
     def noise(self, at: Coords, part: Value, action: Value) -> Scalar:
         """Return the index of a root's noise; Gumbel MuZero adds the logits to it."""
         return (at.batch.row * self.config.selection.noise_count + part) * self.width + action
 
-    def initial(self, slot: Value, resumed: Scalar) -> Scalar:
-        """Return the initial value of a node's entry: 0, or the present value at the root of a resumed tree."""
-        return where(int32(slot) == 0, resumed, 0) if self.config.resumed else int32(0)
-
     @contextmanager
     def each_action(self, mask: Mask | None = None) -> Iterator[tuple[Scalar, Scalar]]:
-        """Iterate over a node's actions in whole vectors; yield each action and whether the mask allows it."""
+        """Iterate over a node's actions in whole vectors; yield each action and whether the mask allows it.
+
+        A CPU's compiler would unroll a loop over eight actions before it vectorises it.
+        """
         size = min(self.width, WORD_BITS)
         with loop(self.width // size) as w:
             word = int32(-1) if mask is None else mask(w)
-            with loop(size) as bit:
+            with loop(size, unroll=is_gpu() or size > VECTORS[0]) as bit:
                 yield w * size + bit, (word >> bit & 1) != 0

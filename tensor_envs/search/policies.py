@@ -24,7 +24,7 @@ from tensor_envs._validate import function, instance, integer, number, one_of
 from tensor_envs.interop import ExportInJitError
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits
-from tensor_envs.search.memory import Node, SearchConfig, TreeArrays, TreeSizes, padded, table_size
+from tensor_envs.search.memory import Node, SearchConfig, SearchSize, TreeArrays, TreeSizes, padded
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
 from tensor_envs.search.simulation import ExpandAndSelect, Finalize, InitRoot, NetworkOutput, PlayoutSearch, Result
@@ -39,7 +39,7 @@ MAX_SIMULATIONS = 2**20
 EXPLORATION = 1.4
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
-MAX_BLOCKS = 256  # blocks per kernel, so that indices have 32 bits
+MAX_BLOCKS = 256  # of the trees in memory at once
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU
 CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
@@ -104,8 +104,9 @@ def playout_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     exploration = number("exploration", exploration, 0.0, 1e6)
     limit = integer("limit", limit, 1, 2**31 - 1)
-    config = _config(state, UCB, count, chance, keep_tree, tree, determinize, count_actions)
-    return _search(state, config, exploration_table(exploration, config.slots), seed, limit, tree)
+    config = _config(state, UCB, chance, keep_tree, determinize, count_actions)
+    size = SearchSize(count, _resumed(state, config, tree), keep_tree)
+    return _search(state, config, size, exploration_table(exploration, size.slots), seed, limit, tree)
 
 
 def gumbel_muzero_policy(
@@ -155,13 +156,13 @@ def gumbel_muzero_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
     scale = number("gumbel_scale", gumbel_scale, 0.0, 1e6)
-    config = replace(_config(state, GumbelMuZero, count, chance, keep_tree), considered=considered)
+    config, size = _config(state, GumbelMuZero, chance, keep_tree), SearchSize(count, 0, keep_tree, considered)
     table = _considered_visits(considered, count)
 
     def noise(words: Tensor) -> Tensor:
         return gumbel_noise(state, words, scale)
 
-    return _search(state, config, table, seed, 1, None, evaluate, noise)
+    return _search(state, config, size, table, seed, 1, None, evaluate, noise)
 
 
 def muzero_policy(
@@ -208,8 +209,9 @@ def muzero_policy(
     alpha = number("dirichlet_alpha", dirichlet_alpha, 1e-3, 16.0)
     init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
-    config = _config(state, MuZero, count, chance, keep_tree, tree)
-    visits = np.arange(table_size(config.slots)) + 1.0
+    config = _config(state, MuZero, chance, keep_tree)
+    size = SearchSize(count, _resumed(state, config, tree), keep_tree)
+    visits = np.arange(size.slots) + 1.0
     explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
     powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
     table = _float32(np.concatenate([explore, powers, [fraction]]))
@@ -219,13 +221,13 @@ def muzero_policy(
     def noise(words: Tensor) -> Tensor:
         return muzero_noise(state, words, alpha, scale)
 
-    return _search(state, config, table, seed, 1, tree, evaluate, noise)
+    return _search(state, config, size, table, seed, 1, tree, evaluate, noise)
 
 
 @functools.lru_cache(64)
 def exploration_table(factor: float, slots: int) -> bytes:
-    """Return the exploration factor for each parent visit count, float32 [table_size(slots)]."""
-    return _float32(factor * np.sqrt(np.arange(table_size(slots))) + 1e-6)
+    """Return the exploration factor for each parent visit count, float32 [slots]."""
+    return _float32(factor * np.sqrt(np.arange(slots)) + 1e-6)
 
 
 def _float32(values: np.ndarray) -> bytes:
@@ -255,42 +257,38 @@ def _considered_visits(max_considered: int, simulations: int) -> bytes:
 
 @functools.lru_cache(64)
 def search_config(
-    env: Env,
-    selection: type[ActionSelection],
-    count: int,
-    chance: str = "open",
-    return_tree: bool = False,
-    determinize: bool = True,
+    env: Env, selection: type[ActionSelection], chance: str = "open", determinize: bool = True, counts: bool = False
 ) -> SearchConfig:
-    """Return the options of a new search. ValueError for a game that is too large to unroll."""
+    """Return the options that a search is compiled for. ValueError for a game that is too large to unroll."""
     game = env.engine.game
     if game.has_memory:
         raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
     determinizes = game.determinizes and determinize
     replays = determinizes or (game.spec.chance and chance == "open")
-    return SearchConfig(selection, count, replays, determinizes, return_tree=return_tree)
+    return SearchConfig(selection, replays, determinizes, counts=counts)
 
 
 def _config(
     state: State,
     selection: type[ActionSelection],
-    count: int,
     chance: str,
     keep_tree: bool,
-    tree: SearchTree | None = None,
     determinize: bool = True,
     counts: bool = False,
 ) -> SearchConfig:
-    """Check the arguments that all searches share, and return the options of a search that may resume a tree."""
+    """Check the arguments that all searches share, and return the options that they are compiled for."""
     instance("state", state, State)
     one_of("chance", chance, ("open", "sampled"))
     instance("keep_tree", keep_tree, bool)
     instance("determinize", determinize, bool)
     instance("count_actions", counts, bool)
-    config = search_config(state.env, selection, count, chance, keep_tree, determinize)  # type: ignore[arg-type] # a class is hashable
-    config = replace(config, counts=True) if counts else config
+    return search_config(state.env, selection, chance, determinize, counts)  # type: ignore[arg-type] # a class is hashable
+
+
+def _resumed(state: State, config: SearchConfig, tree: SearchTree | None) -> int:
+    """Check the trees that a search resumes, and return their slots besides the root; 0 for a new search."""
     if tree is None:
-        return config
+        return 0
     instance("tree", tree, SearchTree)
     old, layout = tree._whole, state.buffers.layout
     if old is None:
@@ -298,8 +296,7 @@ def _config(
     if tree._env is not state.env or tree._layout != layout:
         other = f"{tree._env!r}, batch {tree._layout.batch} on {tree._layout.device}"
         raise ValueError(f"tree must be of the state's environment, batch and device, got one of {other}")
-    own = {name: getattr(old.config, name) for name in ("simulations", "resumed", "counts")}
-    if old.config != replace(config, return_tree=True, **own):
+    if old.config != replace(config, counts=old.config.counts):
         raise ValueError(f"tree must come from a search of the same kind, got one by {old.config.selection.name!r}")
     if state.env.spec.chance and not config.replays:
         raise ValueError("tree cannot be resumed with chance='sampled': its positions had other outcomes of chance")
@@ -308,7 +305,7 @@ def _config(
     differ = (old.nodes[:, 0, Node.visits.index] > 0) & (words != old.states[:, 0]).any(1)
     if not config.replays and differ.any():
         raise ValueError(f"tree must be of the state's positions, got other ones in {differ.sum()} games")
-    return replace(config, resumed=old.config.slots - 1)
+    return old.slots - 1
 
 
 # *** running ***
@@ -317,6 +314,7 @@ def _config(
 def _search(
     state: State,
     config: SearchConfig,
+    size: SearchSize,
     table: bytes,
     seed: int,
     limit: int,
@@ -327,33 +325,35 @@ def _search(
     """Run a search in chunks of blocks whose trees fit in memory."""
     env, buffers, words = state.env, state.buffers, seed_words(seed)
     engine, layout = env.engine, buffers.layout
-    seeds = [word - (word >> 31 << 32) for word in words]  # as int32
+    low, high = (word - (word >> 31 << 32) for word in words)  # as int32
     if stays_lazy():
         raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK:
         search: Callable[[BatchBuffers, Tensor, Result], None]
         if evaluate is None or noise is None:
-            playouts = playout_runner(engine, config, layout, launches_directly())
+            playouts = playout_runner(engine, config, size, layout, launches_directly())
             chunk, memory, search = playouts.chunk, playouts.tree, playouts.search
         else:
-            chunk = chunk_of(engine, config, layout)
-            network = network_runner(env, config, chunk, function("evaluate", evaluate), table, launches_directly())
+            chunk = chunk_of(engine, config, size, layout)
+            network = network_runner(
+                env, config, size, chunk, function("evaluate", evaluate), table, launches_directly()
+            )
             drawn = noise(seed_array(words, state.batch, layout.device))
             memory, search = network.tree, functools.partial(network.search, drawn)
         trees, counted = list[list[np.ndarray]](), whole_chunks(layout, chunk) if config.counts else None
         result = result_arrays(env, layout, counted)
         for first in range(0, layout.grid.blocks, chunk.grid.blocks):
             if tree is not None and tree._whole is not None:
-                tree._whole.put(memory, config, layout, chunk, first)
-            params = (first, layout.grid.blocks, layout.share, chunk.share, limit, *seeds)
+                tree._whole.put(memory, size.slots, layout, chunk, first)
+            params = size.params(first, layout.grid.blocks, layout.share, chunk.share, limit, (low, high))
             search(buffers, params_array(params, table, layout.shards, layout.device), result)
-            if config.return_tree:
+            if size.return_tree:
                 trees.append(fetch(memory, chunk))
     if evaluate is not None and (wrong := int((layout.table(result.action) < 0).sum())):
         raise ValueError(f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games")
     whole = None
-    if config.return_tree:
-        whole = HostTree.of(config, TreeSizes.of(config, engine.game, engine.layout), layout, trees)
+    if size.return_tree:
+        whole = HostTree.of(config, tree_sizes(engine, config, size.slots), layout, trees)
     return SearchOutput(layout.column(result.action), SearchTree(state, layout, result.numbers, whole, counted))
 
 
@@ -377,37 +377,41 @@ def seed_array(words: tuple[int, int], batch: int, device: DeviceName) -> Tensor
 
 
 @functools.lru_cache(64)
-def chunk_of(engine: Engine, config: SearchConfig, whole: BatchLayout) -> BatchLayout:
+def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout) -> BatchLayout:
     """Return the layout of the part of a batch whose trees are in memory at once. ValueError if they do not fit."""
-    lanes, game, layout = whole.grid.lanes, engine.game, engine.layout
+    lanes, count = whole.grid.lanes, size.simulations
 
     def tree_bytes(simulations: int) -> int:
-        return TreeSizes.of(replace(config, simulations=simulations), game, layout).bytes
+        return tree_sizes(engine, config, size.resumed + simulations + 1).bytes  # type: ignore[no-any-return]
 
-    games, count, size = whole.rows if config.return_tree else lanes, config.simulations, tree_bytes(config.simulations)
-    if games * size > MAX_TREE_BYTES:
-        fewer = 1 << (MAX_TREE_BYTES // size).bit_length() >> 1
+    games, each = whole.rows if size.return_tree else lanes, tree_bytes(count)
+    if games * each > MAX_TREE_BYTES:
+        fewer = 1 << (MAX_TREE_BYTES // each).bit_length() >> 1
         hint = f"; or search {fewer} games at a time" if fewer and not is_gpu(whole.device) else ""
         max_simulations = bisect.bisect_right(range(1, count), MAX_TREE_BYTES // games, key=tree_bytes)
         raise ValueError(
             f"num_simulations must be at most {max_simulations} for {games} games"
-            f"{' with keep_tree=True' * config.return_tree}, got {count}: their trees need "
-            f"{games * size / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
+            f"{' with keep_tree=True' * size.return_tree}, got {count}: their trees need "
+            f"{games * each / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
         )
-    blocks = TREE_BYTES // (lanes * size)
+    blocks = TREE_BYTES // (lanes * each)
     if config.selection.uses_network and not is_gpu(whole.device):
-        blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * size)))
+        blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * each)))
     blocks = max(1, min(blocks, MAX_BLOCKS))
     small = blocks >= whole.grid.blocks
     blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))  # of chunks of one size: padding is searched, too
     chunk = whole if small else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
-    return replace(chunk, grid=replace(chunk.grid, max_blocks=MAX_BLOCKS))
+    return replace(chunk, grid=replace(chunk.grid, wide=True))  # a program serves trees of any size
+
+
+def tree_sizes(engine: Engine, config: SearchConfig, slots: int) -> TreeSizes:
+    return TreeSizes.of(config, slots, engine.game, engine.layout)
 
 
 @functools.lru_cache(4)
-def memory_for(engine: Engine, config: SearchConfig, chunk: BatchLayout) -> TreeArrays:
+def memory_for(engine: Engine, config: SearchConfig, slots: int, chunk: BatchLayout) -> TreeArrays:
     """Allocate memory for trees, which later searches of the same form reuse."""
-    sizes = TreeSizes.of(config, engine.game, engine.layout)
+    sizes = tree_sizes(engine, config, slots)
     nodes, edges = (chunk.empty(size, dtypes.int32) for size in (sizes.nodes, sizes.edges))
     return TreeArrays(chunk.empty(sizes.states), nodes, edges)
 
@@ -422,9 +426,10 @@ def result_arrays(env: Env, layout: BatchLayout, counted: BatchLayout | None = N
 class PlayoutRunner:
     """Playout search of one chunk at a time, with its memory."""
 
-    def __init__(self, engine: Engine, config: SearchConfig, chunk: BatchLayout):
-        self.engine, self.kernel, self.chunk = engine, PlayoutSearch(config), chunk
-        self.tree = memory_for(engine, config, chunk)
+    def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout):
+        self.engine, self.kernel = engine, PlayoutSearch(config)
+        self.chunk = chunk_of(engine, config, size, whole)
+        self.tree = memory_for(engine, config, size.slots, self.chunk)
         self.run: Callable[..., object] | None = None
 
     def search(self, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
@@ -435,16 +440,20 @@ class PlayoutRunner:
 
 
 @functools.lru_cache(4)
-def playout_runner(engine: Engine, config: SearchConfig, whole: BatchLayout, directly: bool) -> PlayoutRunner:
+def playout_runner(
+    engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, directly: bool
+) -> PlayoutRunner:
     """Return a runner for a batch layout and a way of launching, see `launches_directly`."""
-    return PlayoutRunner(engine, config, chunk_of(engine, config, whole))
+    return PlayoutRunner(engine, config, size, whole)
 
 
 class NetworkRunner:
     """Search with a network of one chunk at a time, with its memory."""
 
-    def __init__(self, env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes):
-        self.env, self.chunk, self.evaluate = env, chunk, evaluate
+    def __init__(
+        self, env: Env, config: SearchConfig, size: SearchSize, chunk: BatchLayout, evaluate: Evaluate, table: bytes
+    ):
+        self.env, self.size, self.chunk, self.evaluate = env, size, chunk, evaluate
         self.leaf = env.init(chunk.batch, device=chunk.device)
         self.form, self.host = OutputForm("", 0), None  # type: tuple[OutputForm, HostEvaluation | None]
         with before_capture(), suppress(ExportInJitError):  # which only functions of other libraries need
@@ -466,12 +475,11 @@ class NetworkRunner:
         env, chunk = self.env, self.chunk
         config = replace(config, values=self.form.values)
         self.config, self.output = config, output
-        self.tree = memory_for(env.engine, config, chunk)
+        self.tree = memory_for(env.engine, config, self.size.slots, chunk)
         noise_words = config.selection.noise_count * padded(env.num_actions)
         self.root_noise = chunk.empty(noise_words, dtypes.float32)
-        params = params_array(
-            (0, chunk.grid.blocks, chunk.share, chunk.share, 1, 0, 0), table, chunk.shards, chunk.device
-        )
+        numbers = self.size.params(0, chunk.grid.blocks, chunk.share, chunk.share)
+        params = params_array(numbers, table, chunk.shards, chunk.device)
         leaf, prepare, noise = self.leaf.tensors[0], env.engine.prepare, self.root_noise
         self.expansion = ExpandAndSelect.Arrays(self.tree, leaf, self.output, params, noise)
         prepare(ExpandAndSelect(config), chunk, self.expansion)
@@ -491,7 +499,7 @@ class NetworkRunner:
         evaluation = self.evaluation.bind(*self.leaf.tensors, *self.output) if self.host is None else self.host
         self.launch_network: Launch = evaluation
         expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
-        count, rest = divmod(self.config.simulations, SIMULATIONS)
+        count, rest = divmod(self.size.simulations, SIMULATIONS)
         self.simulations = [RepeatedLaunch([evaluation, expand], SIMULATIONS)] * count
         self.simulations += [RepeatedLaunch([evaluation, expand], rest)] * (rest > 0)
 
@@ -506,10 +514,16 @@ class NetworkRunner:
 
 @functools.lru_cache(8)
 def network_runner(
-    env: Env, config: SearchConfig, chunk: BatchLayout, evaluate: Evaluate, table: bytes, directly: bool
+    env: Env,
+    config: SearchConfig,
+    size: SearchSize,
+    chunk: BatchLayout,
+    evaluate: Evaluate,
+    table: bytes,
+    directly: bool,
 ) -> NetworkRunner:
     """Return a runner for a chunk and a way of launching, see `launches_directly`."""
-    return NetworkRunner(env, config, chunk, evaluate, table)
+    return NetworkRunner(env, config, size, chunk, evaluate, table)
 
 
 # *** noise ***

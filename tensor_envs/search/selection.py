@@ -9,7 +9,7 @@ from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
 from tensor_envs._engine.kernels.base import Coords
 from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
-from tensor_envs.search.memory import Edge, Mask, Node, PathStep, TreeMemory, clamp, table_size, wrap_index
+from tensor_envs.search.memory import Edge, Mask, Node, PathStep, TreeMemory, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
@@ -97,7 +97,7 @@ class ActionSelection:
 
     def final(self, at: Coords) -> tuple[PerAction, Score]:
         """Return the weights of the root's actions, and the scores by which the action to play is chosen."""
-        total = float32(maximum(self.visits(at, 0), 1))
+        total = float32(maximum(self.tree.node(at, 0).visits, 1))
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             return self.final_score(at, action, self.tree.edge(at, 0, action).visits), True
@@ -119,9 +119,6 @@ class ActionSelection:
             key = (sort_key(value).to(INT64) << 32) | (last - action)
             best[0] = maximum(best[0], where(legal & allowed, key, MIN_KEY_64))
         return wrap_index(last - best[0].to(INT32), self.tree.width)
-
-    def visits(self, at: Coords, slot: Value) -> Scalar:
-        return wrap_index(self.tree.node(at, slot).visits, self.tree.config.slots)
 
     def value_range(self, at: Coords, slot: Value) -> tuple[PerAction, Scalar, Scalar]:
         """Return the values of actions, with the lowest and the highest of the tried ones, or NaNs without any."""
@@ -200,7 +197,7 @@ class UCB(ActionSelection):
 
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
         tree = self.tree
-        exploration, largest = tree.params.table(self.visits(at, slot)), tree.root(at).largest
+        exploration, largest = tree.params.table(tree.index(tree.node(at, slot).visits)), tree.root(at).largest
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             edge = tree.edge(at, slot, action)
@@ -219,8 +216,9 @@ class MuZero(ActionSelection):
     name, noise_count = "muzero", 2  # Dirichlet noise for the priors, Gumbel noise for the final choice
 
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
-        tree, node, visits = self.tree, self.tree.node(at, slot), self.visits(at, slot)
-        exploration = tree.params.table(visits)
+        tree, node = self.tree, self.tree.node(at, slot)
+        visits = node.visits
+        exploration = tree.params.table(tree.index(visits))
         value = divide(node.raw_value + node.value_sum, float32(visits) + 1.0)
         values, low, high = self.value_range(at, slot)
         low, high = minimum(value, low), maximum(value, high)
@@ -235,15 +233,14 @@ class MuZero(ActionSelection):
         return score
 
     def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
-        fraction = where(slot == 0, self.tree.params.table(2 * table_size(self.tree.config.slots)), 0.0)
+        fraction = where(slot == 0, self.tree.params.table(2 * self.tree.slots), 0.0)
         return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
 
     def record(self, node: Node, step: PathStep, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         node.value_sum += gain
 
     def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
-        slots = self.tree.config.slots
-        power = self.tree.params.table(wrap_index(visits, slots) + table_size(slots))
+        power = self.tree.params.table(self.tree.slots + visits)
         return power + self.tree.root_noise[self.tree.noise(at, 1, action)]
 
 
@@ -307,9 +304,10 @@ class GumbelMuZero(ActionSelection):
         self.policy.set_logits(k, tree.node(at, slot).mask, logit)
 
     def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
-        tree, config = self.tree, self.tree.config
-        visits, considered = self.visits(at, slot), clamp(tree.root(at).num_legal, config.considered + 1)
-        weight, turn = self.policy.weights(k), considered * config.simulations + minimum(visits, config.simulations - 1)
+        tree, visits = self.tree, self.tree.node(at, slot).visits
+        considered = minimum(tree.root(at).num_legal, tree.considered)
+        turn = considered * tree.simulations + minimum(visits, tree.simulations - 1)
+        weight = self.policy.weights(k)
         wanted, at_root = tree.params.table(turn, INT32), slot == 0
 
         def score(action: Scalar) -> tuple[Scalar, Value]:

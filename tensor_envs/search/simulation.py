@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import FLOAT32, INT32, INT64, UINT32
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
 from tensor_envs._engine.kernels.rollout import BlockState, Decisions, num_counts
 from tensor_envs.rules.chance import KeyedChance, threefry
-from tensor_envs.rules.kernel import Cells, bitcast, divide, do_while, loop, registers
+from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, do_while, loop, registers
 from tensor_envs.rules.lists import num_words, select
-from tensor_envs.rules.scalar import Scalar, Value, float32, int32, is_gpu, maximum, minimum, scalar, uint32, where
+from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.search.memory import (
     MAX_ROWS,
@@ -79,22 +79,28 @@ class Search(TreeMemory):
         key = threefry((params.seed_low, params.seed_high), (t.row_keys(row_keys, there)[2], s.episode))
         root.key_low, root.key_high = threefry(key, (uint32(s.ply), 0))
         root.slot = root.num_steps = root.num_legal = 0
-        if not self.config.resumed:
-            root.largest = 1.0
         words, place = self.words(at, 0)
         words.store(place, s=s, flags=flags)
-        self._init_node(at, int32(0), self.mover(s, flags), [0.0] * self.players, self.mask(s))
+        self.node(at, 0).set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
         return s, flags
 
-    def _init_node(
-        self, at: Coords, slot: Scalar, mover: Value, returns: Sequence[Value], mask: Sequence[Scalar]
-    ) -> None:
-        node = self.node(at, slot)
-        node.visits = self.initial(slot, node.visits)
-        node.set_position(mover, returns, mask)
+    def init_statistics(self) -> None:
+        """Clear the roots' statistics, unless the search resumes earlier trees."""
 
-    def init_edges(self, at: Coords, slot: Value) -> None:
-        """Clear the actions of a new node."""
+        def stage(at: Coords) -> None:
+            self.root(at).largest = 1.0
+            if not self.selection.uses_network:  # otherwise `expand` clears the roots
+                self.clear(at, 0)
+
+        with branch(self.resumed == 0):
+            self.each_root(stage)
+
+    def clear(self, at: Coords, slot: Value) -> None:
+        """Set the statistics of a new node and of its actions to 0."""
+        node = self.node(at, slot)
+        node.visits = 0
+        if self.selection.uses_network:
+            node.tried = node.max_visits = node.prior_sum = node.value_sum = 0
         with self.each_action() as (action, _):
             edge = self.edge(at, slot, action)
             edge.visits = edge.value_sum = edge.child = 0
@@ -113,7 +119,7 @@ class Search(TreeMemory):
     def key(self, at: Coords, slot: Scalar) -> list[Scalar]:
         """Return the random key of a simulation's playout; its chance and its resampling use other keys."""
         root = self.root(at)
-        return [root.key_low ^ uint32(slot - self.config.resumed), root.key_high]
+        return [root.key_low ^ uint32(slot - self.resumed), root.key_high]
 
     def _rekeyed(self, at: Coords, slot: Scalar, s: GameState) -> GameState:
         """Return the state with the random key of a simulation, if the game has chance."""
@@ -176,7 +182,7 @@ class Search(TreeMemory):
                 with loop(count) as k:
                     lane = wrap_index(self.queue[wrap_index(first + k, self.roots)], self.roots)
                     at = self.first_root if self.roots == 1 else self.t.block.at(lane)
-                    stage(k, at, wrap_index(self.walk(at).node, self.config.slots))
+                    stage(k, at, self.walk(at).node)
 
             self.selection.prepare(each, count, self.counts.steps > 0)
             each(lambda k, at, slot: self._choose(k, at, slot, self.counts.steps + first + k))
@@ -186,14 +192,14 @@ class Search(TreeMemory):
         """Choose the next action of root `k` of a group and record it as the step of a number."""
         walk = self.walk(at)
         position: Position = walk if self.config.replays else self.node(at, slot)
-        mover, returns = position.mover, position.returns()
         action = self.selection.best(position.mask, self.selection.score(k, at, slot))
         edge = self.edge(at, slot, action)
         child = edge.child
         self.selection.chosen(k, edge)
         step = self.step(number)
-        step.node, step.action, step.player, step.lane = slot, action, mover, at.batch.lane
-        step.returned = select(returns, mover)
+        step.node, step.edge, step.lane = self.node_offset(at, slot), self.edge_offset(at, slot, action), at.batch.lane
+        if self.config.replays:  # otherwise they are those of the node
+            step.player, step.returned = walk.mover, select(walk.returns(), walk.mover)
         walk.node, walk.leaf, walk.action = child, slot, action
         if self.config.replays:
             walk.untried = child == 0
@@ -203,7 +209,7 @@ class Search(TreeMemory):
     def _fetch(self, at: Coords) -> None:
         """Copy a simulation's leaf from the tree into registers, for the vectorised stage."""
         walk = self.walk(at)
-        leaf = wrap_index(walk.leaf, self.config.slots)
+        leaf = walk.leaf
         words, place = self.words(at, leaf)
         self.current.store_words(at, words.load(place), words.count)
         walk.set_returns(self.node(at, leaf).returns())
@@ -254,13 +260,13 @@ class Search(TreeMemory):
     def _link(self, at: Coords, slot: Scalar) -> None:
         """Write the node that a simulation has reached and link it to its parent."""
         walk = self.walk(at)
-        edge = self.edge(at, wrap_index(walk.leaf, self.config.slots), clamp(walk.action, self.actions))
+        edge = self.edge(at, walk.leaf, clamp(walk.action, self.actions))
         edge.child = where((walk.untried != 0) & (walk.mover >= 0), slot, edge.child)
         self.root(at).slot = slot
         if not self.selection.uses_network:
-            self.init_edges(at, slot)
+            self.clear(at, slot)
         mask = [walk.mask(w) for w in range(num_words(self.actions))]
-        self._init_node(at, slot, walk.mover, walk.returns(), mask)
+        self.node(at, slot).set_position(walk.mover, walk.returns(), mask)
 
     def backward(self, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
         """Add the returns of a simulation to every action on its path."""
@@ -277,11 +283,11 @@ class Search(TreeMemory):
         self.each_root(settle)
         with loop(self.root(self.first_root).num_steps) as number:
             step = self.step(number)
-            lane, player, action = step.lane, step.player, wrap_index(step.action, self.width)
+            node, edge, lane = self.node_at(step.node), self.edge_at(step.edge), step.lane
             at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(lane, self.roots))
-            slot = wrap_index(step.node, self.config.slots)
-            node, edge = self.node(at, slot), self.edge(at, slot, action)
-            gain = select(load(final, at.register, self.players), player) - step.returned
+            player = step.player if self.config.replays else node.mover
+            returned = step.returned if self.config.replays else select(node.returns(), player)
+            gain = select(load(final, at.register, self.players), player) - returned
             visits, total = edge.visits, edge.value_sum
             self.selection.record(node, step, visits, total, gain)
             edge.visits, edge.value_sum = visits + 1, total + gain
@@ -291,7 +297,7 @@ class Search(TreeMemory):
 
     def _row(self, at: Coords) -> Scalar:
         """Return a root's row in the network's output."""
-        return clamp(minimum(at.batch.row, self.params.rows - 1), MAX_ROWS)
+        return clamp(minimum(at.batch.row, self.params.rows - 1), MAX_ROWS).to(INT32)
 
     def expand(self, at: Coords, slot: Scalar, output: NetworkOutput) -> None:
         """Write the network's priors and value to a new node."""
@@ -306,16 +312,13 @@ class Search(TreeMemory):
             num_legal[0] += legal
             invalid[0] |= int32(legal & ~is_finite(logit(action)))
         prior, relative = self.selection.softmax(node.mask, logit)
+        with branch((slot != 0) | (self.resumed == 0)):
+            self.clear(at, slot)
         with self.each_action() as (action, _):
             edge = self.edge(at, slot, action)
-            edge.visits, edge.value_sum, edge.child = (
-                self.initial(slot, x) for x in (edge.visits, edge.value_sum, edge.child)
-            )
             edge.prior = self.selection.prior(at, slot, action, prior(action), relative(action))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
         node.raw_value = where(invalid[0] != 0, float("nan"), select(values, node.mover))
-        node.tried, node.max_visits = (self.initial(slot, x) for x in (node.tried, node.max_visits))
-        node.prior_sum, node.value_sum = (self.initial(slot, x) for x in (node.prior_sum, node.value_sum))
         root.num_legal = where(slot == 0, num_legal[0], root.num_legal)
 
     def network_returns(self, at: Coords, slot: Scalar, output: NetworkOutput) -> list[Scalar]:
@@ -335,9 +338,8 @@ class Search(TreeMemory):
         Blocks beyond the last one of the batch, which repeat it, have counts of their own.
         """
         block = at.batch.block + maximum(self.params.first_block, 0)
-        place = at.batch._replace(block=block if is_gpu() else block.to(INT64))
         first = 3 * self.actions + 1
-        return place.index(first + number, first + num_counts(self.t.game.spec))
+        return at.batch._replace(block=block).index(first + number, first + num_counts(self.t.game.spec))
 
     def finalize(self, at: Coords, result: Result) -> None:
         """Choose a root's action and write it with visits, weights and values."""
@@ -355,7 +357,7 @@ class Search(TreeMemory):
             for part, x in enumerate((edge.visits, bitcast(weight(action), INT32), bitcast(edge.value, INT32))):
                 result.numbers[first + part * size + action] = x
             total[0] += edge.value_sum
-        visits = self.selection.visits(at, 0)
+        visits = node.visits
         value = divide(total[0], float32(visits) + 1.0 if self.config.values else float32(maximum(visits, 1)))
         result.action[row] = where(mover < 0, 0, where(is_finite(value), best, -1))
         result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT32)
@@ -379,7 +381,7 @@ class PlayoutSearch:
         result: Result
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        search, resumed = Search(t, a.tree, a.params, self.config), self.config.resumed
+        search = Search(t, a.tree, a.params, self.config)
         keys = t.block.registers(2, UINT32)
 
         def row_keys(at: Coords) -> list[Scalar]:
@@ -394,10 +396,9 @@ class PlayoutSearch:
             search.init_root(at, a.old, a.row_keys)
 
         search.each_root(init_root)
-        if not resumed:
-            search.each_root(lambda at: search.init_edges(at, 0))
-        with loop(self.config.simulations) as k:
-            slot = k + (1 + resumed)
+        search.init_statistics()
+        with loop(search.simulations) as k:
+            slot = k + (1 + search.resumed)
             search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
             t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))
             playouts.play_to_end(search.params.limit)
@@ -442,6 +443,7 @@ class InitRoot:
                 a.root_noise[search.noise(at, part, action)] = x
 
         search.each_root(stage)
+        search.init_statistics()
 
 
 @dataclass(frozen=True)
@@ -463,7 +465,7 @@ class ExpandAndSelect:
         slot = search.slot()
         search.each_root(lambda at: search.expand(at, slot, a.output))
         search.backward(lambda at: search.network_returns(at, slot, a.output))
-        search.simulate(maximum(slot, self.config.resumed) + 1, writer(t, a.leaf))
+        search.simulate(maximum(slot, search.resumed) + 1, writer(t, a.leaf))
 
 
 @dataclass(frozen=True)
@@ -483,7 +485,7 @@ class Finalize:
     def trace(self, t: Tracer, a: Arrays) -> None:
         search = Search(t, a.tree, a.params, self.config, a.root_noise)
         slot = search.slot()
-        if self.config.return_tree:
+        with branch(search.separate != 0):
             search.each_root(lambda at: search.expand(at, slot, a.output))
         search.backward(lambda at: search.network_returns(at, slot, a.output))
         search.each_root(lambda at: search.finalize(at, a.result))

@@ -6,7 +6,7 @@ import functools
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -237,14 +237,19 @@ class HostTree:
         """Join the arrays of all chunks of a batch, as `fetch` returns them."""
         joined = (np.concatenate(part, axis=1)[:, : whole.share] for part in zip(*chunks, strict=True))
         states, nodes, edges = (part.reshape(whole.batch, -1) for part in joined)
-        rest, batch = nodes[:, Root.size : Root.size + config.slots * sizes.node], whole.batch
+        rest, batch = nodes[:, Root.size : sizes.steps].reshape(whole.batch, -1, sizes.node), whole.batch
+        slots = rest.shape[1]
         return cls(
             config,
             nodes[:, : Root.size],
-            rest.reshape(batch, config.slots, sizes.node),
-            edges.reshape(batch, config.slots, config.edge_words, -1),
-            states.reshape(batch, 1 if config.replays else config.slots, -1),
+            rest,
+            edges.reshape(batch, slots, config.edge_words, -1),
+            states.reshape(batch, 1 if config.replays else slots, -1),
         )
+
+    @property
+    def slots(self) -> int:
+        return self.nodes.shape[1]
 
     @property
     def visits(self) -> np.ndarray:
@@ -306,10 +311,13 @@ class HostTree:
         returns[row, new] -= returns[row, 0].copy()
         roots = self.roots.copy()
         roots[:, Root.largest.index] = np.where(first > 0, roots[:, Root.largest.index], ONE)
-        return HostTree(replace(self.config, resumed=size, simulations=0), roots, nodes, edges, states)
+        return HostTree(self.config, roots, nodes, edges, states)
 
-    def put(self, tree: TreeArrays, config: SearchConfig, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
-        """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them."""
+    def put(self, tree: TreeArrays, slots: int, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
+        """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them.
+
+        slots: of a tree of that search.
+        """
         # a chunk may exceed the batch: its last blocks repeat the batch's last one, as all of them write results
         blocks = np.minimum(first + np.arange(chunk.grid.blocks), whole.grid.blocks - 1)
         index = (blocks[:, None] * whole.grid.lanes + np.arange(whole.grid.lanes)).reshape(-1)
@@ -318,11 +326,11 @@ class HostTree:
             rows = whole.padded(part.reshape(whole.batch, -1)).reshape(whole.shards, whole.grid.rows, -1)
             return np.pad(rows[:, index].reshape(chunk.rows, -1), ((0, 0), (0, more)))
 
-        new = config.simulations
+        new = slots - self.slots
         nodes = np.concatenate([self.roots, self.nodes.reshape(whole.batch, -1)], axis=1)
-        write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + config.slots * PathStep.size))
+        write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + slots * PathStep.size))
         write(tree.edges, of_chunk(self.edges, new * int(np.prod(self.edges.shape[2:]))))
-        if not config.replays:
+        if not self.config.replays:
             states = of_chunk(self.states, new * self.states.shape[2])
             blocks = states.reshape(-1, chunk.grid.lanes, states.shape[1])
             write(tree.states, blocks.transpose(0, 2, 1))

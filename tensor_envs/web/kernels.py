@@ -15,8 +15,8 @@ from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, func
 from tensor_envs.games.shed.layers import first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import judge
 from tensor_envs.rules.kernel import trace
-from tensor_envs.search.memory import TreeArrays, TreeSizes
-from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config
+from tensor_envs.search.memory import SearchSize, TreeArrays
+from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config, tree_sizes
 from tensor_envs.search.selection import UCB
 from tensor_envs.search.simulation import PlayoutSearch, Result
 from tensor_envs.web.batch import FUNCTIONS, batch_arrays
@@ -56,10 +56,10 @@ def of_batch(env: Env) -> Kernels:
 
 def of_player(env: Env) -> Kernels:
     """Compile the functions of a computer player: the search of `te.search.playout_policy`, and the observation."""
-    config, engine, available = search_config(env, UCB, SIMULATIONS), env.engine, arrays(env)
-    room, table = (TreeSizes.of(config, engine.game, engine.layout), exploration_table(EXPLORATION, config.slots))
-    # see `memory.Params`: one game, the seed 0
-    params = [0, 1, 1, 1, 2**31 - 1, 0, 0, *memoryview(table).cast("i").tolist()]
+    config, engine, available = search_config(env, UCB), env.engine, arrays(env)
+    size = SearchSize(SIMULATIONS)
+    room, table = tree_sizes(engine, config, size.slots), exploration_table(EXPLORATION, size.slots)
+    params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]  # one game, the seed 0
     used = {name: available[name] for name in ("states", "keys", "observations")} | {
         "tree_states": (dtypes.uint32, room.states),
         "nodes": (dtypes.int32, room.nodes),

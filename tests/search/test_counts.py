@@ -10,6 +10,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs.search import policies
+from tensor_envs.search.memory import SearchSize
 from tensor_envs.search.selection import UCB
 from tests.engine.test_kernels import BATCH, cost
 from tests.games import dice_race
@@ -68,8 +69,8 @@ def test_counts_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     policies.chunk_of.cache_clear()
     policies.playout_runner.cache_clear()
     monkeypatch.setattr(policies, "TREE_BYTES", 1 << 19)
-    config = policies.search_config(state.env, UCB, 9)
-    assert 5 % policies.chunk_of(state.env.engine, config, state.buffers.layout).grid.blocks
+    config = policies.search_config(state.env, UCB)
+    assert 5 % policies.chunk_of(state.env.engine, config, SearchSize(9), state.buffers.layout).grid.blocks
     chunked = counts(state, 9)
     policies.chunk_of.cache_clear()
     policies.playout_runner.cache_clear()

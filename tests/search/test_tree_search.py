@@ -316,7 +316,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
     env = shared_env("tic_tac_toe")
     state, evaluate = played(env, 300, 1), network(env)
     once = outcomes(state, evaluate)
-    monkeypatch.setattr(policies, "chunk_of", lambda engine, config, whole: whole)
+    monkeypatch.setattr(policies, "chunk_of", lambda engine, config, size, whole: whole)
     policies.playout_runner.cache_clear()  # which remembers the parts of before
     before = te.num_threads()
     try:

@@ -25,7 +25,7 @@ from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs.search import policies
-from tensor_envs.search.memory import SearchConfig
+from tensor_envs.search.memory import Params, SearchConfig
 from tests.shim.emulator import POISON, Kernel, KernelFault, load
 
 BATCH = 70  # two blocks, the second padded
@@ -45,12 +45,14 @@ class Launch(NamedTuple):
         name: the kernel's name, with a number for its options.
         record: returns the kernel's tape, given its parameters and whether it is for a GPU.
         search: options of a search; its trees are the first arrays.
+        params: number of the array of its parameters.
         before, after: all arrays before and after the launch, as a GPU stores them.
     """
 
     name: str
     record: Callable[..., Tape]
     search: SearchConfig | None
+    params: int | None
     before: list[np.ndarray]
     after: list[np.ndarray]
 
@@ -62,7 +64,7 @@ class Watched:
         self,
         function: Any,
         launches: list[Launch],
-        launch_header: tuple[str, Any, SearchConfig | None],
+        launch_header: tuple[str, Any, SearchConfig | None, int | None],
         by_lanes: Sequence[int],
         grid: BlockGrid,
     ):
@@ -101,7 +103,9 @@ def watch(env: te.Env) -> list[Launch]:
         function, arguments = captured(kernel, grid, device, arrays)
         name = names.setdefault((function, grid), f"{kernel.name}_{len(names)}")
         record = engine.recorder(kernel, replace(grid, gpu=True), arrays)
-        header = name, record, getattr(kernel, "config", None)
+        params = getattr(arrays, "params", None)
+        place = next((k for k, x in enumerate(arguments) if x is params), None)
+        header = name, record, getattr(kernel, "config", None), place
         by_rows = isinstance(kernel, (Observe, PlayUntil)) and getattr(kernel, "lanes", True)
         out = None if by_rows else getattr(arrays, "out", None)
         named = () if out is None else [x.uop for x in (out.observation, out.legal_action_mask) if x is not None]
@@ -225,16 +229,16 @@ def assert_same(launches: list[Launch], kernels: dict[str, Kernel]) -> None:
     """Compile and run kernels, and compare the arrays after each launch with the CPU's.
 
     The layout of trees depends on the device, so a search has separate trees here. Its leaves, its results and the
-    trees that it returns are compared, except their `nodes`, which contain steps.
+    trees that it resumes or returns are compared, except their `nodes`, which contain steps.
     """
     run = load(kernels)
     trees: dict[SearchConfig, list[np.ndarray]] = {}
-    for name, _, search, before, expected in launches:
-        if search is None:
+    for name, _, search, params, before, expected in launches:
+        if search is None or params is None:
             after, own = run(name, before), set[int]()
         else:
             after = run(name, [*trees.get(search, before[:3]), *before[3:]])
-            trees[search], own = after[:3], {1} if search.return_tree else {0, 1, 2}
+            trees[search], own = after[:3], {1} if before[params][Params.separate.index] else {0, 1, 2}
         for k, (x, y) in enumerate(zip(after, expected, strict=True)):
             if k not in own and x.tobytes() != y.tobytes():
                 raise AssertionError(f"{name}: data{k} differs from the CPU's, {(x != y).sum()} of {x.size}")

@@ -86,7 +86,8 @@ class GameBlock:
         """
         values = max(-(-array.size // grid.rows) for array in current().arrays)  # upper bound per game
         blocks = grid.blocks if share is None else grid.compiled_blocks
-        dtype = INT64 if blocks * grid.lanes * values > 2**31 else INT32
+        wide = grid.wide and share is not None
+        dtype = INT64 if wide or blocks * grid.lanes * values > 2**31 else INT32
         if share is None:
             number, thread = grid_index("group", grid.blocks).to(dtype), grid_index("thread", grid.lanes)
             yield cls(grid.lanes, number, unroll, thread=thread)
