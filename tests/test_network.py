@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -27,9 +28,14 @@ HIDDEN, BLOCKS, CHANNELS = 8, 2, 4
 ROOT = Path(__file__).parents[1]
 
 
+@functools.cache
+def shapes(env: te.Env) -> dict[str, Any]:
+    return {name: tensor.shape for name, tensor in Network(env, HIDDEN, BLOCKS, CHANNELS).weights().items()}
+
+
 def random_weights(env: te.Env, seed: int = 0) -> dict[str, np.ndarray]:
-    random, own = np.random.default_rng(seed), Network(env, HIDDEN, BLOCKS, CHANNELS).weights()
-    return {name: random.normal(0, 0.4, tensor.shape).astype(np.float16) for name, tensor in own.items()}
+    random = np.random.default_rng(seed)
+    return {name: random.normal(0, 0.4, shape).astype(np.float16) for name, shape in shapes(env).items()}
 
 
 def convolved(x: np.ndarray, weights: dict[str, Any], name: str) -> np.ndarray:
@@ -59,6 +65,7 @@ def reference(
     return linear(x, "policy"), linear(x, "value")[:, 0]
 
 
+@pytest.mark.few("relu")
 @pytest.mark.parametrize("activation", ("relu", "tanh"))
 def test_a_tower_by_reference(activation: str) -> None:
     env = shared_env("connect_four")
@@ -143,7 +150,7 @@ def test_a_file_without_an_activation_is_of_tanh(tmp_path: Path) -> None:
             save(env, network.weights(), path, wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("blocks", "activation"), [(0, "relu"), (1, "tanh")])
 def test_learning_agrees_with_tinygrad(blocks: int, activation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of Adam in a capture change the weights alike with the fused kernels and with tinygrad's."""

@@ -71,17 +71,16 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damaged_files(tmp_path: Path, name: str) -> None:
+def test_damaged_files(once: Path, name: str) -> None:
     """Damaged programs, entries of tinygrad's cache and compiler scripts are replaced."""
-    check(tmp_path)  # not a copy: scripts name the folder
-    files = [file for folder in ("cache", "tinygrad") for file in (tmp_path / folder).rglob("*") if file.is_file()]
+    files = [file for folder in ("cache", "tinygrad") for file in (once / folder).rglob("*") if file.is_file()]
     assert len(files) >= 4
     before = {file: file.read_bytes() for file in files}
     for file, content in before.items():
         file.write_bytes(DAMAGE[name](content))
     warning = "RuntimeWarning: tinygrad's kernels are compiled anew"
-    assert warning in check(tmp_path) or name != "something else"
-    ours = [file for file in files if "cache" in file.relative_to(tmp_path).parts]
+    assert warning in check(once) or name != "something else"
+    ours = [file for file in files if "cache" in file.relative_to(once).parts]
     assert all(file.read_bytes() == before[file] for file in ours), "what is damaged is replaced"
 
 
@@ -108,12 +107,19 @@ def test_a_locked_database(played: Path) -> None:
 
 
 def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
-    """The temporary folder replaces a cache folder that cannot be made; without both, nothing is cached."""
+    """The temporary folder replaces a cache folder that cannot be made."""
     (tmp_path / "cache").write_text("a file")
     check(tmp_path)
     (temporary,) = tmp_path.glob("tensor_envs-*")
     assert list((temporary / "programs").iterdir())
     check(tmp_path, NO_COMPILER)
+
+
+@pytest.mark.slow
+def test_no_cache(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    check(tmp_path)
+    (temporary,) = tmp_path.glob("tensor_envs-*")
     script = next(iter(temporary.glob("clang-*")), None)
     compiler = f"import os; os.environ['CC'] = {str(script)!r}; " if script else ""
     compiler += "from tensor_envs._compiler import clang; import pathlib; "
@@ -150,7 +156,7 @@ def check_full_disk(folder: Path) -> None:
     print(before, whole_programs(folder))
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [148, 12, 60])
 def test_a_full_disk(tmp_path: Path, size: int) -> None:
     """Every run succeeds, results are right, the cache holds complete programs, and nothing needs to be cleared.

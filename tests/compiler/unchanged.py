@@ -49,12 +49,14 @@ def snapshot() -> dict[str, Any]:
     return attributes
 
 
-def run_everything() -> None:
+def run_everything(every: bool) -> None:
+    """Use the package; `every` launches all forms of its kernels."""
     import tensor_envs as te
     from tests.engine import every_kernel
 
     env = te.make("tic_tac_toe")
-    every_kernel.use(env)
+    if every:
+        every_kernel.use(env)
     te.make("kuhn_poker").init(2, device=DEVICES[1])
     weights = Tensor.ones(math.prod(env.observation_shape), env.num_actions).contiguous().realize()
 
@@ -67,6 +69,7 @@ def run_everything() -> None:
     vector.step(te.agents.uniform(vector.state).numpy())
     vector.numpy()
     te.jit(lambda state: env.step(state, te.agents.uniform(state)))(state)
+    te.rollout_from(env.take(state, range(70)), "uniform", 4)
     te.search.playout_policy(state, 2, limit=4)
     for policy in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
         policy(state, evaluate, 2).action.numpy()
@@ -79,7 +82,7 @@ def main() -> None:
     for device in DEVICES:
         assert Device[device].renderer.compiler and Device[device].allocator
     before = snapshot()
-    run_everything()
+    run_everything("every" in sys.argv)
     after = snapshot()
     assert len(before) > 3000, "too little was compared"
     missing = object()

@@ -61,7 +61,7 @@ def test_these_are_all() -> None:
     assert all(len(path.read_text().splitlines()) <= 40 for path in entries)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example(name: str, tmp_path: Path) -> None:
     """As its users call it, from any folder."""
@@ -145,7 +145,7 @@ OWN = {
 }
 
 
-@pytest.mark.few("benchmark.py")
+@pytest.mark.few("benchmark/kernel_table.py")
 @pytest.mark.parametrize("name", OWN)
 def test_games_of_their_users(name: str, tmp_path: Path) -> None:
     """A module in the folder where the script is called, that nobody has registered."""
@@ -249,7 +249,7 @@ def end(name: str, folder: Path, number: signal.Signals, seconds: float) -> None
         process.communicate()
 
 
-@pytest.mark.few("benchmark.py", "tensor_envs.train", "play.py")
+@pytest.mark.few("tensor_envs.train", "play.py-15", "benchmark.py-2")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("name", [*LONG, *MODULES])
 def test_a_signal_ends_a_command_and_its_children(name: str, number: signal.Signals, tmp_path: Path) -> None:

@@ -65,13 +65,13 @@ def test_counts_change_nothing_else() -> None:
 def test_counts_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last chunk repeats the last block of the batch, whose decisions count once."""
     state = shared_env("tic_tac_toe").init(300)  # five blocks
-    whole = counts(state, 9)
+    whole = counts(state)
     policies.chunk_of.cache_clear()
     policies.playout_runner.cache_clear()
     monkeypatch.setattr(policies, "TREE_BYTES", 1 << 19)
     config = policies.search_config(state.env, UCB)
-    assert 5 % policies.chunk_of(state.env.engine, config, SearchSize(9), state.buffers.layout).grid.blocks
-    chunked = counts(state, 9)
+    assert 5 % policies.chunk_of(state.env.engine, config, SearchSize(8), state.buffers.layout).grid.blocks
+    chunked = counts(state)
     policies.chunk_of.cache_clear()
     policies.playout_runner.cache_clear()
     for what, values in whole.items():

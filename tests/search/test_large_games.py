@@ -150,7 +150,7 @@ def check_trees(name: str, found: te.search.SearchOutput, simulations: int) -> N
     assert not counts[~linked].any(), "what was never reached again has no visits"
 
 
-@pytest.mark.few("2048")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_few_simulations(name: str) -> None:
     state, limit = positions(name), CASES[name].limit

@@ -68,6 +68,7 @@ def won(board: int) -> bool:
     return any(board & line == line for line in lines)
 
 
+@pytest.mark.slow
 def test_no_mistake_in_any_position_of_tic_tac_toe() -> None:
     state, best = every_position()
     assert state.batch == 4520
@@ -108,7 +109,7 @@ def test_a_search_that_sees_what_is_hidden() -> None:
         te.search.playout_policy(state, 4, tree=tree, determinize=False)
 
 
-@pytest.mark.few("tic_tac_toe", "shed")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", GAMES)
 def test_replayed_simulations_find_the_same_without_chance(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     env = shared_env(name)

@@ -67,6 +67,7 @@ def always(action: int, policy: te.TabularPolicy) -> Callable[[te.State], np.nda
     return probabilities
 
 
+@pytest.mark.few("1", "5")
 @pytest.mark.parametrize("iterations", [1, 3, 5, 8])
 def test_a_depth_limit_in_kuhn_poker(iterations: int) -> None:
     """Solve the first action alone: with all that player 1 can do as choices, it concedes no more than before.

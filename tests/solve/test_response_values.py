@@ -56,6 +56,7 @@ class OfObservation:
         return np.asarray(likely * legal / (likely * legal).sum(1, keepdims=True))
 
 
+@pytest.mark.few("kuhn_poker-{}", "dark_hex-{'size': 2, 'abrupt': True}", "hidden_dice-{'players': 3, 'sides': 2}")
 @pytest.mark.parametrize(("game", "config"), GAMES, ids=str)
 def test_it_is_that_of_the_tree(game: str, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare exploitability, values and every best response; small parts change nothing."""
@@ -141,6 +142,7 @@ class Phantom:
         yield Fraction(1), Phantom(game, self.ply + 1, (seen[0], seen[1]))
 
 
+@pytest.mark.few("True")
 @pytest.mark.parametrize("abrupt", [False, True])
 def test_phantom_tic_tac_toe_is_that_of_plain_python(abrupt: bool) -> None:
     """Compare best responses to uniform play from three positions which the players cannot tell apart."""

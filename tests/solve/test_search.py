@@ -56,7 +56,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few("connect_four")
 @pytest.mark.parametrize(("engine", "game", "config", "first"), SMALL, ids=lambda x: x if isinstance(x, str) else "")
 def test_values_and_distances_are_those_of_plain_negamax(engine: Any, game: str, config: Any, first: int) -> None:
     env, known, met = shared_env(game, **config), dict[str, Result](), set[int]()
@@ -121,6 +121,7 @@ def test_players_may_move_twice_and_rules_may_count_plies(limit: int) -> None:
     assert met == {-1, 0, 1}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", (2**11, 2**20), ids=("a table of few entries", "a table"))
 def test_an_oracle_like_enumeration(memory: int) -> None:
     """Compare all answers with those of enumeration, with a table that is overwritten all the time, too."""

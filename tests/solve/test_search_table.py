@@ -42,6 +42,7 @@ def test_an_entry_that_two_threads_have_mixed_matches_no_position() -> None:
             assert not x.hit.value or (x.low.value, x.high.value, x.action.value) == (low, 9, action)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", (2**9, 2**16))
 def test_threads_that_search_one_position_together(memory: int, threads: Callable[[int], None]) -> None:
     """Compare with enumeration, on a table of so few entries that threads often write to the same one."""
@@ -79,6 +80,7 @@ def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
         te.SearchSolution.load(path)
 
 
+@pytest.mark.slow
 def test_connect_four_is_won_in_the_middle_column() -> None:
     """Only the middle column wins, as is published; a search starts with the openings that come with the game."""
     env = shared_env("connect_four")

@@ -150,7 +150,7 @@ def test_memory_is_by_information_states(sides: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("plies", "growth"), [(6, 3), (8, 6)])
 def test_memory_does_not_grow_with_histories(plies: int, growth: int, tmp_path: Path) -> None:
     """Sixteen times as many histories of the same information states take no more memory in a folder."""
@@ -188,12 +188,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def test_flipped_bits(folder: Path) -> None:
+@pytest.mark.few(1)
+@pytest.mark.parametrize("bits", [5, 50])
+def test_flipped_bits(folder: Path, bits: int) -> None:
     """Every changed bit of every file is an error that names the folder."""
     draws = random.Random(1)
     for path in sorted(folder.iterdir()):
         whole = path.read_bytes()
-        for place in draws.sample(range(8 * len(whole)), 20):
+        for place in draws.sample(range(8 * len(whole)), bits):
             damaged = bytearray(whole)
             damaged[place // 8] ^= 1 << place % 8
             path.write_bytes(damaged)

@@ -12,7 +12,7 @@ from tests.scripts.here import SCRIPTS
 pytestmark = pytest.mark.cpu
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", (0, 1))
 def test_rows(blocks: int) -> None:
     few = ["--batch", "5", "--hidden", "8", "--channels", "4", "--steps", "3", "--runs", "1", "--blocks", str(blocks)]

@@ -8,6 +8,7 @@ import tensor_envs as te
 from documents.costs import Forms
 
 
+@pytest.mark.few("6-7")
 @pytest.mark.parametrize(("slow", "fast"), [(0, 1), (4, 5), (6, 7)])
 def test_both_forms_agree(slow: int, fast: int) -> None:
     states = []

@@ -76,8 +76,8 @@ def test_distance() -> None:
     assert "away" not in run("value", "5-4-2+ [] 6-1", "--distance")
 
 
-def test_play(tmp_path: Path) -> None:
-    text = run("play", 1, typed="2\n1\n", path=tmp_path)
+def test_play() -> None:
+    text = run("play", 1, typed="2\n1\n")
     assert "'2' is none of them" in text and "the table: pick up" in text and "You have won." in text
     assert "your move (1, 2, 3): 'x' is none of them" in run("play", 3, typed="x\n3\n")
     text = run("play", 2, "--second", typed="pick up\n" * 50)
