@@ -14,6 +14,7 @@ from tests.games.chance import game_key
 from tests.games.shared import observe, reference, shared_env
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
+BLOCK = 64  # games of a whole block, so that all tests of a game launch the same kernels
 
 
 def play_in_lockstep(
@@ -22,10 +23,11 @@ def play_in_lockstep(
     """Play `batch` games to their ends by the uniform policy in both engines -> their returns [batch, players].
 
     At every ply masks, players to move, rewards and flags must agree; at every ply of row 0, and at the end of every
-    row, the whole state; every `observe_every` plies the observations of all players, too.
+    row, the whole state; every `observe_every` plies the observations of all players, too. More games that fill a block
+    are not compared.
     """
     env, engine = shared_env(game, **config), reference(game)
-    state = env.init(batch, seed)
+    state = env.init(max(batch, BLOCK), seed)
     games = [engine(game_key(seed, row, 0), **config) for row in range(batch)]
     returns = np.zeros((batch, env.num_players))
     for ply in range(max_steps):
@@ -65,10 +67,8 @@ def compare_observations(state: te.State, games: list[Any], where: str) -> None:
             assert np.allclose(seen[row], expected), f"row {row}, {where}: observation of player {player}"
 
 
-def replay_traces(game: str, batch: int = 24) -> int:
+def replay_traces(game: str, batch: int = BLOCK) -> int:
     """Replay a game's golden traces in one batch each, larger than the trace -> the number of games replayed.
-
-    A batch of other tests' size takes their kernels.
 
     The uniform policy must play them by itself; masks, returns and the last state must be those recorded.
     """
@@ -94,7 +94,7 @@ def replay_traces(game: str, batch: int = 24) -> int:
             assert [len(actions) for actions in legal] == one["legal_counts"], where
             text = ";".join(",".join(map(str, actions)) for actions in legal)
             assert hashlib.sha256(text.encode()).hexdigest() == one["legal_sha256"], where
-            for end, i in ((state, row), (env.state_from_dicts([one["final"]]), 0)):
+            for end, i in ((state, row), (env.state_from_dicts([one["final"]] * batch), 0)):
                 written = env.state_to_dict(end, i)
                 assert written | one["final"] == written, where  # which may tell the ply, too
             assert np.allclose(returns[row], one["returns"]), where

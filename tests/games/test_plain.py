@@ -127,7 +127,7 @@ def compare_fields(game: te.ScalarGame, now: dict[str, np.ndarray], row: int, wh
     assert (now["terminated"][row], now["truncated"][row]) == (game.terminated, game.truncated), where
 
 
-@pytest.mark.few("backgammon", "chess")
+@pytest.mark.few("chess")
 @pytest.mark.parametrize("name", EVENTS)
 def test_short_games(name: str) -> None:
     rows = SHORT_GAMES[name]
@@ -149,6 +149,7 @@ def test_many_games(name: str) -> None:
     assert {f"player 0 gets {result}" for result in results} <= set(seen), seen
 
 
+@pytest.mark.few("gomoku")
 @pytest.mark.parametrize("name", ["backgammon", "gomoku"])
 def test_later_episodes_and_illegal_actions(name: str) -> None:
     """A reset begins the next episode in both; an illegal action ends the game in both."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tests.games.lockstep import BLOCK
 from tests.games.shared import shared_env
 
 GAMES: list[tuple[str, dict[str, Any]]] = [
@@ -20,10 +21,10 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
 
 
 def random_games(env: te.Env, count: int, seed: int, first_row: int = 0) -> list[te.Record]:
-    """Return records of whole games of the uniform policy."""
-    state, actions = env.init(count, seed, first_row=first_row), list[np.ndarray]()
+    """Return records of whole games of the uniform policy; a whole block takes the kernels of other tests."""
+    state, actions = env.init(max(count, BLOCK), seed, first_row=first_row), list[np.ndarray]()
     lengths = np.zeros(count, int)
-    while (going := ~state.terminated.numpy()).any():
+    while (going := ~state.numpy()["terminated"][:count]).any():
         actions.append(te.agents.uniform(state).numpy())
         state = env.step(state, actions[-1])
         lengths += going
@@ -43,6 +44,7 @@ def loaded(text: str, folder: Path, env: te.Env | None = None) -> te.Record:
     return te.load_game(folder / "other.sgf", env)
 
 
+@pytest.mark.few("go-fields0", "hex-fields2", "fields3")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_games_are_loaded_as_they_were_saved(name: str, fields: dict[str, Any], tmp_path: Path) -> None:
     """The file names the game, the board's size and the komi."""

@@ -26,6 +26,7 @@ def test_golden_games() -> None:
     assert replay_traces(GAME) == 4
 
 
+@pytest.mark.slow
 def test_perft() -> None:
     """Check the first turn, of three plies."""
     assert te.perft(shared_env(GAME), 3).sequences[1:] == [4, 80, 2176]

@@ -28,7 +28,7 @@ def test_games_of_a_length() -> None:
 
 @pytest.mark.slow
 def test_golden_games() -> None:
-    assert replay_traces(GAME, 6) == 3
+    assert replay_traces(GAME) == 3
 
 
 def test_openings() -> None:

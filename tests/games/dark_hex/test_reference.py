@@ -36,7 +36,7 @@ def test_golden_games() -> None:
     assert replay_traces(GAME) == 9
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("abrupt", "expected"), UNIFORM.items())
 def test_the_value_of_uniform_play(abrupt: bool, expected: float) -> None:
     """Follow all states of 3x3 with their probabilities, those that are equal as one."""

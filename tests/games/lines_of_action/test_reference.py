@@ -22,8 +22,9 @@ def test_many_games_agree_with_the_reference(quiet_plies: int) -> None:
 
 
 def test_golden_games() -> None:
-    assert replay_traces(GAME, 6) == 3
+    assert replay_traces(GAME) == 3
 
 
+@pytest.mark.slow
 def test_perft() -> None:
     assert te.perft(shared_env(GAME), 3).sequences[1:] == [36, 1244, 44952]

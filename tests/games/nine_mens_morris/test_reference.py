@@ -26,5 +26,6 @@ def test_golden_games() -> None:
     assert replay_traces(GAME) == 3
 
 
+@pytest.mark.slow
 def test_perft() -> None:
     assert te.perft(shared_env(GAME), 4).sequences[1:] == [24, 552, 12144, 255024]

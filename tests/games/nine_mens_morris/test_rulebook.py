@@ -144,6 +144,7 @@ def test_n12_wrong_fields(value: Any, error: type[Exception]) -> None:
         te.make(GAME, max_turns=value)
 
 
+@pytest.mark.slow
 def test_n13_symmetries(start: Start) -> None:
     symmetries = list(te.make(GAME).symmetries())
     assert len({symmetry.actions for symmetry in symmetries}) == 16

@@ -108,7 +108,7 @@ def test_invariants_of_default_games(players: int) -> None:
     assert checked_run(0, players=players).terminated
 
 
-@pytest.mark.few("0")
+@pytest.mark.few("3")
 @pytest.mark.parametrize("number", range(10))
 def test_invariants_of_variants(number: int) -> None:
     checked_run(number, **random_config(number))
