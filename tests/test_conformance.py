@@ -23,14 +23,15 @@ LONG = (
     "lines_of_action", "amazons", "nine_mens_morris", "quoridor", "oware", "breakthrough", "ultimate_tic_tac_toe",
     "dots_and_boxes",
 )  # fmt: skip
-LONG_IN_PYTHON = ("three_will",)  # whose games take long by the rules in plain Python, too
+# whose rules are compared with plain Python here, too: bits, chance, hidden cards, lists, rewards on the way, passes
+IN_PYTHON = ("tic_tac_toe", "connect_four", "kuhn_poker", "shed", "2048", "othello", "kalah")
 PLAYED_LONG = {testing.check_ends, testing.check_perfect_information}  # play thousands of games
 SHORT = ("kuhn_poker", "tic_tac_toe", "shed", "connect_four")
 
 
 def case(name: str, check: testing.Check) -> object:
-    is_plain = check is testing.check_plain_python and name not in LONG_IN_PYTHON
-    long = name in SLOW or (name in LONG and not is_plain)
+    is_plain = check is testing.check_plain_python
+    long = name in SLOW or name in LONG or (is_plain and name not in IN_PYTHON)
     slow = long or (check in ENGINE and name not in FEW) or (check in PLAYED_LONG and name not in SHORT)
     return pytest.param(name, check, id=f"{name}-{check.__name__}", marks=pytest.mark.slow if slow else ())
 

@@ -166,17 +166,21 @@ def test_how_equilibrium_ends(levels: list[list[int]], gpu: list[int], reason: s
     assert found["reason"] == reason and found["players"] == [f"Seat {seat}" for seat in range(len(gpu))]
 
 
+@pytest.mark.few("0", "tic_tac_toe", "kuhn_poker", "shed", "three_will")
 @pytest.mark.parametrize("name", NAMES)
-def test_pictures_and_texts_use_the_names(name: str) -> None:
-    """At the start and at the end, the text and the picture name the players as the table does."""
+@pytest.mark.parametrize("plies", (0, 1))
+def test_pictures_and_texts_use_the_names(plies: int, name: str) -> None:
+    """At the start and after a ply, the text and the picture name the players as the table does."""
     env = shared_env(name)
-    for state in (env.init(1), te.rollout(env, "uniform", 1, 1).state):
-        game = env.state_to_dict(state)
-        names = names_of(env.rules, env.entry.load("render"), game)
-        drawn = " ".join(e.text for e in elements(env.render(state)) if e.text)
-        for text in (env.to_string(state), drawn):
-            assert any(player in text for player in names) or env.num_players == 1, text
-            assert not OTHER.search(text), text
+    state = env.init(1)
+    for _ in range(plies):
+        state = env.step(state, te.agents.uniform(state))
+    game = env.state_to_dict(state)
+    names = names_of(env.rules, env.entry.load("render"), game)
+    drawn = " ".join(e.text for e in elements(env.render(state)) if e.text)
+    for text in (env.to_string(state), drawn):
+        assert any(player in text for player in names) or env.num_players == 1, text
+        assert not OTHER.search(text), text
 
 
 def test_chess_is_turned_for_black() -> None:

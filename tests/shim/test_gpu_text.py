@@ -31,10 +31,10 @@ from tests.shim.emulator import POISON, Kernel, KernelFault, load
 BATCH = 70  # two blocks, the second padded
 LIMIT = 9  # actions of a playout
 FAST = {
-    "CUDA": ("2048", "connect_four", "kuhn_poker", "othello", "three_will", "tic_tac_toe"),
-    "Metal": ("connect_four", "kuhn_poker", "tic_tac_toe"),
+    "CUDA": ("connect_four", "dark_hex", "hex", "kuhn_poker", "leduc_poker", "tic_tac_toe"),
+    "Metal": ("kuhn_poker", "tic_tac_toe"),
 }
-LARGE = ("othello", "three_will")  # whose searches take long
+SEARCHED = ("kuhn_poker", "tic_tac_toe")  # with and without what is hidden
 LANGUAGES = {language.__name__: language for language in (CUDA, Metal)}
 
 
@@ -246,7 +246,7 @@ def assert_same(launches: list[Launch], kernels: dict[str, Kernel]) -> None:
 
 def cases() -> Iterator[Any]:
     for game, task, language in itertools.product(te.registered(), TASKS, LANGUAGES):
-        slow = game not in FAST[language] or task not in (play, search) or (task is search and game in LARGE)
+        slow = game not in FAST[language] or task not in (play, search) or (task is search and game not in SEARCHED)
         marks = [pytest.mark.slow] if slow else []
         yield pytest.param(game, task, language, marks=marks, id=f"{game}-{task.__name__}-{language}")
 
