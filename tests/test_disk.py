@@ -157,9 +157,11 @@ def test_files_too_large_for_the_system(tmp_path: Path) -> None:
         assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
+@pytest.mark.few(1)
+@pytest.mark.parametrize("kinds", [["state"], [*KINDS]], ids=["one", "all"])
+def test_a_full_disk(kinds: list[str], tmp_path: Path) -> None:
     """Saves fail cleanly on a real disk that is full."""
-    code = "from tests.test_disk import *\nfor kind in KINDS: check_full(kind, folder, partial(filled, folder))"
+    code = f"from tests.test_disk import *\nfor kind in {kinds}: check_full(kind, folder, partial(filled, folder))"
     done = run_mounted(tmp_path, 8192, code)
     assert done.returncode == 0, done.stderr
 

@@ -32,7 +32,7 @@ COMMANDS = [
     for line in text.splitlines()
     if line.startswith("python scripts/")
 ]
-MINUTES = ("50 50 50 50 50", "benchmark.py")  # parts of commands that take long
+LONG = ("50 50 50 50 50", "--shape 3 3 3 3", "--shape 4 4 4", "benchmark.py")  # parts of commands that take long
 TRAINING = ("nn.optim", "te.train.")  # parts of programs that take long
 
 
@@ -81,7 +81,10 @@ def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(c, marks=pytest.mark.slow if any(m in c for m in MINUTES) else ()) for c in dict.fromkeys(COMMANDS)],
+    [
+        pytest.param(c, marks=pytest.mark.slow if any(part in c for part in LONG) else ())
+        for c in dict.fromkeys(COMMANDS)
+    ],
 )
 def test_command(command: str, tmp_path: Path) -> None:
     script, *arguments = shlex.split(command)[1:]

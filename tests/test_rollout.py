@@ -214,7 +214,7 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
 def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str, Any], autoreset: bool) -> None:
     """Every decision counts once; the last mover is remembered beyond a reset."""
     env = dice_race.shared() if name == "dice_race" else shared_env(name, **fields)
-    batch, steps = 70, 90
+    batch, steps = 70, 45
     start = after(env, batch, 2)
     result = te.rollout_from(start, "uniform", steps, autoreset=autoreset, count_actions=True)
     legal, plies, widths = (np.zeros((batch, env.num_actions), int) for _ in range(3))

@@ -150,6 +150,7 @@ def test_a_transition_on_the_host() -> None:
     assert repr(transition) == f"<Transition of 24 games on {vector.device}, {ended} ended>"
 
 
+@pytest.mark.few("yahtzee", "shed")
 @pytest.mark.parametrize("name", ["yahtzee", "shed", "tensor_equilibrium", "quoridor"])
 def test_games_that_were_over_begin_whatever_their_rules_compute(name: str) -> None:
     """An illegal action ends each game; the next step resets it, although no action is legal there."""

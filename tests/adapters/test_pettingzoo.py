@@ -194,7 +194,7 @@ def test_max_cycles() -> None:
 
 
 def test_seeds_and_episodes() -> None:
-    env, other = (pettingzoo.env("three_will") for _ in range(2))
+    env, other = (pettingzoo.env("kuhn_poker") for _ in range(2))
 
     def key_after_reset(env: Any, seed: int | None = None) -> list[int]:
         env.reset(seed=seed)
@@ -202,7 +202,7 @@ def test_seeds_and_episodes() -> None:
 
     keys = [key_after_reset(env, 7), key_after_reset(env), key_after_reset(env)]
     assert [key_after_reset(other, 7), key_after_reset(other), key_after_reset(other)] == keys
-    fresh = [key_after_reset(pettingzoo.env("three_will")) for _ in range(2)]
+    fresh = [key_after_reset(pettingzoo.env("kuhn_poker")) for _ in range(2)]
     assert len({tuple(key) for key in [*keys, *fresh]}) == 5
 
 

@@ -132,7 +132,7 @@ def test_rust_plays_as_python(tmp_path: Path) -> None:
 
 
 @needs_node
-@pytest.mark.few("tic_tac_toe", "kuhn_poker")
+@pytest.mark.few("kuhn_poker")
 @pytest.mark.parametrize("name", te.registered())
 def test_node_plays_as_python(name: str, tmp_path: Path) -> None:
     export(shared_env(name), "wasm", tmp_path / "game.wasm")

@@ -44,6 +44,7 @@ def numbers(env: te.Env, *players: str | int, games: int = 256, **options: Any) 
     return te.lab.measure(env, players, games, **options).base.numbers
 
 
+@pytest.mark.few("tic_tac_toe", "dice_race", "shed")
 @pytest.mark.parametrize("name", GAMES)
 def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
     env = GAMES[name]

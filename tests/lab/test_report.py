@@ -34,6 +34,7 @@ def test_dead_and_live_rules(report: te.lab.Report) -> None:
     assert str(report).count("never legal: 1.") == 3, "for each player of the base and playouts, not again for variants"
 
 
+@pytest.mark.slow
 def test_actions_that_a_variant_loses() -> None:
     """Without loans nobody gets a Free card in Three Will."""
     envs = te.lab.variants(te.make("three_will", to_win=1, max_turns=70), {"loan": []})
@@ -138,6 +139,7 @@ def test_no_memory_fields() -> None:
         te.lab.measure(shared_env("hyper_tic_tac_toe", shape=(9, 9, 9), k=4))
 
 
+@pytest.mark.few(".html")
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 def test_command_writes_a_report(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / f"report{suffix}"

@@ -126,7 +126,11 @@ def test_default_names_of_a_game() -> None:
     assert env.action_names == ("take card 0", "take card 1", "take card 2", "rest")
     state = env.step(env.init(2), [1, env.string_to_action("take card 2")])
     assert env.legal_actions(state, 1) == {0: "take card 0", 1: "take card 1"}
-    te.testing.check_env(env)
+
+
+@pytest.mark.slow
+def test_a_game_with_default_names_conforms() -> None:
+    te.testing.check_env(te.make("tests.rules.test_actions:Pile"))
 
 
 def test_equal_and_shown() -> None:

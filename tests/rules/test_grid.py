@@ -161,6 +161,7 @@ def test_lines(shape: tuple[int, int, str]) -> None:
     )
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_completions(shape: tuple[int, int, str]) -> None:
     grid, board = grid_of(shape)

@@ -28,6 +28,7 @@ from tests.rules.traced import agree, numbers
 SIZE = 128
 
 
+@pytest.mark.few("1", "3", "13")
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 13])
 @pytest.mark.parametrize("kind", ["int32", "uint32", "uint64", "bool"])
 def test_reading_and_writing_at_a_computed_index(length: int, kind: str) -> None:

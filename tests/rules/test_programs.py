@@ -231,7 +231,7 @@ def _check(seeds: range, device: str, plain: bool = False, portable: bool = Fals
 
 
 def test_programs() -> None:
-    _check(range(200), "CPU", plain=True)
+    _check(range(75), "CPU", plain=True)
 
 
 @pytest.mark.slow
