@@ -53,7 +53,7 @@ class Breaks(ConnectFour):
 def test_a_planted_fault_is_reduced_to_the_fewest_plies() -> None:
     """Four stones of a player above each other need seven plies."""
     env = shared_env("connect_four")
-    found, games, plies = first_difference(env, PlainPython(WithoutColumns, 2), games=60, seconds=3)
+    found, games, plies = first_difference(env, PlainPython(WithoutColumns, 2), games=60, seconds=1)
     assert found is not None and games <= 60 and plies > len(found.actions)
     assert (found.what, found.ours, found.theirs) == ("end", "the game is over", "the game goes on")
     assert len(found.actions) == 7 and len({*found.actions[::2]}) == 1

@@ -34,7 +34,7 @@ def highest(state: te.State) -> np.ndarray:
 # *** seats ***
 
 
-@pytest.mark.few("AutoresetMode.SAME_STEP")
+@pytest.mark.few("highest-AutoresetMode.SAME_STEP")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("choose", [None, highest])
 def test_a_drawn_seat(mode: AutoresetMode, choose: Any) -> None:
@@ -322,7 +322,7 @@ def test_games_start_from_given_positions() -> None:
 
 
 def test_chance_of_given_positions_is_that_of_the_next_episode() -> None:
-    env = te.make("three_will")
+    env = te.make("leduc_poker")
     vector = SingleAgentVectorEnv(env, 6, player="all")
     vector.reset(seed=2)
     start = env.state_to_dict(vector.games.state, 3)

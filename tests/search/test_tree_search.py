@@ -151,6 +151,7 @@ def test_a_search_goes_on_from_what_is_known(name: str) -> None:
             assert found["qvalues"][row].tolist() == values
 
 
+@pytest.mark.slow
 def test_simulations_in_two_parts_are_the_same_search() -> None:
     """Compare one search with two halves, in several chunks, and its host copy with its summary."""
     env = shared_env("tic_tac_toe")

@@ -9,6 +9,7 @@ from tests.games.shared import shared_env
 GAME = "nine_mens_morris"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("max_turns", "batch"), ((200, 12), (24, 24)))
 def test_random_games_agree_with_the_reference(max_turns: int, batch: int) -> None:
     returns = play_in_lockstep(GAME, batch, seed=4, observe_every=10, max_turns=max_turns)

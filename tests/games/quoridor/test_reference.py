@@ -29,7 +29,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any], batch: int)
 
 
 def test_golden_games() -> None:
-    assert replay_traces(GAME) == 4
+    assert replay_traces(GAME, 16) == 4
 
 
 def test_perft() -> None:

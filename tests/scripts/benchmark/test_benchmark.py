@@ -18,7 +18,7 @@ from benchmark import main as script
 from benchmark import numpy_games, peers, report
 from benchmark.readers import READERS, reader
 from tests.render.test_drawing import SVG
-from tests.scripts.here import SCRIPTS, status
+from tests.scripts.here import SCRIPTS, run_here, status
 
 QUICK = ["--runs", "1", "--seconds", "0.01", "--batch", "64", "--steps", "64"]
 MODES = ("step", "read", "rollout")
@@ -66,11 +66,9 @@ def test_table_and_json(tmp_path: Path) -> None:
     ],
 )
 def test_bad_arguments_are_one_line(arguments: list[str], output: str) -> None:
-    done = benchmark(*arguments)
-    assert done.returncode == 2
-    last = done.stderr.strip().split("\n")[-1]
-    assert output in last and last.startswith("benchmark.py: error: ")
-    assert "Traceback" not in done.stderr and done.stdout == ""
+    code, out, errors = run_here(script.main, arguments)
+    assert (code, out) == (2, "") and errors.startswith("benchmark.py: error: ")
+    assert output in errors and errors.count("\n") == 1
 
 
 def test_wrong_statistics_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
