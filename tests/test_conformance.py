@@ -21,10 +21,10 @@ FEW = ("kuhn_poker",)  # with chance and hidden cards
 LONG = (
     "leduc_poker", "tensor_stars", "three_will", "phantom_tic_tac_toe", "dark_hex", "liars_dice", "yahtzee",
     "lines_of_action", "amazons", "nine_mens_morris", "quoridor", "oware", "breakthrough", "ultimate_tic_tac_toe",
-    "dots_and_boxes",
+    "dots_and_boxes", "go",
 )  # fmt: skip
-# whose rules are compared with plain Python here, too: bits, chance, hidden cards, lists, rewards on the way, passes
-IN_PYTHON = ("tic_tac_toe", "connect_four", "kuhn_poker", "shed", "2048", "othello", "kalah")
+# whose rules are compared with plain Python here, too: bits, chance, hidden cards, lists, rewards on the way
+IN_PYTHON = ("tic_tac_toe", "connect_four", "kuhn_poker", "shed", "2048")
 PLAYED_LONG = {testing.check_ends, testing.check_perfect_information}  # play thousands of games
 SHORT = ("kuhn_poker", "tic_tac_toe", "shed", "connect_four")
 

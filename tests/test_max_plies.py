@@ -37,7 +37,7 @@ GAMES: list[tuple[str, dict[str, Any], int]] = [
 ]
 
 
-@pytest.mark.few("hyper_tic_tac_toe", "leduc_poker", "hex")
+@pytest.mark.few("hyper_tic_tac_toe", "leduc_poker")
 @pytest.mark.parametrize(("name", "config", "limit"), GAMES, ids=[name for name, *_ in GAMES])
 def test_games_are_those_of_plain_python_until_the_limit(name: str, config: dict[str, Any], limit: int) -> None:
     """Compare every ply with the reference engine, which has no limit."""

@@ -174,6 +174,7 @@ def test_luck_is_all_in_a_race_of_coins_and_none_without_chance() -> None:
     assert abs(luck.value) < 0.1 and luck.half_width < 0.1 and skill.low > 0.4
 
 
+@pytest.mark.slow
 def test_luck_and_skill_of_three_players() -> None:
     """Every seating of the stronger player is played on common deals."""
     found = te.lab.measure(dice_race.shared(), ["uniform", 4], 32).base

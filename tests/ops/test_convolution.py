@@ -65,6 +65,7 @@ def test_kronecker_delta_refuses(arguments: tuple[Any, Any]) -> None:
         ops.kronecker_delta(*arguments)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("rank", "k"), [(1, 3), (2, 3), (3, 2), (3, 3), (4, 2)])
 def test_line_kernels_are_the_deltas_flipped_and_transposed(rank: int, k: int) -> None:
     kernels = ops.line_kernels(rank, k)
@@ -133,7 +134,7 @@ def test_line_convolution_of_the_seed() -> None:
 # *** winners ***
 
 
-@pytest.mark.few("shape0", "shape1", "shape2")
+@pytest.mark.few("shape0", "shape2")
 @pytest.mark.parametrize(("shape", "k"), BOARDS)
 def test_all_forms_of_the_check_are_equal(shape: Shape, k: int) -> None:
     """Bit words in one kernel, sums of slices, unrolled bit words and the reference's lists of lines agree."""

@@ -141,7 +141,11 @@ def test_random_board_of_312_million_cells() -> None:
         (("--show", -1), "--show must be in"),
         (("--svg", "/nowhere/at/all/a.svg"), "no directory"),
         (("--shape", 50, 50, 50, 50, 50, "--k", 5), "lower --batch"),
-        (("--shape", 50, 50, 50, 50, 50, "--board", "random", "--show", 0), "too large to show"),
+        pytest.param(
+            ("--shape", 50, 50, 50, 50, 50, "--board", "random", "--show", 0),
+            "too large to show",
+            marks=pytest.mark.slow,
+        ),
         (("--board", "random", "--seed", -1), "--seed"),
         (("--board", "random", "--batch", 0), "--batch"),
         (("--board", "random", "--device", "NOPE"), "device 'NOPE'"),

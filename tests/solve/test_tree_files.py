@@ -99,6 +99,7 @@ def peak(work: Callable[[], object]) -> int:
     return min(peaks)
 
 
+@pytest.mark.few("50")
 @pytest.mark.parametrize(("game", "config"), GAMES, ids=str)
 @pytest.mark.parametrize("rows", [storage.ROWS, 50])
 def test_it_is_the_tree_in_memory(

@@ -139,7 +139,8 @@ def test_a_round_is_bounded_by_the_gpu(players: int) -> None:
         assert 0 < max(actions.values()) <= 20 * players
 
 
-@pytest.mark.parametrize(("players", "shift"), [(2, 1), (3, 1), (3, 2), (4, 3)])
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("players", "shift"), [(2, 1), (3, 2), (3, 1), (4, 3)])
 def test_i20_rotated_seats(players: int, shift: int) -> None:
     def moved(values: list[Any]) -> list[Any]:
         return values[-shift:] + values[:-shift]
