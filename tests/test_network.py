@@ -130,6 +130,20 @@ def test_a_tower_needs_a_board(tmp_path: Path) -> None:
         agents.load(path)
 
 
+def test_random_weights_depend_on_the_seed() -> None:
+    env = shared_env("tic_tac_toe")
+    first, same, other, unseeded = (Network(env, 8, seed=seed).weights() for seed in (3, 3, 4, None))
+    for name, tensor in first.items():
+        values = tensor.numpy()
+        inputs = values.shape[1] if values.ndim == 2 else first[f"{name.removesuffix('bias')}weight"].shape[1]
+        assert 0 < abs(values).max() <= 1 / np.sqrt(inputs)
+        assert (values == same[name].numpy()).all()
+        assert not (values == other[name].numpy()).any() and not (values == unseeded[name].numpy()).any()
+    for wrong, error in ((-1, ValueError), (1.5, TypeError)):
+        with pytest.raises(error, match="seed must be"):
+            Network(env, 8, seed=wrong)  # type: ignore[arg-type]
+
+
 def test_a_file_without_an_activation_is_of_tanh(tmp_path: Path) -> None:
     """Files of the first format are read, and play as they did."""
     env, path = shared_env("tic_tac_toe"), tmp_path / "weights.safetensors"

@@ -14,7 +14,7 @@ from tinygrad.helpers import TRAINING
 from tensor_envs._compiler import fused
 from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs._validate import one_of
+from tensor_envs._validate import integer, one_of
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.sampling import masked_logits
 
@@ -58,6 +58,7 @@ class Network:
         *,
         activation: str = "relu",
         weights: dict[str, np.ndarray] | None = None,
+        seed: int | None = None,
         device: DeviceName | None = None,
     ):
         """Build the layers with random weights, or with given ones, which also define the sizes.
@@ -69,12 +70,13 @@ class Network:
             channels: channels of the tower.
             activation: "relu" or "tanh", of the hidden layers and of the first convolution.
             weights: initial weights by name.
+            seed: seed of the random weights, 0..2^63-1; None for others in every call.
             device: as in `Env.init`; None leaves the weights on the default device.
 
         Raises:
             ValueError: blocks for an observation that is not [planes, rows, columns], weights that do not fit, or
                 another activation.
-            TypeError: `activation` is no string.
+            TypeError: `activation` is no string, or `seed` no integer.
         """
         if weights is not None:
             hidden, channels = len(weights["second.bias"]), len(weights["first.bias"])
@@ -84,7 +86,6 @@ class Network:
             raise ValueError(
                 f"blocks must be 0 where [planes, rows, columns] are not observed, got {blocks} for {env!r}"
             )
-        first = (self.shape[0], channels) if blocks else (math.prod(self.shape), hidden)
         self.architecture = fused.Architecture(
             math.prod(self.shape),
             (hidden,) * (1 if blocks else 2),
@@ -94,20 +95,20 @@ class Network:
             channels if blocks else 0,
             blocks,
         )
-        layers: dict[str, nn.Linear | nn.Conv2d] = {
-            "first": nn.Conv2d(*first, 3, padding=1) if blocks else nn.Linear(*first),
-            **{f"tower.{k}": nn.Conv2d(channels, channels, 3, padding=1) for k in range(2 * blocks)},
-            "second": nn.Linear(channels * math.prod(self.shape[1:]) if blocks else hidden, hidden),
-            "policy": nn.Linear(hidden, env.num_actions),
-            "value": nn.Linear(hidden, 1),
+        filters = (3, 3) if blocks else ()
+        shapes = {  # [outputs, inputs] or [outputs, inputs, 3, 3]
+            "first": (channels, self.shape[0], *filters) if blocks else (hidden, math.prod(self.shape)),
+            **{f"tower.{k}": (channels, channels, *filters) for k in range(2 * blocks)},
+            "second": (hidden, channels * math.prod(self.shape[1:]) if blocks else hidden),
+            "policy": (env.num_actions, hidden),
+            "value": (1, hidden),
         }
-        layers["policy"].weight *= 0.01  # the initial policy is nearly uniform
-        own = nn.state.get_state_dict(layers)
+        own = {f"{name}.weight": shape for name, shape in shapes.items()}
+        own |= {f"{name}.bias": shape[:1] for name, shape in shapes.items()}
         resolve(device)  # opens the device with the package's compiler, for tinygrad's kernels too
         if weights is None:
-            Tensor.realize(*own.values())
-            weights = {name: tensor.numpy() for name, tensor in own.items()}
-        elif {k: w.shape for k, w in weights.items()} != {k: w.shape for k, w in own.items()}:
+            weights = _random_weights(shapes, None if seed is None else integer("seed", seed, 0, 2**63 - 1))
+        elif {k: w.shape for k, w in weights.items()} != own:
             raise ValueError(f"their shapes are not those of a network for {env!r}")
 
         def tensor(array: np.ndarray) -> Tensor:
@@ -118,7 +119,7 @@ class Network:
 
         self.layers = {
             name: LayerWeights(tensor(self._matrix(name, weights[f"{name}.weight"])), tensor(weights[f"{name}.bias"]))
-            for name in layers
+            for name in shapes
         }
         # realised here, so that a capture reads them
         Tensor.realize(*nn.state.get_parameters(self.layers))
@@ -195,6 +196,17 @@ class Network:
     def _stored(self, features: Tensor) -> Tensor:
         """Write features to memory, where convolutions and gradients would otherwise recompute them for every use."""
         return features.contiguous() if self.architecture.blocks or TRAINING else features
+
+
+def _random_weights(shapes: Mapping[str, tuple[int, ...]], seed: int | None) -> dict[str, np.ndarray]:
+    """Return weights and biases of layers, uniform in +-1 / sqrt(inputs of a unit)."""
+    random, weights = np.random.default_rng(seed), {}
+    for name, shape in shapes.items():
+        bound = 1 / math.sqrt(math.prod(shape[1:]))
+        weights[f"{name}.weight"] = random.uniform(-bound, bound, shape).astype(np.float32)
+        weights[f"{name}.bias"] = random.uniform(-bound, bound, shape[:1]).astype(np.float32)
+    weights["policy.weight"] *= 0.01  # the initial policy is nearly uniform
+    return weights
 
 
 def look(env: Env, state: State) -> tuple[Tensor, Tensor]:

@@ -95,13 +95,13 @@ class Trainer(ABC):
             raise ValueError(f"rating_games must be in {env.num_players}..{MAX_COUNT}, got {config.rating_games}")
         self.env, self.config, self.device, self.rank = env, config, str(resolve(device)), rank
         self.steps, self.positions, self.seconds, self.progress = 0, 0, 0.0, 0.0
-        Tensor.manual_seed(config.seed)
         self.network = Network(
             env,
             config.hidden,
             config.blocks,
             config.channels,
             activation="tanh" if config.tanh else "relu",
+            seed=config.seed,
             device=device,
         )
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
