@@ -203,7 +203,7 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"state must be of <Env tic_tac_toe.*got one of <Env kuhn_poker"):
         agents.load(path)(shared_env("kuhn_poker").init(1))
     with pytest.raises(
-        FileNotFoundError, match=r"no file 'tiddlywinks'; games whose weights .*: breakthrough, connect_four"
+        FileNotFoundError, match=r"no file 'tiddlywinks'; games whose weights .*: amazons, backgammon, breakthrough"
     ):
         agents.load("tiddlywinks")
     for simulations in (-1, 2**20 + 1, 1.5, None):

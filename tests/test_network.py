@@ -132,13 +132,13 @@ def test_a_tower_needs_a_board(tmp_path: Path) -> None:
 
 def test_random_weights_depend_on_the_seed() -> None:
     env = shared_env("tic_tac_toe")
-    first, same, other, unseeded = (Network(env, 8, seed=seed).weights() for seed in (3, 3, 4, None))
-    for name, tensor in first.items():
-        values = tensor.numpy()
-        inputs = values.shape[1] if values.ndim == 2 else first[f"{name.removesuffix('bias')}weight"].shape[1]
+    networks = (Network(env, 8, seed=seed).weights() for seed in (3, 3, 4, None))
+    first, same, other, unseeded = ({k: x.numpy() for k, x in weights.items()} for weights in networks)
+    for name, values in first.items():
+        inputs = first[f"{name.partition('.')[0]}.weight"].shape[1]
         assert 0 < abs(values).max() <= 1 / np.sqrt(inputs)
-        assert (values == same[name].numpy()).all()
-        assert not (values == other[name].numpy()).any() and not (values == unseeded[name].numpy()).any()
+        assert (values == same[name]).all()
+        assert not (values == other[name]).any() and not (values == unseeded[name]).any()
     for wrong, error in ((-1, ValueError), (1.5, TypeError)):
         with pytest.raises(error, match="seed must be"):
             Network(env, 8, seed=wrong)  # type: ignore[arg-type]
