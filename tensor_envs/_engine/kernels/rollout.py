@@ -138,7 +138,7 @@ class Decisions:
         self.mask = t.block.registers(self.words, UINT32)  # 0 if the game was over
         self.chosen = t.block.registers(4, INT32)  # the action, its ply, the player, the player before; -1 for none
         with loop(self.num_counts) as number:
-            t.block.each(functools.partial(self._reset, number))
+            t.block.each(functools.partial(self._reset, number), unroll_max=0)
 
     def _reset(self, number: Scalar, at: Coords) -> None:
         self.counts[self.index(at, number)] = 0
