@@ -165,6 +165,14 @@ class Words:
 
         self.layout.put(store_word, **values)
 
+    def store_unless(self, condition: Scalar, old: Callable[[int], Scalar], at: Coords, **values: Any) -> None:
+        """Store parts of a state, or the old words where a condition holds: they are fewer than the parts."""
+        words: dict[int, Scalar] = {}
+        self.layout.put(words.__setitem__, **values)
+        selected = {w: where(condition, old(w), x) for w, x in words.items()}
+        for w, x in selected.items():
+            self.cells[self.place(at).index(w, self.count)] = x
+
     def store_words(self, at: Coords, word: Callable[[int], Scalar], count: int) -> None:
         """Store the first words as they are."""
         place, values = self.place(at), [word(w) for w in range(count)]
@@ -256,15 +264,19 @@ class Tracer:
         legal: Scalar | None,
         reset: AutoReset,
         row_keys: Sequence[Scalar],
+        keeps: bool = True,
     ) -> AfterStep:
-        """Play an action and handle finished games. A game that resets in a branch is returned as it ended."""
+        """Play an action and handle finished games. A game that resets in a branch is returned as it ended.
+
+        keeps: whether a game that stays over has its state and flags of before; otherwise they are undefined.
+        """
         over, game = was[0] | was[1], self.game
         moved, rewards, *flags, events = game.moved(s, action, legal)
         after = moved if legal is None else game.where(legal, moved, s)
-        if reset == "none" or (reset == "next_step" and self.resets_in_branch(reset)):
+        if (reset == "none" and keeps) or (reset == "next_step" and self.resets_in_branch(reset)):
             # rules allow no action here: what they compute may be out of bounds, and change the flags beside it
             after = game.where(over, s, after)
-        if reset == "none":
+        if reset == "none" and keeps:
             flags = [where(over, old, new) for old, new in zip(was, flags, strict=True)]
         if reset != "same_step":
             rewards = [where(over, 0.0, r) for r in rewards]

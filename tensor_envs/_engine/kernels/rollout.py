@@ -79,13 +79,14 @@ class BlockState:
             assert not isinstance(mask, MemoryArray)
             seen = [where(was[0] | was[1], 0, w) for w in mask]
             self.decisions.record(at, s, seen, action)
-        after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys)
+        after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys, keeps=False)
         if self.decisions is not None:
             store(self.decisions.events, at.register, events)
         wins = [n + int32((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         counted = rewards[: self.each]
         sums = [a + b for a, b in zip(sums, counted, strict=False)] + counted
-        self.words.store(at, s=after, flags=new_flags if self.stays else NEVER)
+        flags = new_flags if self.stays else NEVER
+        self.words.store_unless(was[0] | was[1], words, at, s=after, flags=flags)
         if t.resets_in_branch(self.reset):
             store(self.resetting, at.register, [resets])
         store(self.sums, at.register, sums[: self.num_sums])
