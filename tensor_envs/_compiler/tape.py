@@ -15,14 +15,8 @@ from typing import Any
 from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-BOOL, INT32, UINT32, UINT64, FLOAT32, INT64 = (
-    dtypes.bool,
-    dtypes.int32,
-    dtypes.uint32,
-    dtypes.uint64,
-    dtypes.float32,
-    dtypes.int64,
-)
+BOOL, FLOAT32 = dtypes.bool, dtypes.float32
+INT32, INT64, UINT32, UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64
 STORES = ("store", "store_bits")
 SIGNED = (dtypes.int8, dtypes.int16, INT32, INT64)
 UNSIGNED = (dtypes.uint8, dtypes.uint16, UINT32, UINT64)
@@ -83,22 +77,6 @@ class Block:
         together: whether lanes may take the turns of a loop together, as many as the one that needs most.
         live: whether it contains a store to a used array; set by `Tape.finish`, which removes other blocks.
     """
-
-    __slots__ = (
-        "barrier",
-        "body",
-        "condition",
-        "depth",
-        "head",
-        "index",
-        "is_open",
-        "kind",
-        "live",
-        "parent",
-        "shared",
-        "together",
-        "unroll",
-    )
 
     def __init__(self, kind: str, parent: Block | None = None, head: Instruction | None = None):
         self.kind, self.parent, self.head = kind, parent, head
