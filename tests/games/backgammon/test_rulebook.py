@@ -108,17 +108,17 @@ def test_b7_the_higher_one(start: Start) -> None:
 @pytest.mark.parametrize(
     ("own", "dice", "expected"),
     [
-        ({6: 1, 3: 2}, [4, 4, 4, 4], {(6, 4)}),  # the 6 is farther: nothing goes off by a 4
-        ({3: 2, 2: 1}, [5, 5, 5, 5], {(3, 5)}),  # from the highest
-        ({5: 1, 3: 1}, [5, 3], {(5, 5), (5, 3), (3, 3)}),
-        ({7: 1, 1: 1}, [6, 6, 6, 6], {(7, 6)}),  # not all at home
-        ({4: 1}, [6, 1], {(4, 1)}),  # to play both numbers
-        ({25: 1, 1: 5}, [1, 1, 1, 1], {(25, 1)}),
+        ({6: 1, 3: 2}, [4, 4, 4, 4], [(6, 4)]),  # the 6 is farther: nothing goes off by a 4
+        ({3: 2, 2: 1}, [5, 5, 5, 5], [(3, 5)]),  # from the highest
+        ({5: 1, 3: 1}, [5, 3], [(3, 3), (5, 3), (5, 5)]),
+        ({7: 1, 1: 1}, [6, 6, 6, 6], [(7, 6)]),  # not all at home
+        ({4: 1}, [6, 1], [(4, 1)]),  # to play both numbers
+        ({25: 1, 1: 5}, [1, 1, 1, 1], [(25, 1)]),
     ],
     ids=str,
 )
-def test_b8_men_are_borne_off(start: Start, own: Men, dice: list[int], expected: set[tuple[int, int]]) -> None:
-    assert moves(start(GAME, placed(own, {25: 2}, dice))) == expected
+def test_b8_men_are_borne_off(start: Start, own: Men, dice: list[int], expected: list[tuple[int, int]]) -> None:
+    assert sorted(moves(start(GAME, placed(own, {25: 2}, dice)))) == expected
 
 
 @pytest.mark.few("{1: 14}-1-0")
