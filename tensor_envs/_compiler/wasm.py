@@ -11,21 +11,9 @@ from tempfile import TemporaryDirectory
 from tensor_envs._compiler.clang import NO_EPILOGUES
 
 # vectors of 128 bits and filling memory at once are in every browser since 2023
-COMPILE = [
-    "clang",
-    *[
-        "-target",
-        "wasm32",
-        "-msimd128",
-        "-mbulk-memory",
-        "-O2",
-        "-ffreestanding",
-        "-fno-math-errno",
-        "-ffp-contract=off",
-    ],
-]
-COMPILE += [*["-std=gnu11", "-w"], *NO_EPILOGUES.split(), *["-c", "-x", "c", "-"]]
-LINK = ["wasm-ld", *["--no-entry", "--strip-all", "--stack-first", "--export=__heap_base", "-z", "stack-size=1048576"]]
+COMPILE = ["clang", "-target", "wasm32", "-msimd128", "-mbulk-memory", "-O2", "-ffreestanding", "-fno-math-errno"]
+COMPILE += ["-ffp-contract=off", "-std=gnu11", "-w", *NO_EPILOGUES.split(), "-c", "-x", "c", "-"]
+LINK = ["wasm-ld", "--no-entry", "--strip-all", "--stack-first", "--export=__heap_base", "-z", "stack-size=1048576"]
 
 
 def webassembly(source: str, names: Iterable[str]) -> bytes:
