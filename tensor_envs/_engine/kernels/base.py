@@ -225,13 +225,6 @@ class Tracer:
         self.game, self.layout, self.grid, self.block = game, layout, grid, block
         self.players = game.spec.num_players
 
-    @classmethod
-    @contextmanager
-    def each_block(cls, game: Game, layout: Layout, grid: BlockGrid, share: Cells | None) -> Iterator[Tracer]:
-        """Record a loop over blocks, see `GameBlock.each_of`."""
-        with GameBlock.each_of(grid, share, not game.has_memory) as block:
-            yield cls(game, layout, grid, block)
-
     def words(self, cells: Cells) -> Words:
         return Words(self.layout, cells)
 
@@ -354,8 +347,8 @@ def trace_blocks(
 
     def body(*cells: Cells) -> None:
         share = None if grid.gpu else cells[-1]
-        with Tracer.each_block(game, layout, grid, share) as t:
-            kernel.trace(t, pack(cells))
+        with GameBlock.each_of(grid, share, not game.has_memory) as block:
+            kernel.trace(Tracer(game, layout, grid, block), pack(cells))
 
     return body
 
