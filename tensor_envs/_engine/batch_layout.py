@@ -89,10 +89,7 @@ class BatchLayout:
     def view(self, buffer: Tensor, first: int, count: int) -> Tensor:
         """Return values `first` to `first + count - 1` of every game, lazy [B, count]."""
         blocks = buffer.reshape(self.rows // self.grid.lanes, -1, self.grid.lanes)[:, first : first + count]
-        rows = blocks.permute(0, 2, 1)
-        if self.rows == self.batch:
-            return rows.reshape(self.batch, count)
-        return rows.reshape(self.shards, self.grid.rows, count)[:, : self.share].reshape(self.batch, count)
+        return self.by_rows(blocks.permute(0, 2, 1), count)
 
     def by_rows(self, buffer: Tensor, count: int) -> Tensor:
         """Return a buffer of `count` values per game, stored game by game, as [B, count]."""
