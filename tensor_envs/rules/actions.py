@@ -7,8 +7,8 @@ from typing import Any
 
 from tensor_envs._compiler.tape import BOOL, UINT32, UINT64
 from tensor_envs._validate import integer, shown
-from tensor_envs.rules.lists import flat, halves, num_words, pack, pack_flags
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, maximum, minimum, refuse, scalar, uint32, where
+from tensor_envs.rules.lists import add_bits, flat, halves, num_words, pack, pack_flags
+from tensor_envs.rules.scalar import Scalar, Value, int32, maximum, minimum, refuse, scalar, uint32, where
 
 MAX_ACTIONS = 2**31 - 1
 
@@ -115,11 +115,7 @@ class Actions:
         words = [uint32(0)] * num_words(self.count)
         for name, part in legal.items():
             span = self[name]
-            for k, chosen in enumerate(_words(name, part, len(span))):
-                at, shift = divmod(span.start + WORD_BITS * k, WORD_BITS)
-                words[at] = words[at] | chosen << shift
-                if min(WORD_BITS, len(span) - WORD_BITS * k) + shift > WORD_BITS:
-                    words[at + 1] = words[at + 1] | chosen >> WORD_BITS - shift
+            add_bits(words, span.start, _words(name, part, len(span)), len(span))
         return words
 
     def name(self, action: int) -> str:
@@ -137,7 +133,7 @@ class Actions:
 
 
 def _words(name: str, legal: Any, size: int) -> list[Scalar]:
-    """Return the legal actions of a range as words, whose bits beyond the range are clear."""
+    """Return the legal actions of a range as words."""
     values, count = [scalar(x, UINT32) for x in flat(legal)], num_words(size)
     if isinstance(legal, (bool, Scalar)) and values[0].dtype is BOOL:
         return [where(values[0], uint32(w), 0) for w in pack(range(size), size)]
@@ -152,6 +148,4 @@ def _words(name: str, legal: Any, size: int) -> list[Scalar]:
             f"kind {kinds}",
             ValueError,
         )
-    if size % WORD_BITS:
-        values[-1] = values[-1] & (1 << size % WORD_BITS) - 1
     return values

@@ -406,6 +406,17 @@ def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
     return [reduce(or_, bits[i : i + WORD_BITS]) for i in range(0, len(bits), WORD_BITS)]
 
 
+def add_bits(words: list[Scalar], first: int, more: Sequence[Scalar], size: int) -> None:
+    """Set the bits of words from `first` on, which must be clear, to the first `size` bits of others."""
+    for w in range(num_words(size)):
+        count = min(size - w * WORD_BITS, WORD_BITS)
+        value = more[w] & (1 << count) - 1
+        place, shift = divmod(first + w * WORD_BITS, WORD_BITS)
+        words[place] = words[place] | value << shift
+        if shift + count > WORD_BITS:
+            words[place + 1] = words[place + 1] | value >> WORD_BITS - shift
+
+
 def has_bit(words: Any, index: Value) -> Scalar:
     """Return whether a set (a Scalar, a list of words or a MemoryArray) has a member of a computed index, in range.
 

@@ -16,7 +16,7 @@ from tinygrad import dtypes
 from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, Words, load
 from tensor_envs.rules.kernel import UINTS, Cells, bitcast, loop, registers, tracing
-from tensor_envs.rules.lists import MemoryArray, num_words
+from tensor_envs.rules.lists import MemoryArray, add_bits, num_words
 from tensor_envs.rules.observation import Bits, Number, OneHot, Part
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32, where
 
@@ -98,30 +98,14 @@ def in_registers(part: Part) -> bool:
     return not isinstance(part, Number) and not isinstance(getattr(part, "words", None), MemoryArray)
 
 
-class BitString:
-    """Words that are composed of bits."""
-
-    def __init__(self, count: int):
-        self.words = [uint32(0)] * count
-
-    def add_set(self, first: int, words: Sequence[Scalar], size: int) -> None:
-        """Set the bits from `first` on to the first `size` bits of words."""
-        for w in range(num_words(size)):
-            bits, value = min(size - w * WORD_BITS, WORD_BITS), words[w]
-            value = value & (1 << bits) - 1
-            place, shift = divmod(first + w * WORD_BITS, WORD_BITS)
-            self.words[place] = self.words[place] | value << shift
-            if shift + bits > WORD_BITS:
-                self.words[place + 1] = self.words[place + 1] | value >> WORD_BITS - shift
-
-    def add_one_hot(self, first: int, value: Scalar, size: int) -> None:
-        """Set one of the `size` bits from `first` on; none for a value out of range."""
-        inside = (value >= 0) & (value < size)
-        places = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)
-        for place in places:
-            bit = uint32(value + (first - place * WORD_BITS))
-            here = inside if len(places) == 1 else inside & (bit < WORD_BITS)
-            self.words[place] = self.words[place] | where(here, uint32(1) << (bit & WORD_BITS - 1), 0)
+def add_one_hot(words: list[Scalar], first: int, value: Scalar, size: int) -> None:
+    """Set one of the `size` bits of words from `first` on; none for a value out of range."""
+    inside = (value >= 0) & (value < size)
+    places = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)
+    for place in places:
+        bit = uint32(value + (first - place * WORD_BITS))
+        here = inside if len(places) == 1 else inside & (bit < WORD_BITS)
+        words[place] = words[place] | where(here, uint32(1) << (bit & WORD_BITS - 1), 0)
 
 
 class OutputStage:
@@ -174,7 +158,7 @@ class OutputStage:
         """Collect the numbers and bits of a game in registers."""
         source = self.t.place_in(self.lanes, at)
         game, layout = words.load(source), self.t.layout
-        mask, bits = layout.get_mask(game), BitString(self.plan.words)
+        mask, bits = layout.get_mask(game), [uint32(0)] * self.plan.words
         if self.a.observation is not None:
             s = layout.get_state(game)
             if self.players is None:
@@ -196,15 +180,15 @@ class OutputStage:
                 assert run is not None
                 first = run.word * WORD_BITS + entry - run.entry
                 if isinstance(part, OneHot):
-                    bits.add_one_hot(first, part.value, part.size)
+                    add_one_hot(bits, first, part.value, part.size)
                 elif isinstance(part, Bits):
-                    bits.add_set(first, part.words, part.size)
+                    add_bits(bits, first, part.words, part.size)
         if self.a.legal_action_mask is not None:
             if isinstance(mask, MemoryArray):
                 self._store_memory(self.a.legal_action_mask, 0, mask, self.t.game.spec.num_actions, at)
             elif self.plan.mask:
-                bits.add_set(self.plan.mask.word * WORD_BITS, mask, self.plan.mask.size)
-        for w, value in enumerate(bits.words):
+                add_bits(bits, self.plan.mask.word * WORD_BITS, mask, self.plan.mask.size)
+        for w, value in enumerate(bits):
             self.registers[at.register.index(w, self.plan.words)] = value
 
     def _store_numbers(self, words: Words, at: Coords) -> None:
