@@ -111,7 +111,7 @@ def test_a_silent_connection_blocks_no_others(url: str) -> None:
         ({"seats": ["person"]}, 400, "seats must be 2 of person, uniform, search, trained, perfect, got person"),
         ({"seats": ["person", "god"]}, 400, "seats must be 2 of"),
         ({"seats": ["person", None]}, 400, "seats must be strings"),
-        ({"game": "cube", "seats": ["person", "perfect"]}, 400, "seats must be 2 of person, uniform, search, got"),
+        ({"game": "hypercube", "seats": ["person", "perfect"]}, 400, "seats must be 2 of person, uniform, search, got"),
         ({"seed": -1}, 400, "seed must be in 0..9007199254740991, got -1"),
         ({"seed": 2**53}, 400, "seed must be in 0.."),
         ({"seed": True}, 400, "seed must be of type int, got True"),
