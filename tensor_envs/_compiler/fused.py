@@ -18,6 +18,7 @@ from tinygrad.dtype import DType
 from tinygrad.renderer.cstyle import ClangRenderer
 
 from tensor_envs._compiler.devices import cached_upload, device_of, empty_buffer
+from tensor_envs._compiler.launch import launch_program
 from tensor_envs._compiler.programs import ProgramFuture, compile_source
 from tensor_envs._compiler.threads import all_blocks
 
@@ -142,8 +143,7 @@ def evaluate(
         program = _program(_Forward(architecture, mask is not None, keep), observation.dtype, device)
         head = [all_blocks(blocks, device), cached_upload((batch,), device), *fixed]
         arrays = [*head, *weights, *outputs]
-        grad = functools.partial(gradient, len(head))
-        results = Tensor.custom_kernel(*arrays, fxn=lambda *_: program(), grad_fxn=grad)
+        results = launch_program(program(), arrays, functools.partial(gradient, len(head)))
         return results[len(head) + len(weights) :]
 
     def gradient(before: int, *gradients: UOp, call: UOp | None = None) -> tuple[UOp | None, ...]:
@@ -168,7 +168,7 @@ def evaluate(
         program = _program(_Backward(architecture, mask is not None), observation.dtype, device)
         head = [all_blocks(grouped, device), cached_upload((batch, rows), device), *fixed]
         arrays = [*head, features.detach(), logs.detach(), *(g.detach() for g in wanted), *turned, partial]
-        total = Tensor.custom_kernel(*arrays, fxn=lambda *_: program())[-1].reshape(grouped, size).sum(0).contiguous()
+        total = launch_program(program(), arrays)[-1].reshape(grouped, size).sum(0).contiguous()
         parts = []
         for at, (k, n) in zip(architecture.offsets, architecture.shapes, strict=False):
             parts += [total[at : at + k * n].reshape(k, n).uop, total[at + k * n : at + (k + 1) * n].uop]

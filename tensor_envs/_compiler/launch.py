@@ -38,6 +38,19 @@ def launch(name: str, record: Recorder, *arrays: Tensor, any_size: bool = False)
     return results
 
 
+def launch_program(
+    program: UOp, arrays: Sequence[Tensor], gradient: Callable[..., tuple[UOp | None, ...]] | None = None
+) -> list[Tensor]:
+    """Return the arrays as they are after a finished program, lazy.
+
+    Args:
+        program: the program.
+        arrays: what it takes.
+        gradient: the gradients of the arrays, as tinygrad's `custom_kernel` takes them.
+    """
+    return Tensor.custom_kernel(*arrays, fxn=lambda *_: program, grad_fxn=gradient)
+
+
 def compiled(name: str, record: Recorder, *arrays: Tensor) -> Callable[[], tuple[UOp, list[int]]]:
     """Compile a kernel for a `ProgramLauncher` and arrays of any length; see `launch`.
 
