@@ -45,9 +45,9 @@ class NothingRecordedError(Exception):
 class CapturedFunction:
     """A function of tensors, captured while it runs for the first time and replayed after it.
 
-    The arguments must be whole buffers, of the same shapes, dtypes and devices in every call (the caller's cache key);
-    the function may write to them. If it returns a tuple of tensors, those that it makes are in new buffers at every
-    call.
+    The arguments must be whole buffers, of the same dtypes and devices in every call, and of the same shapes unless the
+    programs serve others (the caller's cache key). The function may write to them. If it returns a tuple of tensors,
+    those that it makes are in new buffers at every call.
     """
 
     def __init__(self, function: Callable[..., Any], launcher: ProgramLauncher | None = None):

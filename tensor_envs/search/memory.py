@@ -279,14 +279,9 @@ def clamp(x: Scalar, count: int) -> Scalar:
     return maximum(minimum(x, count - 1), 0)
 
 
-def table_size(count: int) -> int:
-    """Round up to a power of two: the length of a table that `wrap_index` indexes."""
-    return 1 << (count - 1).bit_length()
-
-
 def wrap_index(x: Scalar, count: int) -> Scalar:
-    """Bound an index by a mask to 0..table_size(count)-1: cheaper than `clamp`, for an index below count."""
-    return x & table_size(count) - 1
+    """Bound an index below count by the bits of count - 1: cheaper than `clamp`."""
+    return x & (1 << (count - 1).bit_length()) - 1
 
 
 class TreeMemory:

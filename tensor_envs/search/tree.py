@@ -282,7 +282,10 @@ class HostTree:
         return np.concatenate([visits, floats.view(np.int32)], axis=1)
 
     def under(self, action: np.ndarray) -> HostTree:
-        """Return the trees below an action of every root, padded to a power of two of nodes; a tree may be empty."""
+        """Return the trees below an action of every root; a tree may be empty.
+
+        They are padded to a power of two of nodes, so that the next searches find memory and captures of their size.
+        """
         batch, slots = self.nodes.shape[:2]
         rows, children = np.arange(batch), self.children
         parent = np.zeros((batch, slots), np.int32)
