@@ -38,7 +38,6 @@ from tensor_envs.rules.kinds import BITS, NAMES
 WORD_BITS = 32
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
 
-BITWISE = (operator.and_, operator.or_, operator.xor)
 SMALL = 1 << 31  # plain ints below it fit into every kind of whole numbers
 # kinds that compute with plain ints, and the ints that mix with them: those below
 HIGH = {BOOL: 0, FLOAT32: 0} | {kind: 1 << BITS[kind] - (kind in SIGNED) for kind in SIGNED + UNSIGNED}
@@ -96,40 +95,40 @@ def _whole(value: int, dtype: DType) -> Scalar:
     return x
 
 
-def _operators(op: Operation) -> tuple[Method, Method]:
-    """Return an operator's method and its reflection, which compute with plain whole numbers at once."""
+def _truth(value: Any, _: DType) -> Scalar:
+    """Return a plain bool."""
+    return TRUE if value else FALSE
+
+
+# plain results by the kind of the operands: of arithmetic, where a bool counts as 0 or 1, on bits, and of comparisons
+Results = dict[DType, Callable[[Any, DType], "Scalar"]]
+BITS_OF: Results = {**dict.fromkeys(SIGNED + UNSIGNED, _whole), BOOL: _truth}
+NUMBER: Results = BITS_OF | {
+    BOOL: lambda value, _: _whole(value, INT32),
+    FLOAT32: lambda value, dtype: Scalar(wrap(value, dtype), dtype),
+}
+TRUTH: Results = dict.fromkeys(NUMBER, _truth)
+
+
+def _operator(op: Operation, results: Results) -> tuple[Method, Method]:
+    """Return an operator's method and its reflection, which compute with plain numbers of one kind at once."""
 
     def forward(self: Scalar, x: Any) -> Scalar:
-        dtype = self.dtype
-        if type(x) is Scalar:
-            if x.dtype is dtype and self.is_plain and x.is_plain and HIGH[dtype]:
-                return _whole(op(self.node, x.node), dtype)
-        elif type(x) is int and 0 <= x < HIGH[dtype] and self.is_plain:
-            return _whole(op(self.node, x), dtype)
-        return _arithmetic(op, self, x)
+        if self.is_plain:
+            dtype = self.dtype
+            if type(x) is Scalar:
+                if x.dtype is dtype and x.is_plain and dtype in results:
+                    return results[dtype](op(self.node, x.node), dtype)
+            elif type(x) is int and 0 <= x < HIGH[dtype]:
+                return results[dtype](op(self.node, x), dtype)
+        return _operate(op, results, self, x)
 
     def reflected(self: Scalar, x: Any) -> Scalar:
         if type(x) is int and 0 <= x < HIGH[self.dtype] and self.is_plain:
-            return _whole(op(x, self.node), self.dtype)
-        return _arithmetic(op, x, self)
+            return results[self.dtype](op(x, self.node), self.dtype)
+        return _operate(op, results, x, self)
 
     return forward, reflected
-
-
-def _bitwise(op: Operation) -> Method:
-    """Return the method of an operator on bits, as `_operators` does, and on bools."""
-
-    def method(self: Scalar, x: Any) -> Scalar:
-        dtype = self.dtype
-        if type(x) is Scalar:
-            if x.dtype is dtype and self.is_plain and x.is_plain and dtype is not FLOAT32:
-                value = op(self.node, x.node)
-                return (TRUE if value else FALSE) if dtype is BOOL else _whole(value, dtype)
-        elif type(x) is int and 0 <= x < HIGH[dtype] and self.is_plain:
-            return _whole(op(self.node, x), dtype)
-        return _arithmetic(op, self, x)
-
-    return method
 
 
 def _shifts(op: Operation) -> tuple[Method, Method]:
@@ -148,21 +147,6 @@ def _shifts(op: Operation) -> tuple[Method, Method]:
         return _shift(op, x, self)
 
     return forward, reflected
-
-
-def _comparison(op: Operation) -> Method:
-    """Return the method of a comparison, as `_operators` does."""
-
-    def method(self: Scalar, x: Any) -> Scalar:
-        if self.is_plain:
-            if type(x) is Scalar:
-                if x.dtype is self.dtype and x.is_plain:
-                    return TRUE if op(self.node, x.node) else FALSE
-            elif type(x) is int and 0 <= x < HIGH[self.dtype]:
-                return TRUE if op(self.node, x) else FALSE
-        return _compare(op, self, x)
-
-    return method
 
 
 class Scalar:
@@ -256,22 +240,20 @@ class Scalar:
 
     # *** operators ***
 
-    __add__, __radd__ = _operators(operator.add)
-    __sub__, __rsub__ = _operators(operator.sub)
-    __mul__, __rmul__ = _operators(operator.mul)
-    __floordiv__, __rfloordiv__ = _operators(_divide)
-    __mod__, __rmod__ = _operators(_remainder)
+    __add__, __radd__ = _operator(operator.add, NUMBER)
+    __sub__, __rsub__ = _operator(operator.sub, NUMBER)
+    __mul__, __rmul__ = _operator(operator.mul, NUMBER)
+    __floordiv__, __rfloordiv__ = _operator(_divide, NUMBER)
+    __mod__, __rmod__ = _operator(_remainder, NUMBER)
     __lshift__, __rlshift__ = _shifts(operator.lshift)
     __rshift__, __rrshift__ = _shifts(operator.rshift)
-    __and__ = __rand__ = _bitwise(operator.and_)
-    __or__ = __ror__ = _bitwise(operator.or_)
-    __xor__ = __rxor__ = _bitwise(operator.xor)
-    __eq__ = _comparison(operator.eq)  # type: ignore[assignment]
-    __ne__ = _comparison(operator.ne)  # type: ignore[assignment]
-    __lt__ = _comparison(operator.lt)
-    __le__ = _comparison(operator.le)
-    __gt__ = _comparison(operator.gt)
-    __ge__ = _comparison(operator.ge)
+    __and__, __rand__ = _operator(operator.and_, BITS_OF)
+    __or__, __ror__ = _operator(operator.or_, BITS_OF)
+    __xor__, __rxor__ = _operator(operator.xor, BITS_OF)
+    __eq__ = _operator(operator.eq, TRUTH)[0]  # type: ignore[assignment]
+    __ne__ = _operator(operator.ne, TRUTH)[0]  # type: ignore[assignment]
+    __lt__, __gt__ = _operator(operator.lt, TRUTH)[0], _operator(operator.gt, TRUTH)[0]
+    __le__, __ge__ = _operator(operator.le, TRUTH)[0], _operator(operator.ge, TRUTH)[0]
 
     def __neg__(self) -> Scalar:
         return 0 - self
@@ -380,19 +362,17 @@ def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
     return refuse(f"{a.kind} and {b.kind} do not mix: write int32(x), uint32(x), uint64(x) or float32(x)")
 
 
-def _arithmetic(op: Operation, a: Any, b: Any) -> Scalar:
+def _operate(op: Operation, results: Results, a: Any, b: Any) -> Scalar:
+    """Compute with two numbers of any kinds."""
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
-    dtype, bitwise = a.dtype, op in BITWISE
-    if bitwise:
-        if dtype is FLOAT32:
-            refuse("a float32 has no bits")
-    elif dtype is BOOL:
-        a, b, dtype = a.to(INT32), b.to(INT32), INT32
+    if a.dtype not in results:
+        refuse("a float32 has no bits")
     if a.is_plain and b.is_plain:
-        value = op(a.node, b.node)
-        return Scalar(value if bitwise else wrap(value, dtype), dtype)
-    return Scalar(_RECORD[op](a.instruction(), b.instruction()), dtype)
+        return results[a.dtype](op(a.node, b.node), a.dtype)
+    if results is NUMBER and a.dtype is BOOL:
+        a, b = a.to(INT32), b.to(INT32)
+    return Scalar(_RECORD[op](a.instruction(), b.instruction()), BOOL if results is TRUTH else a.dtype)
 
 
 def _shift(op: Operation, a: Any, b: Any) -> Scalar:
@@ -440,14 +420,6 @@ _RECORD: dict[Operation, Callable[[Instruction, Instruction], Instruction]] = {
     operator.le: _not(lambda a, b: arithmetic.less(b, a)),
     operator.ge: _not(arithmetic.less),
 }
-
-
-def _compare(op: Operation, a: Any, b: Any) -> Scalar:
-    if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
-        a, b = _common(a, b)
-    if a.is_plain and b.is_plain:
-        return Scalar(op(a.node, b.node), BOOL)
-    return Scalar(_RECORD[op](a.instruction(), b.instruction()), BOOL)
 
 
 @overload
