@@ -1,4 +1,8 @@
-"""Operations on instructions: constants are folded, and bounds are exact where a result wraps around."""
+"""Operations on instructions, with exact bounds where a result wraps around.
+
+Numbers known while a kernel is recorded are plain (`rules.scalar`), so an operation gets a constant for at most one of
+its operands, except where another operation made both.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +64,6 @@ def _real(op: str, a: I, b: I) -> I:
 
 def add(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
-    if _is_const(a):
-        return const(a.arg + b.arg, a.dtype)
     if a.dtype is FLOAT32:
         return _real("+", a, b)
     if _is_const(b):
@@ -73,8 +75,6 @@ def add(a: I, b: I) -> I:
 
 
 def subtract(a: I, b: I) -> I:
-    if _is_const(a) and _is_const(b):
-        return const(a.arg - b.arg, a.dtype)
     if a.dtype is FLOAT32:
         return _real("-", a, b)
     if a is b:
@@ -123,10 +123,6 @@ def _bounds_of_bits(a: I, b: I) -> tuple[int, int]:
 
 def bit_and(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
-    if _is_const(a):
-        return const(a.arg & b.arg, a.dtype)
-    if a is b:
-        return a
     if _is_const(b):
         if b.arg == 0 or (a.dtype is not BOOL and a.low >= 0 and b.arg > 0 and _ones(a.high) & ~b.arg == 0):
             return a if b.arg else b
@@ -142,10 +138,6 @@ def bit_and(a: I, b: I) -> I:
 
 def bit_or(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
-    if _is_const(a):
-        return const(a.arg | b.arg, a.dtype)
-    if a is b:
-        return a
     if _is_const(b):
         if b.arg == 0:
             return a
@@ -157,15 +149,9 @@ def bit_or(a: I, b: I) -> I:
 
 def bit_xor(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
-    if _is_const(a):
-        return const(a.arg ^ b.arg, a.dtype)
-    if a is b:
-        return const(0, a.dtype)
     if _is_const(b):
         if b.arg == 0:
             return a
-        if a.dtype is BOOL:
-            return invert(a)
         if a.op == "^" and _is_const(a.operands[1]):
             return bit_xor(a.operands[0], const(a.operands[1].arg ^ b.arg, a.dtype))
     return current().pure("^", a.dtype, (a, b), *_bounds_of_bits(a, b))
@@ -173,19 +159,14 @@ def bit_xor(a: I, b: I) -> I:
 
 def shift_left(a: I, b: I) -> I:
     """Return a << b for b within 0..bits-1."""
-    if _is_const(b):
-        if _is_const(a):
-            return const(a.arg << b.arg, a.dtype)
-        if b.arg == 0:
-            return a
+    if _is_const(b) and b.arg == 0:
+        return a
     return _wrapping("<<", a, b, min(a.low, a.low << b.high), max(a.high, a.high << b.high))
 
 
 def shift_right(a: I, b: I) -> I:
     """Return a >> b for b within 0..bits-1, with the sign."""
     if _is_const(b):
-        if _is_const(a):
-            return const(a.arg >> b.arg, a.dtype)
         if b.arg == 0:
             return a
         if a.low >= 0 and a.high >> b.arg == 0:
@@ -214,8 +195,6 @@ def _power_of_2(x: I) -> int | None:
 
 def divide(a: I, b: I) -> I:
     """Return a // b, rounded down; 0 where b is 0, wrapped around where b is -1."""
-    if _is_const(a) and _is_const(b):
-        return const(a.arg // b.arg if b.arg else 0, a.dtype)
     if _is_const(b) and b.arg in (0, 1, -1):
         return multiply(a, b)
     if (exponent := _power_of_2(b)) is not None:
@@ -236,8 +215,6 @@ def _round_down(a: I, b: I) -> I:
             factor, shift = multiplier
             return shift_right(multiply(a, const(factor, a.dtype)), const(shift, a.dtype))
         return current().pure("/", a.dtype, (a, b), a.low // b.high, a.high // max(b.low, 1))
-    if a.dtype not in SIGNED:
-        return current().pure("/", a.dtype, (a, b), 0, a.high)
     towards_0 = current().pure("/", a.dtype, (a, b), *LIMITS[a.dtype])
     rest, zero = subtract(a, multiply(towards_0, b)), const(0, a.dtype)
     beyond = bit_and(invert(equal(rest, zero)), bit_xor(less(a, zero), less(b, zero)))
@@ -258,8 +235,6 @@ def _multiplier(divisor: int, high: int) -> tuple[int, int] | None:
 
 def remainder(a: I, b: I) -> I:
     """Return a % b with the sign of b; 0 where b is 0."""
-    if _is_const(a) and _is_const(b):
-        return const(a.arg % b.arg if b.arg else 0, a.dtype)
     if _is_const(b) and b.arg in (0, 1, -1):
         return const(0, a.dtype)
     if _power_of_2(b) is not None:
@@ -267,20 +242,11 @@ def remainder(a: I, b: I) -> I:
     if a.low >= 0 and b.low > 0:
         if a.high < b.low:
             return a
-        if _is_const(b) and _multiplier(b.arg, a.high) is not None:
-            return _narrowed(subtract(a, multiply(_round_down(a, b), b)), 0, b.arg - 1)
-        return current().pure("%", a.dtype, (a, b), 0, min(a.high, b.high - 1))
-    if b.low > 0 or b.high < -1:
-        return _narrowed(subtract(a, multiply(_round_down(a, b), b)), min(b.low + 1, 0), max(b.high - 1, 0))
-    special = equal(b, const(0, b.dtype))
-    if b.dtype in SIGNED:
-        special = bit_or(special, equal(b, const(-1, b.dtype)))
-    divisor = choose(special, const(1, b.dtype), b)
-    if a.dtype not in SIGNED:
-        rest = current().pure("%", a.dtype, (a, divisor), 0, a.high)
-    else:
-        rest = subtract(a, multiply(_round_down(a, divisor), divisor))
-    return choose(special, const(0, a.dtype), rest)
+        if not _is_const(b) or _multiplier(b.arg, a.high) is None:
+            return current().pure("%", a.dtype, (a, b), 0, min(a.high, b.high - 1))
+    zero = const(0, a.dtype)
+    rest = choose(equal(b, zero), zero, subtract(a, multiply(divide(a, b), b)))
+    return _narrowed(rest, min(b.low + 1, 0), max(b.high - 1, 0))
 
 
 def divide_reals(a: I, b: I) -> I:
@@ -291,8 +257,6 @@ def divide_reals(a: I, b: I) -> I:
 
 
 def less(a: I, b: I) -> I:
-    if _is_const(a) and _is_const(b):
-        return const(a.arg < b.arg, BOOL)
     if a.dtype is BOOL:
         return bit_and(invert(a), b)
     if a.dtype is FLOAT32:
@@ -315,16 +279,12 @@ def less(a: I, b: I) -> I:
 
 def equal(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
-    if _is_const(a):
-        return const(a.arg == b.arg, BOOL)
     if a.dtype is not FLOAT32:
         if a is b:
             return const(True, BOOL)
         if a.high < b.low or b.high < a.low:
             return const(False, BOOL)
         if _is_const(b):
-            if a.dtype is BOOL:
-                return a if b.arg else invert(a)
             if a.op == "cast" and a.operands[0].dtype is BOOL:
                 return a.operands[0] if b.arg else invert(a.operands[0])
             if a.op == "+" and _is_const(a.operands[1]):
@@ -366,8 +326,7 @@ def choose(condition: I, a: I, b: I) -> I:
 
 def _narrowed(x: I, low: Any, high: Any) -> I:
     """Tighten the bounds of an instruction that is recorded already."""
-    if not _is_const(x):
-        x.low, x.high = max(x.low, low), min(x.high, high)
+    x.low, x.high = max(x.low, low), min(x.high, high)
     return x
 
 
