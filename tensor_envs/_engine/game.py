@@ -12,10 +12,10 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, Tape, record
 from tensor_envs._validate import instance
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
-from tensor_envs.rules.kernel import loop, registers, sum_in_range, tracing
+from tensor_envs.rules.kernel import loop, registers, sum_in_range
 from tensor_envs.rules.lists import (
     MemoryArray,
     flat,
@@ -82,7 +82,7 @@ class Game:
     @cached_property
     def init_instructions(self) -> int:
         """Number of instructions that compute a first state."""
-        with tracing() as tape:
+        with record(Tape()) as tape:
             keys = registers(5, UINT32)
             self.init([keys[k] for k in range(5)], uint32(0))
             return tape.count
@@ -281,9 +281,8 @@ def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
         while before + int(popcount(mask[w]).value) <= n.value:
             before, w = before + int(popcount(mask[w]).value), w + 1
         return w * WORD_BITS + nth_bit(mask[w], n - before)
-    state = registers(
-        3, INT32
-    )  # legal actions in the words so far, the word that holds the n-th, those before this word
+    # legal actions in the words so far, the word that holds the n-th, those before this word
+    state = registers(3, INT32)
     for k in range(3):
         state[k] = 0
     with loop(len(mask)) as i:

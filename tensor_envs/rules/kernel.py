@@ -128,11 +128,6 @@ def no_unroll() -> Iterator[None]:
         _no_unroll.reset(token)
 
 
-def unrolls() -> bool:
-    """Return whether `map_range` unrolls."""
-    return not _no_unroll.get()
-
-
 # *** values ***
 
 
@@ -289,7 +284,7 @@ def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
         >>> map_range(3, lambda i: int32(2) * i)
         [int32(0), int32(2), int32(4)]
     """
-    if unrolls():
+    if not _no_unroll.get():
         return [term(k) for k in range(size)]
     values: Any = None
     with loop(size, unroll=False, together=True) as i:
@@ -313,10 +308,3 @@ def trace(body: Callable[..., object], parameters: Sequence[tuple[DType, int]], 
     with record(Tape(parameters, gpu)) as tape:
         body(*map(Cells, tape.arrays))
     return tape
-
-
-@contextmanager
-def tracing() -> Iterator[Tape]:
-    """Record instructions for an analysis."""
-    with record(Tape()) as tape:
-        yield tape

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import INT32, UINT32
+from tensor_envs._compiler.tape import INT32, UINT32, Tape, record
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import (
@@ -24,7 +24,7 @@ from tensor_envs.rules import (
     scalar,
     uint32,
 )
-from tensor_envs.rules.kernel import depends_on, registers, tracing
+from tensor_envs.rules.kernel import depends_on, registers
 from tensor_envs.rules.lists import flat, nested, pack_flags
 from tensor_envs.rules.spec import GameState
 
@@ -78,7 +78,7 @@ def facts(rules: Rules) -> Facts:
     """Trace rules without memory fields and return their facts. ValueError for chance that cannot be counted."""
     game = Game(rules)
     layout = Layout(game.spec)
-    with tracing():
+    with record(Tape()):
         words, others = registers(layout.words, UINT32), registers(3, INT32)
         loaded = [words[w] for w in range(layout.words)]
         ply, action, number = (others[k] for k in range(3))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinygrad import dtypes
 
-from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32, Tape, record
 from tensor_envs._engine.kernels.base import Coords, Tracer, Words, load
-from tensor_envs.rules.kernel import UINTS, Cells, bitcast, loop, registers, tracing
+from tensor_envs.rules.kernel import UINTS, Cells, bitcast, loop, registers
 from tensor_envs.rules.lists import MemoryArray, add_bits, num_words
 from tensor_envs.rules.observation import Bits, Number, OneHot, Part
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32, where
@@ -66,7 +66,7 @@ class ObservationPlan:
     """
 
     def __init__(self, game: Game, layout: Layout):
-        with tracing():
+        with record(Tape()):
             words, player = registers(layout.words, UINT32), registers(1, INT32)[0]
             parts = game.observe(layout.get_state(words.__getitem__), layout.get_mask(words.__getitem__), player)
         self.runs: list[Run] = []
