@@ -95,9 +95,8 @@ def multiply(a: I, b: I) -> I:
     if _is_const(b):
         if b.arg in (0, 1):
             return a if b.arg else b
-        if (
-            a.arg is None and a.op in "+*" and _is_const(a.operands[1])
-        ):  # exact, so that addresses share their variable part
+        # exact, so that addresses share their variable part
+        if a.arg is None and a.op in "+*" and _is_const(a.operands[1]):
             inner, constant = a.operands
             if a.op == "*":
                 return multiply(inner, const(constant.arg * b.arg, a.dtype))

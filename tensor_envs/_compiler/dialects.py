@@ -173,7 +173,6 @@ class C:
 
     def inner(self, block: Block) -> None:
         if block.kind == "for":
-            assert block.head is not None and block.index is not None
             block.index.text = self.fresh("n")  # i32 is a type in WGSL
             if not block.unroll and self.keep_loop:
                 self.line(self.keep_loop)

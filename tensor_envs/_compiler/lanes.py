@@ -55,7 +55,6 @@ class _InsideOut:
     """
 
     def __init__(self, tape: Tape, loop: Block, private: Sequence[Array]):
-        assert loop.head is not None
         self.tape, self.loop, self.lanes = tape, loop, loop.head
         self.private = {*private}
         self.parts: dict[Block, list[Any]] = {}
@@ -138,7 +137,6 @@ class _InsideOut:
         zero = arithmetic.const(0, INT32)
         for part, inner in self._of(block):
             with self.tape.nested("for", self.lanes) as lanes:
-                assert self.loop.index is not None and lanes.index is not None
                 self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
                 for x in (*self.imports[self.part], *part):
                     self._copy(x)
@@ -153,14 +151,11 @@ class _InsideOut:
     def _each_lane(self, block: Block) -> None:
         """Record a loop of which every lane takes its own turns."""
         (part,) = self.parts[block]
-        assert block.head is not None and block.index is not None and self.loop.index is not None
         with self.tape.nested("for", self.lanes) as lanes:
-            assert lanes.index is not None
             self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
             for x in self.imports[self.part]:
                 self._copy(x)
             with self.tape.nested("for", self._value(block.head)) as turns:
-                assert turns.index is not None
                 self.copies[block.index] = turns.index
                 for x in part:
                     self._copy(x)
@@ -169,7 +164,6 @@ class _InsideOut:
         with self.tape.nested(block.kind, block.head) as new:
             new.unroll = block.unroll
             if block.kind == "for":
-                assert block.index is not None and new.index is not None
                 self.indices[block.index] = new.index
                 self._record(block)
             else:

@@ -91,7 +91,6 @@ class Linear:
 
     def inner(self, block: Block) -> None:
         if block.kind == "if":
-            assert block.head is not None
             begin = self.new(Ops.IF, dtypes.void, self.value(block.head))
         else:
             size = self.append(UOp(Ops.NOOP)) if block.head is None else self.value(block.head)

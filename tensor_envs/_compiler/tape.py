@@ -78,15 +78,15 @@ class Block:
         live: whether it contains a store to a used array; set by `Tape.finish`, which removes other blocks.
     """
 
-    def __init__(self, kind: str, parent: Block | None = None, head: Instruction | None = None):
+    def __init__(self, kind: str, parent: Block | None = None, head: Any = None):
         self.kind, self.parent, self.head = kind, parent, head
         self.depth: int = 0 if parent is None else parent.depth + 1
         # the block that no instruction is hoisted out of: work in a branch is done only there
         self.barrier: Block = self if parent is None or kind == "if" else parent.barrier
         self.body: list[Instruction | Block] = []
         self.shared: dict[Any, Instruction] = {}
-        self.index: Instruction | None = None
-        self.condition: Instruction | None = None
+        self.index: Any = None
+        self.condition: Any = None
         self.is_open, self.live, self.unroll, self.together = True, False, True, False
 
     def ends_with_short_loop(self, size: int) -> bool:
@@ -171,12 +171,11 @@ class Tape:
     # *** blocks ***
 
     @contextmanager
-    def nested(self, kind: str, head: Instruction | None = None) -> Iterator[Block]:
+    def nested(self, kind: str, head: Any = None) -> Iterator[Block]:
         """Record a block of a kind, see `Block`."""
         outer = self.block
         block = self.block = Block(kind, outer, head)
         if kind == "for":
-            assert head is not None
             block.index = Instruction("index", INT32, (), None, 0, max(head.high - 1, 0))
             block.index.block = block
         yield block
