@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
+from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
 from tensor_envs.rules.kernel import Cells, bitcast, divide, loop
 from tensor_envs.rules.lists import num_words
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from tensor_envs.search.selection import ActionSelection
 
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
-MAX_ROWS = 2**14  # rows of a network's output
+MAX_BLOCKS = 256  # of the trees in memory at once
+MAX_ROWS = MAX_BLOCKS * LANES  # of a network's output
 
 Mask = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
 

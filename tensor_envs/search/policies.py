@@ -24,7 +24,7 @@ from tensor_envs._validate import function, instance, integer, number, one_of
 from tensor_envs.interop import ExportInJitError
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits
-from tensor_envs.search.memory import Node, SearchConfig, SearchSize, TreeArrays, TreeSizes, padded
+from tensor_envs.search.memory import MAX_BLOCKS, Node, SearchConfig, SearchSize, TreeArrays, TreeSizes, padded
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
 from tensor_envs.search.simulation import ExpandAndSelect, Finalize, InitRoot, NetworkOutput, PlayoutSearch, Result
@@ -39,7 +39,6 @@ MAX_SIMULATIONS = 2**20
 EXPLORATION = 1.4
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
-MAX_BLOCKS = 256  # of the trees in memory at once
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU
 CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache

@@ -209,10 +209,9 @@ class Search(TreeMemory):
     def _fetch(self, at: Coords) -> None:
         """Copy a simulation's leaf from the tree into registers, for the vectorised stage."""
         walk = self.walk(at)
-        leaf = walk.leaf
-        words, place = self.words(at, leaf)
+        words, place = self.words(at, walk.leaf)
         self.current.store_words(at, words.load(place), words.count)
-        walk.set_returns(self.node(at, leaf).returns())
+        walk.set_returns(self.node(at, walk.leaf).returns())
 
     def _advance(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
         """Play a simulation's last action in the state of its leaf, and store the new state."""
