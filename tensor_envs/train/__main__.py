@@ -22,6 +22,7 @@ from typing import Any
 
 from tensor_envs import agents
 from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, whole
+from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
 from tensor_envs.evaluation.ratings import arena
 from tensor_envs.registry import make
@@ -97,11 +98,11 @@ def train(options: argparse.Namespace) -> None:
 
 
 def rate(options: argparse.Namespace) -> None:
-    """Run the command `rate`: Elo of a round robin with uniform and playout-search players, and exact regret."""
+    """Run the command `rate`: ratings of uniform, playout-search and trained players, and exact regret."""
     env = make(options.id, **dict(options.rules))
-    if env.num_players != 2:
-        raise ValueError(f"the game must be for two, {env!r} has {env.num_players} players")
-    if options.games % 2:
+    if env.num_players > 2:
+        raise ValueError(f"the game must be for one or two, {env!r} has {env.num_players} players")
+    if options.games % env.num_players:
         raise ValueError(f"--games must be even, got {options.games}")
     path, oracle, opening = options.weights or env.id, oracle_of(env) if options.regret else None, OPENING
     if options.search_regret is not None:
@@ -113,7 +114,13 @@ def rate(options: argparse.Namespace) -> None:
     print(f"{env.id} on {device_of()}, {options.games} games of each pair, weights of {path}", flush=True)
     with busy("compiling and playing"):
         everyone = {"uniform": agents.uniform, **players}
-        print(arena(env, everyone, options.games, opening=OPENING, seed=options.seed), flush=True)
+        common: dict[str, Any] = {"opening": OPENING, "seed": options.seed}
+        if env.num_players == 2:
+            print(arena(env, everyone, options.games, **common), flush=True)
+        for name, player in everyone.items() if env.num_players == 1 else ():
+            result = evaluate(env, [player], options.games, **common)
+            mean, interval = result.mean_returns[0], result.interval(result.returns)[0]
+            print(f"{name}: mean return {mean:,.1f} +- {interval:,.1f}", flush=True)
     if oracle is not None:
         for name, player in players.items():
             judge = CriticalPositions(oracle)
@@ -147,7 +154,9 @@ def add_rating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--simulations", nargs="+", type=simulations, default=[0, 32], metavar="N", help=text)
     text = "simulations of playout search; default: 128 and 1,024"
     parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), default=[128, 1024], metavar="N", help=text)
-    parser.add_argument("--games", type=count, default=256, help="games of each pair; default: %(default)s")
+    parser.add_argument(
+        "--games", type=count, default=256, help="games of each pair, or of each player alone; default: %(default)s"
+    )
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
     exact = parser.add_mutually_exclusive_group()
     text = "also compute exact regret, and the share of critical positions whose value is kept (solvable games only)"
@@ -160,7 +169,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = command_parser("tensor_envs.train", __doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    helps = {"alphazero": "AlphaZero with Gumbel search", "ppo": "PPO", "rate": "Elo and exact regret of weights"}
+    helps = {
+        "alphazero": "AlphaZero with Gumbel search",
+        "ppo": "PPO",
+        "rate": "Elo or mean return, and exact regret, of weights",
+    }
     for name, text in helps.items():
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument("id", metavar="GAME", help="a registered game, or package.module:Name for a custom one")

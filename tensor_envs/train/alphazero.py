@@ -16,7 +16,7 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._compiler.devices import upload
-from tensor_envs.agents import greedy, gumbel, softmax
+from tensor_envs.agents import greedy, gumbel
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
@@ -24,8 +24,7 @@ from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
 from tensor_envs.train.config import AlphaZeroConfig
-from tensor_envs.train.network import evaluator
-from tensor_envs.train.rating import Judges, rate
+from tensor_envs.train.rating import rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
@@ -50,12 +49,9 @@ class AlphaZero(Trainer):
 
     def __init__(self, env: Env, config: AlphaZeroConfig | None = None, device: str | None = None, *, rank: int = 0):
         super().__init__(env, config, device, rank=rank)
-        self.evaluate = evaluator(env, self.network)
         self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
         self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))
         self.fit = jit(self._fit)
-        self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
-        self.probabilities = softmax(self.evaluate)
 
     def optimizer(self) -> nn.optim.Optimizer:
         return self.adam
@@ -110,7 +106,9 @@ class AlphaZero(Trainer):
         """Take an optimiser step for flat arrays of `Samples` and return the losses of policy and value, [2]."""
         observation, mask, policy = (x.reshape(len(value), -1) for x in (observation, mask, policy))
         logits, estimate = self.network(observation, mask)
-        losses = Tensor.stack(-(policy * logits).sum(1).mean(), (estimate - value).square().mean())
+        losses = Tensor.stack(
+            -(policy * logits).sum(1).mean(), (estimate - value / self.config.value_scale).square().mean()
+        )
         self.adam.zero_grad()
         losses.sum().backward()
         self.adam.step()

@@ -30,14 +30,14 @@ class Progress:
         """Print the progress."""
         head = f"step {trainer.steps:,}, {trainer.positions:,} positions, {trainer.seconds:,.1f} s"
         is_terminal = self.file.isatty()
-        if "score" in metrics:
+        if "mean_return" in metrics:
             self.rating = " ".join(f"{name} {metrics[name]:.4f}" for name in metrics if _is_rating(name))
             print(f"{_clear(is_terminal)}{head}: {self.rating}", file=self.file, flush=True)
         if is_terminal:
             full = int(trainer.progress * BAR)
             bar = f"\r[{'#' * full}{'.' * (BAR - full)}] {head}, loss {metrics['policy_loss']:.3f}"
-            score = getattr(self, "rating", "").partition(" score_interval")[0]
-            print(f"{bar} {score}", end="" if trainer.progress < 1 else "\n", file=self.file, flush=True)
+            first = " ".join(getattr(self, "rating", "").split()[:2])
+            print(f"{bar} {first}", end="" if trainer.progress < 1 else "\n", file=self.file, flush=True)
 
 
 def _is_rating(name: str) -> bool:

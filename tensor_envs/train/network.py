@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT, TANH_FORMAT = "tensor_envs network 2", "tensor_envs network 1"  # the older one names no activation
 ACTIVATIONS = ("relu", "tanh")
+HALF_MAX = float(np.finfo(np.float16).max)
 FOLDER = Path(__file__).parents[1] / "weights"  # weights of the package: files <id of the game>.safetensors
 
 
@@ -214,8 +215,13 @@ def look(env: Env, state: State) -> tuple[Tensor, Tensor]:
     return env.observe(state).flatten(1).float().contiguous(), state.legal_action_mask.contiguous()
 
 
-def evaluator(env: Env, network: Network) -> Evaluate:
+def evaluator(env: Env, network: Network, value_scale: float = 1.0) -> Evaluate:
     """Return an evaluation for searches; its values are [B] for one player or two with zero sum, else [B, P].
+
+    Args:
+        env: the environment.
+        network: the network.
+        value_scale: return that the network gives as a value of 1.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -227,6 +233,7 @@ def evaluator(env: Env, network: Network) -> Evaluate:
 
     def evaluate(state: State) -> tuple[Tensor, Tensor]:
         logits, value = network(env.observe(state).flatten(1), state.legal_action_mask)
+        value = value if value_scale == 1 else value * value_scale
         if spec.num_players == 1 or (spec.num_players == 2 and spec.zero_sum):
             return logits, value
         # the other players share the negated value equally: exact only in zero-sum games
@@ -260,10 +267,13 @@ def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str
         activation: "relu" or "tanh", as in `Network`.
 
     Raises:
-        TypeError, ValueError: another activation.
+        TypeError, ValueError: another activation, or a weight beyond the range of half precision.
         OSError: the file cannot be written.
     """
-    arrays = {k: w.numpy().astype(np.float16) for k, w in weights.items()}
+    with np.errstate(over="ignore"):
+        arrays = {k: w.numpy().astype(np.float16) for k, w in weights.items()}
+    if wide := [name for name, array in arrays.items() if np.isinf(array).any()]:
+        raise ValueError(f"weights must be in +-{HALF_MAX:g}, the range of half precision, got others in {wide}")
     sizes = {name: list(array.shape) for name, array in arrays.items()}
     metadata = {"activation": one_of("activation", activation, ACTIVATIONS), "sizes": sizes}
     write_arrays(path, FORMAT, env_metadata(env) | metadata, arrays)

@@ -93,7 +93,7 @@ def rate(
     device: str | None,
     prefix: str = "",
 ) -> dict[str, float]:
-    """Rate a player in every seat against copies of the rival of the settings.
+    """Rate a player in every seat against copies of the rival of the settings, or alone in a game for one player.
 
     Args:
         env: the environment.
@@ -105,19 +105,18 @@ def rate(
         prefix: prefix of the names of the metrics.
 
     Returns:
-        "score", 1 for a win and a half for a draw, with "score_interval", half the width of its 95 % interval; the mean
-        return, "mean_return"; with an oracle "regret", the mean exact regret of a decision; and "exploitability" if
-        the judges want it.
+        "score", 1 for a win and a half for a draw, with "score_interval", half the width of its 95 % interval, both in
+        games for several players only; the mean return, "mean_return"; with an oracle "regret", the mean exact regret
+        of a decision; and "exploitability" if the judges want it.
     """
     rival = playout_search(config.rival_simulations, RIVAL_SEED) if config.rival_simulations else uniform
     games = config.rating_games - config.rating_games % env.num_players
     common: dict[str, Any] = {"seed": config.seed + 1, "device": device, "opening": config.rating_opening}
     result = evaluate(env, [player, *[rival] * (env.num_players - 1)], games, **common)
-    metrics = {
-        "score": float(result.scores[0]),
-        "score_interval": float(result.interval()[0]),
-        "mean_return": float(result.mean_returns[0]),
-    }
+    metrics = dict[str, float]()
+    if env.num_players > 1:
+        metrics |= {"score": float(result.scores[0]), "score_interval": float(result.interval()[0])}
+    metrics["mean_return"] = float(result.mean_returns[0])
     if judges.oracle is not None:
         metrics["regret"] = float(regret(env, player, judges.oracle, config.rating_games, **common))
     if judges.exploitability:

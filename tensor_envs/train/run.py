@@ -20,13 +20,15 @@ from tinygrad import Tensor, nn
 from tensor_envs._compiler.devices import buffer_of, resolve, upload, write
 from tensor_envs._files import read_arrays, replace_file, write_arrays
 from tensor_envs._validate import file_path, instance, integer, number, shown
+from tensor_envs.agents import softmax
 from tensor_envs.env import Env
 from tensor_envs.io import state_arrays, state_of
 from tensor_envs.registry import env_metadata
 from tensor_envs.train.config import MAX_COUNT, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
-from tensor_envs.train.network import Network
+from tensor_envs.train.network import Network, evaluator
 from tensor_envs.train.network import save as save_network
+from tensor_envs.train.rating import Judges
 from tensor_envs.train.replay import ReplayBuffer
 
 FORMAT = "tensor_envs checkpoint 1"
@@ -50,7 +52,7 @@ class Callback(Protocol):
     """
 
     def __call__(self, trainer: Trainer, metrics: Metrics, /) -> object:
-        """Take the metrics of a step. Those of a rating, such as "score", are missing in other steps."""
+        """Take the metrics of a step. Those of a rating, such as "mean_return", are missing in other steps."""
 
 
 class Trainer(ABC):
@@ -60,7 +62,10 @@ class Trainer(ABC):
         env: the environment.
         config: the settings.
         device: device of the games and the network, as in `Env.init`.
-        network: the network in training.
+        network: the network in training; its values are returns divided by the setting `value_scale`.
+        evaluate: the network's evaluation for searches, whose values are returns.
+        probabilities: the probabilities of its policy, as in `te.exploitability`.
+        judges: exact judges of ratings.
         steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
         positions: decisions learned from so far.
         seconds: processor time of these steps, without ratings and checkpoints.
@@ -104,6 +109,9 @@ class Trainer(ABC):
             seed=config.seed,
             device=device,
         )
+        self.evaluate = evaluator(env, self.network, config.value_scale)
+        self.probabilities = softmax(self.evaluate)
+        self.judges = Judges.of(env, config, device) if rank == 0 else Judges()
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
 
     # *** of the algorithm ***
@@ -135,16 +143,16 @@ class Trainer(ABC):
         return np.random.default_rng([self.config.seed, *key])
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the network's weights by name."""
-        return self.network.weights()
+        """Return the network's weights by name, with which its values are returns, whatever `value_scale` is."""
+        return _scaled(self.network.weights(), self.config.value_scale)
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Assign arrays to the network's weights by name. ValueError if names or shapes differ."""
+        """Assign arrays to the weights that `weights` returns. ValueError if names or shapes differ."""
         weights = self.weights()
         shapes = {name: array.shape for name, array in arrays.items()}
         if shapes != {name: tensor.shape for name, tensor in weights.items()}:
             raise ValueError(f"weights must be those of a network with the settings' sizes, got {shown(shapes)}")
-        values = self.network.matrices(arrays)
+        values = self.network.matrices(_scaled(arrays, 1 / self.config.value_scale))
         for name, tensor in self.network.parameters().items():  # a captured network's are never replaced
             _assign(tensor, values[name])
 
@@ -258,6 +266,11 @@ class Trainer(ABC):
         return [(group, name, tensor) for group, tensors in groups.items() for name, tensor in tensors.items()]
 
 
+def _scaled(weights: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    """Return the weights of a network whose values are multiplied by a factor."""
+    return {name: w if factor == 1 or not name.startswith("value.") else w * factor for name, w in weights.items()}
+
+
 def _group(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the arrays of a group by their names in it."""
     return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
@@ -364,7 +377,7 @@ class RunFolder:
                 file.write(f"{json.dumps(metrics)}\n")
         except OSError as error:
             raise OSError(error.errno, f"cannot save: {error.strerror}", str(self.path / METRICS)) from None
-        if "score" in metrics:
+        if "mean_return" in metrics:
             title = f"{trainer.algorithm} on {trainer.env.id}"
             replace_file(self.path / CURVES, [curves(self.lines, title).encode()])
         if trainer.progress == 1 or trainer.steps % trainer.config.checkpoint_steps == 0:

@@ -51,7 +51,7 @@ def test_the_same_command_continues_a_run(tmp_path: Path) -> None:
         (["alphazero", "kuhn_poker", "--steps=1", "--blocks=-1"], "argument --blocks: must be in 0..64, got -1"),
         (["ppo", "tic_tac_toe", "--steps=1", "--minibatches=3"], "minibatches must divide num_envs, got 3 and 256"),
         (["ppo", "tic_tac_toe", "--steps=1", "--weights=no"], "no file 'no'"),
-        (["rate", "2048"], "the game must be for two, <Env 2048-v0"),
+        (["rate", "liars_dice", "--rules", "players=3"], "the game must be for one or two, <Env liars_dice-v0"),
         (["rate", "tic_tac_toe", "--games=3"], "--games must be even, got 3"),
         (["dqn", "tic_tac_toe"], "argument COMMAND: invalid choice: 'dqn'"),
     ],
