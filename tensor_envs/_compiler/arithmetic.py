@@ -179,6 +179,7 @@ def shift_right(a: I, b: I) -> I:
 
 
 def popcount(a: I) -> I:
+    """Count the bits of a uint32."""
     return current().pure("popcount", a.dtype, (a,), 0, a.high.bit_length())
 
 

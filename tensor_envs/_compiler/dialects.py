@@ -64,7 +64,7 @@ class C:
     prefix = "#pragma STDC FP_CONTRACT OFF\n"  # a fused multiply-add rounds once where other devices round twice
     suffixes: ClassVar[dict[DType, str]] = {UINT32: "u", INT64: "ll", UINT64: "ull"}  # suffixes of constants
     infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
-    popcounts: ClassVar[dict[DType, str]] = {UINT32: "__builtin_popcount", UINT64: "__builtin_popcountll"}
+    popcount = "__builtin_popcount"
     keep_loop = "#pragma clang loop unroll(disable)"  # stands before a loop that is not to be unrolled
 
     def __init__(self, tape: Tape):
@@ -216,7 +216,7 @@ class C:
             case "bitcast":
                 return self.bitcast(x, values[0])
             case "popcount":
-                return f"{self.popcounts[x.dtype]}({values[0]})"
+                return f"{self.popcount}({values[0]})"
             case "group" | "thread":
                 return self.place(x.op)
         return self.arithmetic(x, *values)
@@ -235,7 +235,7 @@ class GPU(C):
 
 class CUDA(GPU):
     infinity, nan = "__int_as_float(0x7f800000)", "__int_as_float(0x7fffffff)"
-    popcounts: ClassVar = {UINT32: "__popc", UINT64: "__popcll"}
+    popcount = "__popc"
     keep_loop = "#pragma unroll 1"
     rounded: ClassVar = {"+": "__fadd_rn", "-": "__fsub_rn", "*": "__fmul_rn", "/": "__fdiv_rn"}  # never contracted
 
@@ -276,7 +276,7 @@ class OpenCL(GPU):
     suffixes: ClassVar = {UINT32: "u", INT64: "l", UINT64: "ul"}
     prefix = "#pragma OPENCL FP_CONTRACT OFF\n"
     infinity, nan = "INFINITY", "NAN"
-    popcounts: ClassVar = {UINT32: "popcount", UINT64: "popcount"}
+    popcount = "popcount"
 
     def signature(self, name: str) -> str:
         types = self.types | {BOOL: "uchar"}  # a bool is no type of memory there
@@ -319,7 +319,7 @@ class WGSL(C):
         **dict.fromkeys((dtypes.uint8, dtypes.uint16, UINT32), "u32"),
         **dict.fromkeys((dtypes.int8, dtypes.int16, INT32), "i32"),
     }
-    popcounts: ClassVar = {UINT32: "countOneBits"}
+    popcount = "countOneBits"
     keep_loop = ""
 
     @staticmethod

@@ -11,6 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from tinygrad import Device, Tensor, UOp, dtypes
@@ -81,13 +82,13 @@ class Architecture:
     def offsets(self) -> list[int]:
         """Places of the gradients of each weight matrix, with its bias behind it, and their total size."""
         sizes = [(k + 1) * n for k, n in self.shapes]
-        return [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+        return [*accumulate(sizes, initial=0)]
 
     @property
     def features(self) -> list[int]:
         """Places of the features of each layer in a row of them, and its length."""
         sizes = [*[self.cells * self.channels] * len(self.convolutions), *self.hidden]
-        return [sum(sizes[:k]) for k in range(len(sizes) + 1)]
+        return [*accumulate(sizes, initial=0)]
 
     @property
     def rows(self) -> int:
@@ -204,9 +205,8 @@ class _Text:
             self.array("u8", "mask", dtypes.bool)
         self.mask = "mask + (long)i * {}" if masked else "0"
 
-    def array(self, kind: str, name: str, dtype: DType = dtypes.float32, written: bool = False) -> str:
+    def array(self, kind: str, name: str, dtype: DType = dtypes.float32, written: bool = False) -> None:
         self.parameters.append((kind, name, dtype, written))
-        return name
 
     def add(self, *lines: str) -> None:
         self.lines += lines

@@ -47,7 +47,7 @@ class _InsideOut:
     """A loop over lanes that is recorded anew.
 
     Attributes:
-        parts: of the loop and of each one in it: sequences of instructions, and the loops between them.
+        parts: of the loop and of each one in it: sequences of instructions, each with the loop that follows.
         home: the part, by identity, in which an instruction stands.
         stored: the parts that store to an array.
         imports: values of other parts that a part loads first, in the order of recording.
@@ -57,7 +57,7 @@ class _InsideOut:
     def __init__(self, tape: Tape, loop: Block, private: Sequence[Array]):
         self.tape, self.loop, self.lanes = tape, loop, loop.head
         self.private = {*private}
-        self.parts: dict[Block, list[Any]] = {}
+        self.parts: dict[Block, list[tuple[list[Instruction], Block | None]]] = {}
         self.home: dict[Any, int] = {}
         self.stored: dict[Array, set[int]] = {}
         self.imports: dict[int, list[Instruction]] = {}
@@ -76,28 +76,24 @@ class _InsideOut:
     # *** what a part needs of others ***
 
     def _cut(self, block: Block) -> None:
-        """Cut a block into parts and loops; it begins and ends with a part."""
+        """Cut a block into parts, each with the loop that follows; it begins and ends with a part."""
         part: list[Instruction] = []
-        parts = self.parts[block] = list[Any]([part])
+        parts = self.parts[block] = []
         for x in block.body:
             if isinstance(x, Block):
                 self._cut(x)
+                parts.append((part, x))
                 part = []
-                parts += [x, part]
                 continue
             part.append(x)
             self.home[x] = id(part)
             if x.op in STORES:
                 self.stored.setdefault(x.arg, set()).add(id(part))
-
-    def _of(self, block: Block) -> list[tuple[list[Instruction], Block | None]]:
-        """Return the parts of a block, each with the loop that follows."""
-        parts = self.parts[block]
-        return [*zip(parts[::2], [*parts[1::2], None], strict=True)]
+        parts.append((part, None))
 
     def _plan(self, block: Block) -> None:
         """Find the values of other parts that the parts of a block need."""
-        for part, inner in self._of(block):
+        for part, inner in self.parts[block]:
             needed: set[Instruction] = set()
             for x in part:
                 for operand in x.operands:
@@ -125,7 +121,7 @@ class _InsideOut:
         if x not in self.home:
             return 0
         if x not in self.costs:
-            last = {id(self.parts[self.loop][-1])}  # a part loads what it imports before it stores
+            last = {id(self.parts[self.loop][-1][0])}  # a part loads what it imports before it stores
             changes = x.op == "load" and (x.arg in self.private or self.stored.get(x.arg, last) != last)
             self.costs[x] = inf if changes else 1 + sum(map(self._cost, x.operands))
         return self.costs[x]
@@ -135,7 +131,7 @@ class _InsideOut:
     def _record(self, block: Block, any_lane: Array | None = None) -> None:
         """Record the parts and loops of a block. any_lane: becomes 1 if the block's condition holds for a lane."""
         zero = arithmetic.const(0, INT32)
-        for part, inner in self._of(block):
+        for part, inner in self.parts[block]:
             with self.tape.nested("for", self.lanes) as lanes:
                 self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
                 for x in (*self.imports[self.part], *part):
@@ -150,7 +146,7 @@ class _InsideOut:
 
     def _each_lane(self, block: Block) -> None:
         """Record a loop of which every lane takes its own turns."""
-        (part,) = self.parts[block]
+        ((part, _),) = self.parts[block]
         with self.tape.nested("for", self.lanes) as lanes:
             self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
             for x in self.imports[self.part]:

@@ -221,13 +221,6 @@ class Tape:
         stores: dict[Array, list[Instruction]] = {}
         waiting: list[Instruction] = []
 
-        def collect(block: Block) -> None:
-            for x in block.body:
-                if isinstance(x, Block):
-                    collect(x)
-                elif x.op in STORES:
-                    stores.setdefault(x.arg, []).append(x)
-
         def use(x: Instruction, block: Block) -> None:
             if not x.uses:
                 waiting.append(x)
@@ -249,7 +242,9 @@ class Tape:
                         use(block.condition, block)
                     block = block.parent or block
 
-        collect(self.root)
+        for x, _ in self.instructions():
+            if x.op in STORES:
+                stores.setdefault(x.arg, []).append(x)
         for array in self.arrays:
             if array in stores:
                 use_array(array)

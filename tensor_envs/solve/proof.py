@@ -20,6 +20,7 @@ from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Tracer
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
+from tensor_envs.rules.lists import popcount
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.solve import claims
@@ -34,7 +35,6 @@ from tensor_envs.solve.stack import (
     Limits,
     Packing,
     Sizes,
-    count_bits,
     farther,
     has_action,
     nearer,
@@ -225,9 +225,9 @@ class Prover:
         count[0] = 0
         for w, members in enumerate(mask):
             bits[0] = members
-            with loop(int32(count_bits(members))):
+            with loop(popcount(members)):
                 lowest = bits[0]
-                action = int32(count_bits((lowest & (uint32(0) - lowest)) - 1)) + WORD_BITS * w
+                action = popcount((lowest & (uint32(0) - lowest)) - 1) + WORD_BITS * w
                 self.child(frame, self.clamp(count[0])).action = action
                 count[0] = count[0] + 1
                 bits[0] = lowest & (lowest - 1)

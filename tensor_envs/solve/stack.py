@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
@@ -123,11 +122,6 @@ class Sizes(NamedTuple):
     def region(self) -> int:
         """Words of a region."""
         return -(-self.cells // WORD_BITS)
-
-
-def count_bits(x: Scalar) -> Scalar:
-    """Count the set bits of a word by the processor's instruction."""
-    return Scalar(arithmetic.popcount(x.instruction()), UINT32)
 
 
 def has_action(mask: list[Scalar], action: Scalar) -> Scalar:
