@@ -102,3 +102,12 @@ def test_ratings() -> None:
     share = r"keeps the value in \d+ of \d+ critical positions"
     assert re.search(rf"playout search of 4: mean exact regret 0\.\d{{5}}, {share}\n", out)
     assert re.search(rf"trained, 4 simulations: mean exact regret 0\.\d{{5}}, {share}\n$", out)
+
+
+@pytest.mark.slow
+def test_ratings_of_a_game_for_one() -> None:
+    code, out, errors = run_here(main, ["rate", "yahtzee", "--games=8", "--rivals", "4", "--simulations", "0"])
+    assert (code, errors) == (0, "")
+    players = re.findall(r"^(.+): mean return ([\d.]+) \+- [\d.]+$", out, re.MULTILINE)
+    assert [name for name, _ in players] == ["uniform", "playout search of 4", "trained, 0 simulations"]
+    assert float(players[-1][1]) > 2 * float(players[0][1])
