@@ -131,6 +131,15 @@ def test_what_a_folder_has(tmp_path: Path) -> None:
     assert {"score", "network score", "loss of the policy", "128 positions"} <= words
 
 
+def test_a_game_for_one_is_rated_by_its_return(tmp_path: Path) -> None:
+    trainer = ppo(shared_env("yahtzee"), ratings=1)
+    rating = trainer.run(steps=1, folder=tmp_path)
+    assert rating.keys() == {"mean_return"} and rating["mean_return"] > 0
+    picture = ElementTree.fromstring((tmp_path / "curves.svg").read_text())
+    words = {element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert "mean return" in words and "score" not in words
+
+
 def test_a_folder_of_another_run(tmp_path: Path) -> None:
     env = shared_env("kuhn_poker")
     ahead = alphazero(env)
