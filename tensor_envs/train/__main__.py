@@ -111,16 +111,18 @@ def rate(options: argparse.Namespace) -> None:
         f"playout search of {n}": agents.playout_search(n, seed=1) for n in options.rivals
     }
     players |= {f"trained, {n} simulations": agents.load(path, n) for n in options.simulations}
-    print(f"{env.id} on {device_of()}, {options.games} games of each pair, weights of {path}", flush=True)
+    games = f"{options.games} games of each {'pair' if env.num_players == 2 else 'player'}"
+    print(f"{env.id} on {device_of()}, {games}, weights of {path}", flush=True)
+    everyone = {"uniform": agents.uniform, **players}
+    common: dict[str, Any] = {"opening": OPENING, "seed": options.seed}
     with busy("compiling and playing"):
-        everyone = {"uniform": agents.uniform, **players}
-        common: dict[str, Any] = {"opening": OPENING, "seed": options.seed}
         if env.num_players == 2:
             print(arena(env, everyone, options.games, **common), flush=True)
-        for name, player in everyone.items() if env.num_players == 1 else ():
-            result = evaluate(env, [player], options.games, **common)
-            mean, interval = result.mean_returns[0], result.interval(result.returns)[0]
-            print(f"{name}: mean return {mean:,.1f} +- {interval:,.1f}", flush=True)
+        else:
+            alone = {name: evaluate(env, [player], options.games, **common) for name, player in everyone.items()}
+            for name, result in alone.items():
+                interval = result.interval(result.returns)[0]
+                print(f"{name}: mean return {result.mean_returns[0]:,.1f} +- {interval:,.1f}", flush=True)
     if oracle is not None:
         for name, player in players.items():
             judge = CriticalPositions(oracle)
