@@ -178,7 +178,11 @@ def test_trained_players_come_with_the_package() -> None:
         env, weights, _ = load(file)
         assert env.id == file.stem and file.stat().st_size <= 300_000
         assert not any(name.startswith("tower") for name in weights)  # the web page has no player for towers
-        assert all(np.isfinite(array).all() and array.std() > 0.01 for array in weights.values() if array.size > 1)
+        assert all(
+            np.isfinite(array).all() and np.std(array, dtype=np.float32) > 0.01
+            for array in weights.values()
+            if array.size > 1
+        )
     env = shared_env("tic_tac_toe")
     same = te.make("hyper_tic_tac_toe", shape=(3, 3), k=3)
     player = agents.load("tic_tac_toe", 0)
@@ -208,7 +212,8 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"state must be of <Env tic_tac_toe.*got one of <Env kuhn_poker"):
         agents.load(path)(shared_env("kuhn_poker").init(1))
     with pytest.raises(
-        FileNotFoundError, match=r"no file 'tiddlywinks'; games whose weights .*: amazons, backgammon, breakthrough"
+        FileNotFoundError,
+        match=r"no file 'tiddlywinks'; games whose weights .*: 2048, amazons, backgammon, breakthrough",
     ):
         agents.load("tiddlywinks")
     for simulations in (-1, 2**20 + 1, 1.5, None):
