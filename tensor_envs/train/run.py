@@ -152,7 +152,8 @@ class Trainer(ABC):
         shapes = {name: array.shape for name, array in arrays.items()}
         if shapes != {name: tensor.shape for name, tensor in weights.items()}:
             raise ValueError(f"weights must be those of a network with the settings' sizes, got {shown(shapes)}")
-        values = self.network.matrices(_scaled(arrays, 1 / self.config.value_scale))
+        wide = {name: np.asarray(array, np.float32) for name, array in arrays.items()}  # files have half precision
+        values = self.network.matrices(_scaled(wide, 1 / self.config.value_scale))
         for name, tensor in self.network.parameters().items():  # a captured network's are never replaced
             _assign(tensor, values[name])
 

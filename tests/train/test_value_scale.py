@@ -60,6 +60,9 @@ def test_weights_are_those_of_returns(name: str) -> None:
     assert not np.allclose(other.evaluate(state)[1].numpy(), value, rtol=1e-2)
     other.assign_weights(weights)
     assert np.allclose(other.evaluate(state)[1].numpy(), value, rtol=1e-5)
+    halves = {key: array.astype(np.float16) for key, array in weights.items()}
+    other.assign_weights(halves)
+    assert np.allclose(other.weights()["value.weight"].numpy(), halves["value.weight"], rtol=1e-6)
 
 
 def test_half_precision_is_not_exceeded(tmp_path: Path) -> None:
