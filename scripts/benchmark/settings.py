@@ -5,7 +5,8 @@
 
 Each row changes one of the defaults. Every run is a folder of `te.train.AlphaZero`, so the command continues where it
 was interrupted. A player of 32 simulations is rated at the end of its run against playout search; intervals are of 95 %
-by Student's t over the seeds, of the score and of its differences from the defaults with the same seed.
+by Student's t over the seeds, of the score, in a game for one of the mean return, and of its differences from the
+defaults with the same seed.
 """
 
 from __future__ import annotations
@@ -68,12 +69,13 @@ def compare(options: argparse.Namespace) -> None:
         for change, row, result in zip(changes, configs, results, strict=True):
             with busy(f"{change}, seed {seed}"):
                 result.append(trained(env, row[seed], options.seconds, options.folder / f"{change}-{seed}"))
-    rival = f"playout search of {options.rival}"
-    print(f"{env.id} on {device_of()}, {options.seconds:g} seconds a run, {options.games} games against {rival}\n")
+    rival = f" against playout search of {options.rival}" if env.num_players > 1 else ""
+    print(f"{env.id} on {device_of()}, {options.seconds:g} seconds a run, {options.games} games{rival}\n")
     print("| settings | scores by seed | score | difference | network alone | positions |\n|---|---|---|---|---|---|")
-    first = [result["score"] for result in results[0]]
+    rating = "score" if env.num_players > 1 else "mean_return"
+    first = [result[rating] for result in results[0]]
     for change, result in zip(changes, results, strict=True):
-        scores, alone = ([r[name] for r in result] for name in ("score", "network_score"))
+        scores, alone = ([r[name] for r in result] for name in (rating, f"network_{rating}"))
         shown = ", ".join(f"{score:.3f}" for score in scores)
         better = "" if change == DEFAULTS else interval([a - b for a, b in zip(scores, first, strict=True)])
         positions = mean(r["positions"] for r in result)

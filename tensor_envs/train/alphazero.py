@@ -16,7 +16,7 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._compiler.devices import upload
-from tensor_envs.agents import greedy, gumbel
+from tensor_envs.agents import greedy, gumbel, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
@@ -24,7 +24,7 @@ from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
 from tensor_envs.train.config import AlphaZeroConfig
-from tensor_envs.train.rating import rate
+from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
@@ -52,6 +52,8 @@ class AlphaZero(Trainer):
         self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
         self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))
         self.fit = jit(self._fit)
+        self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
+        self.probabilities = softmax(self.evaluate)
 
     def optimizer(self) -> nn.optim.Optimizer:
         return self.adam

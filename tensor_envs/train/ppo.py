@@ -17,7 +17,7 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._compiler.devices import upload
-from tensor_envs.agents import greedy
+from tensor_envs.agents import greedy, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
@@ -26,7 +26,7 @@ from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages
 from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.network import look
-from tensor_envs.train.rating import rate
+from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.run import Metrics, Trainer
 
 Array = Any  # a torch.Tensor or a tinygrad Tensor: `ppo_loss` uses operations of both
@@ -92,6 +92,8 @@ class PPO(Trainer):
         super().__init__(env, config, device, rank=rank)
         self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate, eps=1e-5)
         self.rollout, self.fit = jit(self._rollout), jit(self._fit)
+        self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
+        self.probabilities = softmax(self.evaluate)
 
     def optimizer(self) -> nn.optim.Optimizer:
         return self.adam

@@ -20,7 +20,6 @@ from tinygrad import Tensor, nn
 from tensor_envs._compiler.devices import buffer_of, resolve, upload, write
 from tensor_envs._files import read_arrays, replace_file, write_arrays
 from tensor_envs._validate import file_path, instance, integer, number, shown
-from tensor_envs.agents import softmax
 from tensor_envs.env import Env
 from tensor_envs.io import state_arrays, state_of
 from tensor_envs.registry import env_metadata
@@ -28,7 +27,6 @@ from tensor_envs.train.config import MAX_COUNT, TrainingConfig, read_config, wri
 from tensor_envs.train.curves import curves
 from tensor_envs.train.network import Network, evaluator
 from tensor_envs.train.network import save as save_network
-from tensor_envs.train.rating import Judges
 from tensor_envs.train.replay import ReplayBuffer
 
 FORMAT = "tensor_envs checkpoint 1"
@@ -64,8 +62,6 @@ class Trainer(ABC):
         device: device of the games and the network, as in `Env.init`.
         network: the network in training; its values are returns divided by the setting `value_scale`.
         evaluate: the network's evaluation for searches, whose values are returns.
-        probabilities: the probabilities of its policy, as in `te.exploitability`.
-        judges: exact judges of ratings.
         steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
         positions: decisions learned from so far.
         seconds: processor time of these steps, without ratings and checkpoints.
@@ -110,8 +106,6 @@ class Trainer(ABC):
             device=device,
         )
         self.evaluate = evaluator(env, self.network, config.value_scale)
-        self.probabilities = softmax(self.evaluate)
-        self.judges = Judges.of(env, config, device) if rank == 0 else Judges()
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
 
     # *** of the algorithm ***
