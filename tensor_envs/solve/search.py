@@ -36,7 +36,8 @@ FORMAT = "tensor_envs search 1"
 HEAD = 2048  # bytes of a file without rows
 MAX_MEMORY = 2**34  # bytes that the indices of a table reach
 DEPTH = 1000  # plies of the longest line
-STACK = 2**25  # upper bound for the words of a thread's stack
+STACK = 2**25  # upper bound for the words of a stack, and of all stacks if they are more than the threads
+STACKS = 64  # that the CPU's threads share: one launch for a position would take longer than most searches
 GPU_BLOCKS = 16  # of 64 threads
 LAUNCHES = 2**12, 2**18  # nodes that a launch enters: the fewest, and the most
 ANSWER = Control.status, Control.reached, Control.bound
@@ -85,10 +86,14 @@ class SearchSolution(ExactValues):
             raise ValueError(f"start must be on one device, got {device}")
         by_ply = facts(self.env.rules).by_ply
         self._packing, self._sizes = Packing(spec, by_ply), Sizes.of(game, by_ply)
-        threads = GPU_BLOCKS * LANES if is_gpu(device) else num_threads()
-        grid = BlockGrid(GPU_BLOCKS, LANES, True) if is_gpu(device) else BlockGrid(threads, 1, False)
-        self._layout = BatchLayout(threads, device, 1, grid)
-        depth = min(DEPTH, STACK // (self._sizes.frame + 2 * self._sizes.position * self._sizes.width))
+        node = self._sizes.frame + 2 * self._sizes.position * self._sizes.width
+        depth = min(DEPTH, STACK // node)
+        self._threads = GPU_BLOCKS * LANES if is_gpu(device) else num_threads()
+        fit = 0 if is_gpu(device) else min(STACKS, STACK // (depth * node)) // self._threads
+        stacks = self._threads * max(1, fit)
+        self._order = np.arange(stacks).reshape(self._threads, -1).T.ravel()  # neighbours share a thread
+        grid = BlockGrid(GPU_BLOCKS, LANES, True) if is_gpu(device) else BlockGrid(stacks, 1, False)
+        self._layout = BatchLayout(stacks, device, 1, grid)
         self._maps = BitMaps()  # regions of set-colouring games are those of one orientation
         if not self._sizes.cells:
             self._maps = bit_maps(Branches(start), self._packing.layout, self._packing.kept)
@@ -109,14 +114,14 @@ class SearchSolution(ExactValues):
 
     def _allocated(self, depth: int) -> Prove.Arrays:
         """Return buffers: an empty table and history, and the other arrays uninitialised."""
-        sizes, threads, device = self._sizes, self._layout.batch, self._layout.device
-        per_thread = {
+        sizes, stacks, device = self._sizes, self._layout.batch, self._layout.device
+        per_stack = {
             "control": (Control.size + sizes.position, dtypes.int32),
             "frames": (depth * sizes.frame, dtypes.int32),
             "states": (depth * 2 * sizes.position * sizes.width, dtypes.uint32),
             "history": (sizes.history, dtypes.int32),
         }
-        arrays = {name: empty_buffer(threads * size, dtype, device) for name, (size, dtype) in per_thread.items()}
+        arrays = {name: empty_buffer(stacks * size, dtype, device) for name, (size, dtype) in per_stack.items()}
         table = self._buckets * BUCKET * entry_words(sizes.position, sizes.region)
         shared = {"claims": claims.ENTRIES, "table": table}
         arrays |= {name: empty_buffer(size, dtypes.uint32, device) for name, size in shared.items()}
@@ -124,7 +129,7 @@ class SearchSolution(ExactValues):
             write(arrays[name], np.zeros(arrays[name].shape, np.uint32))
         actions = np.arange(self.env.num_actions, dtype=np.int32)
         middle = -np.abs(2 * actions - self.env.num_actions + 1)  # of a board, where most games are decided
-        write(arrays["history"], np.tile(np.concatenate([np.tile(middle, 2 * REPEATS), 0 * actions]), threads))
+        write(arrays["history"], np.tile(np.concatenate([np.tile(middle, 2 * REPEATS), 0 * actions]), stacks))
         return Prove.Arrays(limits=self._limits(), **arrays)
 
     def _limits(self) -> Tensor:
@@ -258,22 +263,28 @@ class SearchSolution(ExactValues):
 
     def _searched(self, words: Array, queries: list[Questions]) -> Array:
         """Return the results of questions about unfinished positions, for the player to move, int32 [rows]."""
-        threads, scores = self._layout.batch, np.zeros(len(words), np.int32)
-        control = np.zeros((threads, Control.size + self._sizes.position), np.int32)
+        stacks, scores = self._layout.batch, np.zeros(len(words), np.int32)
+        control = np.zeros((stacks, Control.size + self._sizes.position), np.int32)
+        control[:, Control.status.index] = PROVEN  # nothing to do
         waiting = deque(range(len(words)))
         asked: dict[int, Questions] = {}  # by the rows that are searched
         control_of: dict[int, Array] = {}
-        row_of = np.full(threads, -1)  # that a thread works on
+        row_of = np.full(stacks, -1)  # that a stack belongs to
         bar = counter("search", None, self.progress)
         self._resize(LAUNCHES[0])
         while waiting or asked:
-            while waiting and len(asked) < threads:
+            while waiting and len(asked) < stacks:
                 row = waiting.popleft()
                 asked[row] = queries[row]
                 control_of[row] = self._question(words[row], next(asked[row]))
-            for thread in np.flatnonzero(row_of < 0).tolist():
-                row_of[thread] = row = min(asked, key=lambda row: np.count_nonzero(row_of == row))
-                control[thread] = control_of[row]
+            searched = set(row_of.tolist())
+            rows = deque(row for row in asked if row not in searched)
+            for stack in self._order[row_of[self._order] < 0].tolist():
+                if not rows and np.count_nonzero(row_of >= 0) >= self._threads:
+                    break
+                # a thread without a row of its own helps with another's
+                row = rows.popleft() if rows else min(asked, key=lambda row: np.count_nonzero(row_of == row))
+                row_of[stack], control[stack] = row, control_of[row]
             write(self._arrays.control, control.ravel())
             self.env.engine.run(self._kernel, self._layout, self._arrays)
             control = download(self._arrays.control).reshape(control.shape)
@@ -281,11 +292,12 @@ class SearchSolution(ExactValues):
             self.nodes += nodes
             bar.update(nodes)
             answered = dict[int, Array]()  # the first answer to each question
-            for thread in np.flatnonzero(control[:, Control.status.index] != RUNNING).tolist():
-                answered.setdefault(int(row_of[thread]), control[thread])
+            for stack in np.flatnonzero((row_of >= 0) & (control[:, Control.status.index] != RUNNING)).tolist():
+                answered.setdefault(int(row_of[stack]), control[stack])
             for row, answer in answered.items():
-                row_of[row_of == row] = -1
                 status, reached, bound = (int(answer[e.index]) for e in ANSWER)
+                control[row_of == row, Control.status.index] = PROVEN  # other threads stop, too
+                row_of[row_of == row] = -1
                 self._check(status)
                 try:
                     control_of[row] = self._question(words[row], asked[row].send((bool(reached), bound)))
@@ -304,7 +316,7 @@ class SearchSolution(ExactValues):
             self._arrays = self._arrays._replace(limits=self._limits())
 
     def _question(self, words: Array, threshold: int) -> Array:
-        """Return a thread's control words for a new question."""
+        """Return a stack's control words for a new question."""
         control = np.zeros(Control.size + self._sizes.position, np.int32)
         control[Control.threshold.index], control[Control.mode.index] = threshold, BEGIN
         control[Control.status.index] = RUNNING

@@ -219,6 +219,26 @@ def test_a_search_is_deterministic_and_goes_on_after_an_interruption(
     assert other.nodes < 1.2 * first.nodes
 
 
+def test_a_launch_searches_many_positions(monkeypatch: pytest.MonkeyPatch, threads: Callable[[int], None]) -> None:
+    threads(1)
+    env = shared_env("connect_four", rows=4, columns=4)
+    searched, enumerated = te.solve(env, method="search", memory=2**24), te.solve(env)
+    state = random_games(env, 6, 200)[-1]
+    run, launches = type(env.engine).run, list[int]()
+
+    def counted(*arguments: Any) -> Any:
+        launches.append(0)
+        return run(*arguments)
+
+    with monkeypatch.context() as m:
+        m.setattr(type(env.engine), "run", counted)
+        values = searched.value(state)
+    assert (values == enumerated.value(state)).all() and set(values) == {-1, 0, 1}
+    assert len(launches) <= 12  # a value takes one or two questions, and 64 are asked together
+    nodes = searched.nodes
+    assert (searched.value(state) == values).all() and searched.nodes - nodes <= 2 * len(values)
+
+
 def test_mirror_images_share_entries_of_the_table() -> None:
     env = shared_env("connect_four", rows=4, columns=5)
     exact = te.solve(env, method="search", memory=2**24)
