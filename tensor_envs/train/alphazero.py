@@ -1,11 +1,13 @@
 """AlphaZero: a network learns, in self-play, the policy and the value that a search finds.
 
 `te.search.gumbel_muzero_policy` selects the actions of self-play, and its action weights are the policy's targets. In
-the first part of a run `te.search.playout_policy`, which needs no network, may play instead.
+the first part of a run `te.search.playout_policy`, which needs no network, may play instead. In games that `te.solve`
+searches, exact values may be the targets from some ply on.
 
 Sources: D. Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
 self-play", Science 362, 2018; I. Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; for
-playout search at first: T. Anthony et al., "Thinking fast and slow with deep learning and tree search", NeurIPS 2017.
+playout search at first: T. Anthony et al., "Thinking fast and slow with deep learning and tree search", NeurIPS 2017;
+for exact targets: Leela Chess Zero, "TB Rescoring", blog.lczero.org, 16 September 2018.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
 from tensor_envs.train.config import AlphaZeroConfig
-from tensor_envs.train.rating import Judges, rate
+from tensor_envs.train.rating import Judges, exact_values, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
@@ -54,6 +56,7 @@ class AlphaZero(Trainer):
         self.fit = jit(self._fit)
         self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
         self.probabilities = softmax(self.evaluate)
+        self.exact_values = exact_values(env) if self.config.exact_ply else None
 
     def optimizer(self) -> nn.optim.Optimizer:
         return self.adam
@@ -90,6 +93,8 @@ class AlphaZero(Trainer):
             random,
             explore_plies=config.explore_plies,
             search_value_weight=config.search_value_weight,
+            exact_values=self.exact_values,
+            exact_ply=config.exact_ply,
         )
         return samples
 

@@ -20,7 +20,8 @@ class Decision(NamedTuple):
         player: player to move, int [B].
         explored: whether the action was random instead of the search's, bool [B].
         action_value: the search's value of its own action, for the player to move, [B].
-        value: the search's value of the position, for the player to move, [B].
+        value: the search's value of the position, or the exact one, for the player to move, [B].
+        exact: whether `value` is exact, bool [B].
         rewards: rewards of the step for every player, [B, P].
         ended: whether the step ended the game, bool [B].
     """
@@ -29,6 +30,7 @@ class Decision(NamedTuple):
     explored: np.ndarray
     action_value: np.ndarray
     value: np.ndarray
+    exact: np.ndarray
     rewards: np.ndarray
     ended: np.ndarray
 
@@ -48,7 +50,7 @@ def value_targets(
     The target is the player's return to the end of the game or, where the decisions stop before, to the search's value
     of the last position. At every decision the return moves towards the search's value of the position by
     `search_value_weight`. The value of a position does not depend on a random action, so the search's value of its own
-    action takes the place of that action's return.
+    action takes the place of that action's return. An exact value takes the place of both.
 
     Args:
         decisions: decisions in order.
@@ -64,8 +66,8 @@ def value_targets(
     for step in reversed(decisions):
         returns = step.rewards + np.where(step.ended[:, None], 0, returns)
         returns += search_value_weight * (for_all_players(step.value, step.player, num_players) - returns)
-        best = for_all_players(step.action_value, step.player, num_players)
-        returns = np.where(step.explored[:, None], best, returns)
+        best, exact = (for_all_players(x, step.player, num_players) for x in (step.action_value, step.value))
+        returns = np.where(step.exact[:, None], exact, np.where(step.explored[:, None], best, returns))
         targets.append(returns[rows, step.player].astype(np.float32))
     return targets[::-1]
 
@@ -78,6 +80,8 @@ def self_play(
     *,
     explore_plies: int = 8,
     search_value_weight: float = 0.2,
+    exact_values: Callable[[State], np.ndarray] | None = None,
+    exact_ply: int = 0,
 ) -> tuple[State, Samples]:
     """Play decisions by a search in every game of a batch, and return them with the targets of a network.
 
@@ -88,11 +92,22 @@ def self_play(
         random: generator of the exploring actions and of the seeds of the search.
         explore_plies: first plies of a game in which half of the actions are random, so that games differ.
         search_value_weight: as in `value_targets`.
+        exact_values: function from a state to exact values for the players to move, such as `SearchSolution.value`.
+        exact_ply: ply from which on these are the value targets.
 
     Returns:
         The next state, and `length` x B samples. The policy's target is the search's action weights.
     """
     rows, seen, decisions = np.arange(state.batch), list[tuple[np.ndarray, ...]](), list[Decision]()
+
+    def estimates(state: State, searched: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return values for the players to move, exact ones where they are wanted, and which are exact."""
+        exact = state.numpy()["ply"] >= exact_ply if exact_values else np.zeros(state.batch, bool)
+        values = searched.copy()
+        if exact_values and exact.any():
+            values[exact] = exact_values(state[exact])
+        return values, exact
+
     for _ in range(length):
         output, before = search(state, int(random.integers(2**31))), state.numpy()
         summary, mask = output.search_tree.summary(), before["legal_action_mask"]
@@ -108,13 +123,13 @@ def self_play(
                 before["current_player"],
                 explored,
                 summary["qvalues"][rows, action],
-                summary["value"],
+                *estimates(state, summary["value"]),
                 after["rewards"],
                 after["terminated"] | after["truncated"],
             )
         )
         state = state.env.reset(stepped)
-    last = search(state, int(random.integers(2**31))).search_tree.summary()["value"]
+    last, _ = estimates(state, search(state, int(random.integers(2**31))).search_tree.summary()["value"])
     values = value_targets(decisions, last, state.numpy()["current_player"], search_value_weight)
     observation, mask, policy = (np.concatenate(part) for part in zip(*seen, strict=True))
     return state, Samples(observation, mask, policy, np.concatenate(values))
