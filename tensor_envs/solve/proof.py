@@ -2,10 +2,10 @@
 
 A score is FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
 The search is depth-first with a null window. Every thread has its own stack and history, and all share a table: threads
-with the same question search the same tree, and each leaves to the others the children that they are searching. On the
-CPU a thread here is a row of the batch, many of which one thread of the processor runs in turn. An
-unfinished node plays all its actions at once, in whole vectors, so that immediate wins and every child's position are
-known before the search descends. Bounds are proven, never estimated.
+with the same question search the same tree, and each leaves to the others the children that they are searching. These
+threads are rows of the batch; on the CPU one thread of the processor runs several of them in turn. An unfinished node
+plays all its actions at once, in whole vectors, so that immediate wins and every child's position are known before the
+search descends. Bounds are proven, never estimated.
 """
 
 from __future__ import annotations

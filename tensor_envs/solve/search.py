@@ -36,8 +36,8 @@ FORMAT = "tensor_envs search 1"
 HEAD = 2048  # bytes of a file without rows
 MAX_MEMORY = 2**34  # bytes that the indices of a table reach
 DEPTH = 1000  # plies of the longest line
-STACK = 2**25  # upper bound for the words of a stack, and of all stacks if they are more than the threads
-STACKS = 64  # that the CPU's threads share: one launch for a position would take longer than most searches
+STACK = 2**25  # upper bound for the words of a stack, and of all stacks where a thread has several
+STACKS = 64  # on a CPU with fewer threads, so that many positions share the cost of a launch
 GPU_BLOCKS = 16  # of 64 threads
 LAUNCHES = 2**12, 2**18  # nodes that a launch enters: the fewest, and the most
 ANSWER = Control.status, Control.reached, Control.bound
@@ -88,11 +88,11 @@ class SearchSolution(ExactValues):
         self._packing, self._sizes = Packing(spec, by_ply), Sizes.of(game, by_ply)
         node = self._sizes.frame + 2 * self._sizes.position * self._sizes.width
         depth = min(DEPTH, STACK // node)
-        self._threads = GPU_BLOCKS * LANES if is_gpu(device) else num_threads()
-        fit = 0 if is_gpu(device) else min(STACKS, STACK // (depth * node)) // self._threads
-        stacks = self._threads * max(1, fit)
-        self._order = np.arange(stacks).reshape(self._threads, -1).T.ravel()  # neighbours share a thread
-        grid = BlockGrid(GPU_BLOCKS, LANES, True) if is_gpu(device) else BlockGrid(stacks, 1, False)
+        if is_gpu(device):
+            stacks, grid = GPU_BLOCKS * LANES, BlockGrid(GPU_BLOCKS, LANES, True)
+        else:
+            stacks = max(num_threads(), min(STACKS, STACK // (depth * node)))
+            grid = BlockGrid(stacks, 1, False)
         self._layout = BatchLayout(stacks, device, 1, grid)
         self._maps = BitMaps()  # regions of set-colouring games are those of one orientation
         if not self._sizes.cells:
@@ -265,13 +265,16 @@ class SearchSolution(ExactValues):
         """Return the results of questions about unfinished positions, for the player to move, int32 [rows]."""
         stacks, scores = self._layout.batch, np.zeros(len(words), np.int32)
         control = np.zeros((stacks, Control.size + self._sizes.position), np.int32)
-        control[:, Control.status.index] = PROVEN  # nothing to do
+        control[:, Control.status.index] = PROVEN  # idle: the kernel skips it
         waiting = deque(range(len(words)))
         asked: dict[int, Questions] = {}  # by the rows that are searched
         control_of: dict[int, Array] = {}
-        row_of = np.full(stacks, -1)  # that a stack belongs to
+        row_of = np.full(stacks, -1)  # of each stack, -1 if it is idle
+        threads = stacks if is_gpu(self._layout.device) else min(num_threads(), stacks)
+        thread_of = np.arange(stacks) * threads // stacks  # about: the pool gives parts of these to whoever is free
+        order = np.lexsort((thread_of, np.arange(stacks) - np.searchsorted(thread_of, thread_of)))  # of all in turn
         bar = counter("search", None, self.progress)
-        self._resize(LAUNCHES[0])
+        self._resize(LAUNCHES[0], 1)
         while waiting or asked:
             while waiting and len(asked) < stacks:
                 row = waiting.popleft()
@@ -279,12 +282,16 @@ class SearchSolution(ExactValues):
                 control_of[row] = self._question(words[row], next(asked[row]))
             searched = set(row_of.tolist())
             rows = deque(row for row in asked if row not in searched)
-            for stack in self._order[row_of[self._order] < 0].tolist():
-                if not rows and np.count_nonzero(row_of >= 0) >= self._threads:
-                    break
-                # a thread without a row of its own helps with another's
-                row = rows.popleft() if rows else min(asked, key=lambda row: np.count_nonzero(row_of == row))
+            busy = np.bincount(thread_of, row_of >= 0)
+            for stack in order[row_of[order] < 0].tolist():
+                if rows:
+                    row = rows.popleft()
+                elif not busy[thread_of[stack]]:  # the thread helps with another's row
+                    row = min(asked, key=lambda row: np.count_nonzero(row_of == row))
+                else:
+                    continue
                 row_of[stack], control[stack] = row, control_of[row]
+                busy[thread_of[stack]] += 1
             write(self._arrays.control, control.ravel())
             self.env.engine.run(self._kernel, self._layout, self._arrays)
             control = download(self._arrays.control).reshape(control.shape)
@@ -296,7 +303,7 @@ class SearchSolution(ExactValues):
                 answered.setdefault(int(row_of[stack]), control[stack])
             for row, answer in answered.items():
                 status, reached, bound = (int(answer[e.index]) for e in ANSWER)
-                control[row_of == row, Control.status.index] = PROVEN  # other threads stop, too
+                control[row_of == row, Control.status.index] = PROVEN  # the question's other stacks become idle
                 row_of[row_of == row] = -1
                 self._check(status)
                 try:
@@ -304,13 +311,16 @@ class SearchSolution(ExactValues):
                 except StopIteration as result:
                     scores[row] = result.value
                     del asked[row]
-            self._resize(self._nodes // 2 if answered else self._nodes * 2)
+            self._resize(self._nodes // 2 if answered else self._nodes * 2, int(busy.max()))
         bar.update(0, close=True)
         return scores
 
-    def _resize(self, nodes: int) -> None:
-        """Set the nodes of a launch, within `LAUNCHES`: few while questions are answered, since threads wait for it."""
-        nodes = min(max(nodes, LAUNCHES[0]), LAUNCHES[1])
+    def _resize(self, nodes: int, busy: int) -> None:
+        """Set the nodes of a stack in a launch, few while questions are answered, since the other stacks wait for it.
+
+        A launch is in `LAUNCHES`, also for a thread that runs several busy stacks, so that Ctrl-C soon ends it.
+        """
+        nodes = min(max(nodes, LAUNCHES[0]), max(LAUNCHES[1] // busy, LAUNCHES[0]))
         if nodes != self._nodes:
             self._nodes = nodes
             self._arrays = self._arrays._replace(limits=self._limits())

@@ -1,8 +1,8 @@
 """AlphaZero: a network learns, in self-play, the policy and the value that a search finds.
 
 `te.search.gumbel_muzero_policy` selects the actions of self-play, and its action weights are the policy's targets. In
-the first part of a run `te.search.playout_policy`, which needs no network, may play instead. In games that `te.solve`
-searches, exact values may be the targets from some ply on.
+the first part of a run `te.search.playout_policy`, which needs no network, may play instead. With `exact_ply`, value
+targets from that ply on are exact, in games that `te.solve` can search.
 
 Sources: D. Silver et al., "A general reinforcement learning algorithm that masters chess, shogi, and Go through
 self-play", Science 362, 2018; I. Danihelka et al., "Policy improvement by planning with Gumbel", ICLR 2022; for
@@ -12,6 +12,7 @@ for exact targets: Leela Chess Zero, "TB Rescoring", blog.lczero.org, 16 Septemb
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -26,12 +27,23 @@ from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
 from tensor_envs.train.config import AlphaZeroConfig
-from tensor_envs.train.rating import Judges, exact_values, rate
+from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
 
 PLAY, SAMPLE = 0, 1  # kinds of random numbers
+EXACT_MEMORY = 2**26  # bytes for exact values, of every actor
+
+
+def exact_values(env: Env) -> Callable[[State], np.ndarray]:
+    """Return a function from a state to exact values for the players to move. ValueError if no search finds them."""
+    from tensor_envs.solve.solver import solve  # a game imports the package's public names, as in `oracle_of`
+
+    try:
+        return solve(env, method="search", memory=EXACT_MEMORY).value
+    except ValueError as error:
+        raise ValueError(f"exact_ply must be 0 for {env!r}: {error}") from None
 
 
 class AlphaZero(Trainer):
@@ -56,7 +68,7 @@ class AlphaZero(Trainer):
         self.fit = jit(self._fit)
         self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
         self.probabilities = softmax(self.evaluate)
-        self.exact_values = exact_values(env) if self.config.exact_ply else None
+        self.exact_values = exact_values(env) if self.config.exact_ply > 0 else None
 
     def optimizer(self) -> nn.optim.Optimizer:
         return self.adam

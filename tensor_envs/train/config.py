@@ -81,7 +81,7 @@ class AlphaZeroConfig(TrainingConfig):
     playout_share: float = setting(0.0, 0, 1, "share of the run, from its start, in which playout search plays")
     playout_simulations: int = setting(256, 1, 2**20, "simulations of these playout searches")
     explore_plies: int = setting(8, 0, MAX_COUNT, "first plies of self-play in which half of the actions are random")
-    exact_ply: int = setting(0, 0, MAX_COUNT, "ply from which on value targets are exact, by search; 0: never")
+    exact_ply: int = setting(0, 0, MAX_COUNT, "first ply whose value targets are exact, by te.solve; 0: none")
     search_value_weight: float = setting(0.2, 0, 1, "weight of the search's value at every decision in value targets")
     replay_steps: int = setting(48, 1, MAX_COUNT, "steps whose positions are in the replay buffer")
     updates: int = setting(24, 1, MAX_COUNT, "optimiser steps in a step of training")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,17 +35,6 @@ def oracle_of(env: Env, device: str | None = None) -> Oracle:
     if isinstance(env.rules, Shed):
         return solve_shed(env.rules.cards, device, progress=False)
     return solve(env)
-
-
-def exact_values(env: Env) -> Callable[[State], np.ndarray]:
-    """Return a function from a state to the exact values for the players to move, by search.
-
-    Raises:
-        ValueError: the game cannot be searched; `te.solve` says which can.
-    """
-    from tensor_envs.solve.solver import solve  # as in `oracle_of`
-
-    return solve(env, method="search").value
 
 
 class Judges(NamedTuple):

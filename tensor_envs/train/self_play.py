@@ -18,19 +18,18 @@ class Decision(NamedTuple):
 
     Attributes:
         player: player to move, int [B].
-        explored: whether the action was random instead of the search's, bool [B].
-        action_value: the search's value of its own action, for the player to move, [B].
-        value: the search's value of the position, or the exact one, for the player to move, [B].
-        exact: whether `value` is exact, bool [B].
+        settled: whether `settled_value` is the target instead of a return: the action was random instead of the
+            search's, or the value is exact, bool [B].
+        settled_value: the search's value of its own action, or the exact value, for the player to move, [B].
+        value: the search's value of the position, for the player to move, [B].
         rewards: rewards of the step for every player, [B, P].
         ended: whether the step ended the game, bool [B].
     """
 
     player: np.ndarray
-    explored: np.ndarray
-    action_value: np.ndarray
+    settled: np.ndarray
+    settled_value: np.ndarray
     value: np.ndarray
-    exact: np.ndarray
     rewards: np.ndarray
     ended: np.ndarray
 
@@ -47,14 +46,15 @@ def value_targets(
 ) -> list[np.ndarray]:
     """Compute the value that a network learns for every decision.
 
-    The target is the player's return to the end of the game or, where the decisions stop before, to the search's value
-    of the last position. At every decision the return moves towards the search's value of the position by
+    The target is the player's return to the end of the game or, where the decisions stop before, to the value of the
+    last position. At every decision the return moves towards the search's value of the position by
     `search_value_weight`. The value of a position does not depend on a random action, so the search's value of its own
-    action takes the place of that action's return. An exact value takes the place of both.
+    action takes the place of that action's return. Where a value is exact, it is the target, and the returns of earlier
+    decisions continue from it.
 
     Args:
         decisions: decisions in order.
-        last_value: the search's value of the position after them, for its player to move, [B].
+        last_value: value of the position after them, by search or exact, for its player to move, [B].
         last_player: player to move there, int [B].
         search_value_weight: 0..1.
 
@@ -66,8 +66,8 @@ def value_targets(
     for step in reversed(decisions):
         returns = step.rewards + np.where(step.ended[:, None], 0, returns)
         returns += search_value_weight * (for_all_players(step.value, step.player, num_players) - returns)
-        best, exact = (for_all_players(x, step.player, num_players) for x in (step.action_value, step.value))
-        returns = np.where(step.exact[:, None], exact, np.where(step.explored[:, None], best, returns))
+        value = for_all_players(step.settled_value, step.player, num_players)
+        returns = np.where(step.settled[:, None], value, returns)
         targets.append(returns[rows, step.player].astype(np.float32))
     return targets[::-1]
 
@@ -93,20 +93,21 @@ def self_play(
         explore_plies: first plies of a game in which half of the actions are random, so that games differ.
         search_value_weight: as in `value_targets`.
         exact_values: function from a state to exact values for the players to move, such as `SearchSolution.value`.
-        exact_ply: ply from which on these are the value targets.
+        exact_ply: first ply whose value targets these are; ignored without `exact_values`.
 
     Returns:
         The next state, and `length` x B samples. The policy's target is the search's action weights.
     """
     rows, seen, decisions = np.arange(state.batch), list[tuple[np.ndarray, ...]](), list[Decision]()
 
-    def estimates(state: State, searched: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return values for the players to move, exact ones where they are wanted, and which are exact."""
-        exact = state.numpy()["ply"] >= exact_ply if exact_values else np.zeros(state.batch, bool)
-        values = searched.copy()
-        if exact_values and exact.any():
-            values[exact] = exact_values(state[exact])
-        return values, exact
+    def exact(state: State, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which games have exact values, and the values, with these in their place."""
+        if exact_values is None:
+            return np.zeros(state.batch, bool), values
+        known = state.numpy()["ply"] >= exact_ply
+        if known.any():
+            values[known] = exact_values(state[known])
+        return known, values
 
     for _ in range(length):
         output, before = search(state, int(random.integers(2**31))), state.numpy()
@@ -118,18 +119,19 @@ def self_play(
         drawn = np.where(mask, random.random(mask.shape), -1).argmax(1)
         stepped = state.env.step(state, np.where(explored, drawn, action))
         after = stepped.numpy()
+        known, settled_value = exact(state, summary["qvalues"][rows, action])
         decisions.append(
             Decision(
                 before["current_player"],
-                explored,
-                summary["qvalues"][rows, action],
-                *estimates(state, summary["value"]),
+                explored | known,
+                settled_value,
+                summary["value"],
                 after["rewards"],
                 after["terminated"] | after["truncated"],
             )
         )
         state = state.env.reset(stepped)
-    last, _ = estimates(state, search(state, int(random.integers(2**31))).search_tree.summary()["value"])
+    _, last = exact(state, search(state, int(random.integers(2**31))).search_tree.summary()["value"].copy())
     values = value_targets(decisions, last, state.numpy()["current_player"], search_value_weight)
     observation, mask, policy = (np.concatenate(part) for part in zip(*seen, strict=True))
     return state, Samples(observation, mask, policy, np.concatenate(values))

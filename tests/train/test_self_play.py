@@ -27,10 +27,8 @@ def target(
         return shared(last_value, last_player, decisions[0].rewards.shape[1])
     step = decisions[t]
     player, players = int(step.player[row]), step.rewards.shape[1]
-    if step.exact[row]:
-        return shared(float(step.value[row]), player, players)
-    if step.explored[row]:
-        return shared(float(step.action_value[row]), player, players)
+    if step.settled[row]:
+        return shared(float(step.settled_value[row]), player, players)
     later = [0.0] * players
     if not step.ended[row]:
         later = target(decisions, row, last_value, last_player, weight, t + 1)
@@ -51,7 +49,6 @@ def test_targets_by_reference(players: int, weight: float) -> None:
             random.random(batch) < 0.2,
             random.normal(size=batch),
             random.normal(size=batch),
-            random.random(batch) < 0.2,
             random.normal(size=(batch, players)),
             random.random(batch) < 0.2,
         )
@@ -88,8 +85,7 @@ def test_games_step_by_step(name: str) -> None:
         assert np.allclose(samples.policy[rows], tree.visit_counts.numpy() / 4)
         stepped, player, value = env.step(state, output.action), state.current_player.numpy(), tree.value.numpy()
         over = (stepped.terminated | stepped.truncated).numpy()
-        no = np.zeros(6, bool)
-        decisions.append(Decision(player, no, value, value, no, stepped.rewards.numpy(), over))
+        decisions.append(Decision(player, np.zeros(6, bool), value, value, stepped.rewards.numpy(), over))
         state = env.reset(stepped)
     assert np.array_equal(state.ply.numpy(), after.ply.numpy())
     last, player = reported[-1][1].search_tree.value.numpy(), state.current_player.numpy()
@@ -123,7 +119,7 @@ def test_exploring_actions_are_random_and_legal() -> None:
 
 
 def test_exact_values_are_targets_from_their_ply_on() -> None:
-    """Compare with values by enumeration, also at earlier plies, whose games have all reached that ply."""
+    """Targets are the enumerated values from ply 6 on, and before it that at ply 6, for the players to move."""
     env, asked, seen = te.make("connect_four", rows=4, columns=4), list[te.State](), list[te.State]()
     searched, enumerated = te.solve(env, method="search"), te.solve(env)
 
@@ -140,11 +136,11 @@ def test_exact_values_are_targets_from_their_ply_on() -> None:
     _, samples = self_play(state, search, 12, random, exact_values=exact_values, **settings)
     plies = np.array([state.ply.numpy() for state in seen[:-1]])
     exact = np.array([enumerated.value(state) for state in seen[:-1]])
-    found = samples.value.reshape(plies.shape)
-    assert (found == exact)[plies >= 6].all() and set(found[plies >= 6]) == {-1, 0, 1}
+    targets = samples.value.reshape(plies.shape)
+    assert (targets == exact)[plies >= 6].all() and set(targets[plies >= 6]) == {-1, 0, 1}
     assert all(state.ply.numpy().min() >= 6 for state in asked)
     assert (plies[:7] == np.arange(7)[:, None]).all()  # no game ends sooner
-    assert (found[:6] == exact[6] * np.array([[1], [-1]] * 3)).all()
+    assert (targets[:6] == exact[6] * np.array([[1], [-1]] * 3)).all()
 
 
 def samples_of(values: Any, cells: np.ndarray) -> Samples:
@@ -195,5 +191,5 @@ def test_exact_values_are_those_of_the_game() -> None:
     assert trainer.exact_values is not None
     assert trainer.exact_values(trainer.env.init(3)).tolist() == [0, 0, 0]
     assert alphazero(shared_env("tic_tac_toe")).exact_values is None
-    with pytest.raises(ValueError, match="start must be of a game for two"):
+    with pytest.raises(ValueError, match=r"exact_ply must be 0 for <Env kuhn_poker.*: start must be of a game for two"):
         alphazero(shared_env("kuhn_poker"), exact_ply=2)
