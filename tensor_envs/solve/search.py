@@ -271,8 +271,9 @@ class SearchSolution(ExactValues):
         control_of: dict[int, Array] = {}
         row_of = np.full(stacks, -1)  # of each stack, -1 if it is idle
         threads = stacks if is_gpu(self._layout.device) else min(num_threads(), stacks)
-        thread_of = np.arange(stacks) * threads // stacks  # about: the pool gives parts of these to whoever is free
-        order = np.lexsort((thread_of, np.arange(stacks) - np.searchsorted(thread_of, thread_of)))  # of all in turn
+        thread_of = np.arange(stacks) * threads // stacks  # roughly: the pool hands slices of them to any free thread
+        place = np.arange(stacks) - np.searchsorted(thread_of, thread_of)  # among the stacks of its thread
+        order = np.lexsort((thread_of, place))  # one of each thread in turn
         bar = counter("search", None, self.progress)
         self._resize(LAUNCHES[0], 1)
         while waiting or asked:
