@@ -273,7 +273,7 @@ class SearchSolution(ExactValues):
         threads = stacks if is_gpu(self._layout.device) else min(num_threads(), stacks)
         thread_of = np.arange(stacks) * threads // stacks  # roughly: the pool hands slices of them to any free thread
         place = np.arange(stacks) - np.searchsorted(thread_of, thread_of)  # among the stacks of its thread
-        order = np.lexsort((thread_of, place))  # one of each thread in turn
+        order = np.argsort(place, kind="stable")  # one of each thread in turn
         bar = counter("search", None, self.progress)
         self._resize(LAUNCHES[0], 1)
         while waiting or asked:
