@@ -3,7 +3,6 @@
 `copy` is as in NumPy 2: None (the default) shares memory if possible and copies otherwise, False shares or raises
 ValueError, True always copies. Host memory is shared between tensors on tinygrad's CPU device, NumPy arrays and
 PyTorch's CPU tensors; GPU memory between tensors on tinygrad's CUDA device and PyTorch's CUDA tensors of the same card.
-(No test of this package has a GPU, so the CUDA half has never been run: try it before you rely on it.)
 
 Rules for shared memory:
 - Either side keeps the memory alive for as long as it uses it.

@@ -111,7 +111,9 @@ class Worker:
         environment["TENSOR_ENVS_CACHE"] = str(Path(folder, name))
         environment |= {"TENSOR_ENVS_THREADS": str(job["threads"])}
         flags = XLA_FLAGS.get(job["env"], "")
-        if job["core"] is not None:
+        if job["device"].split(":")[0] != "CPU":
+            environment |= {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        elif job["core"] is not None:
             flags += " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
             environment |= {"JAX_PLATFORMS": "cpu", **threads}
@@ -122,7 +124,12 @@ class Worker:
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
         )
-        self.answer = self._read()
+
+    def wait(self) -> None:
+        """Wait until it has compiled and checked its games."""
+        if not self.answer:
+            with busy(f"{self.job['system']}, {self.job['mode']}: compiling, checking its games"):
+                self.answer = self._read()
 
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
@@ -188,12 +195,13 @@ def check_statistics(env: str, statistics: dict[str, float]) -> None:
 
 def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list[dict[str, Any]]:
     """Return the jobs of a game at one batch size on one device: this package in its modes, C, and peers."""
-    systems, cpu = [("tensor_envs", mode) for mode in options.mode], device.split(":")[0] == "CPU"
+    systems, kind = [("tensor_envs", mode) for mode in options.mode], device.split(":")[0]
+    cpu = kind == "CPU"
     missing = dict[str, dict[str, str]]()
     if options.limits and cpu:
         systems += [("c", mode) for mode in LIMITS.get(env, ()) if mode in options.mode]
-    for peer, (module, modes, games) in PEERS.items() if options.peers and cpu else ():
-        if env in games:
+    for peer, (module, modes, games) in PEERS.items() if options.peers else ():
+        if env in games and (cpu or (kind, peer) == ("CUDA", "pgx")):
             if importlib.util.find_spec(module) is None:
                 missing[peer] = {"error": f"{module} is not installed"}
             systems += [(peer, mode) for mode in modes if mode in options.mode]
@@ -225,11 +233,14 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dic
                 for job in jobs(options, env, batch, device):
                     if job["system"] == "tensor_envs" and device in missing:
                         job["error"] = missing[device]
-                    with busy(f"{job['system']}, {job['mode']}: compiling, checking its games"):
-                        workers.append(Worker(job, folder))
-                    check_answer(workers[-1])
-                    if workers[-1].answer.get("missing"):
-                        missing[device] = workers[-1].answer["error"]
+                    workers.append(Worker(job, folder))
+                    if options.core is not None:  # otherwise they compile side by side
+                        workers[-1].wait()
+                for worker in workers:
+                    worker.wait()
+                    check_answer(worker)
+                    if worker.answer.get("missing"):
+                        missing[device] = worker.answer["error"]
                 for _ in range(options.runs):
                     for worker in workers:
                         if "error" not in worker.answer:

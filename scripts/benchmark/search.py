@@ -3,13 +3,15 @@
     python scripts/benchmark.py --search
     python scripts/benchmark.py --search --peers --env tic_tac_toe connect_four --batch 64 1024 --simulations 32 128
     python scripts/benchmark.py --search --peers --env connect_four --evaluation torch numpy jax --batch 256
+    DEV=CUDA python scripts/benchmark.py --search --peers --batch 4096
 
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
 `te.search.gumbel_muzero_policy` with the package's network of two hidden layers. "torch", "jax" and "numpy" are the
 same search with networks in those libraries, whose values have a tanh; mctx's is in JAX. All have the same weights.
 
 One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
-The first search is timed in a separate process with all cores and an empty cache of kernels.
+Where tinygrad's default device is a GPU, JAX uses it too, and times are wall times. The first search is timed in a
+separate process with all cores and an empty cache of kernels.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
+from tensor_envs._compiler.devices import is_cpu, primary, resolve
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.train.network import Network, evaluator
 
@@ -174,12 +177,13 @@ def mctx_search(name: str, evaluation: str, batch: int, simulations: int, hidden
 
 
 def seconds(search: Search, least: float) -> float:
-    """Return the processor time of a search, averaged over at least `least` seconds."""
-    count, begin = 0, time.process_time()
-    while count == 0 or time.process_time() - begin < least:
+    """Return the time of a search, averaged over at least `least` seconds."""
+    clock = time.process_time if is_cpu(primary(resolve(None))) else time.perf_counter
+    count, begin = 0, clock()
+    while count == 0 or clock() - begin < least:
         search()
         count += 1
-    return (time.process_time() - begin) / count
+    return (clock() - begin) / count
 
 
 def first_search(job: Job, cores: set[int]) -> float:
@@ -210,8 +214,9 @@ def compare(options: argparse.Namespace) -> None:
         cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(cores)})
     os.environ |= {
-        "JAX_PLATFORMS": "cpu",
+        "JAX_PLATFORMS": "cpu" if is_cpu(primary(resolve(None))) else "cuda",
         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     }
     os.environ["TENSOR_ENVS_THREADS"] = "1"
     for library, extra in (("torch", "torch"), ("jax", "peers")):

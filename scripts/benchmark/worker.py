@@ -126,6 +126,14 @@ def timed_run(runner: Runner, plays: int, clock: Callable[[], float]) -> float:
     return plays * runner.steps / (clock() - start)
 
 
+def plays_of(wanted: float, runner: Runner, clock: Callable[[], float]) -> int:
+    """Return the number of plays that take about as many seconds as wanted."""
+    plays = 1
+    while (seconds := plays * runner.steps / timed_run(runner, plays, clock)) < wanted / 2:
+        plays = max(plays + 1, int(plays * min(20, wanted / seconds)))
+    return plays
+
+
 def prepare(job: dict[str, Any]) -> tuple[Runner, dict[str, Any]]:
     """Return the runner of a job, ready for timing, and its metadata."""
     name, make = SYSTEMS[job["system"]]
@@ -162,11 +170,10 @@ def main() -> None:
     clock = time.process_time if alone else time.perf_counter
     try:
         runner, metadata = prepare(job)
-        plays = 1
-        while (seconds := plays * runner.steps / timed_run(runner, plays, clock)) < job["seconds"] / 2:
-            plays = max(plays + 1, int(plays * min(20, job["seconds"] / seconds)))
         answer(metadata)
+        plays = 0
         for _ in sys.stdin:
+            plays = plays or plays_of(job["seconds"], runner, clock)
             rate = timed_run(runner, plays, clock)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             answer({"steps_per_second": rate, "peak_kib": memory})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import math
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,11 +16,13 @@ import numpy as np
 import pytest
 from tinygrad import Tensor
 from tinygrad.dtype import _from_np_dtype
+from tinygrad.runtime.support.elf import elf_loader
 
 import tensor_envs as te
+from tensor_envs._compiler.arithmetic import add, choose, const, equal, maximum, minimum
 from tensor_envs._compiler.devices import download, empty_buffer, write
 from tensor_envs._compiler.dialects import CUDA, GPU, Metal
-from tensor_envs._compiler.tape import Tape
+from tensor_envs._compiler.tape import INT32, Tape, record
 from tensor_envs._engine import batch_layout
 from tensor_envs._engine import engine as engine_module
 from tensor_envs._engine.batch_layout import BlockGrid
@@ -288,3 +292,47 @@ def test_planted_faults_are_found(fault: str, language: str) -> None:
     assert count == 1
     with pytest.raises((AssertionError, KernelFault), match=message):
         assert_same(launches, {name: kernel._replace(text=text)})
+
+
+# *** a mistake of NVIDIA's assembler ***
+
+VIMNMX, RELU, PREDICATES = 0x48, 1 << 12, 0x3F << 17  # of an instruction of sm_90: opcode, max with 0, two outputs
+
+
+def cubin_of(text: str) -> bytes:
+    """Compile CUDA for sm_90 by NVRTC."""
+    from benchmark.gpu_kernels import cuda_library
+
+    library, program, size = ctypes.CDLL(str(cuda_library())), ctypes.c_void_p(), ctypes.c_size_t()
+    library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
+    assert library.nvrtcCompileProgram(program, 1, (ctypes.c_char_p * 1)(b"--gpu-architecture=sm_90")) == 0
+    library.nvrtcGetCUBINSize(program, ctypes.byref(size))
+    binary = ctypes.create_string_buffer(size.value)
+    library.nvrtcGetCUBIN(program, binary)
+    library.nvrtcDestroyProgram(ctypes.byref(program))
+    return binary.raw
+
+
+def has_wrong_predicate(cubin: bytes) -> bool:
+    """Return whether a kernel takes the predicate of max(min(x, y), 0) for min(x, y) == y."""
+    code = b"".join(section.content for section in elf_loader(cubin)[1] if section.name.startswith(".text."))
+    return any(
+        low & 0xFF == VIMNMX and high & RELU and high & PREDICATES != PREDICATES
+        for low, high in struct.iter_unpack("<QQ", code)
+    )
+
+
+def test_a_clamped_number_equals_its_bound() -> None:
+    """The assembler of NVRTC 12.9 compares wrongly for sm_90; kernels that clamp have another form."""
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
+    wrong = "(data1[0]<10?data1[0]:10)<0?0:(data1[0]<10?data1[0]:10)"
+    text = 'extern "C" __global__ void f(int *data0, int *data1) {{ int v = {}; data0[0] = v==10?77:v<<3; }}'
+    assert has_wrong_predicate(cubin_of(text.format(wrong)))
+    for offset in (0, 3):
+        tape = Tape([(INT32, 1), (INT32, 1)], gpu=True)
+        with record(tape):
+            zero, ten = const(0, INT32), const(10, INT32)
+            x = add(tape.load(tape.arrays[1], zero), const(offset, INT32))
+            clamped = maximum(minimum(x, ten), zero)
+            tape.store(tape.arrays[0], zero, choose(equal(clamped, ten), const(77, INT32), add(clamped, clamped)))
+        assert not has_wrong_predicate(cubin_of(CUDA(tape).source("f")))
