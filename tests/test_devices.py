@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
+from tensor_envs._compiler import devices
 from tensor_envs.search import flat_monte_carlo
 from tests.games.shared import shared_env
 
@@ -72,6 +74,17 @@ def test_a_renderer_that_computes_wrong_games_is_refused() -> None:
     assert re.fullmatch(
         r".*device 'CPU' would be programmed by tinygrad's X86Renderer; kernels are written in C, .*", last
     )
+
+
+def test_cuda_without_nvrtc_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tinygrad then writes PTX, which the package has no dialect for; the error says what to install."""
+
+    class PTXRenderer:
+        """Renderer that tinygrad takes where NVRTC is missing."""
+
+    monkeypatch.setattr(devices, "_opened", lambda name: SimpleNamespace(renderer=PTXRenderer()))
+    with pytest.raises(ValueError, match=r"device 'CUDA' needs NVRTC.*pip install 'tensor_envs\[cuda\]'.* NVRTC_PATH"):
+        devices.resolve("CUDA")
 
 
 def test_an_adapter_that_computes_nothing_is_refused() -> None:

@@ -11,11 +11,9 @@ code, and the threads that are resident on a multiprocessor, out of 2048. A bloc
 from __future__ import annotations
 
 import argparse
-import os
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,15 +79,6 @@ def resources_of(binary: bytes) -> KernelResources:
     return KernelResources(values[0x2F], values[0x12], code)
 
 
-def cuda_library() -> str | None:
-    """Return the path of NVRTC in the package nvidia-cuda-nvrtc-cu12, or None."""
-    try:
-        files = metadata.files("nvidia-cuda-nvrtc-cu12") or []
-    except metadata.PackageNotFoundError:
-        return None
-    return next((str(f.locate()) for f in files if f.name.startswith("libnvrtc.so")), None)
-
-
 def compiled(name: str, kernel: str) -> Any:
     """Compile a kernel by its public call and return the program."""
     env = te.make(name)
@@ -101,8 +90,6 @@ def compiled(name: str, kernel: str) -> Any:
 
 def work(options: argparse.Namespace) -> None:
     DEV.value = f"NULL:{options.target}"
-    if options.target.startswith("CUDA") and (library := cuda_library()):
-        os.environ.setdefault("NVRTC_PATH", library)
     for name in options.env or ():
         te.make(name)
     try:

@@ -142,28 +142,40 @@ def without_compile_processes() -> None:
     Context(PARALLEL=0).__enter__()  # type: ignore[no-untyped-call]
 
 
+@functools.cache
+def nvrtc_library() -> str | None:
+    """Return the path of NVRTC, which compiles CUDA, in NVIDIA's wheels: the oldest, since drivers may be old, too."""
+    spec = importlib.util.find_spec("nvidia")
+    folders = map(Path, (spec and spec.submodule_search_locations) or ())
+    found = [file for folder in folders for file in folder.glob("*/lib/libnvrtc.so.[0-9]*")]
+    return min(((file.suffix, str(file)) for file in found), default=(None, None))[1]
+
+
 @contextmanager
 def named_to_tinygrad() -> Iterator[None]:
-    """Set CC, for tinygrad's own kernels, to the clang that is found.
+    """Set CC, for tinygrad's own kernels, to the clang that is found, and NVRTC_PATH to the NVRTC of a wheel.
 
     `getenv` caches what it read first, so tinygrad keeps using this clang in this process. Compile processes that
     tinygrad starts later read CC again: where they would find no clang by it, tinygrad compiles here.
     """
-    before = os.environ.get("CC")
-    compiler = before or _default_compiler()
+    before = {name: os.environ.get(name) for name in ("CC", "NVRTC_PATH")}
+    if before["NVRTC_PATH"] is None and (library := nvrtc_library()):
+        os.environ["NVRTC_PATH"] = library
+    compiler = before["CC"] or _default_compiler()
     if compiler:
         os.environ["CC"] = _shim(compiler) or compiler
         getenv.cache_clear()  # type: ignore[attr-defined]
         getenv("CC", "clang")
-        if not shutil.which("clang" if before is None else before):  # an empty CC names no program
+        if not shutil.which("clang" if before["CC"] is None else before["CC"]):  # an empty CC names no program
             without_compile_processes()
     try:
         yield
     finally:
-        if before is None:
-            os.environ.pop("CC", None)
-        else:
-            os.environ["CC"] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @functools.cache

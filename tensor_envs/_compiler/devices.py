@@ -90,6 +90,11 @@ def _resolve_one(device: Any) -> str:
         if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tinygrad.runtime.ops_"):
             reason = "tinygrad has 'CPU', 'CUDA' (NVIDIA), 'AMD', 'METAL' (Apple), 'CL' (OpenCL), 'WEBGPU' and others"
         raise ValueError(f"device {device!r} cannot be opened here: {reason}") from None
+    if type(renderer).__name__ == "PTXRenderer":  # what tinygrad takes without NVRTC
+        raise ValueError(
+            f"device {device!r} needs NVRTC, NVIDIA's compiler of CUDA: pip install 'tensor_envs[cuda]', or name its "
+            "library by the environment variable NVRTC_PATH"
+        )
     if dialect(renderer) is None and type(renderer).__name__ not in CONVERTED:
         raise ValueError(
             f"device {device!r} would be programmed by tinygrad's {type(renderer).__name__}; kernels are written in "
@@ -116,9 +121,15 @@ def _open_default() -> None:
 
 @functools.cache
 def _opened(name: str) -> Any:
-    """Return a device of tinygrad's."""
+    """Return a device of tinygrad's, which has chosen its renderer."""
+
+    def opened() -> Any:
+        device = Device[name]
+        device.renderer  # noqa: B018 (a property that looks for compilers)
+        return device
+
     with LOCK, named_to_tinygrad():
-        device = uncached_on_failure(lambda: Device[name])
+        device = uncached_on_failure(opened)
     if is_cpu(name):
         private_memory.keep_in_forks(device.allocator)
     return device

@@ -144,10 +144,10 @@ def test_node_plays_as_python(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", te.registered())
 def test_cuda_compiles(name: str, tmp_path: Path) -> None:
     pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
-    from benchmark.gpu_kernels import cuda_library
+    from tensor_envs._compiler.clang import nvrtc_library
 
     export(shared_env(name), "cuda", tmp_path / "game.cu")
-    library = ctypes.CDLL(str(cuda_library()))
+    library = ctypes.CDLL(str(nvrtc_library()))
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     source, option = (tmp_path / "game.cu").read_bytes(), b"--gpu-architecture=compute_80"
     library.nvrtcCreateProgram(ctypes.byref(program), source, b"game.cu", 0, None, None)

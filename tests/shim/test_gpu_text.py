@@ -20,6 +20,7 @@ from tinygrad.runtime.support.elf import elf_loader
 
 import tensor_envs as te
 from tensor_envs._compiler.arithmetic import add, choose, const, equal, maximum, minimum
+from tensor_envs._compiler.clang import nvrtc_library
 from tensor_envs._compiler.devices import download, empty_buffer, write
 from tensor_envs._compiler.dialects import CUDA, GPU, Metal
 from tensor_envs._compiler.tape import INT32, Tape, record
@@ -301,9 +302,7 @@ VIMNMX, RELU, PREDICATES = 0x48, 1 << 12, 0x3F << 17  # of an instruction of sm_
 
 def cubin_of(text: str) -> bytes:
     """Compile CUDA for sm_90 by NVRTC."""
-    from benchmark.gpu_kernels import cuda_library
-
-    library, program, size = ctypes.CDLL(str(cuda_library())), ctypes.c_void_p(), ctypes.c_size_t()
+    library, program, size = ctypes.CDLL(str(nvrtc_library())), ctypes.c_void_p(), ctypes.c_size_t()
     library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     assert library.nvrtcCompileProgram(program, 1, (ctypes.c_char_p * 1)(b"--gpu-architecture=sm_90")) == 0
     library.nvrtcGetCUBINSize(program, ctypes.byref(size))
