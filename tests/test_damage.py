@@ -65,6 +65,7 @@ def saved_equilibrium(path: Path) -> Callable[[], list[np.ndarray]]:
     return load
 
 
+@pytest.mark.few("state")
 @pytest.mark.parametrize("saved", [saved_state, saved_table, saved_equilibrium], ids=["state", "table", "equilibrium"])
 def test_flipped_bits(saved: Callable[[Path], Callable[[], list[Any]]], tmp_path: Path) -> None:
     path = tmp_path / "file"

@@ -34,7 +34,7 @@ def highest(state: te.State) -> np.ndarray:
 # *** seats ***
 
 
-@pytest.mark.few("highest-AutoresetMode.SAME_STEP")
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("choose", [None, highest])
 def test_a_drawn_seat(mode: AutoresetMode, choose: Any) -> None:
@@ -145,6 +145,7 @@ def test_attributes_of_a_vector() -> None:
             vector.set_attr("opponent", values)
 
 
+@pytest.mark.slow
 def test_a_league_draws_a_member_for_each_game_and_episode() -> None:
     """All plies of an episode are played by its member; members are drawn by weight, reproducibly."""
     league = te.agents.league([lowest, highest, lambda state: [4] * state.batch], weights=[3, 1, 0])

@@ -97,6 +97,7 @@ def test_damaged_tables(played: Path) -> None:
     connection.close()
 
 
+@pytest.mark.slow
 def test_a_locked_database(played: Path) -> None:
     connection = sqlite3.connect(played / "tinygrad" / "cache.db")
     connection.execute("BEGIN EXCLUSIVE")
@@ -106,6 +107,7 @@ def test_a_locked_database(played: Path) -> None:
     connection.close()
 
 
+@pytest.mark.slow
 def test_folders_that_cannot_be_written(tmp_path: Path) -> None:
     """The temporary folder replaces a cache folder that cannot be made."""
     (tmp_path / "cache").write_text("a file")

@@ -120,7 +120,7 @@ def test_packed_and_unpacked(memory: bool) -> None:
             assert values[field.name].min() == field.low and values[field.name].max() == field.high
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("batch", [70, 3])
 def test_kernels_tensors_and_the_host_read_the_same(batch: int, memory: bool) -> None:

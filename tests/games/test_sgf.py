@@ -44,7 +44,7 @@ def loaded(text: str, folder: Path, env: te.Env | None = None) -> te.Record:
     return te.load_game(folder / "other.sgf", env)
 
 
-@pytest.mark.few("go-fields0", "hex-fields2", "fields3")
+@pytest.mark.few("go-fields0")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_games_are_loaded_as_they_were_saved(name: str, fields: dict[str, Any], tmp_path: Path) -> None:
     """The file names the game, the board's size and the komi."""

@@ -154,6 +154,7 @@ def test_choices_and_coverage_by_hand() -> None:
     assert found["uniform", "game tree, log10"].value == math.log10(2)
 
 
+@pytest.mark.slow
 def test_shed_and_misere() -> None:
     """The first player loses Shed of 5 cards, and scores about .21 by search in misere tic-tac-toe, which is drawn."""
     assert numbers(GAMES["shed"], "perfect")["perfect", "score of player 0"].value == 0
@@ -164,6 +165,7 @@ def test_shed_and_misere() -> None:
     assert uniform.low < 1 - exact()[0] < uniform.high  # the same games with opposite rewards
 
 
+@pytest.mark.slow
 def test_luck_is_all_in_a_race_of_coins_and_none_without_chance() -> None:
     race = numbers(coin_race(), "uniform", 4, games=64)
     assert race["search 4 against uniform", "luck"].value == pytest.approx(1)
@@ -183,6 +185,7 @@ def test_luck_and_skill_of_three_players() -> None:
     assert {f"score of player {p}" for p in range(3)} <= {what for who, what in found.numbers if who == "uniform"}
 
 
+@pytest.mark.slow
 def test_replicas_of_a_deal_have_its_chance_and_other_draws_of_the_policies() -> None:
     search, uniform = te.agents.playout_search(4, 1), te.agents.uniform
     race = [Match((search, uniform), 32, 7, replica) for replica in range(2)]
@@ -343,6 +346,7 @@ def test_intervals_of_a_game_hold_the_exact_values() -> None:
     assert held["plies"] < 200 and held["draws"] < 200
 
 
+@pytest.mark.slow
 def test_value_of_information() -> None:
     """Who sees all dice of Liar's Dice knows which bids hold; a game without hidden information has no such contest."""
     found = numbers(shared_env("liars_dice"), 16, games=64)

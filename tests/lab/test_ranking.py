@@ -44,6 +44,7 @@ def test_without_values_of_positions_draws_decide() -> None:
     assert [one.decisiveness.value for one in order] == [0.75, 0.75]
 
 
+@pytest.mark.slow
 def test_balance_of_games_with_known_answers() -> None:
     """A start of two points unbalances a race of coins; a game for one player has no ranking."""
     order = te.lab.measure({"base": coin_race(), "bonus": coin_race(2)}, ["uniform"], 64).ranking

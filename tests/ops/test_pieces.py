@@ -180,7 +180,7 @@ def play(env: te.Env, batch: int, seed: int) -> set[float]:
     return {game.result[0] for game in games if game.result}
 
 
-@pytest.mark.few("WolfAndSheep", "HopThrough")
+@pytest.mark.few("HopThrough")
 @pytest.mark.parametrize("rules", GAMES, ids=lambda rules: rules.__name__)
 def test_random_games_agree_with_plain_python(rules: type, monkeypatch: pytest.MonkeyPatch) -> None:
     assert play(environment(rules, monkeypatch), batch=32, seed=1) >= {1.0, -1.0}

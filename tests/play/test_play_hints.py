@@ -99,6 +99,7 @@ def test_a_search_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_searchable(env) and not any(is_searchable(te.make(id)) for id in ("kuhn_poker", "2048", "backgammon"))
 
 
+@pytest.mark.slow
 def test_a_game_is_solved_once_and_aside(url: str) -> None:
     """The table answers `waiting` until the game is solved, and other tables continue."""
     first, second = (create(url, "shed_14", ["perfect", "person"], seed) for seed in (1, 2))

@@ -46,7 +46,7 @@ def test_a_player_that_reads_the_board_scores_the_same(kinds: tuple[str, ...]) -
     assert all(te.replay(game).ply.item() == len(game.actions) for game in records)
 
 
-@pytest.mark.few("tic_tac_toe", "kuhn_poker")
+@pytest.mark.few("kuhn_poker")
 @pytest.mark.parametrize("name", te.registered())
 @pytest.mark.parametrize("kind", ["renamed", "permuted", "retold"])
 def test_a_player_that_translates_plays_the_same_games(kind: str, name: str) -> None:

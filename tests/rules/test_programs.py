@@ -306,7 +306,7 @@ FAULTS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.few("_round_down", "_ones")
+@pytest.mark.few("_ones")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arithmetic, name, FAULTS[name])

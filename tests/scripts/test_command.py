@@ -249,7 +249,7 @@ def end(name: str, folder: Path, number: signal.Signals, seconds: float) -> None
         process.communicate()
 
 
-@pytest.mark.few("tensor_envs.train", "play.py-15", "benchmark.py-2")
+@pytest.mark.few("play.py-15")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("name", [*LONG, *MODULES])
 def test_a_signal_ends_a_command_and_its_children(name: str, number: signal.Signals, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def counts(state: te.State, simulations: int = 8, **options: Any) -> dict[str, n
     return {name: getattr(found, name).numpy() for name in COUNTS} | events
 
 
-@pytest.mark.few("dice_race", "kuhn_poker")
+@pytest.mark.few("kuhn_poker")
 @pytest.mark.parametrize("name", GAMES)
 def test_counts_are_those_of_the_plain_search(name: str) -> None:
     """Count every decision of every playout in plain Python; what is hidden and chance are resampled."""

@@ -105,6 +105,7 @@ def test_choices_below_the_root() -> None:
     assert checked > len(logits)
 
 
+@pytest.mark.slow
 def test_hundreds_of_equal_priors() -> None:
     env = te.make("hyper_tic_tac_toe", shape=(8, 8, 8), k=3)
     found = te.search.gumbel_muzero_policy(env.init(1), network(np.zeros((1, 512), np.float32), 0.0), 2)

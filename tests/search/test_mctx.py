@@ -30,7 +30,7 @@ def found(name: str, simulations: int, plies: int, monkeypatch: pytest.MonkeyPat
     return result.search_tree.summary()["visit_counts"], result.action.numpy(), live
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_visits_and_actions_are_those_recorded_of_mctx(setting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = json.loads(RECORDED.read_text())[", ".join(map(str, setting))]

@@ -35,10 +35,7 @@ from tests.shim.emulator import POISON, Kernel, KernelFault, load
 
 BATCH = 70  # two blocks, the second padded
 LIMIT = 9  # actions of a playout
-FAST = {
-    "CUDA": ("connect_four", "dark_hex", "hex", "kuhn_poker", "leduc_poker", "tic_tac_toe"),
-    "Metal": ("kuhn_poker", "tic_tac_toe"),
-}
+FAST = {"CUDA": ("hex", "kuhn_poker", "tic_tac_toe"), "Metal": ("kuhn_poker", "tic_tac_toe")}
 SEARCHED = ("kuhn_poker", "tic_tac_toe")  # with and without what is hidden
 LANGUAGES = {language.__name__: language for language in (CUDA, Metal)}
 

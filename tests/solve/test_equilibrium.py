@@ -55,6 +55,7 @@ def dice_key(of: te.GameTree, row: int, memory: list[tuple[Any, ...]]) -> tuple[
     return (*memory[earlier], action, seen)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("players", "sides"), [(2, 3), (3, 2)])
 def test_a_tree_is_that_of_plain_python(players: int, sides: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare histories, information states, values and best responses of a random policy, and CFR+."""
@@ -244,6 +245,7 @@ def test_an_oracle() -> None:
         te.equilibrium(tree("hidden_dice", players=3), iterations=1).regret(hidden_dice(3).init(1), [0])
 
 
+@pytest.mark.slow
 def test_a_lower_bound_is_that_of_the_best_responses() -> None:
     """The players choose their best responses among those given, which gain as much as the tree says."""
     ours = tree("leduc_poker")

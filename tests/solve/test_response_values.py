@@ -56,7 +56,7 @@ class OfObservation:
         return np.asarray(likely * legal / (likely * legal).sum(1, keepdims=True))
 
 
-@pytest.mark.few("kuhn_poker-{}", "dark_hex-{'size': 2, 'abrupt': True}", "hidden_dice-{'players': 3, 'sides': 2}")
+@pytest.mark.few("kuhn_poker-{}", "dark_hex-{'size': 2, 'abrupt': True}")
 @pytest.mark.parametrize(("game", "config"), GAMES, ids=str)
 def test_it_is_that_of_the_tree(game: str, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare exploitability, values and every best response; small parts change nothing."""

@@ -131,6 +131,7 @@ def test_what_a_folder_has(tmp_path: Path) -> None:
     assert {"score", "network score", "loss of the policy", "128 positions"} <= words
 
 
+@pytest.mark.slow
 def test_a_game_for_one_is_rated_by_its_return(tmp_path: Path) -> None:
     trainer = ppo(shared_env("yahtzee"), ratings=1)
     rating = trainer.run(steps=1, folder=tmp_path)

@@ -99,6 +99,7 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..
         assert json.loads(run_script(site(name), "choices.js", kind, name, PLIES)) == actions, kind
 
 
+@pytest.mark.few("tic_tac_toe-0")
 @pytest.mark.parametrize(("name", "blocks"), [("tic_tac_toe", 0), ("connect_four", 2)])
 def test_trained_networks_play_with_their_activation(
     site: Callable[..., Path], tmp_path: Path, name: str, blocks: int

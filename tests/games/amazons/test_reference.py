@@ -9,6 +9,7 @@ from tests.games.shared import shared_env
 GAME = "amazons"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("size", "batch"), ((10, 8), (6, 40)))
 def test_random_games_agree_with_the_reference(size: int, batch: int) -> None:
     returns = play_in_lockstep(GAME, batch, seed=4, observe_every=10, size=size)
@@ -22,6 +23,7 @@ def test_many_games_agree_with_the_reference(size: int) -> None:
     assert set(returns[:, 0]) == {1.0, -1.0}
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 4
 

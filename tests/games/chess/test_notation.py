@@ -39,6 +39,7 @@ def compare(state: te.State, i: int, board: chess.Board, played: int | None = No
         assert env.string_to_action(san, state, i) == env.string_to_action(names[action], state, i) == action
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("fen", POSITIONS)
 def test_all_names_of_a_position(fen: str) -> None:
     env = shared_env("chess")
@@ -64,6 +65,7 @@ def play(games: int, seed: int, names_every: int) -> int:
     return compared
 
 
+@pytest.mark.slow
 def test_names_in_random_games() -> None:
     assert play(2, 3, 16) > 20
 

@@ -20,6 +20,7 @@ OTHERS: list[dict[str, Any]] = [{"size": 1}, {"size": 2}, {"size": 4, "abrupt": 
 UNIFORM = {False: 1 / 3, True: 0.2669257054669512}  # values for player 0, by all states of OpenSpiel's game
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     returns = play_in_lockstep(GAME, batch=60, seed=4, observe_every=3, **config)

@@ -28,6 +28,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any], batch: int)
     assert {1.0, -1.0} <= set(returns[:, 0])
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME, 16) == 4
 

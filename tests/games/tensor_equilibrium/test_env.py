@@ -132,6 +132,7 @@ def test_lockstep_of_default_games(players: int) -> None:
     run({"players": players}, plies=90, look=80 if players == 3 else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("number", range(len(VARIANTS)))
 def test_lockstep_of_variants(number: int) -> None:
