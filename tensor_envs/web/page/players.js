@@ -44,9 +44,9 @@ function half(x) {
   return (x >> 15 ? -1 : 1) * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-const relu = (x) => Math.max(x, 0), ACTIVATIONS = { relu, tanh: Math.tanh };
+const ACTIVATIONS = { relu: (x) => Math.max(x, 0), tanh: Math.tanh };
 
-// older files name no activation
+// of two hidden layers: one with residual blocks is not played here; older files name no activation
 async function read_network(file) {
   const { about: { activation = "tanh" }, tensors } = await contents(file);
   const weights = tensors.map(([name, bytes]) => [name, Float32Array.from(new Uint16Array(bytes), half)]);
@@ -56,39 +56,12 @@ async function read_network(file) {
 const layer = (weights, name, x) => weights[`${name}.bias`].map(
   (sum, row) => x.reduce((so_far, value, k) => so_far + value * weights[`${name}.weight`][row * x.length + k], sum));
 
-// of planes [channels, rows, columns] by filters of 3x3; beyond the edges is 0
-function convolution(weights, name, planes, rows, columns) {
-  const filters = weights[`${name}.weight`], biases = weights[`${name}.bias`];
-  const cells = rows * columns, channels = planes.length / cells, result = new Float32Array(biases.length * cells);
-  for (let k = 0; k < result.length; k++) {
-    const output = Math.floor(k / cells), row = Math.floor(k % cells / columns), column = k % columns;
-    result[k] = biases[output];
-    for (let channel = 0; channel < channels; channel++)
-      for (let y = Math.max(row - 1, 0); y <= Math.min(row + 1, rows - 1); y++)
-        for (let x = Math.max(column - 1, 0); x <= Math.min(column + 1, columns - 1); x++)
-          result[k] += planes[(channel * rows + y) * columns + x]
-            * filters[((output * channels + channel) * 3 + y - row + 1) * 3 + x - column + 1];
-  }
-  return result;
-}
-
-// what the last hidden layer receives: from the first one, or from a residual tower
-function features(weights, activate, observation, [, rows, columns]) {
-  if (!("tower.0.weight" in weights)) return layer(weights, "first", observation).map(activate);
-  const convolved = (name, planes) => convolution(weights, name, planes, rows, columns);
-  let planes = convolved("first", observation).map(activate);
-  for (let k = 0; `tower.${k}.weight` in weights; k += 2) {
-    const more = convolved(`tower.${k + 1}`, convolved(`tower.${k}`, planes).map(relu));
-    planes = planes.map((value, cell) => relu(value + more[cell]));
-  }
-  return planes;
-}
-
-async function trained(file, game, legal, { observation_shape }) {
+async function trained(file, game, legal) {
   const { observations } = await asked(file, "observe", game);
   const { activate, weights } = await once(`${file} trained`, () => read_network(file));
-  const seen = features(weights, activate, Float32Array.from(observations), observation_shape);
-  const logits = layer(weights, "policy", layer(weights, "second", seen).map(activate));
+  const features = ["first", "second"].reduce(
+    (x, name) => layer(weights, name, x).map(activate), Float32Array.from(observations));
+  const logits = layer(weights, "policy", features);
   return legal.reduce((best, action) => (logits[action] > logits[best] ? action : best));
 }
 
