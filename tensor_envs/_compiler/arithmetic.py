@@ -335,6 +335,7 @@ def maximum(a: I, b: I) -> I:
         return choose(less(a, b), b, a)
     if a.low >= b.high or b.low >= a.high:
         return a if a.low >= b.high else b
+    a, b = _constant_second(a, b)
     if a.op == "?" and _is_const(b) and any(map(_is_const, a.operands[1:])):
         # Clamped from above first, a number that is compared with its upper bound later would be wrong on sm_90 and
         # sm_100: ptxas of CUDA 12.9 and 13.0 (not 13.4) takes VIMNMX.RELU's predicate for the comparison's result.

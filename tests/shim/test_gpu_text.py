@@ -324,11 +324,11 @@ def test_a_clamped_number_equals_its_bound() -> None:
     wrong = "(data1[0]<10?data1[0]:10)<0?0:(data1[0]<10?data1[0]:10)"
     text = 'extern "C" __global__ void f(int *data0, int *data1) {{ int v = {}; data0[0] = v==10?77:v<<3; }}'
     assert has_wrong_predicate(cubin_of(text.format(wrong)))
-    for offset in (0, 3):
+    for offset, order in ((0, 1), (0, -1), (3, 1)):
         tape = Tape([(INT32, 1), (INT32, 1)], gpu=True)
         with record(tape):
             zero, ten = const(0, INT32), const(10, INT32)
             x = add(tape.load(tape.arrays[1], zero), const(offset, INT32))
-            clamped = maximum(minimum(x, ten), zero)
+            clamped = maximum(*(minimum(x, ten), zero)[::order])
             tape.store(tape.arrays[0], zero, choose(equal(clamped, ten), const(77, INT32), add(clamped, clamped)))
         assert not has_wrong_predicate(cubin_of(CUDA(tape).source("f")))
