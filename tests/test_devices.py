@@ -1,6 +1,6 @@
 """Devices whose kernels run one thread per game agree with the CPU bit for bit.
 
-CL is OpenCL (on any processor by PoCL: Debian's pocl-opencl-icd), CUDA an NVIDIA card with the toolkit's NVRTC, WEBGPU
+CL is OpenCL (on any processor by PoCL: Debian's pocl-opencl-icd), CUDA an NVIDIA card and NVRTC (extra cuda), WEBGPU
 tinygrad's WebGPU (Dawn from the wheel dawn-python, by WEBGPU_PATH; on any processor by Debian's mesa-vulkan-drivers). A
 missing device is skipped. If the environment variable TENSOR_ENVS_TEST_DEVICES is set, its devices must exist, and no
 others are tested.

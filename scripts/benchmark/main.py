@@ -16,10 +16,11 @@ calls; "rollout" is a whole `te.rollout`, including first states.
 `observe=True` (mode "read") a step takes that is read by `VectorEnv.numpy`, `torch` or `jax`, by `te.to_torch` of
 observation and mask, or in the vectorised environment of an adapter, whose step includes the other players' plies.
 
-Every player has a separate process on the same core. The processes take turns run by run, so that other load affects
-all of them alike; ratios are medians of each round's ratio. Seconds are processor time on a pinned CPU core, else wall
-time. Statistics of the games are checked before any number is printed: exit code 1 if they are wrong. A missing device
-or peer, or a game that cannot be played, is a row with the reason.
+Every player has a separate process on the same core. Without a pinned core they compile side by side, in more seconds.
+The processes take turns run by run, so that other load affects all of them alike; ratios are medians of each round's
+ratio. Seconds are processor time on a pinned CPU core, else wall time. Statistics of the games are checked before any
+number is printed: exit code 1 if they are wrong. A missing device or peer, or a game that cannot be played, is a row
+with the reason.
 """
 
 from __future__ import annotations
@@ -111,12 +112,12 @@ class Worker:
         environment["TENSOR_ENVS_CACHE"] = str(Path(folder, name))
         environment |= {"TENSOR_ENVS_THREADS": str(job["threads"])}
         flags = XLA_FLAGS.get(job["env"], "")
-        if job["device"].split(":")[0] != "CPU":
-            environment |= {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        elif job["core"] is not None:
+        on_card = job["device"].startswith("CUDA")
+        environment |= {"JAX_PLATFORMS": "cuda" if on_card else "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        if job["core"] is not None and not on_card:
             flags += " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            environment |= {"JAX_PLATFORMS": "cpu", **threads}
+            environment |= threads
         if flags:
             environment["XLA_FLAGS"] = flags
         command = [sys.executable, str(Path(__file__).with_name("worker.py")), json.dumps(job)]
@@ -154,6 +155,8 @@ class Worker:
             return
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        if not self.answer:  # it still compiles
+            self.process.kill()
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
@@ -224,6 +227,14 @@ def jobs(options: argparse.Namespace, env: str, batch: int, device: str) -> list
 def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Run all jobs and return the rows of the table, and ratios of this package to each peer."""
     rows, ratios, missing = [], [], dict[str, str]()
+
+    def ready(worker: Worker) -> None:
+        """Wait for a worker, and check its games."""
+        worker.wait()
+        check_answer(worker)
+        if worker.answer.get("missing"):
+            missing[worker.job["device"]] = worker.answer["error"]
+
     settings = [(e, b, d) for e in options.env for b in options.batch for d in options.device]
     for n, (env, batch, device) in enumerate(settings, 1):
         print(f"[{n}/{len(settings)}] {env}, batch {batch}, {device} ...", file=sys.stderr)
@@ -235,12 +246,9 @@ def measure(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[dic
                         job["error"] = missing[device]
                     workers.append(Worker(job, folder))
                     if options.core is not None:  # otherwise they compile side by side
-                        workers[-1].wait()
+                        ready(workers[-1])
                 for worker in workers:
-                    worker.wait()
-                    check_answer(worker)
-                    if worker.answer.get("missing"):
-                        missing[device] = worker.answer["error"]
+                    ready(worker)
                 for _ in range(options.runs):
                     for worker in workers:
                         if "error" not in worker.answer:

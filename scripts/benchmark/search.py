@@ -10,7 +10,7 @@
 same search with networks in those libraries, whose values have a tanh; mctx's is in JAX. All have the same weights.
 
 One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
-Where tinygrad's default device is a GPU, JAX uses it too, and times are wall times. The first search is timed in a
+Where tinygrad's default device is CUDA, JAX uses it too; on a GPU times are wall times. The first search is timed in a
 separate process with all cores and an empty cache of kernels.
 """
 
@@ -214,7 +214,7 @@ def compare(options: argparse.Namespace) -> None:
         cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(cores)})
     os.environ |= {
-        "JAX_PLATFORMS": "cpu" if is_cpu(primary(resolve(None))) else "cuda",
+        "JAX_PLATFORMS": "cuda" if primary(resolve(None)).startswith("CUDA") else "cpu",
         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     }

@@ -336,11 +336,18 @@ def maximum(a: I, b: I) -> I:
     if a.low >= b.high or b.low >= a.high:
         return a if a.low >= b.high else b
     a, b = _constant_second(a, b)
-    if a.op == "?" and _is_const(b) and any(map(_is_const, a.operands[1:])):
-        # Clamped from above first, a number that is compared with its upper bound later would be wrong on sm_90 and
-        # sm_100: ptxas of CUDA 12.9 and 13.0 (not 13.4) takes VIMNMX.RELU's predicate for the comparison's result.
+    if a.op == "?" and _is_const(b):
         condition, x, y = a.operands
-        return _narrowed(choose(condition, maximum(x, b), maximum(y, b)), max(a.low, b.low), max(a.high, b.high))
+        if _is_const(x) or _is_const(y) or (condition.op, condition.operands) == ("<", (x, y)):
+            # Clamped from above first, a number that is compared with its upper bound later would be wrong on sm_90
+            # and sm_100: ptxas of CUDA 12.8 to 13.0 (not 13.4) takes VIMNMX.RELU's predicate for the comparison's
+            # result.
+            greater = choose(condition, _greater(x, b), _greater(y, b))
+            return _narrowed(greater, max(a.low, b.low), max(a.high, b.high))
+    return _greater(a, b)
+
+
+def _greater(a: I, b: I) -> I:
     return _narrowed(choose(less(a, b), b, a), max(a.low, b.low), max(a.high, b.high))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import importlib.util
@@ -144,11 +145,18 @@ def without_compile_processes() -> None:
 
 @functools.cache
 def nvrtc_library() -> str | None:
-    """Return the path of NVRTC, which compiles CUDA, in NVIDIA's wheels: the oldest, since drivers may be old, too."""
+    """Return the path of NVRTC, which compiles CUDA, in NVIDIA's wheels: the oldest, since drivers may be old, too.
+
+    NVRTC 13 looks for a library beside it on the system's path alone, so that is loaded here.
+    """
     spec = importlib.util.find_spec("nvidia")
     folders = map(Path, (spec and spec.submodule_search_locations) or ())
     found = [file for folder in folders for file in folder.glob("*/lib/libnvrtc.so.[0-9]*")]
-    return min(((file.suffix, str(file)) for file in found), default=(None, None))[1]
+    oldest = min(found, key=lambda file: file.suffix, default=None)
+    for builtins in [] if oldest is None else oldest.parent.glob("libnvrtc-builtins.so*"):
+        with suppress(OSError):
+            ctypes.CDLL(str(builtins))
+    return None if oldest is None else str(oldest)
 
 
 @contextmanager

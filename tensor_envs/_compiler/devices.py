@@ -92,8 +92,8 @@ def _resolve_one(device: Any) -> str:
         raise ValueError(f"device {device!r} cannot be opened here: {reason}") from None
     if type(renderer).__name__ == "PTXRenderer":  # what tinygrad takes without NVRTC
         raise ValueError(
-            f"device {device!r} needs NVRTC, NVIDIA's compiler of CUDA: pip install 'tensor_envs[cuda]', or name its "
-            "library by the environment variable NVRTC_PATH"
+            f"device {device!r} needs NVRTC, NVIDIA's compiler of CUDA, when it is first opened: pip install "
+            "'tensor_envs[cuda]', or name its library by the environment variable NVRTC_PATH, without PTX in DEV"
         )
     if dialect(renderer) is None and type(renderer).__name__ not in CONVERTED:
         raise ValueError(

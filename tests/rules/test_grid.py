@@ -167,7 +167,6 @@ def test_lines(shape: tuple[int, int, str]) -> None:
 
 
 @pytest.mark.few(2)
-@telling
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_completions(shape: tuple[int, int, str]) -> None:
     grid, board = grid_of(shape)

@@ -215,7 +215,7 @@ def _problem(device: str) -> str | None:
 
 def _require(device: str) -> None:
     """Skip the test without the device, as `tests.test_devices` does."""
-    if device in ("CL", "WEBGPU") and REQUIRED_DEVICES is not None and device not in REQUIRED_DEVICES.split():
+    if REQUIRED_DEVICES is not None and device not in REQUIRED_DEVICES.split():
         pytest.skip(f"TENSOR_ENVS_TEST_DEVICES does not name {device}")
     if why := _problem(device):
         assert REQUIRED_DEVICES is None, why

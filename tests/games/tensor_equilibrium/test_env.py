@@ -133,7 +133,6 @@ def test_lockstep_of_default_games(players: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.few(1)
 @pytest.mark.parametrize("number", range(len(VARIANTS)))
 def test_lockstep_of_variants(number: int) -> None:
     both = run(VARIANTS[number], plies=120, seed=number)
