@@ -122,6 +122,7 @@ def test_truncation() -> None:
     assert not (first[3] | second[3]).any() and third[3].any()
 
 
+@pytest.mark.slow
 def test_a_custom_policy() -> None:
     """A custom policy returns NumPy arrays or lazy or jitted Tensors, and gets games with another player to move."""
     seen = []

@@ -71,6 +71,7 @@ def test_json(report: te.lab.Report) -> None:
     assert base["games"]["uniform"] == 16 * 32 and base["actions"]["uniform"]["1"]["chosen"] is None
 
 
+@pytest.mark.slow
 def test_progress_has_an_honest_total(monkeypatch: pytest.MonkeyPatch) -> None:
     """All simulations of all decisions count; half of the way is between .3 and .7 of the total that is shown then."""
     shown = list[tuple[float, float]]()
@@ -148,6 +149,7 @@ def test_command_writes_a_report(suffix: str, tmp_path: Path, capsys: pytest.Cap
     assert "2 variants" in capsys.readouterr().out and "misere=True" in file.read_text()
 
 
+@pytest.mark.slow
 def test_command_prints_and_takesvalues_of(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--games", "32", "--players", "uniform"]
     command.main(["hyper_tic_tac_toe", *few, "--rules", "k=2", "--vary", "shape=(2, 2),(2, 3)"])

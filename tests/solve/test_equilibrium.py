@@ -200,6 +200,7 @@ def test_from_positions() -> None:
         te.exploitability(tree("kuhn_poker"), response)
 
 
+@pytest.mark.slow
 def test_players_of_tables_return_their_values() -> None:
     """Play two tables against each other where only memory tells information states apart, also by one player."""
     ours = tree("dark_hex", size=2)
