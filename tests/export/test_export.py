@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import re
 import shutil
@@ -15,6 +14,7 @@ import tensor_envs as te
 from tensor_envs.export import export
 from tensor_envs.export.__main__ import main
 from tensor_envs.export.files import name_of
+from tests import nvrtc
 from tests.export.shared import CC, CLANG, SEED, STRICT, TRAPS, TURNS, build, compare, run, transcript
 from tests.games.shared import GAMES, shared_env
 from tests.scripts.here import run_here, status
@@ -144,24 +144,10 @@ def test_node_plays_as_python(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", te.registered())
 def test_cuda_compiles(name: str, tmp_path: Path) -> None:
     pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
-    from tensor_envs._compiler.clang import nvrtc_library
-
     export(shared_env(name), "cuda", tmp_path / "game.cu")
-    library = ctypes.CDLL(str(nvrtc_library()))
-    program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    source, option = (tmp_path / "game.cu").read_bytes(), b"--gpu-architecture=compute_80"
-    library.nvrtcCreateProgram(ctypes.byref(program), source, b"game.cu", 0, None, None)
-    error = library.nvrtcCompileProgram(program, 1, (ctypes.c_char_p * 1)(option))
-    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetProgramLog(program, log)
-    assert (error, log.value) == (0, b"")
-    library.nvrtcGetPTXSize(program, ctypes.byref(size))
-    ptx = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetPTX(program, ptx)
-    library.nvrtcDestroyProgram(ctypes.byref(program))
+    ptx = nvrtc.compiled((tmp_path / "game.cu").read_text(), "compute_80", "PTX")
     prefix = name_of(shared_env(name))
-    assert re.findall(rb"\.entry (\w+)", ptx.value) == [f"{prefix}_{x}".encode() for x in FUNCTIONS]
+    assert re.findall(rb"\.entry (\w+)", ptx) == [f"{prefix}_{x}".encode() for x in FUNCTIONS]
 
 
 # *** the command ***

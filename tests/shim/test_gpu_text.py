@@ -20,7 +20,6 @@ from tinygrad.runtime.support.elf import elf_loader
 
 import tensor_envs as te
 from tensor_envs._compiler.arithmetic import add, choose, const, equal, maximum, minimum
-from tensor_envs._compiler.clang import nvrtc_library
 from tensor_envs._compiler.devices import download, empty_buffer, write
 from tensor_envs._compiler.dialects import CUDA, GPU, Metal
 from tensor_envs._compiler.tape import INT32, Tape, record
@@ -31,6 +30,7 @@ from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs.search import policies
 from tensor_envs.search.memory import Params, SearchConfig
+from tests import nvrtc
 from tests.shim.emulator import POISON, Kernel, KernelFault, load
 
 BATCH = 70  # two blocks, the second padded
@@ -297,18 +297,6 @@ def test_planted_faults_are_found(fault: str, language: str) -> None:
 VIMNMX, RELU, PREDICATES = 0x48, 1 << 12, 0x3F << 17  # of an instruction of sm_90: opcode, max with 0, two outputs
 
 
-def cubin_of(text: str) -> bytes:
-    """Compile CUDA for sm_90 by NVRTC."""
-    library, program, size = ctypes.CDLL(str(nvrtc_library())), ctypes.c_void_p(), ctypes.c_size_t()
-    library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
-    assert library.nvrtcCompileProgram(program, 1, (ctypes.c_char_p * 1)(b"--gpu-architecture=sm_90")) == 0
-    library.nvrtcGetCUBINSize(program, ctypes.byref(size))
-    binary = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetCUBIN(program, binary)
-    library.nvrtcDestroyProgram(ctypes.byref(program))
-    return binary.raw
-
-
 def has_wrong_predicate(cubin: bytes) -> bool:
     """Return whether a kernel takes the predicate of max(min(x, y), 0) for min(x, y) == y."""
     code = b"".join(section.content for section in elf_loader(cubin)[1] if section.name.startswith(".text."))
@@ -324,9 +312,9 @@ def test_a_clamped_number_equals_its_bound() -> None:
     wrong = "(data1[0]<10?data1[0]:10)<0?0:(data1[0]<10?data1[0]:10)"
     text = 'extern "C" __global__ void f(int *data0, int *data1) {{ int v = {}; data0[0] = v==10?77:v<<3; }}'
     major, minor = ctypes.c_int(), ctypes.c_int()
-    ctypes.CDLL(str(nvrtc_library())).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    nvrtc.library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     if (12, 8) <= (major.value, minor.value) <= (13, 0):
-        assert has_wrong_predicate(cubin_of(text.format(wrong)))
+        assert has_wrong_predicate(nvrtc.compiled(text.format(wrong), "sm_90", "CUBIN"))
     for offset, order, constant in ((0, 1, True), (0, -1, True), (3, 1, True), (0, 1, False)):
         tape = Tape([(INT32, 1), (INT32, 2)], gpu=True)
         with record(tape):
@@ -335,4 +323,4 @@ def test_a_clamped_number_equals_its_bound() -> None:
             bound = const(10, INT32) if constant else tape.load(tape.arrays[1], one)
             clamped = maximum(*(minimum(x, bound), zero)[::order])
             tape.store(tape.arrays[0], zero, choose(equal(clamped, bound), const(77, INT32), add(clamped, clamped)))
-        assert not has_wrong_predicate(cubin_of(CUDA(tape).source("f")))
+        assert not has_wrong_predicate(nvrtc.compiled(CUDA(tape).source("f"), "sm_90", "CUBIN"))
