@@ -23,7 +23,7 @@ BUSY_SECONDS = 2.0  # before `busy` prints its message
 CLOSED_PIPE = 141  # exit status of a process that SIGPIPE ends
 MAX_COUNT = 2**31 - 1  # upper bound of counts without another limit
 # errors that a user, a machine or a missing package can cause; any other is a bug and shows its traceback
-EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError)
+EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError, FloatingPointError)
 
 
 class Failure(Exception):

@@ -16,7 +16,7 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.devices import DeviceName, stays_lazy
 from tensor_envs._engine.inputs import int_array
-from tensor_envs._engine.random import threefry
+from tensor_envs._engine.random import seed_words, threefry
 from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
 from tensor_envs.interop import to_numpy
 from tensor_envs.jit import jit
@@ -166,6 +166,7 @@ def playout_search(num_simulations: int, seed: int = 0, determinize: bool = True
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     instance("determinize", determinize, bool)
+    seed_words(seed)
     return lambda state: playout_policy(state, count, seed=seed, determinize=determinize).action
 
 
@@ -189,6 +190,8 @@ def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 
     """
     function("evaluate", evaluate)
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    seed_words(seed)
+    number("gumbel_scale", gumbel_scale, 0.0, 1e6)
     return lambda state: gumbel_muzero_policy(state, evaluate, count, gumbel_scale=gumbel_scale, seed=seed).action
 
 
@@ -269,8 +272,9 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file has no weights, is damaged, or is of another version of the game.
-        TypeError: `path` is no path.
+        ValueError: the file has no weights, is damaged, or is of another version of the game; a number out of range, or
+            simulations in a game that is not zero-sum.
+        TypeError: `path` is no path, or a number of another type.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -282,6 +286,7 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
     from tensor_envs.train.network import load as load_network
 
     count = integer("num_simulations", num_simulations, 0, MAX_SIMULATIONS)
+    seed_words(seed)
     file = file_path("path", path)
     if not file.exists():
         packaged = FOLDER / f"{file}.safetensors"
@@ -290,6 +295,8 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
             raise FileNotFoundError(f"no file {str(file)!r}; games whose weights come with the package: {ids}")
         file = packaged
     env, weights, activation = load_network(file)
+    if count and env.num_players > 1 and not env.spec.zero_sum:
+        raise ValueError(f"num_simulations must be 0 for {env!r}, which is no zero-sum game, got {count}")
 
     @functools.cache
     def player(device: DeviceName) -> Policy:

@@ -311,13 +311,13 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
             raise ValueError(f"{len(wrong)} illegal actions ({some}); legal_action_mask says what is allowed")
 
     def state_from_dicts(
-        self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None
+        self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None, first_row: int = 0
     ) -> S_co:
-        """Return a batch of plain games. Row r gets the chance of row r, episode 0, of the seed.
+        """Return a batch of plain games. Row r gets the chance of row first_row + r, episode 0, of the seed.
 
         Args:
             games: dictionaries as `state_to_dict` returns them.
-            seed, device: as in `init`.
+            seed, device, first_row: as in `init`.
 
         Returns:
             A state of as many games.
@@ -333,7 +333,8 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """
         table, device = self.pack(games), resolve(device)
         fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), device)
-        keys = self.engine.row_keys(len(table), seed_words(seed), device, 0)
+        first_row = integer("first_row", first_row, 0, SEED_ROWS - len(table))
+        keys = self.engine.row_keys(len(table), seed_words(seed), device, first_row)
         return self._state(self.engine.refresh(fresh._replace(row_keys=keys)))
 
     # *** names of version 0.2, until 0.4 ***

@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from tensor_envs._files import replace_file
-from tensor_envs._validate import file_path, instance, integer
+from tensor_envs._validate import file_path, instance, integer, shown
 from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.registry import entries, env_metadata, env_of, make
 from tensor_envs.state import State
@@ -18,6 +19,10 @@ from tensor_envs.state import State
 FORMAT = "tensor_envs record 1"
 JSON_LINES = ".jsonl"
 NO_ACTION = -1  # illegal in every game
+KINDS: dict[str, Any] = {  # of a record's entries in JSON
+    "game": dict, "seed": int, "row": int, "start": (dict, NoneType), "actions": list, "names": list, "players": list,
+    "rewards": list, "terminated": bool, "truncated": bool, "notes": dict,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,9 +75,20 @@ class Record:
             values = json.loads(text)
             if values.pop("format") != FORMAT or {*values, "notes"} != {column.name for column in fields(Record)}:
                 raise ValueError("its format is another one")
-            lists = {name: _tuples(values[name]) for name in ("actions", "names", "players", "rewards")}
-            return Record(**values | lists)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            for name, kind in KINDS.items():
+                if not isinstance(values.get(name, {}), kind):
+                    raise TypeError(f"{name} is {shown(values[name])}")
+            moves = {name: tuple(values[name]) for name in ("actions", "names", "players")}
+            moves["rewards"] = tuple(tuple(map(float, rewards)) for rewards in values["rewards"])
+            if {*values["game"]} != {"id", "version", "illegal", "rules"}:
+                raise ValueError(f"game is {shown(values['game'])}")
+            if len({len(values) for values in moves.values()}) != 1:
+                raise ValueError("actions, names, players and rewards differ in length")
+            for name, kind in (("actions", int), ("names", str), ("players", int)):
+                if not all(type(x) is kind for x in moves[name]):
+                    raise TypeError(f"{name} are {shown(values[name])}")
+            return Record(**values | moves)
+        except (AttributeError, ImportError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"text must be a line of JSON that holds a record: {error}") from None
 
 
@@ -193,7 +209,7 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
         ('d3',)
     """
     path = file_path("path", path)
-    text, place = path.read_text(encoding="utf-8"), ""
+    data, place = path.read_bytes(), ""
 
     def names(moves: Iterable[tuple[str, str]]) -> Iterator[str]:
         nonlocal place
@@ -203,6 +219,7 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
             place = ""
 
     try:
+        text = data.decode()
         if path.suffix == JSON_LINES:
             return Record.from_json(text.partition("\n")[0])
         env = env or _home(path, text)
@@ -237,8 +254,8 @@ def begin(env: Env, seed: int = 0, row: int = 0, start: dict[str, Any] | None = 
     """Return the record of a game without moves, and its first position. Errors are those of `record`."""
     instance("env", env, Env)
     seed, row = integer("seed", seed, 0, 2**64 - 1), integer("row", row, 0, SEED_ROWS - 1)
-    state = env.init(1, seed, first_row=row) if start is None else env.state_from_dicts([start], seed)
-    fields, game = state.numpy(), json.loads(json.dumps(env_metadata(env)))  # tuples become lists, as in a file
+    state = env.init(1, seed, first_row=row) if start is None else env.state_from_dicts([start], seed, first_row=row)
+    fields, game = state.numpy(), env_metadata(env)
     ends = bool(fields["terminated"][0]), bool(fields["truncated"][0])
     return Record(game, seed, row, start, (), (), (), (), *ends), state
 

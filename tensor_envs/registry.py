@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
+import json
 import pkgutil
 import re
 from collections.abc import Callable
@@ -162,10 +163,11 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
 
 
 def env_metadata(env: Env) -> dict[str, Any]:
-    """Return the metadata of an environment for a file."""
+    """Return the metadata of an environment as a file gives it back: tuples are lists."""
     fixed = env.entry.presets.get(env.id, {})
     rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
-    return {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
+    metadata = {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
+    return json.loads(json.dumps(metadata))  # type: ignore[no-any-return]
 
 
 def env_of(metadata: dict[str, Any]) -> Env:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -117,7 +116,7 @@ def moves_of(history: Record, state: State, i: int) -> list[tuple[int, str]]:
     from tensor_envs.registry import env_metadata
 
     instance("history", history, Record)
-    if history.game != json.loads(json.dumps(env_metadata(state.env))):
+    if history.game != env_metadata(state.env):
         raise ValueError(f"history must be of {state.env!r}, got {shown(history.game)}")
     plies = state.env.row(state, i)["ply"]
     if history.start is None and len(history.actions) != plies:

@@ -94,6 +94,12 @@ def test_regret_of_perfect_play_is_none() -> None:
     assert te.regret(env, agents.playout_search(256), table, games=64) < lost / 2 < 0.5
 
 
+def test_regret_needs_a_decision() -> None:
+    env = shared_env("tic_tac_toe")
+    with pytest.raises(ValueError, match="opening must leave decisions to judge, all 8 games end within 9 plies"):
+        te.regret(env, agents.uniform, te.solve(env), games=8, opening=9)
+
+
 def test_an_opening_makes_games_of_regret_differ() -> None:
     """Regret counts a mistake on the empty board in every game, but not after two random plies."""
     env, oracle = shared_env("tic_tac_toe"), Wrong(None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import chess
 import chess.pgn
@@ -119,4 +121,34 @@ def test_wrong_records(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         with pytest.raises(ValueError, match=message):
             te.load_game(tmp_path / name)
+    (tmp_path / "f.pgn").write_bytes(b'[White "Andr\xe9"] *')
+    with pytest.raises(ValueError, match=r"f.pgn' holds no game that can be read"):
+        te.load_game(tmp_path / "f.pgn")
     assert np.isfinite(te.record(ttt, []).rewards).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("actions", 5), ("actions", [0.5]), ("actions", [0, 3]), ("game", {}), ("names", None), ("names", [1]),
+        ("players", []), ("rewards", [["a", "b"]]), ("terminated", 1), ("start", [1]), ("seed", "1"), ("notes", 3),
+    ],
+)  # fmt: skip
+def test_records_with_a_wrong_entry(name: str, value: Any) -> None:
+    good = json.loads(te.record(te.make("tic_tac_toe"), [0]).to_json())
+    assert te.Record.from_json(json.dumps(good)).actions == (0,)
+    with pytest.raises(ValueError, match="text must be a line of JSON that holds a record: "):
+        te.Record.from_json(json.dumps(good | {name: value}))
+
+
+def test_nested_text_is_no_record() -> None:
+    with pytest.raises(ValueError, match="text must be a line of JSON"):
+        te.Record.from_json("[" * 100_000)
+
+
+def test_a_record_from_a_start_has_the_chance_of_its_row() -> None:
+    env = shared_env("yahtzee")
+    start = env.state_to_dict(env.init(1))
+    games = [te.record(env, [0], start=start, row=row) for row in (0, 5, 5)]
+    dice = [env.state_to_dict(te.replay(game))["dice"] for game in games]
+    assert dice[0] != dice[1] == dice[2]

@@ -70,7 +70,9 @@ def regret(
         total += float(lost[live].sum())
         decisions += int(live.sum())
         state = env.step(state, actions)
-    return total / max(decisions, 1)
+    if not decisions:
+        raise ValueError(f"opening must leave decisions to judge, all {games} games end within {opening} plies")
+    return total / decisions
 
 
 class PlayoutOracle:

@@ -356,9 +356,11 @@ def question(threshold: int) -> Questions:
 
 def opening_table(env: Env) -> Path | None:
     """Return the file of bounds that comes with a game, if the environment has the rule fields that it is for."""
-    source = sys.modules[type(env.rules).__module__].__file__
-    path = Path(source or "").with_name("openings.safetensors")
-    if not source or not path.exists() or read_arrays(path, FORMAT)[0]["env"] != env_metadata(env):
+    source = getattr(sys.modules[type(env.rules).__module__], "__file__", None)  # an interactive session has no file
+    if not source:
+        return None
+    path = Path(source).with_name("openings.safetensors")
+    if not path.exists() or read_arrays(path, FORMAT)[0]["env"] != env_metadata(env):
         return None
     return path
 

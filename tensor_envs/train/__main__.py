@@ -22,12 +22,14 @@ from typing import Any
 
 from tensor_envs import agents
 from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, whole
+from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
 from tensor_envs.evaluation.ratings import arena
 from tensor_envs.registry import make
 from tensor_envs.solve.solver import solve
-from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
+from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB
+from tensor_envs.train.actors import train_on_ray
 from tensor_envs.train.config import read_config
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
@@ -39,47 +41,50 @@ MINUTE = 60.0
 OPENING = 2  # random plies before rated games
 
 
-def make_trainer(options: argparse.Namespace, folder: Path) -> Trainer:
+def make_trainer(options: argparse.Namespace, env: Env, folder: Path) -> Trainer:
     """Return the trainer of a run: settings that are not given are those of the folder or the defaults.
 
     Raises:
         ValueError: the folder has a run of another game, algorithm or setting, or --weights do not fit.
     """
     kind = ALGORITHMS[options.command]
-    env = make(options.id, **dict(options.rules))
     settings = settings_of(options, kind.Config)
-    if not (folder / CONFIG).exists():
+    if (folder / CONFIG).exists():
+        stored, config = read_config(folder / CONFIG, kind.algorithm, kind.Config)
+        if env.id != stored.id or (options.rules and not stored.plays_like(env)):
+            raise ValueError(f"{str(folder)!r} has a run of {stored!r}, got {env!r}: name another --folder")
+        if changed := [name for name, value in settings.items() if getattr(config, name) != value]:
+            name = changed[0]
+            raise ValueError(
+                f"{str(folder)!r} has a run with {name}={getattr(config, name)}, got {settings[name]}: "
+                "name another --folder"
+            )
+        trainer = kind(stored, config, options.device)
+    else:
         trainer = kind(env, kind.Config(**settings), options.device)
-        if options.weights is not None:
-            player = load_network(options.weights)
-            if not player.env.plays_like(env):
-                raise ValueError(f"--weights must be weights for {env!r}, got those for {player.env!r}")
-            if player.activation != trainer.network.activation:
-                hint = "add --tanh" if player.activation == "tanh" else "leave out --tanh"
-                raise ValueError(f"--weights must be of the run's activation, got {player.activation}: {hint}")
-            trainer.assign_weights(player.weights)
-        return trainer
-    stored, config = read_config(folder / CONFIG, kind.algorithm, kind.Config)
-    if options.id != stored.id or (options.rules and not stored.plays_like(env)):
-        raise ValueError(f"{str(folder)!r} has a run of {stored!r}, got {env!r}: name another --folder")
-    if changed := [name for name, value in settings.items() if getattr(config, name) != value]:
-        name = changed[0]
-        raise ValueError(
-            f"{str(folder)!r} has a run with {name}={getattr(config, name)}, got {settings[name]}: "
-            "name another --folder"
-        )
-    return kind(stored, config, options.device)
+    if options.weights is not None:
+        player = load_network(options.weights)
+        if not player.env.plays_like(trainer.env):
+            raise ValueError(f"--weights must be weights for {trainer.env!r}, got those for {player.env!r}")
+        if player.activation != trainer.network.activation:
+            hint = "add --tanh" if player.activation == "tanh" else "leave out --tanh"
+            raise ValueError(f"--weights must be of the run's activation, got {player.activation}: {hint}")
+        trainer.assign_weights(player.weights)  # a checkpoint, from which a run continues, replaces them
+    return trainer
 
 
 def train(options: argparse.Namespace) -> None:
     """Run a training command."""
-    name = f"{options.command}-{options.id.replace(':', '-').replace('/', '-')}"
+    if options.num_actors is not None and options.ray is None:
+        raise ValueError(f"--num-actors needs --ray, got {options.num_actors} without it")
+    env = make(options.id, **dict(options.rules))
+    name = f"{options.command}-{env.id.replace(':', '-').replace('/', '-')}"
     folder = options.folder or Path("runs") / name
     callbacks: list[Callback] = [Progress()]
     callbacks += [TensorBoard(folder)] if options.tensorboard else []
     callbacks += [WandB(project=options.wandb, name=folder.name)] if options.wandb else []
     with busy("compiling"):
-        trainer = make_trainer(options, folder)
+        trainer = make_trainer(options, env, folder)
     is_local = options.ray is None
     clock = "processor time" if is_local else "the clock"
     budget = f"{options.steps} steps" if options.minutes is None else f"{options.minutes:g} minutes of {clock}"
@@ -88,9 +93,8 @@ def train(options: argparse.Namespace) -> None:
     seconds = None if options.minutes is None else options.minutes * MINUTE
     if not is_local:
         address = None if options.ray == "local" else options.ray
-        common: dict[str, Any] = {"steps": options.steps, "seconds": seconds, "folder": folder, "callbacks": callbacks}
-        cluster = {"address": address, "num_actors": options.num_actors, "device": options.device}
-        distributed(trainer.env, trainer.config, **common, **cluster)
+        cluster = {"address": address, "num_actors": options.num_actors}
+        train_on_ray(trainer, options.steps, seconds, folder, callbacks, **cluster)
     else:
         trainer.run(options.steps, seconds, folder, callbacks)
     if is_local and trainer.seconds:

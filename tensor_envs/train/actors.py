@@ -85,14 +85,32 @@ def distributed(
     kind = next((kind for kind in kinds if type(config) is kind.Config), None)
     if kind is None:
         raise wrong_type("config", "an AlphaZeroConfig or a PPOConfig", config)
+    trainer = kind(env, config, device)
+    return train_on_ray(
+        trainer, steps, seconds, folder, callbacks, address=address, num_actors=num_actors, max_staleness=max_staleness
+    )
+
+
+def train_on_ray(
+    trainer: Trainer,
+    steps: int | None,
+    seconds: float | None,
+    folder: str | Path | None,
+    callbacks: Sequence[Callback],
+    *,
+    address: str | None,
+    num_actors: int | None,
+    max_staleness: int | None = None,
+) -> Metrics:
+    """Train a given trainer, with the weights that it has, as `distributed` does."""
     if num_actors is not None:
         integer("num_actors", num_actors, 1, MAX_ACTORS)
     if max_staleness is not None:
         integer("max_staleness", max_staleness, 0, MAX_ACTORS)
     ray, is_own = _connect(address, num_actors)
     try:
-        learner = Learner(ray, kind(env, config, device), num_actors, max_staleness)
-        return train(learner.trainer, learner.step, steps, seconds, folder, callbacks)
+        learner = Learner(ray, trainer, num_actors, max_staleness)
+        return train(trainer, learner.step, steps, seconds, folder, callbacks)
     finally:
         if is_own:
             ray.shutdown()

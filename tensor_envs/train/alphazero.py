@@ -19,6 +19,7 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._compiler.devices import upload
+from tensor_envs._validate import instance
 from tensor_envs.agents import greedy, gumbel, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
@@ -36,12 +37,12 @@ PLAY, SAMPLE = 0, 1  # kinds of random numbers
 EXACT_MEMORY = 2**26  # bytes for exact values, of every actor
 
 
-def exact_values(env: Env) -> Callable[[State], np.ndarray]:
+def exact_values(env: Env, device: str | None) -> Callable[[State], np.ndarray]:
     """Return a function from a state to exact values for the players to move. ValueError if no search finds them."""
     from tensor_envs.solve.solver import solve  # a game imports the package's public names, as in `oracle_of`
 
     try:
-        return solve(env, method="search", memory=EXACT_MEMORY).value
+        return solve(env.init(1, device=device), method="search", memory=EXACT_MEMORY).value
     except ValueError as error:
         raise ValueError(f"exact_ply must be 0 for {env!r}: {error}") from None
 
@@ -62,13 +63,16 @@ class AlphaZero(Trainer):
     replay: ReplayBuffer
 
     def __init__(self, env: Env, config: AlphaZeroConfig | None = None, device: str | None = None, *, rank: int = 0):
+        instance("env", env, Env)
+        if env.num_players > 1 and not env.spec.zero_sum:
+            raise ValueError(f"env must be of a game for one or with zero sum, got {env!r}: PPO learns other games")
         super().__init__(env, config, device, rank=rank)
         self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
         self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))
         self.fit = jit(self._fit)
         self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
         self.probabilities = softmax(self.evaluate)
-        self.exact_values = exact_values(env) if self.config.exact_ply > 0 else None
+        self.exact_values = exact_values(env, device) if self.config.exact_ply > 0 else None
 
     def optimizer(self) -> nn.optim.Optimizer:
         return self.adam

@@ -14,7 +14,7 @@ from tinygrad.helpers import TRAINING
 from tensor_envs._compiler import fused
 from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs._validate import integer, one_of
+from tensor_envs._validate import integer, number, one_of, shown
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.sampling import masked_logits
 
@@ -75,11 +75,17 @@ class Network:
             device: as in `Env.init`; None leaves the weights on the default device.
 
         Raises:
-            ValueError: blocks for an observation that is not [planes, rows, columns], weights that do not fit, or
-                another activation.
-            TypeError: `activation` is no string, or `seed` no integer.
+            ValueError: a size out of range, blocks for an observation that is not [planes, rows, columns], weights that
+                do not fit, or another activation.
+            TypeError: `activation` is no string, or a size or `seed` no integer.
         """
+        hidden, blocks, channels = (
+            integer(name, size, low, 2**20)
+            for name, size, low in (("hidden", hidden, 1), ("blocks", blocks, 0), ("channels", channels, 1))
+        )
         if weights is not None:
+            if missing := [f"{name}.bias" for name in ("first", "second") if f"{name}.bias" not in weights]:
+                raise ValueError(f"weights must have {missing[0]!r}, got {shown(list(weights))}")
             hidden, channels = len(weights["second.bias"]), len(weights["first.bias"])
             blocks = sum(name.startswith("tower") for name in weights) // 4  # two weights, two biases
         self.shape, self.activation = env.observation_shape, one_of("activation", activation, ACTIVATIONS)
@@ -221,7 +227,10 @@ def evaluator(env: Env, network: Network, value_scale: float = 1.0) -> Evaluate:
     Args:
         env: the environment.
         network: the network.
-        value_scale: return that the network gives as a value of 1.
+        value_scale: return that the network gives as a value of 1, above 0.
+
+    Raises:
+        ValueError, TypeError: `value_scale` is not above 0, or no number.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -229,7 +238,7 @@ def evaluator(env: Env, network: Network, value_scale: float = 1.0) -> Evaluate:
         >>> te.search.gumbel_muzero_policy(env.init(2), evaluate, num_simulations=4).action.shape
         (2,)
     """
-    spec = env.spec
+    spec, value_scale = env.spec, number("value_scale", value_scale, 1e-12, 1e12)
 
     def evaluate(state: State) -> tuple[Tensor, Tensor]:
         logits, value = network(env.observe(state).flatten(1), state.legal_action_mask)
@@ -267,12 +276,12 @@ def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str
         activation: "relu" or "tanh", as in `Network`.
 
     Raises:
-        TypeError, ValueError: another activation, or a weight beyond the range of half precision.
+        TypeError, ValueError: another activation, or a weight that is NaN or beyond the range of half precision.
         OSError: the file cannot be written.
     """
     with np.errstate(over="ignore"):
         arrays = {k: w.numpy().astype(np.float16) for k, w in weights.items()}
-    if wide := [name for name, array in arrays.items() if np.isinf(array).any()]:
+    if wide := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
         raise ValueError(f"weights must be in +-{HALF_MAX:g}, the range of half precision, got others in {wide}")
     sizes = {name: list(array.shape) for name, array in arrays.items()}
     metadata = {"activation": one_of("activation", activation, ACTIVATIONS), "sizes": sizes}

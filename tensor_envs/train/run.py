@@ -6,10 +6,13 @@ state of a generator, and a run that continues from a checkpoint equals one with
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -19,7 +22,7 @@ from tinygrad import Tensor, nn
 
 from tensor_envs._compiler.devices import buffer_of, resolve, upload, write
 from tensor_envs._files import read_arrays, replace_file, write_arrays
-from tensor_envs._validate import file_path, instance, integer, number, shown
+from tensor_envs._validate import file_path, function, instance, integer, number, shown
 from tensor_envs.env import Env
 from tensor_envs.io import state_arrays, state_of
 from tensor_envs.registry import env_metadata
@@ -38,6 +41,7 @@ CONFIG, METRICS, CHECKPOINT, WEIGHTS, CURVES = (
     "curves.svg",
 )
 Metrics = dict[str, float]
+ROUNDING = 1e-9  # 29 of 100 steps are a share of .29, times 100 a little less than 29
 
 
 class Callback(Protocol):
@@ -141,12 +145,18 @@ class Trainer(ABC):
         return _scaled(self.network.weights(), self.config.value_scale)
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Assign arrays to the weights that `weights` returns. ValueError if names or shapes differ."""
+        """Assign arrays to the weights that `weights` returns.
+
+        Raises:
+            ValueError: names or shapes differ, or a number is not finite.
+        """
         weights = self.weights()
         shapes = {name: array.shape for name, array in arrays.items()}
         if shapes != {name: tensor.shape for name, tensor in weights.items()}:
             raise ValueError(f"weights must be those of a network with the settings' sizes, got {shown(shapes)}")
         wide = {name: np.asarray(array, np.float32) for name, array in arrays.items()}  # files have half precision
+        if broken := [name for name, array in wide.items() if not np.isfinite(array).all()]:
+            raise ValueError(f"weights must be finite numbers, got others in {broken}")
         values = self.network.matrices(_scaled(wide, 1 / self.config.value_scale))
         for name, tensor in self.network.parameters().items():  # a captured network's are never replaced
             _assign(tensor, values[name])
@@ -163,6 +173,10 @@ class Trainer(ABC):
         rate = self.learning_rate()
         _assign(self.optimizer().lr, np.array([rate]))
         losses = self.learn(data)
+        if broken := {name: loss for name, loss in losses.items() if not np.isfinite(loss)}:
+            raise FloatingPointError(
+                f"training diverged in step {self.steps + 1}: {broken}; try a smaller learning_rate"
+            )
         self.steps += 1
         self.positions += self.config.num_envs * self.config.rollout_length
         return {"step": self.steps, "positions": self.positions, "learning_rate": rate, **losses}
@@ -174,7 +188,7 @@ class Trainer(ABC):
         folder: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Metrics:
-        """Train until a budget is spent, and return the metrics of the last rating.
+        """Train until a budget is spent, and return the metrics of this call's last rating.
 
         With a budget in steps the weights are a function of the settings alone, on one thread, and the same whether or
         not the run was interrupted.
@@ -186,7 +200,10 @@ class Trainer(ABC):
             callbacks: functions that are called with the trainer and the metrics of every step.
 
         Raises:
-            ValueError: neither or both budgets; the folder has a run of another game or with other settings.
+            ValueError: neither or both budgets; the folder has a run of another game or with other settings, a damaged
+                one, or one in progress.
+            TypeError: an argument of another type.
+            FloatingPointError: a loss is not finite; the last checkpoint stays as it was.
             OSError: a file cannot be written; the message names it.
         """
         return train(self, self.step, steps, seconds, folder, callbacks)
@@ -197,12 +214,11 @@ class Trainer(ABC):
         """Write settings, checkpoint and weights to a folder, each atomically.
 
         Raises:
+            ValueError: the folder has a run of another game or with other settings.
             OSError: a file cannot be written; the message names it.
         """
         path = file_path("folder", folder)
-        path.mkdir(parents=True, exist_ok=True)
-        if not (path / CONFIG).exists():
-            write_config(path / CONFIG, self.algorithm, self.env, self.config)
+        self._write_settings(path)
         arrays = {f"{group}.{name}": tensor.numpy() for group, name, tensor in self._tensors()}
         arrays |= {f"state.{name}": array for name, array in state_arrays(self.state).items()}
         if self.replay is not None:
@@ -210,7 +226,24 @@ class Trainer(ABC):
         counters = {"steps": self.steps, "positions": self.positions, "seconds": self.seconds}
         metadata = {"algorithm": self.algorithm, "env": env_metadata(self.env), "counters": counters}
         write_arrays(path / CHECKPOINT, FORMAT, metadata, arrays)
-        save_network(self.env, self.weights(), path / WEIGHTS, self.network.activation)
+        self._write_weights(path)
+
+    def _write_settings(self, folder: Path) -> None:
+        """Write the settings to a folder, or check that they are those of the run that it has."""
+        path = folder / CONFIG
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            write_config(path, self.algorithm, self.env, self.config)
+            return
+        env, config = read_config(path, self.algorithm, self.Config)
+        if env_metadata(env) != env_metadata(self.env):
+            raise ValueError(f"{str(folder)!r} has a run of {env!r}, got {self.env!r}")
+        stored, wanted = asdict(config), asdict(self.config)
+        if name := next((name for name in wanted if stored[name] != wanted[name]), None):
+            raise ValueError(f"{str(folder)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
+
+    def _write_weights(self, folder: Path) -> None:
+        save_network(self.env, self.weights(), folder / WEIGHTS, self.network.activation)
 
     @classmethod
     def load(cls, folder: str | Path, device: str | None = None) -> Self:
@@ -234,9 +267,7 @@ class Trainer(ABC):
         path = folder / CHECKPOINT
         metadata, arrays = read_arrays(path, FORMAT)
         try:
-            if metadata["algorithm"] != self.algorithm or metadata["env"] != json.loads(
-                json.dumps(env_metadata(self.env))
-            ):
+            if metadata["algorithm"] != self.algorithm or metadata["env"] != env_metadata(self.env):
                 raise ValueError(f"it is of {metadata['algorithm']} on {shown(metadata['env'])}")
             for group, name, tensor in self._tensors():
                 array = arrays[f"{group}.{name}"]
@@ -295,7 +326,24 @@ def train(
         integer("steps", steps, 0, MAX_COUNT)
     else:
         number("seconds", seconds, 0, 1e9)
-    log = None if folder is None else RunFolder(file_path("folder", folder), trainer)
+    instance("callbacks", callbacks, Sequence)
+    for k, callback in enumerate(callbacks):
+        function(f"callbacks[{k}]", callback)
+    if folder is None:
+        return _train(trainer, step, steps, seconds, None, callbacks)
+    with closing(RunFolder(file_path("folder", folder), trainer)) as log:
+        return _train(trainer, step, steps, seconds, log, callbacks)
+
+
+def _train(
+    trainer: Trainer,
+    step: Callable[[], Metrics],
+    steps: int | None,
+    seconds: float | None,
+    log: RunFolder | None,
+    callbacks: Sequence[Callback],
+) -> Metrics:
+    """Call `step` until a budget is spent, whose arguments are checked."""
 
     def progress() -> float:
         done, budget = (trainer.seconds, seconds) if steps is None else (trainer.steps, steps)
@@ -306,7 +354,7 @@ def train(
     while (before := trainer.progress) < 1:
         metrics = step()
         trainer.progress = progress()
-        if int(trainer.progress * ratings) > int(before * ratings):
+        if int(trainer.progress * ratings + ROUNDING) > int(before * ratings + ROUNDING):
             rating = trainer.rate()
             metrics |= rating
         if log is not None:
@@ -317,51 +365,72 @@ def train(
 
 
 class RunFolder:
-    """Folder of a run: settings, checkpoint, weights, metrics of every step as lines of JSON, and curves."""
+    """Folder of a run: settings, checkpoint, weights, metrics of every step as lines of JSON, and curves.
+
+    While it is open, no other run can open it.
+    """
 
     def __init__(self, path: Path, trainer: Trainer):
         """Open a folder, which is made if it is missing. A trainer without steps continues from its checkpoint.
 
         Raises:
-            ValueError: the folder has another run, or one at another step than a trainer with steps.
+            ValueError: the folder has another run, or one at another step than a trainer with steps; it is damaged, or
+                another process trains in it.
         """
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
-        if (path / CONFIG).exists():
-            self._check(trainer)
-        else:
-            write_config(path / CONFIG, trainer.algorithm, trainer.env, trainer.config)
+        self.lock = os.open(path, os.O_RDONLY)
+        try:
+            self._lock()
+            trainer._write_settings(path)
+            self._continue(trainer)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let other runs open the folder."""
+        os.close(self.lock)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"folder must have no run in progress, got {str(self.path)!r}, which has one") from None
+        except OSError:  # not every file system has locks
+            pass
+
+    def _continue(self, trainer: Trainer) -> None:
+        """Resume from the checkpoint, if there is one, and drop the metrics of later steps."""
+        path = self.path
         if (path / CHECKPOINT).exists():
             if trainer.steps == 0:
                 trainer.resume(path)
+                trainer._write_weights(path)  # a process killed after its checkpoint has left older ones
             elif trainer.steps != (step := read_arrays(path / CHECKPOINT, FORMAT)[0]["counters"]["steps"]):
                 raise ValueError(
                     f"{str(path)!r} has a checkpoint of step {step}, got a trainer at step {trainer.steps}"
                 )
+        elif (path / WEIGHTS).exists():
+            raise ValueError(f"{str(path)!r} has weights of a run, but not its {CHECKPOINT}: name another folder")
         self.lines = self._lines_until(trainer.steps)
         replace_file(path / METRICS, [f"{json.dumps(line)}\n".encode() for line in self.lines])
 
-    def _check(self, trainer: Trainer) -> None:
-        """Raise ValueError if the folder's run is of another game or has other settings."""
-        env, config = read_config(self.path / CONFIG, trainer.algorithm, trainer.Config)
-        if env_metadata(env) != env_metadata(trainer.env):
-            raise ValueError(f"{str(self.path)!r} has a run of {env!r}, got {trainer.env!r}")
-        stored, wanted = asdict(config), asdict(trainer.config)
-        if name := next((name for name in wanted if stored[name] != wanted[name]), None):
-            raise ValueError(f"{str(self.path)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
-
     def _lines_until(self, step: int) -> list[Metrics]:
         """Return the metrics of the steps up to a checkpoint's; a killed process may have left later, partial ones."""
-        lines = list[Metrics]()
-        if (self.path / METRICS).exists():
-            for text in (self.path / METRICS).read_text(encoding="utf-8").splitlines():
-                try:
-                    line = json.loads(text)
-                except json.JSONDecodeError:
-                    break
-                if line["step"] > step:
-                    break
-                lines.append(line)
+        path, lines = self.path / METRICS, list[Metrics]()
+        texts = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        for k, text in enumerate(texts):
+            try:
+                line = json.loads(text)
+                later = line["step"] > step
+            except (ValueError, TypeError, KeyError):
+                if k < len(texts) - 1:
+                    raise ValueError(f"{str(path)!r} is damaged in line {k + 1}, got {shown(text)}") from None
+                break
+            if later:
+                break
+            lines.append(line)
         return lines
 
     def add(self, trainer: Trainer, metrics: Metrics) -> None:

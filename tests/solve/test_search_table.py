@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,22 @@ def test_a_game_that_comes_with_openings(tmp_path: Path, monkeypatch: pytest.Mon
     assert best[0, te.agents.perfect()(start).numpy()[0]]
     with pytest.raises(ValueError, match="it is of another environment than <Env connect_four-v0>"):
         te.solve(shared_env("connect_four"), method="search")
+
+
+def test_a_file_of_a_game_with_a_shape(tmp_path: Path) -> None:
+    """A tuple among the rule fields is a list in the file."""
+    env, path = te.make("hyper_tic_tac_toe", shape=(3, 3)), tmp_path / "search.safetensors"
+    exact = te.solve(env, method="search", memory=2**20)
+    value = exact.value(env.init(1))
+    exact.save(path)
+    again = te.SearchSolution.load(path, 2**20)
+    assert (again.value(env.init(1)) == value).all() and again.nodes < exact.nodes
+
+
+def test_a_game_of_an_interactive_session_has_no_openings(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = te.make("tic_tac_toe")
+    monkeypatch.delattr(sys.modules[type(env.rules).__module__], "__file__")
+    assert search.opening_table(env) is None
 
 
 @pytest.mark.parametrize("game", ("connect_four", "tic_tac_toe", "othello"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs import agents
+from tensor_envs import agents, registry
 from tensor_envs.train.replay import Samples
+from tests.games import dice_race
 from tests.games.shared import shared_env
-from tests.train.sizes import alphazero
+from tests.train.sizes import alphazero, ppo
 
 
 def lost_lines(env: te.Env, policy: Any, player: int) -> int:
@@ -34,6 +36,32 @@ def lost_lines(env: te.Env, policy: Any, player: int) -> int:
             state = env.step(env.take(state, rows), actions)
 
 
+class Shared(dice_race.DiceRace):
+    """Third-party game, declared to be no zero-sum game."""
+
+    @property
+    def spec(self) -> te.Spec:
+        return replace(super().spec, zero_sum=False)
+
+
+def test_a_game_that_is_not_zero_sum(tmp_path: Path) -> None:
+    """Its values for several players are not one number, so the network's tell a search too little."""
+    te.register(replace(dice_race.GAME, id="shared", rules=f"{__name__}:Shared"))
+    try:
+        env = te.make("shared")
+        with pytest.raises(ValueError, match="env must be of a game for one or with zero sum, got <Env shared-v3"):
+            alphazero(env)
+        ppo(env).save(tmp_path)
+        weights = tmp_path / "weights.safetensors"
+        with pytest.raises(
+            ValueError, match=r"num_simulations must be 0 for <Env shared-v3.*which is no zero-sum game"
+        ):
+            agents.load(weights, 2)
+        assert agents.load(weights, 0)(env.init(3)).shape == (3,)
+    finally:
+        del registry._entries["shared"]
+
+
 @pytest.mark.slow
 def test_lines_are_counted() -> None:
     env = shared_env("tic_tac_toe")
@@ -45,7 +73,7 @@ def test_lines_are_counted() -> None:
 @pytest.mark.parametrize("tower", [0, 1], ids=["flat", "tower"])
 def test_learning_lowers_the_loss(tower: int) -> None:
     """Learn from positions with one mark, whose place is the action and determines the value."""
-    settings = {"blocks": tower, "channels": 4, "hidden": 16, "minibatch": 64, "replay_steps": 1, "updates": 30}
+    settings = {"blocks": tower, "channels": 4, "hidden": 16, "minibatch": 64, "replay_steps": 1, "updates": 100}
     trainer = alphazero(shared_env("tic_tac_toe"), **settings, learning_rate=0.01)
     seen, values = np.eye(18, dtype=np.uint8)[:9], np.linspace(0, 0.5, 9, dtype=np.float32)
     mask, weights = np.ones((9, 9), bool), np.eye(9, dtype=np.float32)

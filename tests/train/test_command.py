@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.train import __main__ as command
+from tensor_envs.train import network
 from tensor_envs.train.__main__ import main
 from tests.games import dice_race
 from tests.scripts.here import run_here
@@ -51,6 +53,7 @@ def test_the_same_command_continues_a_run(tmp_path: Path) -> None:
         (["alphazero", "kuhn_poker", "--steps=1", "--blocks=-1"], "argument --blocks: must be in 0..64, got -1"),
         (["ppo", "tic_tac_toe", "--steps=1", "--minibatches=3"], "minibatches must divide num_envs, got 3 and 256"),
         (["ppo", "tic_tac_toe", "--steps=1", "--weights=no"], "no file 'no'"),
+        (["ppo", "tic_tac_toe", "--steps=1", "--num-actors=2"], "--num-actors needs --ray, got 2 without it"),
         (["rate", "liars_dice", "--rules", "players=3"], "the game must be for one or two, <Env liars_dice-v0"),
         (["rate", "tic_tac_toe", "--games=3"], "--games must be even, got 3"),
         (["dqn", "tic_tac_toe"], "argument COMMAND: invalid choice: 'dqn'"),
@@ -64,7 +67,7 @@ def test_bad_input_is_one_line(arguments: list[str], message: str, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_weights_to_start_from(tmp_path: Path) -> None:
+def test_weights_to_start_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env = te.make("kuhn_poker")
     start, run = tmp_path / "start", tmp_path / "run"
     te.train.AlphaZero(env, te.train.AlphaZeroConfig(**ALPHAZERO)).run(steps=2, folder=start)
@@ -73,6 +76,25 @@ def test_weights_to_start_from(tmp_path: Path) -> None:
     assert (code, errors) == (0, "")
     before, after = (te.train.AlphaZero.load(folder).weights() for folder in (start, run))
     assert all(np.allclose(before[name].numpy(), after[name].numpy(), atol=1e-3) for name in before)
+    whole = (run / "weights.safetensors").read_bytes()
+    for lost in ("checkpoint.safetensors", "weights.safetensors"):  # as if the run was killed before them
+        (run / lost).unlink()
+    same = ["alphazero", "kuhn_poker-v0", *still, f"--weights={path}"]  # the id with its version is the same game
+    assert run_here(main, same)[0] == 0 and (run / "weights.safetensors").read_bytes() == whole
+    learners = list[te.train.Trainer]()
+    monkeypatch.setattr(command, "train_on_ray", lambda trainer, *_, **__: learners.append(trainer))
+    at_first = [
+        "alphazero",
+        "kuhn_poker",
+        *SMALL,
+        f"--folder={tmp_path / 'y'}",
+        "--steps=1",
+        f"--weights={path}",
+        "--ray",
+    ]
+    assert run_here(main, at_first)[0] == 0
+    kept = network.load(path).weights
+    assert all(np.array_equal(tensor.numpy(), kept[name]) for name, tensor in learners[0].weights().items())
     code, _, errors = run_here(
         main, ["alphazero", "tic_tac_toe", f"--folder={tmp_path / 'x'}", "--steps=1", f"--weights={path}"]
     )

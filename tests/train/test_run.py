@@ -14,11 +14,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tinygrad import nn
+from tinygrad import Tensor, nn
 
 import tensor_envs as te
 from tensor_envs._files import read_arrays
-from tensor_envs.train.run import CHECKPOINT, FORMAT
+from tensor_envs.train import network
+from tensor_envs.train.run import CHECKPOINT, FORMAT, train
 from tests.games.shared import shared_env
 from tests.train.sizes import TRAINERS, alphazero, ppo
 
@@ -158,6 +159,64 @@ def test_a_folder_of_another_run(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has a checkpoint of step 2, got a trainer at step 3"):
         ahead.run(steps=4, folder=tmp_path)
 
+    with pytest.raises(ValueError, match="has a run of <Env kuhn_poker-v0>, got <Env tic_tac_toe-v0"):
+        alphazero(shared_env("tic_tac_toe")).save(tmp_path)
+    assert te.train.AlphaZero.load(tmp_path).steps == 2
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    def again(trainer: te.train.Trainer, metrics: dict[str, float]) -> None:
+        with pytest.raises(ValueError, match=r"folder must have no run in progress, got .*, which has one"):
+            ppo(trainer.env).run(steps=4, folder=tmp_path)
+
+    for steps in (2, 3):  # the first run lets the second one in when it ends
+        ppo(shared_env("kuhn_poker")).run(steps=steps, folder=tmp_path, callbacks=[again])
+    assert [line["step"] for line in lines_of(tmp_path)] == [1, 2, 3]
+
+
+def test_files_that_are_lost_or_older(tmp_path: Path) -> None:
+    """Weights are those of the checkpoint, whenever a process was killed; without it nothing is overwritten."""
+    env, weights = shared_env("kuhn_poker"), tmp_path / "weights.safetensors"
+    ppo(env).run(steps=2, folder=tmp_path)
+    whole = weights.read_bytes()
+    for older in (None, b"of an earlier checkpoint"):
+        weights.unlink() if older is None else weights.write_bytes(older)
+        assert ppo(env).run(steps=2, folder=tmp_path) == {} and weights.read_bytes() == whole
+    (tmp_path / CHECKPOINT).unlink()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=r"has weights of a run, but not its checkpoint.safetensors"):
+        ppo(env).run(steps=3, folder=tmp_path)
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("damage", ['{"step": 2, "posi', "", "5", "{}", "\udcff\udcfe"])
+def test_damaged_metrics(damage: str, tmp_path: Path) -> None:
+    """Damage in the last line is that of a killed process; before good lines nothing is dropped without a word."""
+    env, path = shared_env("kuhn_poker"), tmp_path / "metrics.jsonl"
+    ppo(env).run(steps=3, folder=tmp_path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], damage, lines[2]]), errors="surrogateescape")
+    with pytest.raises(ValueError, match=r"metrics.jsonl' is damaged in line 2"):
+        ppo(env).run(steps=4, folder=tmp_path)
+    path.write_text("\n".join([*lines, damage]), errors="surrogateescape")
+    ppo(env).run(steps=4, folder=tmp_path)
+    assert [line["step"] for line in lines_of(tmp_path)] == [1, 2, 3, 4]
+
+
+def test_a_run_that_diverges_keeps_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = ppo(shared_env("kuhn_poker"))
+    trainer.run(steps=1, folder=tmp_path)
+    before = (tmp_path / CHECKPOINT).read_bytes()
+    monkeypatch.setattr(trainer, "learn", lambda data: {"policy_loss": float("nan"), "value_loss": 0.0})
+    with pytest.raises(FloatingPointError, match=r"diverged in step 2: \{'policy_loss': nan\}"):
+        trainer.run(steps=2, folder=tmp_path)
+    assert (tmp_path / CHECKPOINT).read_bytes() == before
+    broken = {name: np.full(tensor.shape, np.nan) for name, tensor in trainer.weights().items()}
+    with pytest.raises(ValueError, match="weights must be finite numbers, got others in"):
+        trainer.assign_weights(broken)
+    with pytest.raises(ValueError, match="the range of half precision, got others in"):
+        network.save(trainer.env, {name: Tensor(array) for name, array in broken.items()}, tmp_path / "nan.safetensors")
+
 
 def test_damaged_checkpoints(tmp_path: Path) -> None:
     env = shared_env("kuhn_poker")
@@ -180,6 +239,9 @@ def test_budgets() -> None:
     for budget in ({}, {"steps": 1, "seconds": 1.0}):
         with pytest.raises(ValueError, match="give a budget of either steps or seconds, got steps="):
             trainer.run(**budget)  # type: ignore[arg-type]
+    for wrong in (print, [5]):
+        with pytest.raises(TypeError, match="callbacks"):
+            trainer.run(steps=1, callbacks=wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="steps must be in 0"):
         trainer.run(steps=-1)
     with pytest.raises(ValueError, match="seconds must be in 0"):
@@ -191,6 +253,23 @@ def test_budgets() -> None:
     assert trainer.steps == 4
     trainer.run(seconds=trainer.seconds + 1e-9)
     assert trainer.steps == 5 and trainer.progress == 1
+
+
+def test_as_many_ratings_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a share of the budget times their number is a little less than a whole number."""
+    trainer, rated = ppo(shared_env("kuhn_poker"), ratings=100), list[int]()
+
+    def step() -> dict[str, float]:
+        trainer.steps += 1
+        return {}
+
+    def rate() -> dict[str, float]:
+        rated.append(trainer.steps)
+        return {}
+
+    monkeypatch.setattr(trainer, "rate", rate)
+    train(trainer, step, 100, None, None, [])
+    assert rated == [*range(1, 101)]
 
 
 @pytest.mark.few("ppo")
