@@ -80,7 +80,7 @@ class AlphaZeroConfig(TrainingConfig):
     num_simulations: int = setting(32, 1, 2**20, "simulations of a search")
     playout_share: float = setting(0.0, 0, 1, "share of the run, from its start, in which playout search plays")
     playout_simulations: int = setting(256, 1, 2**20, "simulations of these playout searches")
-    explore_plies: int = setting(8, 0, MAX_COUNT, "first plies of self-play in which half of the actions are random")
+    explore_plies: int = setting(8, 0, MAX_COUNT, "first plies of self-play with random actions, 0 to 100 % in a game")
     exact_ply: int = setting(0, 0, MAX_COUNT, "first ply whose value targets are exact, by te.solve; 0: none")
     search_value_weight: float = setting(0.2, 0, 1, "weight of the search's value at every decision in value targets")
     replay_steps: int = setting(48, 1, MAX_COUNT, "steps whose positions are in the replay buffer")
@@ -125,14 +125,22 @@ C = TypeVar("C", bound=TrainingConfig)
 
 
 def write_config(path: Path, algorithm: str, env: Env, config: TrainingConfig) -> None:
-    """Write the settings of a run as TOML."""
+    """Write the settings of a run as TOML. ValueError for an environment that the file would not give back."""
     game = env_metadata(env)
     rules = {name: value for name, value in game.pop("rules").items() if value is not None}  # TOML has no None
     tables = {"env": game, "env.rules": rules, "config": asdict(config)}
     lines = [f"algorithm = {json.dumps(algorithm)}"]
     for table, values in tables.items():
-        lines += ["", f"[{table}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items())]
-    replace_file(path, ["\n".join([*lines, ""]).encode()])
+        pairs = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
+        lines += ["", f"[{table}]", *(f"{name} = {value}" for name, value in pairs)]
+    text = "\n".join([*lines, ""])
+    try:
+        stored = env_metadata(env_of(tomllib.loads(text)["env"]))
+    except (TypeError, ValueError, KeyError, AttributeError, ImportError):
+        stored = {}
+    if stored != env_metadata(env):
+        raise ValueError(f"env must be registered, with rule fields that a file of TOML can hold, got {env!r}")
+    replace_file(path, [text.encode()])
 
 
 def read_config(path: Path, algorithm: str, kind: type[C]) -> tuple[Env, C]:

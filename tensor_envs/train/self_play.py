@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from tensor_envs.interop import to_numpy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
 from tensor_envs.train.replay import Samples
+
+GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
 
 
 class Decision(NamedTuple):
@@ -72,6 +75,14 @@ def value_targets(
     return targets[::-1]
 
 
+def exploration(episode: np.ndarray) -> np.ndarray:
+    """Return the probability of a random action in the exploring plies of every game of a batch, [B].
+
+    Multiples of an irrational number spread evenly over 0..1, so that a game keeps its probability without memory.
+    """
+    return (np.arange(len(episode)) * GOLDEN_RATIO + episode * math.sqrt(2)) % 1
+
+
 def self_play(
     state: State,
     search: Callable[[State, int], SearchOutput],
@@ -90,7 +101,8 @@ def self_play(
         search: function of a state and a seed, such as `te.search.gumbel_muzero_policy` with a network.
         length: number of decisions in every game. Finished games are reset.
         random: generator of the exploring actions and of the seeds of the search.
-        explore_plies: first plies of a game in which half of the actions are random, so that games differ.
+        explore_plies: first plies of a game that explore: actions are random with a probability that differs between
+            games, from 0 to 1. So games begin with good play, with random play, and with everything between them.
         search_value_weight: as in `value_targets`.
         exact_values: function from a state to exact values for the players to move, such as `SearchSolution.value`.
         exact_ply: first ply whose value targets these are; ignored without `exact_values`.
@@ -115,7 +127,7 @@ def self_play(
         observation = to_numpy(state.env.observe(state)).reshape(state.batch, -1)
         seen.append((observation, mask, summary["action_weights"]))
         action = to_numpy(output.action)
-        explored = (before["ply"] < explore_plies) & (random.random(state.batch) < 0.5)
+        explored = (before["ply"] < explore_plies) & (random.random(state.batch) < exploration(before["episode"]))
         drawn = np.where(mask, random.random(mask.shape), -1).argmax(1)
         stepped = state.env.step(state, np.where(explored, drawn, action))
         after = stepped.numpy()

@@ -9,7 +9,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.train.replay import ReplayBuffer, Samples
-from tensor_envs.train.self_play import Decision, self_play, value_targets
+from tensor_envs.train.self_play import Decision, exploration, self_play, value_targets
 from tests.games.shared import shared_env
 from tests.train.sizes import alphazero
 
@@ -73,8 +73,9 @@ def test_games_step_by_step(name: str) -> None:
         return reported[-1][1]
 
     state, random = env.init(6, seed=1), np.random.default_rng(0)
-    after, samples = self_play(state, search, 7, random, explore_plies=0, search_value_weight=0.2)
-    assert len(reported) == 8 and (samples.mask.any(1)).all()
+    length = 7 if name == "kuhn_poker" else 40  # so that games end, but for 2048
+    after, samples = self_play(state, search, length, random, explore_plies=0, search_value_weight=0.2)
+    assert len(reported) == length + 1 and (samples.mask.any(1)).all()
     decisions = []
     for t, (before, output) in enumerate(reported[:-1]):
         assert all(np.array_equal(a, b) for a, b in zip(before.numpy().values(), state.numpy().values(), strict=True))
@@ -116,6 +117,26 @@ def test_exploring_actions_are_random_and_legal() -> None:
         )
 
     assert explored(0) == 0 and explored(4) > 40
+
+
+def test_games_explore_to_different_degrees() -> None:
+    """Some games play by the search alone, some at random, and half of all exploring actions are random."""
+    env, seen, actions, games, plies = shared_env("connect_four"), list[te.State](), list[Any](), 256, 6
+
+    def search(state: te.State, seed: int) -> te.search.SearchOutput:
+        output = te.search.playout_policy(state, 2, seed=5)
+        seen.append(state)
+        actions.append(output.action)
+        return output
+
+    self_play(env.init(games, seed=1), search, plies, np.random.default_rng(0), explore_plies=plies)
+    others = np.zeros(games)  # actions that are not the search's: six of seven random ones
+    for before, action, after in zip(seen, actions, seen[1:], strict=False):
+        expected, found = (env.observe(state).numpy().reshape(games, -1) for state in (env.step(before, action), after))
+        others += (expected != found).any(1)
+    probability = exploration(np.zeros(games, np.uint32))
+    assert others[probability < 0.05].max() <= 2 and others[probability > 0.95].min() >= 3
+    assert np.isclose(others.mean(), plies / 2 * 6 / 7, atol=0.3)
 
 
 def test_exact_values_are_targets_from_their_ply_on() -> None:
