@@ -47,6 +47,13 @@ def config_of(change: str, seed: int, options: argparse.Namespace) -> te.train.A
     return te.train.AlphaZeroConfig(**{"seed": seed, **rating, **changed})
 
 
+def folder_of(change: str, seed: int, options: argparse.Namespace) -> Path:
+    """Return the folder of a run; commands whose runs differ in game, time or rating do not meet in one."""
+    game = "-".join([options.env, *(f"{name}={value}" for name, value in options.rules)])
+    folder: Path = options.folder / f"{game}-{options.seconds:g}s-{options.games}-{options.rival}" / f"{change}-{seed}"
+    return folder
+
+
 def trained(env: te.Env, config: te.train.AlphaZeroConfig, seconds: float, folder: Path) -> dict[str, float]:
     """Train a player, unless its folder has it, and return its last metrics."""
     te.train.AlphaZero(env, config).run(seconds=seconds, folder=folder)
@@ -68,7 +75,7 @@ def compare(options: argparse.Namespace) -> None:
     for seed in range(options.seeds):  # seeds in the outer loop: changes of the machine's load meet all settings
         for change, row, result in zip(changes, configs, results, strict=True):
             with busy(f"{change}, seed {seed}"):
-                result.append(trained(env, row[seed], options.seconds, options.folder / f"{change}-{seed}"))
+                result.append(trained(env, row[seed], options.seconds, folder_of(change, seed, options)))
     rival = f" against playout search of {options.rival}" if env.num_players > 1 else ""
     print(f"{env.id} on {device_of()}, {options.seconds:g} seconds a run, {options.games} games{rival}\n")
     print("| settings | scores by seed | score | difference | network alone | positions |\n|---|---|---|---|---|---|")

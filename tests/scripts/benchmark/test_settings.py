@@ -22,8 +22,10 @@ def test_rows(tmp_path: Path) -> None:
     for row in rows:
         scores = [float(x) for x in row[1].split(",")]
         assert len(scores) == 2 and f"{sum(scores) / 2:.3f}" == row[2].split(" ")[0]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{row[0]}-{k}" for row in rows for k in range(2))
+    (folder,) = tmp_path.iterdir()
+    assert sorted(path.name for path in folder.iterdir()) == sorted(f"{row[0]}-{k}" for row in rows for k in range(2))
     assert run_here(settings.main, arguments)[1] == out  # nothing is trained again
+    assert run_here(settings.main, [*arguments, "--games", "6"])[0] == 0  # the same folder serves other runs
 
 
 def test_wrong_changes() -> None:
