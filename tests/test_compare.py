@@ -33,6 +33,14 @@ class PassesEarly(Othello):
         return sorted({*super().legal_actions(), 64}) if not self.current_player else super().legal_actions()
 
 
+class PaysNothingKnown(KuhnPoker):
+    """An engine whose returns are no numbers."""
+
+    def apply(self, action: int) -> None:
+        super().apply(action)
+        self.rewards = [float("nan")] * 2
+
+
 class PaysDouble(KuhnPoker):
     """An engine that pays twice what a bet is worth."""
 
@@ -72,6 +80,11 @@ def test_other_faults() -> None:
         assert len(found.actions) == plies
     found, *_ = first_difference(shared_env("kuhn_poker"), PlainPython(PaysDouble, 2), games=20, seconds=0.5)
     assert found is not None and found.what == "returns" and len(found.actions) == 2
+    found, *_ = first_difference(shared_env("kuhn_poker"), PlainPython(PaysNothingKnown, 2), games=20, seconds=0.5)
+    assert found is not None and found.what == "returns" and "nan" in found.theirs
+    for wrong in ({"games": -3}, {"games": "x"}, {"seed": -1}):
+        with pytest.raises((ValueError, TypeError), match=next(iter(wrong))):
+            first_difference(shared_env("kuhn_poker"), PlainPython(PaysDouble, 2), **wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.few("tic_tac_toe", "kuhn_poker", "2048")

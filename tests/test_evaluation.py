@@ -11,7 +11,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs import agents
-from tensor_envs.evaluation.ratings import _elo
+from tensor_envs.evaluation.ratings import _elo, ratings_of
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.train.network import FOLDER, Network, load, look, save
 from tests.games.shared import shared_env
@@ -71,6 +71,17 @@ def test_ratings_are_those_of_maximum_likelihood() -> None:
     elo, errors = _elo(np.array([[0.0, 30.0], [10.0, 0.0]]))
     assert np.allclose(elo, [400 * np.log10(3) / 2, -400 * np.log10(3) / 2])
     assert np.allclose(errors, 400 / np.log(10) / np.sqrt(40 * 0.75 * 0.25) / 2)
+
+
+@pytest.mark.parametrize("games", [10, 2**20])
+def test_mean_ratings_are_0(games: int) -> None:
+    """Also where Newton's steps are bounded, since hardly a game is lost by the better player."""
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        count = int(random.integers(2, 12))
+        won = np.triu(random.integers(0, games + 1, (count, count)) * (random.random((count, count)) < 0.2), 1)
+        points = won + np.tril(games - won.T, -1)
+        assert abs(ratings_of([str(k) for k in range(count)], points, games).elo.mean()) < 1e-6
 
 
 def test_a_round_robin_orders_the_players() -> None:

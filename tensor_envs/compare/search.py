@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs._validate import instance, integer
 from tensor_envs.compare.protocol import OtherEngine
 from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.state import State
@@ -55,8 +56,9 @@ def first_difference(
     Returns:
         The shortest difference or None; the numbers of games and plies until the first one.
     """
-    random, plies = Random(seed), 0
-    for row in range(games):
+    instance("env", env, Env)
+    random, plies = Random(integer("seed", seed, 0, 2**63 - 1)), 0
+    for row in range(integer("games", games, 1, SEED_ROWS - 1)):
         difference, actions = play(env, other, seed, row, lambda _, legal: random.choice(legal))
         plies += len(actions)
         if difference is not None:
@@ -163,7 +165,7 @@ def _compared(
     over = fields["terminated"] or fields["truncated"]
     if over != other.over:
         return "end", _end(over), _end(other.over)
-    if any(abs(mine - theirs) > 1e-6 for mine, theirs in zip(returns, other.returns, strict=True)):
+    if any(not abs(mine - theirs) <= 1e-6 for mine, theirs in zip(returns, other.returns, strict=True)):
         return "returns", str(returns), str([*other.returns])
     if over:
         return None

@@ -120,7 +120,7 @@ def _elo(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         spread = games * expected * (1 - expected)
         information = np.diag(spread.sum(1)) - spread
         step = np.linalg.pinv(information) @ (points - games * expected).sum(1)
-        strength += np.clip(centre @ step, -2, 2)
+        strength += centre @ np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-10:
             break
     return strength * ELO, np.sqrt(np.diag(np.linalg.pinv(information))) * ELO

@@ -135,6 +135,8 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
     for name, values in fields.items():
         if name not in changed:
             raise TypeError(f"{base.id!r} has no rule field {name!r} to vary; its fields are {', '.join(changed)}")
+        if not isinstance(values, (list, tuple)):
+            raise wrong_type(f"fields[{name!r}]", "a list of values", values)
         if not values and not isinstance(own[name], bool):
             raise ValueError(f"fields[{name!r}] must name values, since {shown(own[name])} is no bool")
         others = [value for value in values or [not own[name]] if value != own[name]]
@@ -146,7 +148,10 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
                 values_of = {name: value for name, (_, value) in zip(names, picked, strict=True)}
                 with suppress(ValueError) if count > 1 else nullcontext():
                     env = make(base.id, illegal=base.illegal, **{**changed, **values_of})
-                    envs[", ".join(text for text, _ in picked)] = env
+                    text = ", ".join(text for text, _ in picked)
+                    if text in envs:  # long values may look the same
+                        text += f" ({sum(name.startswith(text) for name in envs) + 1})"
+                    envs[text] = env
     return envs
 
 

@@ -210,7 +210,7 @@ class Report:
         for variant in self._shown:
             for player, lists in variant.unused.items():
                 for what, names in lists.items():
-                    of_base = [] if variant is self.base else self.base.unused[player][what]
+                    of_base = [] if variant is self.base else self.base.unused.get(player, {}).get(what, [])
                     new = [name for name in names if name not in of_base]
                     more = f" and {len(new) - LISTED} more" if len(new) > LISTED else ""
                     rules = "" if variant is self.base else f" with {variant.name}"

@@ -174,6 +174,8 @@ class Histories:
             table = nodes.table[row[rows]]
             legal, actions = np.nonzero(game.legal(table)[:, :: game.outcomes])
             counts = np.bincount(legal, minlength=len(table))
+            if not counts.all():
+                raise ValueError(f"start must be of a game in which whoever is to move can, {game.env!r} is not")
             sorted_counts.append(counts)
             columns = {"player": game.number(table, game.player_slot), "before": before[rows], "view": view[rows]}
             self._add(columns, ply, table, counts, actions)

@@ -146,6 +146,8 @@ def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
             sums.append(reached)
             bar.update(int(children.parents[-1]) + 1 - bar.n)
         bar.update(0, close=True)
+        if not parts:
+            raise ValueError(f"start must be of a game in which whoever is to move can, {game.env!r} is not")
         layer, same = joined(parts)
         counts = same.total(np.concatenate(sums))
         rows.append(_row(game, len(rows), layer, counts))
@@ -180,8 +182,8 @@ def _edges(children: Children, outcomes: int) -> Any:
     """Select one edge for each action and position: draws of an action that lead to the same position count once."""
     if outcomes == 1:
         return slice(None)
-    action = np.arange(len(children.number), dtype=np.int64) // outcomes
-    return np.unique(action << 32 | children.number, return_index=True)[1]
+    action = np.arange(len(children.unmerged), dtype=np.int64) // outcomes
+    return np.unique(action << 32 | children.unmerged, return_index=True)[1]
 
 
 def _row(game: Expander, ply: int, layer: Positions, counts: Array) -> Ply:

@@ -55,11 +55,15 @@ class Rows(NamedTuple):
 
 
 class Children(NamedTuple):
-    """Edges of the game graph: `parents` and `number`, int32 [edges], index the parents and `positions`."""
+    """Edges of the game graph: `parents` and `number`, int32 [edges], index the parents and `positions`.
+
+    `unmerged` numbers the positions of the edges as if symmetry made none of them equal.
+    """
 
     parents: Array
     number: Array
     positions: Positions
+    unmerged: Array
 
 
 class Expander(Branches):
@@ -155,13 +159,13 @@ class Expander(Branches):
         words, results = words[first], results[first]
         if not self._images:
             merged = Positions(words, words, results, np.ones(len(first), np.uint16))
-            return Children(parents, number, merged)
+            return Children(parents, number, merged, number)
         columns, orbits = self._canonical(self.gather(buffers, first), table[first], results)
         keys = Packed.of(columns)
         same = groups(keys)
         first = same.first
         merged = Positions(keys[first], words[first], results[first], orbits[first])
-        return Children(parents, same.number[number], merged)
+        return Children(parents, same.number[number], merged, number)
 
     def _results(self, table: Array) -> Array:
         """Return the results of a table's games as in `Positions`, uint16 [rows], and register new results."""

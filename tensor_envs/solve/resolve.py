@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._validate import instance, integer, shown
+from tensor_envs._validate import instance, integer, shown, wrong_type
 from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.continuations import continuations, function_of
 from tensor_envs.solve.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
@@ -91,6 +91,8 @@ def resolve(
     if spec.num_players != 2 or not spec.zero_sum:
         raise ValueError(f"state must be of a game for two players with zero sum, {state.env!r} is none")
     opponent = 1 - integer("player", player, 0, 1)
+    if values is None:
+        raise wrong_type("values", "numbers or a policy", values)
     max_nodes = integer("max_nodes", max_nodes, 1, MAX_NODES)
     if (depth is None) != (leaf is None):
         raise ValueError(f"depth and leaf must be given together, got depth {depth!r} and leaf {shown(leaf)}")

@@ -25,6 +25,7 @@ from tensor_envs.state import State
 FORMAT = "tensor_envs solution 1"
 EDGES = 1 << 20  # edges per batch
 SWEEPS = 100_000  # limit of the iteration in games with cycles
+UNIQUE = 1e-9  # how far values from above and from below may differ
 
 
 class PlyGraph(NamedTuple):
@@ -95,7 +96,7 @@ def solve(
     The game must be for one player or for two with zero sum, have perfect information, and pay only at its end. If its
     rules do not depend on the ply, equal positions at different plies are one: a limit of plies (`Spec.max_plies`) is
     then ignored, and endless play is a draw. Chance is taken as an expectation, in games with cycles by iteration until
-    no value changes by more than 1e-12.
+    no value changes by more than 1e-12; no player may be able to play on for ever there.
 
     A game with too many positions is searched instead, by alpha-beta with a transposition table: with
     `method="search"` the values of the given games are computed now, and those of any other position of the environment
@@ -156,6 +157,8 @@ def solve(
     if spec.num_players > 2 or (spec.num_players == 2 and not spec.zero_sum):
         raise ValueError(f"start must be of a game for one, or for two with zero sum, got {game.env!r}")
     path = None if path is None else file_path("path", path)
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):  # found before the long work
+        raise ValueError(f"path must name a file in a folder that exists, got {str(path)!r}")
     if path is not None and path.exists():
         solution = Solution.load(path)
         if (solution.depth, _signature(solution._game)) != (depth, _signature(game)):
@@ -260,8 +263,26 @@ def _first_values(numbers: Array, results: Array, wins: bool) -> Array:
 def _iterate(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: bool) -> None:
     """Compute values in place, from the last layer back, once or until no value changes.
 
-    Iteration starts from draws, so a win or a loss is always the result of a finished game.
+    Iteration starts from draws, so a win or a loss is always the result of a finished game. With chance a player who
+    waits would keep the draws of losses that are not found yet. So iteration starts from the highest and from the
+    lowest result there, between which the values are.
     """
+    if once or outcomes == 1:
+        _sweep(layers, values, outcomes, once)
+        return
+    bounds = []
+    for bound in (min(0.0, values.min()), max(0.0, values.max())):
+        bounds.append(values.copy())
+        for layer in layers:
+            bounds[-1][layer.number] = bound
+        _sweep(layers, bounds[-1], outcomes, once)
+    if np.abs(bounds[1] - bounds[0]).max() > UNIQUE:
+        raise ValueError("start must be of a game in which, with chance, no player can play on for ever")
+    values[:] = (bounds[0] + bounds[1]) / 2
+
+
+def _sweep(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: bool) -> None:
+    """Compute values in place from their first values."""
     for _ in range(SWEEPS):
         change = 0.0
         for layer in reversed(layers):
@@ -330,7 +351,7 @@ class Solution(ExactValues):
 
     @property
     def _has_line(self) -> bool:
-        return self._game.outcomes == 1
+        return self._game.outcomes == 1 and (self._wins or self._game.by_ply)
 
     def _scores(self, state: State, exact: bool = True) -> Array:
         """Return the stored values of positions, for player 0."""

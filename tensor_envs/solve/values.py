@@ -112,10 +112,11 @@ class ExactValues(ABC):
             max_actions: maximum number of actions; `most` is its name of version 0.2, until 0.4.
 
         Raises:
-            ValueError: as in `value`; a game with chance.
+            ValueError: as in `value`; a game with chance; one with other results than wins, draws and losses, and rules that
+                do not depend on the ply, where such a line may never end.
         """
         if not self._has_line:
-            raise ValueError(f"{self.env!r} has chance, and so no line of best play")
+            raise ValueError(f"{self.env!r} has chance, or values without distances, and so no line of best play")
         state, actions = state[[integer("i", i, 0, state.batch - 1)]], list[int]()
         max_actions = integer("max_actions", renamed("max_actions", max_actions, most=most), 1, MAX_POSITIONS)
         while len(actions) < max_actions:

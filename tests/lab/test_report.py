@@ -13,6 +13,7 @@ from tinygrad.helpers import tqdm
 
 import tensor_envs as te
 from tensor_envs.lab import __main__ as command
+from tensor_envs.lab import laboratory
 from tests.games.shared import shared_env
 from tests.lab.games import coin_race
 from tests.scripts.here import run_here
@@ -111,6 +112,16 @@ def test_variants() -> None:
         te.lab.variants(base, {"lone": []})
     with pytest.raises(ValueError, match=r"'to_win'\] must name values, since 2 is no bool"):
         te.lab.variants(base, {"to_win": []})
+    with pytest.raises(TypeError, match=r"fields\['to_win'\] must be a list of values, got '23'"):
+        te.lab.variants(base, {"to_win": "23"})
+
+
+def test_variants_of_long_values_that_look_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = te.make("hyper_tic_tac_toe", shape=(3, 3), k=3)
+    monkeypatch.setattr(laboratory, "shown", lambda value: f"{str(value)[:2]}...")
+    assert list(te.lab.variants(base, {"shape": [(3, 4), (3, 5), (4, 4)]})) == [
+        base.id, "shape=(3...", "shape=(3... (2)", "shape=(4...",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: te.resolve(bets(), 1, [0] * 6, weights=[-1] * 6), ValueError, "weights must be at least 0, and one of"),
     (lambda: te.game_tree(bets(), weights=[0] * 6), ValueError, "weights must be at least 0, and one of them more"),
     (lambda: te.game_tree(shared_env("kuhn_poker"), weights=[1]), ValueError, "weights must be None where start is an"),
+    (lambda: te.resolve(deals_of_kuhn(), 1, None), TypeError, "values must be numbers or a policy, got None"),  # type: ignore[arg-type]
     (lambda: limited(depth=1), ValueError, "depth and leaf must be given together, got depth 1 and leaf None"),
     (lambda: limited(leaf=one_value), ValueError, "depth and leaf must be given together, got depth None and leaf"),
     (lambda: limited(depth=0, leaf=one_value), ValueError, r"depth must be in 1\.\.2147483647, got 0"),

@@ -1,0 +1,160 @@
+"""Small games with what large ones hide: endless play with chance, symmetric draws, players who cannot move."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, one_hot, where
+
+NAMES = itertools.count()
+
+
+def env_of(rules: Any, **entry: Any) -> te.Env:
+    name = f"small_{next(NAMES)}"
+    te.register(te.GameEntry(name, type(rules), **entry))
+    return te.make(name, **asdict(rules))
+
+
+@dataclass(frozen=True)
+class Trap:
+    """Action 0 stays, action 1 wins by a coin or falls into a trap, which ends with a loss, sooner or later.
+
+    Staying is worth 0 and so is the coin; of two players the second one only passes.
+    """
+
+    players: int = 1
+    stays: bool = True
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(self.players, 2, (2,), (Field("trapped", high=1),), chance=True, zero_sum=self.players == 2)
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        moves = (s.trapped == 0) & (s.current_player == 0)
+        return [~moves | self.stays, moves]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        heads, risks = chance.draw(s.ply, 2) == 0, (s.trapped == 0) & (action == 1)
+        loses = (s.trapped == 1) & heads
+        paid = where(risks & heads, 1, where(loses, -1, 0))
+        after = s.replace(trapped=where(risks, 1, s.trapped), current_player=(s.current_player + 1) % self.players)
+        return Outcome(after, (paid, -paid)[: self.players], (risks & heads) | loses)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        return [one_hot(s.trapped, 2)]
+
+
+@pytest.mark.parametrize("players", [1, 2])
+def test_waiting_does_not_hide_a_loss(players: int) -> None:
+    """From draws, values would settle at 1/4 and 1/8, since a player who waits sees no end of the trap."""
+    with pytest.raises(ValueError, match="in which, with chance, no player can play on for ever"):
+        te.solve(env_of(Trap(players)))
+    env = env_of(Trap(players, stays=False))
+    assert np.allclose(te.solve(env).value(env.init(1)), 0, atol=1e-9)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Action 0 waits, action 1 ends the game for two points."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(1, 2, (1,), (Field("at", high=1),), zero_sum=False)
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        return [True, True]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        return Outcome(s, (where(action == 1, 2, 0),), action == 1)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        return [one_hot(s.at, 1)]
+
+
+def test_no_line_where_best_play_may_wait_for_ever() -> None:
+    env = env_of(Waiting())
+    solution = te.solve(env)
+    assert solution.value(env.init(1)).tolist() == [2.0]
+    with pytest.raises(ValueError, match="no line of best play"):
+        solution.line(env.init(1))
+
+
+def test_a_path_is_checked_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tensor_envs.solve.solver"], "_explored", None)
+    for path in (tmp_path, tmp_path / "missing" / "solution"):
+        with pytest.raises(ValueError, match="path must name a file in a folder that exists, got"):
+            te.solve(te.make("tic_tac_toe"), path=path)
+
+
+@dataclass(frozen=True)
+class Coin:
+    """For two plies, a coin puts the mark on one of two cells, which are mirror images."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(1, 1, (2,), (Field("cell", high=2),), chance=True, zero_sum=False)
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        return [True]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        return Outcome(s.replace(cell=1 + chance.draw(s.ply, 2)), (0,), s.ply == 1)
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        return [one_hot(s.cell - 1, 2)]
+
+
+def symmetries(rules: Coin) -> Iterator[te.Symmetry]:
+    for order in ((0, 1), (1, 0)):
+        yield te.Symmetry((0,), order, {})
+
+
+def to_dict(rules: Coin, fields: dict[str, Any]) -> dict[str, Any]:
+    return {"cell": fields["cell"]}
+
+
+def from_dict(rules: Coin, game: dict[str, Any]) -> dict[str, Any]:
+    return {"cell": game["cell"]}
+
+
+def test_symmetry_merges_positions_and_not_sequences() -> None:
+    env = env_of(Coin(), notation=__name__)
+    plain, merged, single = te.perft(env), te.perft(env, symmetry=True), te.perft(env, unique=False)
+    assert plain.sequences == merged.sequences == single.sequences == [1, 2, 4]
+    assert plain.games == merged.games == {(0.0,): 4}
+    assert plain.positions == [1, 2, 2] and merged.positions == [1, 1, 1]
+
+
+@dataclass(frozen=True)
+class Stuck(Waiting):
+    """After one ply nobody can move, and the game is not over."""
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        return [s.at == 0, False]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        return Outcome(s.replace(at=1), (0,), False)
+
+
+@pytest.mark.parametrize("count", [te.solve, te.perft, te.game_tree])
+def test_whoever_is_to_move_must_be_able_to(count: Any) -> None:
+    with pytest.raises(ValueError, match="start must be of a game in which whoever is to move can"):
+        count(env_of(Stuck()))
