@@ -60,7 +60,7 @@ def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
         return "object", type(value), metadata, flatten(tensors, leaves, static)
     if static is Hashable and isinstance(value, np.generic):  # an argument that equals Python's number
         value = value.item()
-    if not isinstance(value, static):
+    if not isinstance(value, static) or hasattr(value, "__dlpack__"):  # other libraries' arrays may change
         kind = type(value).__name__
         raise TypeError(
             f"a jitted function takes and returns States, Tensors, tuples, lists and plain values, got {kind}"

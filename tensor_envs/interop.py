@@ -154,13 +154,15 @@ def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
 
     Raises:
         TypeError: another argument or dtype.
-        ValueError: copy=False cannot be met, with the reason.
+        ValueError: copy=False cannot be met, with the reason; entries are masked.
 
     Examples:
         >>> te.from_numpy(np.arange(3, dtype=np.int32)).tolist()
         [0, 1, 2]
     """
     instance("array", array, np.ndarray)
+    if np.ma.is_masked(array):
+        raise ValueError("array must have no masked entries")
     dtype = next((dtype for dtype, name in NUMPY_NAMES.items() if name == array.dtype.name), None)
     if dtype is None:
         raise TypeError(f"array must be of {', '.join(NUMPY_NAMES.values())}, got dtype {array.dtype}")

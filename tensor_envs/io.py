@@ -84,6 +84,7 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
     """
     path = file_path("path", path)
     metadata, arrays = read_arrays(path, FORMAT)
+    device = resolve(device)
     try:
         return state_of(env_of(metadata), arrays, device)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

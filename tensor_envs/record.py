@@ -10,8 +10,10 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+import numpy as np
+
 from tensor_envs._files import replace_file
-from tensor_envs._validate import file_path, instance, integer, shown
+from tensor_envs._validate import file_path, instance, integer, shown, wrong_type
 from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.registry import entries, env_metadata, env_of, make
 from tensor_envs.state import State
@@ -142,6 +144,8 @@ def positions(game: Record) -> list[State]:
     instance("game", game, Record)
     again, states = _play(env_of(game.game), game.actions, game.seed, game.row, game.start)
     for name in ("names", "players", "rewards"):
+        if len(getattr(game, name)) != len(game.actions):
+            raise ValueError(f"game must have {name} of all its actions, got {len(getattr(game, name))}")
         for ply, (before, now) in enumerate(zip(getattr(game, name), getattr(again, name), strict=True)):
             if before != now:
                 raise ValueError(f"game takes another course: {name} of action {ply} were {before!r}, and are {now!r}")
@@ -254,6 +258,7 @@ def begin(env: Env, seed: int = 0, row: int = 0, start: dict[str, Any] | None = 
     """Return the record of a game without moves, and its first position. Errors are those of `record`."""
     instance("env", env, Env)
     seed, row = integer("seed", seed, 0, 2**64 - 1), integer("row", row, 0, SEED_ROWS - 1)
+    start = None if start is None else json.loads(json.dumps(start, default=_plain))  # later changes have no effect
     state = env.init(1, seed, first_row=row) if start is None else env.state_from_dicts([start], seed, first_row=row)
     fields, game = state.numpy(), env_metadata(env)
     ends = bool(fields["terminated"][0]), bool(fields["truncated"][0])
@@ -269,8 +274,8 @@ def extend(game: Record, state: State, action: int | str) -> tuple[Record, State
     try:
         number = env.string_to_action(action, state) if isinstance(action, str) else action
         number = integer("it", number, NO_ACTION, env.num_actions - 1)
-    except ValueError as error:
-        raise ValueError(f"action {ply}: {error}") from None
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"action {ply}: {error}") from None
     state = env.step(state, [number])
     fields = state.numpy()
     longer = replace(
@@ -290,6 +295,8 @@ def _play(
 ) -> tuple[Record, list[State]]:
     """Play actions. Return the record and all positions."""
     game, state = begin(env, seed, row, start)
+    if not isinstance(actions, Iterable):
+        raise wrong_type("actions", "numbers or names", actions)
     states = [state]
     for action in actions:
         game, state = extend(game, state, action)
@@ -297,5 +304,8 @@ def _play(
     return game, states
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+def _plain(value: Any) -> Any:
+    """Return a number or an array of NumPy as what JSON can hold."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise wrong_type("start", "a dictionary of plain values", value)

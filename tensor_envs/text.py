@@ -119,9 +119,11 @@ def moves_of(history: Record, state: State, i: int) -> list[tuple[int, str]]:
     if history.game != env_metadata(state.env):
         raise ValueError(f"history must be of {state.env!r}, got {shown(history.game)}")
     plies = state.env.row(state, i)["ply"]
-    if history.start is None and len(history.actions) != plies:
+    first = 0 if history.start is None else state.env.row(state.env.state_from_dicts([history.start]), 0)["ply"]
+    if first + len(history.actions) != plies:
         raise ValueError(
-            f"history must lead to the position, which is at ply {plies}, got {len(history.actions)} moves"
+            f"history must lead to the position, which is at ply {plies}, got {len(history.actions)} moves "
+            f"from ply {first} on"
         )
     return list(zip(history.players, history.names, strict=True))
 
@@ -191,8 +193,8 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     """Return the action that an answer names: after the last "move:" or "answer:", in its last line, or anywhere.
 
     Case and spaces do not count, unless moves differ by case alone. "e2-e4", "e2xe4" and "e2 to e4" are read as "e2e4",
-    and all names of `Env.string_to_action` are understood. Where an answer names several moves, the only legal one of
-    them is taken.
+    and all names of `Env.string_to_action` are understood. Behind "move:" the first move counts; where a line or an
+    answer names several, the only legal one of them is taken.
 
     Args:
         env: the environment.

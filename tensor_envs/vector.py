@@ -9,7 +9,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.capture import Launch, lends
-from tensor_envs._compiler.devices import DeviceName, host_memory, is_cpu, stays_lazy, write
+from tensor_envs._compiler.devices import DeviceName, host_memory, stays_lazy, write
 from tensor_envs._compiler.threads import synchronize
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.inputs import host_ints
@@ -22,6 +22,7 @@ from tensor_envs.interop import from_numpy, keep_exports, to_numpy, to_torch
 from tensor_envs.state import State
 
 Autoreset = Literal["same_step", "next_step", "disabled"]
+MAX_SPAN = 16  # of the rows of games that a seed resets, in multiples of their number
 RESETS: dict[str, AutoReset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}
 
 
@@ -186,7 +187,8 @@ class VectorEnv:
 
     def __reduce__(self) -> Any:
         options = (self.autoreset, self._outputs is not None, self._final_states)
-        return _restored, (self.env, self.num_envs, self.device, *options, self.state)
+        games = State(self.env, self.engine.copy(self.buffers, live=False))  # with the rewards of the last step
+        return _restored, (self.env, self.num_envs, self.device, *options, games)
 
     def __deepcopy__(self, memo: Any) -> VectorEnv:
         make, arguments = self.__reduce__()
@@ -205,8 +207,8 @@ class VectorEnv:
 
     @property
     def _on_cpu(self) -> bool:
-        """Whether the games are on one CPU device, whose memory other libraries share."""
-        return isinstance(self.device, str) and is_cpu(self.device)
+        """Whether the games are on the CPU device whose memory other libraries share."""
+        return self.device == "CPU"
 
     @property
     def state(self) -> State:
@@ -215,6 +217,7 @@ class VectorEnv:
         Setting it continues from another state of the environment, which stays valid; with "same_step" its finished
         games are reset. TypeError or ValueError for a state of another environment, batch or device.
         """
+        self._check_outside_jit()
         if self._snapshot is None:
             live = self.autoreset == "same_step"  # the flags are those of the last transition
             self._snapshot = State(self.env, self.engine.copy(self.buffers, live))
@@ -240,12 +243,12 @@ class VectorEnv:
 
     @property
     def observation(self) -> Tensor:
-        """Observation of the player to move, [B, *observation_shape]; the next step overwrites it."""
+        """Observation of the player to move, [B, *observation_shape]; the next step or reset overwrites it."""
         return self._output("observation")
 
     @property
     def legal_action_mask(self) -> Tensor:
-        """bool [B, A]: the legal actions; the next step overwrites it."""
+        """bool [B, A]: the legal actions; the next step or reset overwrites it."""
         return self._output("legal_action_mask")
 
     def _output(self, name: str) -> Tensor:
@@ -447,7 +450,8 @@ class VectorEnv:
             The new state.
 
         Raises:
-            ValueError, TypeError: a mask of another shape, dtype or device; a seed out of range, or beside a mask.
+            ValueError, TypeError: a mask of another shape, dtype or device; a seed out of range or beside a mask; rows
+                too far apart for a seed.
 
         Examples:
             >>> vector = te.VectorEnv(te.make("leduc_poker"), num_envs=3, seed=1)
@@ -460,8 +464,13 @@ class VectorEnv:
         elif mask is not None:
             raise ValueError("mask must be None beside a seed, which starts all games")
         else:
-            first_row = int(self.buffers.layout.table(self.buffers.row_keys)[0, 2])
-            self.state = self.env.init(self.num_envs, seed, self.device, first_row)
+            rows = self.buffers.layout.table(self.buffers.row_keys)[:, 2].astype(np.int64)
+            first, count = int(rows.min()), int(np.ptp(rows)) + 1
+            if count > MAX_SPAN * len(rows):
+                raise ValueError(f"seed must be None for games of rows that are far apart, from {first} on, got {seed}")
+            games = self.env.init(max(count, len(rows)), seed, self.device, first)
+            in_order = np.array_equal(rows, np.arange(first, first + len(rows)))
+            self.state = games if in_order else games[(rows - first).astype(np.int32)]
         return self.state
 
     def _check_outside_jit(self) -> None:
@@ -477,5 +486,5 @@ def _restored(
     env: Env, num_envs: int, device: Any, autoreset: Any, observe: bool, final_states: bool, state: State
 ) -> VectorEnv:
     vector = VectorEnv(env, num_envs, 0, device, autoreset, 0, observe, final_states)
-    vector.state = state
+    vector._adopt(state.buffers)
     return vector

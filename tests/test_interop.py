@@ -244,6 +244,28 @@ def test_wrong_arguments() -> None:
         te.from_numpy(np.zeros(3), copy=1)  # type: ignore[arg-type]
 
 
+def test_masked_entries_are_refused() -> None:
+    with pytest.raises(ValueError, match="array must have no masked entries"):
+        te.from_numpy(np.ma.masked_array([0, 1], [False, True]))
+
+
+@needs_torch
+def test_arrays_of_other_libraries_are_no_plain_values_of_a_jit() -> None:
+    add = te.jit(lambda x, y: x)
+    with pytest.raises(TypeError, match="a jitted function takes and returns States, Tensors"):
+        add(Tensor([1.0]).realize(), torch.ones(2))
+
+
+@needs_torch
+def test_players_of_pytorch() -> None:
+    env = te.make("tic_tac_toe")
+    state = env.step(env.init(3), [0, 1, 2])
+    seen = [env.observe(state, players).tolist() for players in (torch.tensor([0, 1, 0]), [0, 1, 0])]
+    assert seen[0] == seen[1]
+    with pytest.raises(ValueError, match=r"player must have shape \(3,\), got \(1,\)"):
+        env.observe(state, torch.tensor([1]))
+
+
 @needs_torch
 def test_wrong_arguments_from_pytorch() -> None:
     convert: Any

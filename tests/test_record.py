@@ -141,6 +141,25 @@ def test_records_with_a_wrong_entry(name: str, value: Any) -> None:
         te.Record.from_json(json.dumps(good | {name: value}))
 
 
+def test_a_record_keeps_its_own_start() -> None:
+    env = te.make("tic_tac_toe")
+    start = env.state_to_dict(env.step(env.init(1), [0]))
+    game = te.record(env, [1], start=start | {"ply": np.int64(1)})
+    text = game.to_json()
+    start["board"] = []
+    assert game.to_json() == text and te.Record.from_json(text) == game
+
+
+def test_wrong_actions_and_lengths_of_records() -> None:
+    env = te.make("tic_tac_toe")
+    with pytest.raises(TypeError, match="action 1: it must be an int"):
+        te.record(env, [0, 1.5])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="actions must be numbers or names, got None"):
+        te.record(env, None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="game must have names of all its actions, got 0"):
+        te.replay(replace(te.record(env, [0]), names=()))
+
+
 def test_nested_text_is_no_record() -> None:
     with pytest.raises(ValueError, match="text must be a line of JSON"):
         te.Record.from_json("[" * 100_000)

@@ -146,6 +146,15 @@ def test_histories_in_prompts() -> None:
         te.text.prompt(TTT.init(1), history=te.record(TTT, [0]))
 
 
+def test_histories_from_a_start() -> None:
+    env = shared_env("tic_tac_toe")
+    start = env.step(env.init(1), [0])
+    longer = te.record(env, [1, 2, 3], start=env.state_to_dict(start))
+    assert "Moves so far" in te.text.prompt(te.replay(longer), history=longer)
+    with pytest.raises(ValueError, match="is at ply 1, got 3 moves from ply 1 on"):
+        te.text.prompt(start, history=longer)
+
+
 def test_histories_contain_no_hidden_moves() -> None:
     """A card that lies face down is named to its owner alone, until it is revealed."""
     env = shared_env("tensor_stars")

@@ -313,6 +313,39 @@ def test_observations_exist_on_request_only() -> None:
             getattr(te.VectorEnv(RACE, 2), name)
 
 
+def test_a_copy_has_the_last_steps_rewards() -> None:
+    vector = te.VectorEnv(TTT, 2, observe=True)
+    vector.step([9, 0])  # an illegal action ends the first game
+    for again in (pickle.loads(pickle.dumps(vector)), copy.deepcopy(vector)):
+        assert vector.numpy()["rewards"].any() and vector.numpy()["terminated"].any()
+        assert all((vector.numpy()[name] == x).all() for name, x in again.numpy().items())
+
+
+def test_a_seed_starts_the_rows_that_a_state_has() -> None:
+    env = shared_env("leduc_poker")
+    vector, rows = te.VectorEnv(env, 4, seed=1), [3, 1, 2, 0]
+    vector.state = vector.state[rows]
+    assert vector.reset(seed=2).cards.tolist() == env.init(4, seed=2)[rows].cards.tolist()
+    vector.state = te.concat([env.init(3), env.init(1, first_row=10_000)])
+    with pytest.raises(ValueError, match="seed must be None for games of rows that are far apart, from 0 on, got 2"):
+        vector.reset(seed=2)
+
+
+def test_another_device_of_the_cpu() -> None:
+    vector = te.VectorEnv(TTT, 4, device="CPU:1", observe=True)
+    vector.step([0, 1, 2, 3])
+    assert vector.numpy()["observation"].sum() == 4
+
+
+def test_no_state_of_a_vector_env_inside_a_jit() -> None:
+    """A replay would read the games of the capture."""
+    vector = te.VectorEnv(TTT, 2)
+    read = te.jit(lambda x: vector.state.ply + x)
+    with pytest.raises(RuntimeError, match="inside a jit"):
+        for _ in range(2):
+            read(Tensor([0, 0]).realize())
+
+
 def test_no_vector_env_inside_a_jit() -> None:
     """The state is not an argument of the jit: a replay would repeat the captured step."""
     vector = te.VectorEnv(TTT, 4)

@@ -193,6 +193,7 @@ class SingleAgent:
         if max_episode_steps is not None:
             self._limit = integer("max_episode_steps", max_episode_steps, 1, MAX_EPISODE_STEPS)
         self.over = np.zeros(batch, np.bool_)
+        self._is_waiting = False  # whether the other players' decisions are missing, because their policy has failed
         self._launches: list[PlayUntil.Arrays] = []
         self._set_opponent(opponent)
         self._tally = HostBuffer(layout, self._kernel.tally_values(env.num_players), dtypes.float32, by_lanes=True)
@@ -218,6 +219,7 @@ class SingleAgent:
 
     def begin(self, seed: int) -> None:
         """Start new games; row r is game r of the seed."""
+        self._is_waiting = False
         self._adopt(self.env.init(self.batch, seed, self._layout.device).buffers)
         self._advance(np.full(self.batch, until.OPEN, np.int32))
 
@@ -252,6 +254,7 @@ class SingleAgent:
         The chance of a game is that of its row and episode, and not that of the position.
         """
         engine, layout = self.env.engine, self._layout
+        self._check_turn(rows)
         if seed is not None:
             self._adopt(self.env.init(self.batch, seed, layout.device).buffers)
         current = self._state(self._launches[-1].new).buffers
@@ -267,6 +270,7 @@ class SingleAgent:
     def restart(self, rows: np.ndarray) -> None:
         """Start the next episode where `rows`, bool [B], is True."""
         assert until.BEGIN == until.LEAVE + 1
+        self._check_turn(rows)
         self._advance(np.add(rows, until.LEAVE, dtype=np.int32))
 
     def step(self, action: Any) -> None:
@@ -274,12 +278,19 @@ class SingleAgent:
 
         A game that is over starts its next episode instead, with reward 0.
         """
+        self._check_turn(np.False_)
         if self.env.illegal == "raise" and self._limit is not None:  # a game at its limit ignores its action
             played = host_ints("action", to_numpy(action) if isinstance(action, Tensor) else action, self.batch)
             action = np.where(self.over, self.action_mask.argmax(1), played)
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             action = self._host_actions(self._state(self._launches[-1].new), action)
         self._advance(np.maximum(host_ints("action", action, self.batch), until.PASS))
+
+    def _check_turn(self, rows: np.ndarray | np.bool_) -> None:
+        """Raise RuntimeError if games wait for other players, unless all `rows` begin anew."""
+        if self._is_waiting and not rows.all():
+            raise RuntimeError("the opponent has failed in the last step, and its games wait for it: reset all games")
+        self._is_waiting = False
 
     def _host_actions(self, state: State, action: Any) -> np.ndarray:
         """Return actions as a host array [B]; see `Env.step` for the errors."""
@@ -289,10 +300,15 @@ class SingleAgent:
         """Run a command for each game, see `PlayUntil`, until no game waits for the other players."""
         status = self._launch(commands)
         if self._policy is not None:
+            self._is_waiting = True
             while (waits := status == until.OTHERS_TO_MOVE).any():
                 state = self._state(self._launches[-1].others)
-                chosen = np.maximum(self._host_actions(state, self._policy(state)), until.PASS)
+                actions = self._policy(state)
+                actions = to_numpy(actions) if isinstance(actions, Tensor) else actions
+                actions = host_ints("opponent's actions", actions, self.batch)
+                chosen = np.maximum(self._host_actions(state, actions), until.PASS)
                 status = self._launch(np.where(waits, chosen, np.int32(until.LEAVE)))
+            self._is_waiting = False
         self.over = status != until.TO_MOVE
         if self.seats is None or len(self.seats) > 1:
             self.players = self._report[until.PLAYER].astype(np.int64)

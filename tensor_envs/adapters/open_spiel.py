@@ -32,6 +32,7 @@ from tensor_envs import registry, text
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS
+from tensor_envs._validate import shown
 from tensor_envs.env import Env
 from tensor_envs.interpreter import debug
 from tensor_envs.rules.chance import KeyedChance
@@ -311,6 +312,9 @@ class SpielState(pyspiel.State):
         return list(self._at.tree.outcomes)
 
     def _apply_action(self, action: int) -> None:
+        legal = self.legal_actions()
+        if action not in legal:
+            raise ValueError(f"action must be a legal one, got {action}; legal are {shown(legal)}")
         self._at = self._at.after(action)
 
     def _action_to_string(self, player: int, action: int) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensor_envs._validate import integer
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv
 from tensor_envs.env import Env
 
@@ -39,6 +40,7 @@ class SingleAgentTorchEnv(EnvBase):
     """
 
     def __init__(self, game: str | Env, num_envs: int = 1, **options: Any):
+        num_envs = integer("num_envs", num_envs, 1, 2**31 - 1)
         super().__init__(device=torch.device("cpu"), batch_size=torch.Size([num_envs]))
         self.vector = SingleAgentVectorEnv(game, num_envs, autoreset_mode="Disabled", **options)
         self._seed: int | None = None
@@ -72,12 +74,14 @@ class SingleAgentTorchEnv(EnvBase):
         """Set the seed of the next reset of all games."""
         self._seed = seed
 
-    def _reset(self, tensordict: Any = None, options: dict[str, Any] | None = None, **_: Any) -> Any:
+    def _reset(self, tensordict: Any = None, options: dict[str, Any] | None = None, seed: int | None = None) -> Any:
         rows = None if tensordict is None else tensordict.get("_reset", None)
         if rows is None or rows.all():
-            self.vector.reset(seed=self._seed, options=options)
+            self.vector.reset(seed=self._seed if seed is None else seed, options=options)
             self._seed = None
-        else:
+        elif seed is not None:
+            raise ValueError(f"seed must be None for a reset of some games, got {seed}")
+        elif rows.any():
             mask = {"reset_mask": rows.reshape(-1).numpy()}
             self.vector.reset(options={**(options or {}), **mask})
         return self._dictionary(self._tensors())

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -335,7 +335,7 @@ def _search(
         else:
             chunk = chunk_of(engine, config, size, layout)
             network = network_runner(
-                env, config, size, chunk, function("evaluate", evaluate), table, launches_directly()
+                env, config, size, chunk, _hashable(function("evaluate", evaluate)), table, launches_directly()
             )
             drawn = noise(seed_array(words, state.batch, layout.device))
             memory, search = network.tree, functools.partial(network.search, drawn)
@@ -509,6 +509,31 @@ class NetworkRunner:
             launch()
         self.launch_network()
         self.finalize(*self.tree, params, *self.output, self.root_noise, *result)
+
+
+class _ByIdentity:
+    """Function that cannot be hashed, such as an object of a dataclass, as a key that equals itself alone."""
+
+    def __init__(self, function: Evaluate):
+        self.function = function
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and self.function is other.function
+
+    def __hash__(self) -> int:
+        return id(self.function)
+
+    def __call__(self, state: State) -> Any:
+        return self.function(state)
+
+
+def _hashable(evaluate: Evaluate) -> Evaluate:
+    """Return a function that caches take as a key."""
+    try:
+        hash(evaluate)
+    except TypeError:
+        return _ByIdentity(evaluate)
+    return evaluate
 
 
 @functools.lru_cache(8)

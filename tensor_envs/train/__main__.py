@@ -28,8 +28,7 @@ from tensor_envs.evaluation.oracles import regret
 from tensor_envs.evaluation.ratings import arena
 from tensor_envs.registry import make
 from tensor_envs.solve.solver import solve
-from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB
-from tensor_envs.train.actors import train_on_ray
+from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
 from tensor_envs.train.config import read_config
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
@@ -93,8 +92,10 @@ def train(options: argparse.Namespace) -> None:
     seconds = None if options.minutes is None else options.minutes * MINUTE
     if not is_local:
         address = None if options.ray == "local" else options.ray
-        cluster = {"address": address, "num_actors": options.num_actors}
-        train_on_ray(trainer, options.steps, seconds, folder, callbacks, **cluster)
+        common: dict[str, Any] = {"steps": options.steps, "seconds": seconds, "folder": folder, "callbacks": callbacks}
+        cluster = {"address": address, "num_actors": options.num_actors, "device": options.device}
+        weights = {name: tensor.numpy() for name, tensor in trainer.weights().items()}
+        distributed(trainer.env, trainer.config, **common, **cluster, weights=weights)
     else:
         trainer.run(options.steps, seconds, folder, callbacks)
     if is_local and trainer.seconds:

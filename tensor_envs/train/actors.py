@@ -13,7 +13,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ def distributed(
     max_staleness: int | None = None,
     device: str | None = None,
     callbacks: Sequence[Callback] = (),
+    weights: Mapping[str, np.ndarray] | None = None,
 ) -> Metrics:
     """Train with actors on a Ray cluster (extra `ray`), and return the metrics of the last rating.
 
@@ -70,6 +71,7 @@ def distributed(
         max_staleness: staleness in steps, above which data are discarded; None: 4 for each actor.
         device: device of the actors and the learner, as in `Env.init`.
         callbacks: as in `Trainer.run`.
+        weights: weights to start from, by name, unless the folder has a checkpoint; None: random ones.
 
     Raises:
         ImportError: Ray is not installed.
@@ -86,23 +88,8 @@ def distributed(
     if kind is None:
         raise wrong_type("config", "an AlphaZeroConfig or a PPOConfig", config)
     trainer = kind(env, config, device)
-    return train_on_ray(
-        trainer, steps, seconds, folder, callbacks, address=address, num_actors=num_actors, max_staleness=max_staleness
-    )
-
-
-def train_on_ray(
-    trainer: Trainer,
-    steps: int | None,
-    seconds: float | None,
-    folder: str | Path | None,
-    callbacks: Sequence[Callback],
-    *,
-    address: str | None,
-    num_actors: int | None,
-    max_staleness: int | None = None,
-) -> Metrics:
-    """Train a given trainer, with the weights that it has, as `distributed` does."""
+    if weights is not None:
+        trainer.assign_weights(weights)
     if num_actors is not None:
         integer("num_actors", num_actors, 1, MAX_ACTORS)
     if max_staleness is not None:

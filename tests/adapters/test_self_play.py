@@ -120,6 +120,33 @@ def discs(vector: SingleAgentVectorEnv) -> np.ndarray:
     return vector.games.observation.reshape(vector.num_envs, 2, 9)[:, 1]
 
 
+@pytest.mark.parametrize("answer", [None, np.zeros(1), np.zeros(2, np.int32)])
+def test_an_opponent_that_fails_leaves_no_turn_to_the_learner(answer: Any) -> None:
+    """Its decision is missing, so that the learner's next action would be played for it."""
+    failures = [True, False]
+
+    def opponent(state: te.State) -> Any:
+        if failures.pop():
+            return answer_of(answer)
+        return lowest(state)
+
+    def answer_of(answer: Any) -> Any:
+        if answer is None:
+            raise OSError("the server is down")
+        return answer
+
+    env = SingleAgentEnv("tic_tac_toe", player=0, opponent=opponent)
+    env.reset(seed=0)
+    env.step(0)
+    with pytest.raises((OSError, TypeError, ValueError), match=r"the server is down|opponent's actions must"):
+        env.step(4)
+    with pytest.raises(RuntimeError, match="the opponent has failed in the last step, and its games wait for it"):
+        env.step(5)
+    failures += [False]
+    assert env.reset(seed=0)[0].sum() == 0
+    env.step(0)
+
+
 def test_gymnasiums_vectors_set_opponents_of_single_environments() -> None:
     loop: Any = gymnasium.make_vec(gymnasium_id("tic_tac_toe", 0), num_envs=2, vectorization_mode="sync")
     vector = SingleAgentVectorEnv(TIC_TAC_TOE, 1, opponent=highest)

@@ -31,6 +31,18 @@ def masked(game: str | te.Env, batch: int) -> Any:
     return TransformedEnv(SingleAgentTorchEnv(game, batch), ActionMask())
 
 
+def test_seeds_and_options_of_a_reset() -> None:
+    env, games = SingleAgentTorchEnv("leduc_poker", 4), te.make("leduc_poker")
+    for _ in range(2):
+        env.reset(seed=3)
+        host = env.vector.games
+        assert host._state(host._launches[-1].new).cards.tolist() == games.init(4, seed=3).cards.tolist()
+    with pytest.raises(TypeError, match="option"):
+        env.reset(option={})
+    with pytest.raises(TypeError, match=r"num_envs must be an int, got 2\.5"):
+        SingleAgentTorchEnv("leduc_poker", 2.5)  # type: ignore[arg-type]
+
+
 def test_rollouts_with_masks() -> None:
     """Rollouts have legal actions only, whole episodes with their ends, and automatic resets."""
     env = masked(toll_road.make(), 5)

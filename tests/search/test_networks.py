@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,18 @@ def test_leaves_are_states() -> None:
     for copy, observation, mask in copies:
         assert (te.to_numpy(env.observe(copy)) == observation).all()
         assert (te.to_numpy(copy.legal_action_mask) == mask).all()
+
+
+def test_a_network_that_cannot_be_hashed() -> None:
+    @dataclass
+    class Network:
+        value: float
+
+        def __call__(self, state: te.State) -> Any:
+            return np.zeros((state.batch, 9), np.float32), np.full(state.batch, self.value, np.float32)
+
+    found = te.search.gumbel_muzero_policy(te.make("tic_tac_toe").init(2), Network(0.5), num_simulations=4)
+    assert found.action_weights.shape == (2, 9)
 
 
 def test_wrong_outputs() -> None:
