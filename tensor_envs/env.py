@@ -19,6 +19,7 @@ from tensor_envs._engine.inputs import bool_array, host_ints, int_array
 from tensor_envs._engine.random import KEY_WORDS, seed_words
 from tensor_envs._notation import NotatedGame, R_co
 from tensor_envs._validate import integer, one_of, shown
+from tensor_envs.rules.actions import Actions
 from tensor_envs.state import State, check_on_one_device
 
 Illegal = Literal["lose", "raise"]
@@ -77,6 +78,9 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         one_of("illegal", illegal, get_args(Illegal))
         self.illegal: Illegal = illegal
         self.engine = Engine(cast(Any, rules))
+        actions, count = getattr(rules, "actions", None), self.engine.game.spec.num_actions
+        if isinstance(actions, Actions) and actions.count != count:
+            raise ValueError(f"actions must name the {count} actions of the Spec, got names of {actions.count}")
         super().__init__(entry, rules, name, self.engine.layout)
 
     def __reduce__(self) -> Any:
@@ -267,7 +271,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         Args:
             state: of this environment.
             player: None (each game's player to move), a player for all games, or integers [B], a Tensor or what NumPy
-                takes.
+                takes. The numbers of a Tensor are not read here: one that is no player sees what nobody does.
 
         Returns:
             [B, *observation_shape] of dtype spec.observation_dtype.
@@ -283,7 +287,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         buffers = self.check_state(state).buffers
         if player is None and state._observed is not None and not stays_lazy():
             return state._observed[0]
-        if isinstance(player, (Tensor, np.ndarray, list, tuple)):
+        if isinstance(player, (Tensor, list, tuple)) or (hasattr(player, "__dlpack__") and np.ndim(player)):
             players = int_array("player", player, buffers.layout, self.num_players)
             return self.engine.observe(buffers, None, players)
         chosen = None if player is None else integer("player", player, 0, self.num_players - 1)

@@ -166,8 +166,20 @@ def env_metadata(env: Env) -> dict[str, Any]:
     """Return the metadata of an environment as a file gives it back: tuples are lists."""
     fixed = env.entry.presets.get(env.id, {})
     rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
+    for name, value in rules.items():
+        if not _is_kept(value):
+            raise TypeError(f"{name} must be of numbers, str, bool, None and tuples to be saved, got {shown(value)}")
     metadata = {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
     return json.loads(json.dumps(metadata))  # type: ignore[no-any-return]
+
+
+def _is_kept(value: Any) -> bool:
+    """Return whether a value is the same after it was in a file, but for lists in place of tuples."""
+    if isinstance(value, dict):  # of the fields of a dataclass
+        return all(isinstance(key, str) and _is_kept(x) for key, x in value.items())
+    if isinstance(value, tuple):
+        return all(map(_is_kept, value))
+    return value is None or type(value) in (bool, int, float, str)
 
 
 def env_of(metadata: dict[str, Any]) -> Env:

@@ -188,7 +188,8 @@ class Game:
         if len(values) == actions and all(x.dtype is BOOL for x in values):
             return pack_flags(values)
         if len(values) == words and all(x.dtype is UINT32 for x in values):
-            return values
+            rest = actions % WORD_BITS
+            return [*values[:-1], values[-1] & (1 << rest) - 1] if rest else values  # bits beyond are no actions
         kinds = ", ".join(sorted({x.kind for x in values}))
         raise ValueError(
             f"legal_action_mask must give {actions} bools, one an action, or {words} words of 32 actions; "

@@ -225,6 +225,8 @@ def engine_of(name: str, env: Env) -> OtherEngine:
     if name in ENGINES:
         return ENGINES[name](env)
     if name == "reference":
+        if not isinstance(env.entry.rules, str) or not env.entry.rules.startswith("tensor_envs.games."):
+            raise ValueError(f"reference engines are those of the package's games, {env!r} is none")
         name = f"tests.games.{env.entry.rules.split('.')[2]}.reference:Reference"  # type: ignore[union-attr]
     module, separator, attribute = name.partition(":")
     if not separator:
@@ -232,7 +234,9 @@ def engine_of(name: str, env: Env) -> OtherEngine:
             f"an engine must be {', '.join(ENGINES)}, reference or package.module:Class, got {shown(name)}"
         )
     try:
-        made = getattr(importlib.import_module(module), attribute)
+        made = getattr(importlib.import_module(module), attribute, None)
+        if made is None:
+            raise ValueError(f"an engine must be package.module:Class, and {module!r} has no {attribute!r}")
     except ModuleNotFoundError:
         if module.startswith("tests."):
             raise ValueError("reference engines are in a checkout of the repository: run the command there") from None

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from tensor_envs._compiler.tape import FLOAT32
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, is_gpu, refuse, scalar, uint32, uint64
 
 POLICY_EPISODE = 0xFFFFFFFF
@@ -86,6 +87,8 @@ class KeyedChance:
         # a computed number of values may be 0 where the draw is not used
         if not isinstance(n, Scalar) and not 1 <= n <= 1 << 31:
             refuse(f"one of 1..2^31 values is drawn, got {n!r} of them", ValueError)
+        if scalar(n).dtype is FLOAT32:
+            refuse("a number of values is a whole number, got a float32: write int32(x)")
         return scale(self.bits(counter), n)
 
 

@@ -70,6 +70,9 @@ class GridSet(list[Any]):
     def __invert__(self) -> GridSet:
         return self.grid.full - self
 
+    def __bool__(self) -> bool:
+        refuse("a set is no condition of Python's: write cells.any() and where(condition, a, b)")
+
     def any(self) -> Scalar:
         """Return whether the set has a cell."""
         return union_of(self) != 0
@@ -197,10 +200,13 @@ class Grid:
     def flood(self, seed: Sequence[Any], through: Sequence[Any], steps: Sequence[Step] = SIDES) -> GridSet:
         """Return the cells of `through` that are connected to a seed in it.
 
-        A shortest path leaves out a cell of every square of 2x2, which bounds the number of turns of the loop.
+        With steps to all sides a shortest path leaves out a cell of every square of 2x2, which bounds the turns of the
+        loop.
         """
         region = self.set(through)
-        turns = 3 * (-(-self.rows // 2)) * (-(-self.columns // 2))
+        turns = self.rows * self.columns - 1
+        if set(SIDES) <= set(steps):
+            turns = min(turns, 3 * (-(-self.rows // 2)) * (-(-self.columns // 2)))
         grown = repeat(turns, region & seed, lambda now: region & (self.set(now) | self.around(now, steps)))
         return GridSet(self, grown)
 

@@ -32,7 +32,7 @@ from tensor_envs._compiler.tape import (
     record,
     recording,
 )
-from tensor_envs.rules.scalar import Scalar, Value, int32, refuse, scalar
+from tensor_envs.rules.scalar import Scalar, Value, int32, refuse, scalar, whole
 
 UINTS = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32}
 _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
@@ -245,7 +245,7 @@ def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], S
             refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
         return scalars
 
-    values, turns = of_one_kind(start), scalar(size)
+    values, turns = of_one_kind(start), whole("a number of turns", size)
     if not values or (turns.is_plain and (recording() is None or turns.value < 2)):
         for _ in range(int(turns.value)):
             before, values = values, of_one_kind(step(values))

@@ -25,6 +25,7 @@ from tensor_envs.rules.scalar import (
     uint32,
     where,
     where_list,
+    whole,
 )
 
 
@@ -63,6 +64,9 @@ class FixedList(list[Any]):
         if isinstance(index, tuple):
             refuse("a field of several axes is a list of lists: write s.field[i][j]")
         return super().__getitem__(index)
+
+    def __bool__(self) -> bool:
+        refuse("a field's list is no condition of Python's: write any_of(x != 0 for x in s.field), or len(s.field)")
 
     def _refused(self, *_: Any, **__: Any) -> NoReturn:
         refuse("a field's list does not change: write s.replace(field=put(s.field, i, value)), or list(s.field)")
@@ -118,7 +122,7 @@ def plain_numbers(values: Sequence[Any], dtype: DType) -> list[Any] | None:
 
 def _known(index: Any, size: int) -> int | None:
     """Return a plain index, or None in a kernel. IndexError if it is out of range, which kernels do not check."""
-    index = scalar(index)
+    index = whole("an index", index)
     if not index.is_plain:
         return None
     at = int(index.node)
@@ -148,7 +152,7 @@ def select(values: Any, index: Value) -> Any:
         for i, other in enumerate(values[1:] if at is None else (), 1):
             row = where(index == i, other, row)
         return FixedList(scalar(x) if not isinstance(x, (list, tuple)) else x for x in row)
-    if not values:
+    if not len(values):
         refuse("there is nothing to select from an empty list", ValueError)
     at = _known(index, len(values))
     if at is not None:
@@ -171,7 +175,7 @@ def put(values: Array, index: Value, value: Any) -> Any:
     """
     if isinstance(values, MemoryArray):
         return MemoryArray(lambda i: where(i == index, value, values[i]), values.size)
-    index = scalar(index)
+    index = whole("an index", index)
     return where_list([index == i for i in range(len(values))], [value] * len(values), values)
 
 
@@ -203,7 +207,7 @@ def any_of(conditions: Iterable[Value]) -> Scalar:
     """
     conditions = list(conditions)
     numbers = plain_numbers(conditions, BOOL)
-    return scalar(any(numbers)) if numbers else reduce(or_, map(scalar, conditions), scalar(False))
+    return scalar(any(numbers)) if numbers else reduce(or_, map(_condition, conditions), scalar(False))
 
 
 def all_of(conditions: Iterable[Value]) -> Scalar:
@@ -215,7 +219,14 @@ def all_of(conditions: Iterable[Value]) -> Scalar:
     """
     conditions = list(conditions)
     numbers = plain_numbers(conditions, BOOL)
-    return scalar(all(numbers)) if numbers else reduce(and_, map(scalar, conditions), scalar(True))
+    return scalar(all(numbers)) if numbers else reduce(and_, map(_condition, conditions), scalar(True))
+
+
+def _condition(value: Value) -> Scalar:
+    condition = scalar(value)
+    if condition.dtype is not BOOL:
+        refuse(f"a condition is a bool, got {condition.kind}: write x != 0")
+    return condition
 
 
 def sum_of(values: Iterable[Value]) -> Scalar:

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs._compiler.tape import BOOL, FLOAT32, UINT32, UINT64
+from tensor_envs._validate import integer
 from tensor_envs.rules.lists import MemoryArray, num_words, pack_flags
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, scalar, uint32
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, scalar, uint32, whole
+
+MAX_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ def bits(words: Any, size: int) -> Bits:
         >>> entries([bits(uint32(5), 4)])
         [1, 0, 1, 0]
     """
+    integer("size", size, 0, MAX_SIZE)
     if isinstance(words, MemoryArray):
         return Bits(words, size)
     if isinstance(words, (list, tuple)):
@@ -54,13 +58,18 @@ def bits(words: Any, size: int) -> Bits:
             if len(flags) != size:
                 refuse(f"{len(flags)} conditions are no {size} entries", ValueError)
             return Bits(pack_flags(flags), size)
-        whole = [uint32(x) for x in flags]
+        if any(x.dtype is not UINT32 for x in flags):
+            kinds = ", ".join(sorted({x.kind for x in flags}))
+            refuse(
+                f"bits are a list of uint32 words or of bools, got {kinds}: write x != 0, or one_hot or number for each"
+            )
+        parts = [uint32(x) for x in flags]
     else:
         one = scalar(words, UINT32)
-        whole = [uint32(one), uint32(one >> WORD_BITS)] if one.dtype is UINT64 else [uint32(one)]
-    if num_words(size) > len(whole):
-        refuse(f"{size} entries need {num_words(size)} words, got {len(whole)}", ValueError)
-    return Bits(whole[: num_words(size)], size)
+        parts = [uint32(one), uint32(one >> WORD_BITS)] if one.dtype is UINT64 else [uint32(one)]
+    if num_words(size) > len(parts):
+        refuse(f"{size} entries need {num_words(size)} words, got {len(parts)}", ValueError)
+    return Bits(parts[: num_words(size)], size)
 
 
 def one_hot(value: Value, size: int) -> OneHot:
@@ -70,7 +79,8 @@ def one_hot(value: Value, size: int) -> OneHot:
         >>> entries([one_hot(1, 3)])
         [0, 1, 0]
     """
-    return OneHot(int32(value), size)
+    integer("size", size, 0, MAX_SIZE)
+    return OneHot(int32(whole("a one-hot value", value)), size)
 
 
 def number(value: Value) -> Number:
@@ -81,6 +91,8 @@ def number(value: Value) -> Number:
         [7, 0.5]
     """
     value = scalar(value)
+    if value.dtype is UINT64:
+        refuse("a number is an int32 or a float32, got a uint64: observe its bits(x, 64)")
     return Number(value if value.dtype is FLOAT32 else int32(value))
 
 

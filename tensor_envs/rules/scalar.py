@@ -107,6 +107,7 @@ NUMBER: Results = BITS_OF | {
     BOOL: lambda value, _: _whole(value, INT32),
     FLOAT32: lambda value, dtype: Scalar(wrap(value, dtype), dtype),
 }
+WHOLE: Results = {kind: result for kind, result in NUMBER.items() if kind is not FLOAT32}
 TRUTH: Results = dict.fromkeys(NUMBER, _truth)
 
 
@@ -243,8 +244,8 @@ class Scalar:
     __add__, __radd__ = _operator(operator.add, NUMBER)
     __sub__, __rsub__ = _operator(operator.sub, NUMBER)
     __mul__, __rmul__ = _operator(operator.mul, NUMBER)
-    __floordiv__, __rfloordiv__ = _operator(_divide, NUMBER)
-    __mod__, __rmod__ = _operator(_remainder, NUMBER)
+    __floordiv__, __rfloordiv__ = _operator(_divide, WHOLE)
+    __mod__, __rmod__ = _operator(_remainder, WHOLE)
     __lshift__, __rlshift__ = _shifts(operator.lshift)
     __rshift__, __rrshift__ = _shifts(operator.rshift)
     __and__, __rand__ = _operator(operator.and_, BITS_OF)
@@ -362,15 +363,25 @@ def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
     return refuse(f"{a.kind} and {b.kind} do not mix: write int32(x), uint32(x), uint64(x) or float32(x)")
 
 
+def whole(what: str, value: Value) -> Scalar:
+    """Return a scalar. TypeError for a float, which a kernel and plain Python would round in different ways."""
+    number = scalar(value)
+    if number.dtype is FLOAT32:
+        refuse(f"{what} is a whole number, got a float32: write int32(x)")
+    return number
+
+
 def _operate(op: Operation, results: Results, a: Any, b: Any) -> Scalar:
     """Compute with two numbers of any kinds."""
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
     if a.dtype not in results:
+        if results is WHOLE:
+            refuse("a float32 has no // and %: write int32(x), or x * (1 / n)")
         refuse("a float32 has no bits")
     if a.is_plain and b.is_plain:
         return results[a.dtype](op(a.node, b.node), a.dtype)
-    if results is NUMBER and a.dtype is BOOL:
+    if (results is NUMBER or results is WHOLE) and a.dtype is BOOL:
         a, b = a.to(INT32), b.to(INT32)
     return Scalar(_RECORD[op](a.instruction(), b.instruction()), BOOL if results is TRUTH else a.dtype)
 

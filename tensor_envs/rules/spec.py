@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from tinygrad.dtype import DType
 
+from tensor_envs._compiler.tape import BOOL, INT32
 from tensor_envs._validate import instance, integer, one_of, shown
 from tensor_envs.rules.kinds import KINDS, Kind, checked_kind
 from tensor_envs.rules.lists import FixedList, select, sum_of
@@ -302,6 +303,10 @@ class Outcome:
             [int32(-1), int32(1)]
         """
         count, player, won = players_of(after), scalar(player), scalar(won)
+        if player.dtype not in (INT32, BOOL):
+            refuse(f"a winner is an int32, got {player.kind}")
+        if player.is_plain and won.is_plain and won.value and not 0 <= player.value < count:
+            refuse(f"a winner must be in 0..{count - 1}, got {player.value}", ValueError)
         if count == 2:
             first = where(player == 0, int32(won), -int32(won))
             return cls(after, [first, -first], won)

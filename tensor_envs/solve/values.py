@@ -112,7 +112,7 @@ class ExactValues(ABC):
             max_actions: maximum number of actions; `most` is its name of version 0.2, until 0.4.
 
         Raises:
-            ValueError: as in `value`; a game with chance; one with other results than wins, draws and losses, and rules that
+            ValueError: as in `value`; a game with chance; results besides wins, draws and losses in a game whose rules
                 do not depend on the ply, where such a line may never end.
         """
         if not self._has_line:

@@ -87,10 +87,11 @@ class ObservationPlan:
 
 
 def placed(parts: Sequence[Part]) -> Iterator[tuple[int, Part]]:
-    """Yield the first entry of each part, and the part."""
+    """Yield the first entry of each part that has one, and the part."""
     entry = 0
     for part in parts:
-        yield entry, part
+        if part.size:
+            yield entry, part
         entry += part.size
 
 
