@@ -46,12 +46,12 @@ class Rollout(DecisionCounts):
 
     @property
     def returns(self) -> Tensor:
-        """Sums of rewards, float32 [B, P]."""
+        """Sums of rewards, float32 [B, P]; whole numbers are exact up to 2^24."""
         return self._columns(0)
 
     @property
     def wins(self) -> Tensor:
-        """Episodes that ended with a positive reward for the player, int32 [B, P]."""
+        """Episodes that ended with a positive reward for the player, int32 [B, P]; exact up to 2^24."""
         return self._columns(self.state.env.num_players).cast(dtypes.int32)
 
     def _columns(self, first: int) -> Tensor:
@@ -120,7 +120,7 @@ def rollout_from(
         autoreset: reset finished games, before the first step and then in the step that ends them. If False they stay
             as they ended, and the uniform policy stops when all games are over.
         count_actions: count how often every action is legal and taken, by whom and when, and the events of the rules,
-            for "uniform" in games without memory fields.
+            for "uniform" in games without memory fields. The counts are int32 and wrap beyond 2^31.
 
     Returns:
         The last state, returns, wins and finished episodes.
