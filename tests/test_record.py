@@ -127,6 +127,7 @@ def test_wrong_records(tmp_path: Path) -> None:
     assert np.isfinite(te.record(ttt, []).rewards).all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "value"),
     [

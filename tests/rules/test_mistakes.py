@@ -105,12 +105,11 @@ class Countdown:
         return [one_hot(s.left, 0), one_hot(s.left, 11), bits([], 0)]
 
 
-te.register(te.GameEntry("countdown", Countdown))
+COUNTDOWN = f"{__name__}:Countdown"
 
 
 def test_bits_beyond_the_actions_are_cut_off() -> None:
-    env = te.make("countdown")
-    te.testing.check_env(env)
+    env = te.make(COUNTDOWN)
     vector = te.VectorEnv(env, 64)
     for _ in range(20):
         assert vector.step_uniform().actions.numpy().max() < 3
@@ -119,7 +118,7 @@ def test_bits_beyond_the_actions_are_cut_off() -> None:
 
 
 def test_a_winner_out_of_range_is_named() -> None:
-    game = te.debug(te.make("countdown", winner=5))
+    game = te.debug(te.make(COUNTDOWN, winner=5))
     for action in (2, 2, 2):
         game.step(action)
     with pytest.raises(ValueError, match=r"a winner must be in 0\.\.1, got 6"):
@@ -128,10 +127,10 @@ def test_a_winner_out_of_range_is_named() -> None:
 
 def test_names_of_other_actions() -> None:
     with pytest.raises(ValueError, match="actions must name the 3 actions of the Spec, got names of 2"):
-        te.make("countdown", names=2)
+        te.make(COUNTDOWN, names=2)
 
 
 @pytest.mark.parametrize("board", [{1: 2}, [1, 2], frozenset({1}), np.int64(3)], ids=str)
 def test_fields_that_a_file_would_change(board: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="board must be of numbers, str, bool, None and tuples to be saved, got"):
-        te.save_state(te.make("countdown", board=board).init(1), tmp_path / "state")
+        te.save_state(te.make(COUNTDOWN, board=board).init(1), tmp_path / "state")

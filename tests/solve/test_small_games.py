@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ NAMES = itertools.count()
 
 def env_of(rules: Any, **entry: Any) -> te.Env:
     name = f"small_{next(NAMES)}"
-    te.register(te.GameEntry(name, type(rules), **entry))
-    return te.make(name, **asdict(rules))
+    return te.Env(te.GameEntry(name, type(rules), **entry), rules, name)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tinygrad import Tensor, nn
 import tensor_envs as te
 from tensor_envs._files import read_arrays
 from tensor_envs.train import network
-from tensor_envs.train.run import CHECKPOINT, FORMAT, train
+from tensor_envs.train.run import CHECKPOINT, FORMAT, RunFolder, train
 from tests.games.shared import shared_env
 from tests.train.sizes import TRAINERS, alphazero, ppo
 
@@ -164,49 +164,62 @@ def test_a_folder_of_another_run(tmp_path: Path) -> None:
     assert te.train.AlphaZero.load(tmp_path).steps == 2
 
 
-def test_two_runs_at_once(tmp_path: Path) -> None:
-    def again(trainer: te.train.Trainer, metrics: dict[str, float]) -> None:
-        with pytest.raises(ValueError, match=r"folder must have no run in progress, got .*, which has one"):
-            ppo(trainer.env).run(steps=4, folder=tmp_path)
+def saved(folder: Path, steps: int) -> te.train.PPO:
+    """Return a trainer whose run of some steps is in a folder, without training it."""
+    trainer = ppo(shared_env("kuhn_poker"))
+    trainer.steps = steps
+    trainer.save(folder)
+    lines = ("{" + f'"step": {step}' + "}\n" for step in range(1, steps + 1))
+    (folder / "metrics.jsonl").write_text("".join(lines))
+    return trainer
 
-    for steps in (2, 3):  # the first run lets the second one in when it ends
-        ppo(shared_env("kuhn_poker")).run(steps=steps, folder=tmp_path, callbacks=[again])
-    assert [line["step"] for line in lines_of(tmp_path)] == [1, 2, 3]
+
+def opened(folder: Path) -> RunFolder:
+    return RunFolder(folder, ppo(shared_env("kuhn_poker")))
+
+
+def test_two_runs_at_once(tmp_path: Path) -> None:
+    first = opened(tmp_path)
+    with pytest.raises(ValueError, match=r"folder must have no run in progress, got .*, which has one"):
+        opened(tmp_path)
+    first.close()
+    opened(tmp_path).close()
 
 
 def test_files_that_are_lost_or_older(tmp_path: Path) -> None:
     """Weights are those of the checkpoint, whenever a process was killed; without it nothing is overwritten."""
-    env, weights = shared_env("kuhn_poker"), tmp_path / "weights.safetensors"
-    ppo(env).run(steps=2, folder=tmp_path)
+    saved(tmp_path, steps=2)
+    weights = tmp_path / "weights.safetensors"
     whole = weights.read_bytes()
     for older in (None, b"of an earlier checkpoint"):
         weights.unlink() if older is None else weights.write_bytes(older)
-        assert ppo(env).run(steps=2, folder=tmp_path) == {} and weights.read_bytes() == whole
+        opened(tmp_path).close()
+        assert weights.read_bytes() == whole
     (tmp_path / CHECKPOINT).unlink()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ValueError, match=r"has weights of a run, but not its checkpoint.safetensors"):
-        ppo(env).run(steps=3, folder=tmp_path)
+        opened(tmp_path)
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize("damage", ['{"step": 2, "posi', "", "5", "{}", "\udcff\udcfe"])
 def test_damaged_metrics(damage: str, tmp_path: Path) -> None:
     """Damage in the last line is that of a killed process; before good lines nothing is dropped without a word."""
-    env, path = shared_env("kuhn_poker"), tmp_path / "metrics.jsonl"
-    ppo(env).run(steps=3, folder=tmp_path)
+    saved(tmp_path, steps=3)
+    path = tmp_path / "metrics.jsonl"
     lines = path.read_text().splitlines()
     path.write_text("\n".join([lines[0], damage, lines[2]]), errors="surrogateescape")
     with pytest.raises(ValueError, match=r"metrics.jsonl' is damaged in line 2"):
-        ppo(env).run(steps=4, folder=tmp_path)
+        opened(tmp_path)
     path.write_text("\n".join([*lines, damage]), errors="surrogateescape")
-    ppo(env).run(steps=4, folder=tmp_path)
-    assert [line["step"] for line in lines_of(tmp_path)] == [1, 2, 3, 4]
+    opened(tmp_path).close()
+    assert lines_of(tmp_path) == [{"step": step} for step in (1, 2, 3)]
 
 
 def test_a_run_that_diverges_keeps_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trainer = ppo(shared_env("kuhn_poker"))
-    trainer.run(steps=1, folder=tmp_path)
+    trainer = saved(tmp_path, steps=1)
     before = (tmp_path / CHECKPOINT).read_bytes()
+    monkeypatch.setattr(trainer, "play", lambda step: None)
     monkeypatch.setattr(trainer, "learn", lambda data: {"policy_loss": float("nan"), "value_loss": 0.0})
     with pytest.raises(FloatingPointError, match=r"diverged in step 2: \{'policy_loss': nan\}"):
         trainer.run(steps=2, folder=tmp_path)
