@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -20,7 +20,7 @@ from tensor_envs._compiler.threads import num_threads
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs._engine.random import seed_words, threefry
-from tensor_envs._validate import function, instance, integer, number, one_of
+from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.interop import ExportInJitError
 from tensor_envs.jit import jit
 from tensor_envs.sampling import masked_logits
@@ -334,9 +334,7 @@ def _search(
             chunk, memory, search = playouts.chunk, playouts.tree, playouts.search
         else:
             chunk = chunk_of(engine, config, size, layout)
-            network = network_runner(
-                env, config, size, chunk, _hashable(function("evaluate", evaluate)), table, launches_directly()
-            )
+            network = network_runner(env, config, size, chunk, _hashable(evaluate), table, launches_directly())
             drawn = noise(seed_array(words, state.batch, layout.device))
             memory, search = network.tree, functools.partial(network.search, drawn)
         trees, counted = list[list[np.ndarray]](), whole_chunks(layout, chunk) if config.counts else None
@@ -354,6 +352,13 @@ def _search(
     if size.return_tree:
         whole = HostTree.of(config, tree_sizes(engine, config, size.slots), layout, trees)
     return SearchOutput(layout.column(result.action), SearchTree(state, layout, result.numbers, whole, counted))
+
+
+def _hashable(evaluate: Evaluate) -> Evaluate:
+    """Return a function that caches take as a key. TypeError for anything else."""
+    if type(function("evaluate", evaluate)).__hash__ is None:
+        raise TypeError(f"evaluate must be hashable, got {shown(evaluate)}: a dataclass needs eq=False")
+    return evaluate
 
 
 def whole_chunks(whole: BatchLayout, chunk: BatchLayout) -> BatchLayout:
@@ -509,31 +514,6 @@ class NetworkRunner:
             launch()
         self.launch_network()
         self.finalize(*self.tree, params, *self.output, self.root_noise, *result)
-
-
-class _ByIdentity:
-    """Function that cannot be hashed, such as an object of a dataclass, as a key that equals itself alone."""
-
-    def __init__(self, function: Evaluate):
-        self.function = function
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self.function is other.function
-
-    def __hash__(self) -> int:
-        return id(self.function)
-
-    def __call__(self, state: State) -> Any:
-        return self.function(state)
-
-
-def _hashable(evaluate: Evaluate) -> Evaluate:
-    """Return a function that caches take as a key."""
-    try:
-        hash(evaluate)
-    except TypeError:
-        return _ByIdentity(evaluate)
-    return evaluate
 
 
 @functools.lru_cache(8)
