@@ -254,6 +254,16 @@ def test_jit_captures_once_a_signature() -> None:
     assert runs == [4, 4, 6, 6], "one run and one capture for each batch size"
 
 
+@pytest.mark.extra("torch")
+def test_players_of_pytorch() -> None:
+    torch, env = pytest.importorskip("torch"), te.make("tic_tac_toe")
+    state = env.step(env.init(3), [0, 1, 2])
+    seen = [env.observe(state, players).tolist() for players in (torch.tensor([0, 1, 0]), [0, 1, 0])]
+    assert seen[0] == seen[1]
+    with pytest.raises(ValueError, match=r"player must have shape \(3,\), got \(1,\)"):
+        env.observe(state, torch.tensor([1]))
+
+
 def test_observing_for_other_players() -> None:
     state = TTT.step(TTT.init(2), [4, 0])
     own, other = TTT.observe(state, 0).numpy(), TTT.observe(state, 1).numpy()

@@ -257,16 +257,6 @@ def test_arrays_of_other_libraries_are_no_plain_values_of_a_jit() -> None:
 
 
 @needs_torch
-def test_players_of_pytorch() -> None:
-    env = te.make("tic_tac_toe")
-    state = env.step(env.init(3), [0, 1, 2])
-    seen = [env.observe(state, players).tolist() for players in (torch.tensor([0, 1, 0]), [0, 1, 0])]
-    assert seen[0] == seen[1]
-    with pytest.raises(ValueError, match=r"player must have shape \(3,\), got \(1,\)"):
-        env.observe(state, torch.tensor([1]))
-
-
-@needs_torch
 def test_wrong_arguments_from_pytorch() -> None:
     convert: Any
     for convert in (te.to_torch, te.from_torch):

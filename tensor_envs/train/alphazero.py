@@ -19,7 +19,6 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._compiler.devices import upload
-from tensor_envs._validate import instance
 from tensor_envs.agents import greedy, gumbel, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
@@ -63,10 +62,9 @@ class AlphaZero(Trainer):
     replay: ReplayBuffer
 
     def __init__(self, env: Env, config: AlphaZeroConfig | None = None, device: str | None = None, *, rank: int = 0):
-        instance("env", env, Env)
+        super().__init__(env, config, device, rank=rank)
         if env.num_players > 1 and not env.spec.zero_sum:
             raise ValueError(f"env must be of a game for one or with zero sum, got {env!r}: PPO learns other games")
-        super().__init__(env, config, device, rank=rank)
         self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
         self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))
         self.fit = jit(self._fit)

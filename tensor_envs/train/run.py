@@ -12,7 +12,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -329,38 +329,24 @@ def train(
     instance("callbacks", callbacks, Sequence)
     for k, callback in enumerate(callbacks):
         function(f"callbacks[{k}]", callback)
-    if folder is None:
-        return _train(trainer, step, steps, seconds, None, callbacks)
-    with closing(RunFolder(file_path("folder", folder), trainer)) as log:
-        return _train(trainer, step, steps, seconds, log, callbacks)
-
-
-def _train(
-    trainer: Trainer,
-    step: Callable[[], Metrics],
-    steps: int | None,
-    seconds: float | None,
-    log: RunFolder | None,
-    callbacks: Sequence[Callback],
-) -> Metrics:
-    """Call `step` until a budget is spent, whose arguments are checked."""
 
     def progress() -> float:
         done, budget = (trainer.seconds, seconds) if steps is None else (trainer.steps, steps)
         return min(1.0, done / budget) if budget else 1.0
 
     rating, ratings = Metrics(), trainer.config.ratings
-    trainer.progress = progress()
-    while (before := trainer.progress) < 1:
-        metrics = step()
+    with nullcontext() if folder is None else closing(RunFolder(file_path("folder", folder), trainer)) as log:
         trainer.progress = progress()
-        if int(trainer.progress * ratings + ROUNDING) > int(before * ratings + ROUNDING):
-            rating = trainer.rate()
-            metrics |= rating
-        if log is not None:
-            log.add(trainer, metrics)
-        for callback in callbacks:
-            callback(trainer, metrics)
+        while (before := trainer.progress) < 1:
+            metrics = step()
+            trainer.progress = progress()
+            if int(trainer.progress * ratings + ROUNDING) > int(before * ratings + ROUNDING):
+                rating = trainer.rate()
+                metrics |= rating
+            if log is not None:
+                log.add(trainer, metrics)
+            for callback in callbacks:
+                callback(trainer, metrics)
     return rating
 
 
