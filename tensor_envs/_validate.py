@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 SHOWN = 80  # characters of a value in a message
 
 
@@ -64,6 +66,8 @@ def integer(name: str, value: Any, low: int, high: int) -> int:
 
 def number(name: str, value: Any, low: float, high: float) -> float:
     """Return an int or a finite float. TypeError for other types, ValueError outside low..high."""
+    if isinstance(value, (np.integer, np.floating)):
+        value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(name, "a number", value)
     if not low <= value <= high or not math.isfinite(value):

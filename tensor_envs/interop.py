@@ -44,6 +44,7 @@ from tensor_envs._compiler.devices import (
     upload,
 )
 from tensor_envs._compiler.launch import realize
+from tensor_envs._compiler.private_memory import OwnMemory
 from tensor_envs._compiler.threads import synchronize
 from tensor_envs._validate import instance
 
@@ -249,7 +250,7 @@ def _loan(tensor: Any, copy: Any) -> _Loan | None:
 
 
 class ExportInJitError(RuntimeError):
-    """A function that a jit captures, or runs before its capture, exports a tensor."""
+    """A function that a jit captures, or runs before its capture, exports a tensor or searches."""
 
 
 class _Export:
@@ -344,6 +345,7 @@ def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Te
     with LOCK:  # see `_allocated`
         tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=resolve(device))
     buffer: Any = tensor.uop.buffer
+    buffer.options = OwnMemory(external_ptr=address)
     buffer.borrowed = _Import(owner, buffer.device)
     return tensor
 

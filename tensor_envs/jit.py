@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from tinygrad import Tensor
 from tinygrad.dtype import DType
-from tinygrad.helpers import GlobalCounters
+from tinygrad.helpers import TRAINING, GlobalCounters
 from tinygrad.uop.ops import Ops
 
 from tensor_envs._compiler.capture import CapturedFunction, NothingRecordedError, base_of, get_or_create
@@ -36,9 +36,9 @@ R = TypeVar("R")
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay its kernels.
 
-    The first call for a signature (structure, shapes, dtypes, devices, plain values) runs the function, with the
-    kernels of the second, which captures it; later ones replay it. Within another capture the function becomes part of
-    that.
+    The first call for a signature (structure, shapes, dtypes, devices, plain values, and whether tinygrad trains) runs
+    the function, with the kernels of the second, which captures it; later ones replay it. Within another capture the
+    function becomes part of that.
 
     A replay runs no Python. Tensors that the function closes over are those of the capture: assign realised values to
     them instead of replacing them. A plain value that is new in every call causes a capture in every call. Objects that
@@ -73,7 +73,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
             return function(*arguments, **named)
         leaves = DistinctLeaves()
         structure = flatten((arguments, tuple(sorted(named.items()))), leaves, Hashable)
-        signature = structure, tuple((t.shape, t.dtype, t.device) for t in leaves.tensors)
+        signature = structure, bool(TRAINING), tuple((t.shape, t.dtype, t.device) for t in leaves.tensors)
         with LOCK:
             capture = get_or_create(captures, signature, lambda: _Capture(function, structure))
             result: R = capture(leaves.tensors)

@@ -9,6 +9,7 @@ from tensor_envs._validate import instance, integer
 from tensor_envs.state import State
 
 FLOOR = -1e9  # finite: the softmax of a row without legal actions is uniform, not NaN
+LOWEST = -1e38  # of a legal action's logit in a draw
 
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
@@ -48,6 +49,8 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
 def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | int) -> Tensor:
     """Draw one action per row from the softmax of the legal logits, by the Gumbel-max trick.
 
+    A legal action whose logit is NaN or minus infinity is drawn only if no other action is legal.
+
     Args:
         logits: floats [B, A].
         mask: bool [B, A].
@@ -86,9 +89,9 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     numbers = ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in the open interval (0, 1)
     # In a kernel of its own: tinygrad would repeat and unroll it for every use of the action, and compile for seconds.
     noise = (-numbers.log()).log().contiguous()
-    # Gumbel noise is in -3..18, so an illegal action's floor never wins
     noisy = masked.cast(dtypes.float32) - noise
-    return noisy.argmax(1).cast(dtypes.int32)
+    possible = (noisy > LOWEST).where(noisy, LOWEST)  # neither NaN nor -inf
+    return mask.where(possible, 2 * LOWEST).argmax(1).cast(dtypes.int32)
 
 
 def uniform(state: State) -> Tensor:

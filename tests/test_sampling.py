@@ -48,6 +48,13 @@ def test_sampled_actions_follow_the_softmax_of_legal_actions() -> None:
     assert np.allclose(counts[[0, 1, 3]] / batch, [1 / 8, 2 / 8, 5 / 8], atol=4 * 0.5 / batch**0.5)
 
 
+@pytest.mark.parametrize("lowest", [-2e9, -np.inf, np.nan])
+def test_a_sampled_action_is_legal_whatever_the_logits(lowest: float) -> None:
+    key, mask = TTT.init(64).action_key, Tensor([[True, True, False]] * 64)
+    drawn = [te.sample_action(Tensor([row] * 64), mask, key, 0) for row in ([lowest, lowest, 0.0], [lowest, -9.0, 0.0])]
+    assert set(drawn[0].numpy()) <= {0, 1} and set(drawn[1].numpy()) == {1}
+
+
 def test_a_draw_depends_on_its_row_and_counter_alone() -> None:
     state = TTT.init(64, seed=4)
     by_row = te.jit(lambda *arguments: te.sample_action(*arguments))

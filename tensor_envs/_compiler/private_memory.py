@@ -20,9 +20,17 @@ from tinygrad.helpers import mv_address
 from tinygrad.uop.ops import buffers
 
 OWNS_MEMORY = hasattr(os, "fork")
+KEPT = 2**28  # bytes of released memory that new sizes leave to be used again
 HUGE = 2**25  # bytes of an allocation from which huge pages are asked for: random accesses miss the TLB less
 _free: defaultdict[int, list[mmap.mmap]] = defaultdict(list)
 _inherited: list[Any] = []  # buffers of the process that this one was forked from
+
+
+class OwnMemory(BufferSpec):
+    """Options of a buffer in memory that is not tinygrad's. A pickle leaves its address out: a copy is elsewhere."""
+
+    def __reduce__(self) -> Any:
+        return BufferSpec, ()
 
 
 class _Lease:
@@ -35,10 +43,14 @@ class _Lease:
             self.memory = _free[size].pop()
             synchronize()
         except IndexError:
+            if sum(size * len(released) for size, released in list(_free.items())) > KEPT:
+                synchronize()
+                _free.clear()
             flags, access = mmap.MAP_ANON | mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE
             try:
                 self.memory = mmap.mmap(-1, size, flags, access)
             except OSError:  # no memory is left
+                synchronize()
                 _free.clear()
                 self.memory = mmap.mmap(-1, size, flags, access)
             if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
@@ -53,7 +65,7 @@ def allocate(buffer: Any, allocator: Any) -> None:
     """Allocate a buffer of tinygrad's CPU device, uninitialised."""
     lease = _Lease(buffer.nbytes, allocator.dev.synchronize)
     address: int = mv_address(lease.memory)  # type: ignore[no-untyped-call]
-    buffer.options = BufferSpec(external_ptr=address)  # tinygrad neither keeps nor frees it
+    buffer.options = OwnMemory(external_ptr=address)  # tinygrad neither keeps nor frees it
     memory = allocator._alloc(lease.size, buffer.options)
     memory.meta = lease
     buffer.allocate(memory)

@@ -6,19 +6,16 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from tinygrad import dtypes
 
-from tensor_envs._compiler.devices import upload, write
+from tensor_envs._compiler.devices import DeviceName, upload, write
 from tensor_envs._validate import shown
 from tensor_envs.interop import from_numpy
 from tensor_envs.search.simulation import NetworkOutput
 from tensor_envs.state import State
-
-if TYPE_CHECKING:
-    from tensor_envs.env import Env
 
 # A function of a State to prior logits [B, A] and values [B] or [B, P], of one library
 Evaluate = Callable[[State], tuple[Any, Any]]
@@ -42,13 +39,12 @@ class OutputForm(NamedTuple):
     values: int  # per game: 1, or the number of players
 
 
-def checked(output: Any, env: Env, batch: int, form: OutputForm | None = None) -> tuple[OutputForm, Any, Any]:
+def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[OutputForm, Any, Any]:
     """Check what `evaluate` returned for a batch.
 
     Args:
         output: what it returned.
-        env: the environment of the games.
-        batch: number of games, B.
+        state: the games that it got.
         form: form of its first output; None if this is the first.
 
     Returns:
@@ -56,7 +52,8 @@ def checked(output: Any, env: Env, batch: int, form: OutputForm | None = None) -
 
     Raises:
         TypeError: anything but two arrays of a float dtype, of one library in all calls.
-        ValueError: an array of another shape, and one of PyTorch or JAX that requires grad or is not on the CPU.
+        ValueError: an array of another shape, a Tensor on another device than the games, and an array of PyTorch or JAX
+            that requires grad or is not on the CPU.
     """
     pair: tuple[Any, Any] = output if isinstance(output, tuple) and len(output) == 2 else (None, None)
     library, other = map(library_of, pair)
@@ -68,10 +65,11 @@ def checked(output: Any, env: Env, batch: int, form: OutputForm | None = None) -
     if form is not None and library != form.library:
         raise TypeError(f"evaluate must return arrays of {form.library} as in its first call, got some of {library}")
     logits, values = pair
+    env, batch = state.env, state.batch
     for name, x in (("logits", logits), ("values", values)):
         if not _is_float(library, x):
             raise TypeError(f"evaluate must return {name} of a float dtype, got {x.dtype}")
-        _check_memory(library, name, x)
+        _check_memory(library, name, x, state.device)
     shape = batch, env.num_actions
     if tuple(logits.shape) != shape:
         raise ValueError(f"evaluate must return logits [B, A] = {shape}, got {tuple(logits.shape)}")
@@ -92,8 +90,10 @@ def _is_float(library: str, x: Any) -> bool:
     return dtypes.is_float(x.dtype) if library == "tinygrad" else "float" in x.dtype.name  # bfloat16 of JAX included
 
 
-def _check_memory(library: str, name: str, x: Any) -> None:
-    """Raise ValueError for an array of PyTorch or JAX that NumPy cannot read."""
+def _check_memory(library: str, name: str, x: Any, device: DeviceName) -> None:
+    """Raise ValueError for a Tensor on another device, and for an array of PyTorch or JAX that NumPy cannot read."""
+    if library == "tinygrad" and x.device != device:
+        raise ValueError(f"evaluate must return {name} on {device} as the games are, got {x.device}")
     if library == "PyTorch":
         if x.requires_grad:
             raise ValueError(f"evaluate must return {name} without grad: decorate it with @torch.inference_mode()")
@@ -117,7 +117,7 @@ class HostEvaluation:
         output: buffers for the kernels of the search; on the CPU they share memory with `arrays`.
 
     Raises:
-        TypeError, ValueError: as in `checked`; `evaluate` exports tensors and returns tensors of tinygrad.
+        TypeError, ValueError: as in `checked`; `evaluate` exports tensors or searches, and returns tensors of tinygrad.
     """
 
     def __init__(self, evaluate: Evaluate, leaves: State):
@@ -129,9 +129,11 @@ class HostEvaluation:
         observation, mask = (env.engine.view(layout, written, name, by_lanes=False) for name in names)
         self.leaves = State(env, leaves.buffers, (observation, mask))
         self.observe()
-        self.form, *_ = checked(evaluate(self.leaves), env, batch)
+        self.form, *_ = checked(evaluate(self.leaves), leaves)
         if self.form.library == "tinygrad":
-            raise TypeError("evaluate must return arrays of another library if it exports tensors, got Tensors")
+            raise TypeError(
+                "evaluate must return arrays of another library if it exports tensors or searches, got Tensors"
+            )
         self.arrays = [np.zeros(batch * size, np.float32) for size in (env.num_actions, self.form.values)]
         self.shares = leaves.device == "CPU"
         make = from_numpy if self.shares else functools.partial(upload, device=leaves.device)
@@ -140,7 +142,7 @@ class HostEvaluation:
     def __call__(self) -> None:
         """Evaluate the leaves that the last kernel wrote."""
         self.observe()
-        _, *results = checked(self.evaluate(self.leaves), self.leaves.env, self.leaves.batch, self.form)
+        _, *results = checked(self.evaluate(self.leaves), self.leaves, self.form)
         for array, buffer, x in zip(self.arrays, self.output, results, strict=True):
             # NumPy has no bfloat16, in which PyTorch's tensors may be
             array.reshape(x.shape)[:] = x.float() if self.form.library == "PyTorch" else x

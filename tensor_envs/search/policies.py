@@ -5,13 +5,14 @@ from __future__ import annotations
 import bisect
 import functools
 import math
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, dtypes
+from tinygrad.helpers import TRAINING
 
 from tensor_envs._compiler.capture import CapturedFunction, Launch, RepeatedLaunch, launches_directly
 from tensor_envs._compiler.devices import LOCK, DeviceName, before_capture, empty_buffer, is_gpu, stays_lazy, upload
@@ -44,6 +45,7 @@ NETWORK_GAMES = 256  # in a chunk with a network on a CPU
 CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
 REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
+_depth = 0  # searches that run, each in the `evaluate` of the one before
 
 
 def playout_policy(
@@ -76,7 +78,8 @@ def playout_policy(
             lets the search exploit the draws.
         keep_tree: copy the whole trees to the host, for `subtree` and pictures.
         tree: trees of these positions to resume, by `subtree` of a search of the same kind. In games with chance their
-            values are means over all outcomes.
+            values are means over all outcomes. Positions that were roots of the earlier search need another seed, since
+            the same one repeats its playouts.
         determinize: resample in every simulation what is hidden from the player to move, where the rules have
             `determinize`. If False, the search sees everything: a player that cheats, to measure what knowing is worth.
         count_actions: count how often every action is legal and taken in the playouts, by whom and when, and the events
@@ -128,7 +131,8 @@ def gumbel_muzero_policy(
             float dtype: [B] for the player to move in games for one player or for two with zero sum, or [B, P].
             In tinygrad operations it is captured once for each batch size and replayed. A function that returns arrays
             of PyTorch or JAX on the CPU, or of NumPy, is called for every simulation; it must not keep the State, whose
-            games change after the call. Pass the same function every time: a new one is prepared anew.
+            games change after the call, nor wait for another thread that uses this package, which the search blocks.
+            Pass the same function every time: a new one is prepared anew.
         num_simulations: evaluations of each game besides that of the root, 1..2^20.
         max_num_considered_actions: maximum number of root actions that sequential halving considers, 1..1024.
         gumbel_scale: scale of the noise; 0 for none.
@@ -153,6 +157,7 @@ def gumbel_muzero_policy(
         (2, 9)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    _check_hashable(evaluate)
     considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
     scale = number("gumbel_scale", gumbel_scale, 0.0, 1e6)
     config, size = _config(state, GumbelMuZero, chance, keep_tree), SearchSize(count, 0, keep_tree, considered)
@@ -204,16 +209,17 @@ def muzero_policy(
         (2,)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    _check_hashable(evaluate)
     fraction = number("dirichlet_fraction", dirichlet_fraction, 0.0, 1.0)
     alpha = number("dirichlet_alpha", dirichlet_alpha, 1e-3, 16.0)
     init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
     config = _config(state, MuZero, chance, keep_tree)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
-    visits = np.arange(size.slots) + 1.0
-    explore = np.sqrt(visits) * (init + np.log((visits + base + 1) / base))
-    powers = np.log(np.maximum(visits - 1, 1e-30)) / temperature if temperature else (visits - 1) * 1e6
-    table = _float32(np.concatenate([explore, powers, [fraction]]))
+    visits = np.arange(size.slots)
+    explore = np.sqrt(visits + 1) * (init + np.log((visits + base + 2) / base))
+    powers = np.log(np.maximum(visits, 1)) / max(temperature, 1e-30) if temperature else visits * 1e6
+    table = _float32(np.concatenate([explore, np.where(visits > 0, powers, -1e30), [fraction]]))
 
     scale = float(temperature > 0)
 
@@ -292,7 +298,7 @@ def _resumed(state: State, config: SearchConfig, tree: SearchTree | None) -> int
     old, layout = tree._whole, state.buffers.layout
     if old is None:
         raise ValueError("tree must come from a search with keep_tree=True")
-    if tree._env is not state.env or tree._layout != layout:
+    if not tree._env.plays_like(state.env) or tree._layout != layout:
         other = f"{tree._env!r}, batch {tree._layout.batch} on {tree._layout.device}"
         raise ValueError(f"tree must be of the state's environment, batch and device, got one of {other}")
     if old.config != replace(config, counts=old.config.counts):
@@ -326,15 +332,15 @@ def _search(
     engine, layout = env.engine, buffers.layout
     low, high = (word - (word >> 31 << 32) for word in words)  # as int32
     if stays_lazy():
-        raise RuntimeError("a search replays kernels of its own, so a jit cannot capture it")
-    with LOCK:
+        raise ExportInJitError("a search replays kernels of its own, so a jit cannot capture it")
+    with LOCK, _nested() as mode:
         search: Callable[[BatchBuffers, Tensor, Result], None]
         if evaluate is None or noise is None:
-            playouts = playout_runner(engine, config, size, layout, launches_directly())
+            playouts = playout_runner(engine, config, size, layout, mode)
             chunk, memory, search = playouts.chunk, playouts.tree, playouts.search
         else:
             chunk = chunk_of(engine, config, size, layout)
-            network = network_runner(env, config, size, chunk, _hashable(evaluate), table, launches_directly())
+            network = network_runner(env, config, size, chunk, evaluate, table, mode)
             drawn = noise(seed_array(words, state.batch, layout.device))
             memory, search = network.tree, functools.partial(network.search, drawn)
         trees, counted = list[list[np.ndarray]](), whole_chunks(layout, chunk) if config.counts else None
@@ -354,11 +360,35 @@ def _search(
     return SearchOutput(layout.column(result.action), SearchTree(state, layout, result.numbers, whole, counted))
 
 
-def _hashable(evaluate: Evaluate) -> Evaluate:
-    """Return a function that caches take as a key. TypeError for anything else."""
+class Mode(NamedTuple):
+    """What a prepared search depends on besides its arguments.
+
+    Attributes:
+        directly: see `launches_directly`.
+        training: whether a network captured now trains, as with dropout.
+        depth: number of searches whose `evaluate` runs now: a search inside another one needs memory of its own.
+    """
+
+    directly: bool
+    training: bool
+    depth: int
+
+
+@contextmanager
+def _nested() -> Iterator[Mode]:
+    """Count a search as running, and return its mode."""
+    global _depth
+    _depth += 1
+    try:
+        yield Mode(launches_directly(), bool(TRAINING), _depth - 1)
+    finally:
+        _depth -= 1
+
+
+def _check_hashable(evaluate: Evaluate) -> None:
+    """Raise TypeError unless `evaluate` is a function that caches take as a key."""
     if type(function("evaluate", evaluate)).__hash__ is None:
         raise TypeError(f"evaluate must be hashable, got {shown(evaluate)}: a dataclass needs eq=False")
-    return evaluate
 
 
 def whole_chunks(whole: BatchLayout, chunk: BatchLayout) -> BatchLayout:
@@ -413,8 +443,8 @@ def tree_sizes(engine: Engine, config: SearchConfig, slots: int) -> TreeSizes:
 
 
 @functools.lru_cache(4)
-def memory_for(engine: Engine, config: SearchConfig, slots: int, chunk: BatchLayout) -> TreeArrays:
-    """Allocate memory for trees, which later searches of the same form reuse."""
+def memory_for(engine: Engine, config: SearchConfig, slots: int, chunk: BatchLayout, depth: int) -> TreeArrays:
+    """Allocate memory for trees, which later searches of the same form and depth reuse."""
     sizes = tree_sizes(engine, config, slots)
     nodes, edges = (chunk.empty(size, dtypes.int32) for size in (sizes.nodes, sizes.edges))
     return TreeArrays(chunk.empty(sizes.states), nodes, edges)
@@ -430,10 +460,10 @@ def result_arrays(env: Env, layout: BatchLayout, counted: BatchLayout | None = N
 class PlayoutRunner:
     """Playout search of one chunk at a time, with its memory."""
 
-    def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout):
+    def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, depth: int):
         self.engine, self.kernel = engine, PlayoutSearch(config)
         self.chunk = chunk_of(engine, config, size, whole)
-        self.tree = memory_for(engine, config, size.slots, self.chunk)
+        self.tree = memory_for(engine, config, size.slots, self.chunk, depth)
         self.run: Callable[..., object] | None = None
 
     def search(self, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
@@ -445,23 +475,30 @@ class PlayoutRunner:
 
 @functools.lru_cache(4)
 def playout_runner(
-    engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, directly: bool
+    engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, mode: Mode
 ) -> PlayoutRunner:
-    """Return a runner for a batch layout and a way of launching, see `launches_directly`."""
-    return PlayoutRunner(engine, config, size, whole)
+    """Return a runner for a batch layout."""
+    return PlayoutRunner(engine, config, size, whole, mode.depth)
 
 
 class NetworkRunner:
     """Search with a network of one chunk at a time, with its memory."""
 
     def __init__(
-        self, env: Env, config: SearchConfig, size: SearchSize, chunk: BatchLayout, evaluate: Evaluate, table: bytes
+        self,
+        env: Env,
+        config: SearchConfig,
+        size: SearchSize,
+        chunk: BatchLayout,
+        evaluate: Evaluate,
+        table: bytes,
+        depth: int,
     ):
-        self.env, self.size, self.chunk, self.evaluate = env, size, chunk, evaluate
+        self.env, self.size, self.chunk, self.evaluate, self.depth = env, size, chunk, evaluate, depth
         self.leaf = env.init(chunk.batch, device=chunk.device)
         self.form, self.host = OutputForm("", 0), None  # type: tuple[OutputForm, HostEvaluation | None]
         with before_capture(), suppress(ExportInJitError):  # which only functions of other libraries need
-            self.form, *output = checked(evaluate(self.leaf), env, chunk.batch)
+            self.form, *output = checked(evaluate(self.leaf), self.leaf)
             if self.form.library == "tinygrad":
                 sizes = (env.num_actions, self.form.values)
                 buffers = (empty_buffer(chunk.batch * size, dtypes.float32, chunk.device) for size in sizes)
@@ -479,7 +516,7 @@ class NetworkRunner:
         env, chunk = self.env, self.chunk
         config = replace(config, values=self.form.values)
         self.config, self.output = config, output
-        self.tree = memory_for(env.engine, config, self.size.slots, chunk)
+        self.tree = memory_for(env.engine, config, self.size.slots, chunk, self.depth)
         noise_words = config.selection.noise_count * padded(env.num_actions)
         self.root_noise = chunk.empty(noise_words, dtypes.float32)
         numbers = self.size.params(0, chunk.grid.blocks, chunk.share, chunk.share)
@@ -494,7 +531,7 @@ class NetworkRunner:
 
     def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
         state = State(self.env, BatchBuffers(words, row_keys, self.leaf.buffers.layout))
-        _, *output = checked(self.evaluate(state), self.env, state.batch, self.form)
+        _, *output = checked(self.evaluate(state), state, self.form)
         Tensor.realize(
             *(old.assign(x.cast(dtypes.float32).reshape(-1)) for old, x in zip((logits, values), output, strict=True))
         )
@@ -518,16 +555,10 @@ class NetworkRunner:
 
 @functools.lru_cache(8)
 def network_runner(
-    env: Env,
-    config: SearchConfig,
-    size: SearchSize,
-    chunk: BatchLayout,
-    evaluate: Evaluate,
-    table: bytes,
-    directly: bool,
+    env: Env, config: SearchConfig, size: SearchSize, chunk: BatchLayout, evaluate: Evaluate, table: bytes, mode: Mode
 ) -> NetworkRunner:
-    """Return a runner for a chunk and a way of launching, see `launches_directly`."""
-    return NetworkRunner(env, config, size, chunk, evaluate, table)
+    """Return a runner for a chunk."""
+    return NetworkRunner(env, config, size, chunk, evaluate, table, mode.depth)
 
 
 # *** noise ***

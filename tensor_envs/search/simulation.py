@@ -317,7 +317,9 @@ class Search(TreeMemory):
             edge = self.edge(at, slot, action)
             edge.prior = self.selection.prior(at, slot, action, prior(action), relative(action))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
-        node.raw_value = where(invalid[0] != 0, float("nan"), select(values, node.mover))
+        node.raw_value = select(values, node.mover)
+        with branch((invalid[0] != 0) & (node.mover >= 0)):
+            self.node(at, 0).raw_value = float("nan")  # for `finalize`
         root.num_legal = where(slot == 0, num_legal[0], root.num_legal)
 
     def network_returns(self, at: Coords, slot: Scalar, output: NetworkOutput) -> list[Scalar]:
@@ -353,7 +355,8 @@ class Search(TreeMemory):
         total[0] = node.raw_value if self.config.values else 0.0
         with loop(size) as action:
             edge = self.edge(at, 0, action)
-            for part, x in enumerate((edge.visits, bitcast(weight(action), INT32), bitcast(edge.value, INT32))):
+            share = where(mover < 0, 0.0, weight(action))
+            for part, x in enumerate((edge.visits, bitcast(share, INT32), bitcast(edge.value, INT32))):
                 result.numbers[first + part * size + action] = x
             total[0] += edge.value_sum
         visits = node.visits

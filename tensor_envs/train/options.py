@@ -13,7 +13,7 @@ from tensor_envs.train.config import TrainingConfig
 def add_settings(parser: argparse.ArgumentParser, kind: type[TrainingConfig]) -> None:
     """Add an option for every setting; `settings_of` returns those that are given."""
     for item in fields(kind):
-        name, text = f"--{item.name.replace('_', '-')}", item.metadata["help"]
+        name, text = f"--{item.name.replace('_', '-')}", item.metadata["help"].replace("%", "%%")  # argparse formats it
         if isinstance(item.default, bool):
             parser.add_argument(name, action="store_true", default=argparse.SUPPRESS, help=text)
             continue

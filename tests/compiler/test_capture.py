@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import math
+import pickle
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from tinygrad import Tensor, dtypes
-from tinygrad.helpers import GlobalCounters
+from tinygrad.helpers import TRAINING, Context, GlobalCounters
 
 import tensor_envs as te
 from tensor_envs._compiler import capture, private_memory
@@ -229,3 +231,34 @@ def test_large_buffers_are_given_back() -> None:
     assert len(private_memory._free[4 * size]) == 3
     again = empty_buffer(size, dtypes.int32, "CPU")
     assert len(private_memory._free[4 * size]) == 2 and again.numel() == size
+
+
+def test_memory_of_sizes_that_do_not_return_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, first = 4 * POOL_MAX_BYTES, POOL_MAX_BYTES // 4 + 1000
+    monkeypatch.setattr(private_memory, "KEPT", kept)
+    for size in range(first, first + 20):
+        assert empty_buffer(size, dtypes.int32, "CPU").numel() == size
+        gc.collect()
+    held = sum(size * len(released) for size, released in private_memory._free.items())
+    assert 0 < held <= kept + 4 * (first + 20)
+
+
+@pytest.mark.parametrize("make", [lambda x: upload(x, "CPU"), te.from_numpy])
+def test_a_pickled_tensor_has_memory_of_its_own(make: Callable[[np.ndarray], Tensor]) -> None:
+    """The memory of the tensor that was pickled may be another one's by then, or that of another process."""
+    size = POOL_MAX_BYTES // 4 + 2000
+    one, other = np.zeros(size, np.int32), np.ones(size, np.int32)
+    tensor = make(one)
+    pickled = pickle.dumps(tensor)
+    del tensor
+    gc.collect()
+    kept = make(other)
+    one[:] = 2
+    assert (pickle.loads(pickled).numpy() == 0).all() and (kept.numpy() == 1).all() and (one == 2).all()
+
+
+def test_training_is_captured_apart() -> None:
+    scale = te.jit(lambda x: x + int(bool(TRAINING)))
+    with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        assert [scale(numbers(1)).tolist() for _ in range(3)] == [[2]] * 3
+    assert [scale(numbers(1)).tolist() for _ in range(3)] == [[1]] * 3

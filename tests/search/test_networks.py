@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tinygrad import Tensor
-from tinygrad.helpers import GlobalCounters
+from tinygrad.helpers import Context, GlobalCounters
 
 import tensor_envs as te
 from tensor_envs._compiler.threads import NativeLaunch
@@ -172,8 +172,52 @@ def test_a_network_that_caches_cannot_take() -> None:
         def __call__(self, state: te.State) -> Any:
             return np.zeros((state.batch, 9), np.float32), np.full(state.batch, self.value, np.float32)
 
-    with pytest.raises(TypeError, match=r"evaluate must be hashable, got .*: a dataclass needs eq=False"):
-        te.search.gumbel_muzero_policy(te.make("tic_tac_toe").init(2), Network(0.5), num_simulations=4)
+    state = te.make("tic_tac_toe").init(2)
+    for search in SEARCHES:
+        with pytest.raises(TypeError, match=r"evaluate must be hashable, got .*: a dataclass needs eq=False"):
+            search(state, Network(0.5), num_simulations=4)
+        with pytest.raises(TypeError, match="evaluate must be a function, got None"):
+            search(state, None, num_simulations=4)  # type: ignore[arg-type]
+
+
+def test_a_finished_game_needs_no_finite_output() -> None:
+    """A softmax over no legal action is NaN."""
+    env = shared_env("tic_tac_toe")
+    right, state = network("numpy", env), played(env, 32, 7)
+
+    def evaluate(state: te.State) -> Any:
+        over, (logits, values) = state.numpy()["terminated"], right(state)
+        return np.where(over[:, None], np.nan, logits), np.where(over, np.nan, values)
+
+    assert state.terminated.numpy().any()
+    for search in SEARCHES:
+        assert_equal(search(state, evaluate, 20), search(state, right, 20))
+
+
+def test_a_search_within_a_search() -> None:
+    """An evaluation may search in turn, with the same sizes, whether or not it has read the games before."""
+    env = shared_env("tic_tac_toe")
+    state, right = env.init(4), network("numpy", env)
+    for reads in (False, True):
+
+        def teach(state: te.State, reads: bool = reads) -> Any:
+            if reads:
+                te.to_numpy(env.observe(state))
+            te.search.gumbel_muzero_policy(state, right, SIMULATIONS)
+            te.search.playout_policy(state, SIMULATIONS)
+            return right(state)
+
+        assert_equal(*(te.search.gumbel_muzero_policy(state, f, SIMULATIONS) for f in (teach, right)))
+
+
+def test_training_is_captured_apart() -> None:
+    """Dropout stops once tinygrad does not train."""
+    env = shared_env("tic_tac_toe")
+    state, right = played(env, 8, 3), network("tinygrad", env)
+    evaluate = changed(right, lambda x, v: (x.dropout(0.5), v))
+    with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        te.search.gumbel_muzero_policy(state, evaluate, SIMULATIONS)
+    assert_equal(*(te.search.gumbel_muzero_policy(state, f, SIMULATIONS) for f in (evaluate, right)))
 
 
 def test_wrong_outputs() -> None:
@@ -211,6 +255,8 @@ def test_wrong_outputs() -> None:
         (ValueError, r"\(4,\) as in its first call, got \(4, 2\)", later(lambda x, v: (x, np.stack([v, -v], 1)))),
         (ValueError, r"logits \[B, A\]", later(lambda x, v: (x[:2], v))),
         (ValueError, "finite numbers", later(lambda x, v: (x, v * np.nan))),
+        (ValueError, "finite numbers", later(lambda x, v: (x * np.nan, v))),
+        (ValueError, "logits on CPU as the games are, got CPU:1", lambda *xs: tuple(Tensor(x).to("CPU:1") for x in xs)),
     ]
     for k, (error, message, change) in enumerate(cases):
         calls.clear()

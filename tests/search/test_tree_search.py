@@ -353,6 +353,7 @@ def test_finished_games_have_no_action() -> None:
     assert state.terminated.tolist() == [True, False]
     for found in outcomes(state, network(env)):
         assert found["action"][0] == found["visit_counts"][0].sum() == found["value"][0] == 0
+        assert not found["action_weights"][0].any() and found["action_weights"][1].sum() == pytest.approx(1)
         assert not found["qvalues"][0].any() and found["visit_counts"][1].sum() in (20, 9)
 
 
@@ -362,6 +363,18 @@ def test_seeds_and_plies_have_their_own_noise() -> None:
     counts = [te.search.playout_policy(state, 64, seed=s).search_tree.visit_counts.numpy() for s in (0, 0, 1)]
     assert (counts[0] == counts[1]).all() and (counts[0] != counts[2]).any()
     assert len({tuple(row) for row in counts[0].tolist()}) > 32  # rows, too
+
+
+def test_temperatures_draw_tried_actions() -> None:
+    """The highest draws all tried actions alike, and the lowest the most visited one."""
+    env = shared_env("tic_tac_toe")
+    state, evaluate = env.init(512), network(env)
+    for temperature, plays_all in ((1e6, True), (1e-40, False)):
+        output = te.search.muzero_policy(state, evaluate, 8, 0.0, temperature=temperature, seed=2)
+        visits = output.search_tree.visit_counts.numpy()
+        played = np.bincount(output.action.numpy(), minlength=9)
+        assert (visits == visits[0]).all(), "there is no noise"
+        assert ((played > 0) == (visits[0] > 0 if plays_all else visits[0] == visits[0].max())).all()
 
 
 @pytest.mark.slow

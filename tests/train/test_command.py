@@ -66,6 +66,12 @@ def test_bad_input_is_one_line(arguments: list[str], message: str, tmp_path: Pat
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("command", ["alphazero", "ppo", "rate"])
+def test_help_shows_defaults(command: str) -> None:
+    code, out, errors = run_here(main, [command, "--help"])
+    assert (code, errors) == (0, "") and "default: " in out
+
+
 @pytest.mark.slow
 def test_weights_to_start_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     env = te.make("kuhn_poker")

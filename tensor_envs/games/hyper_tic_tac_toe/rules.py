@@ -39,6 +39,7 @@ from tensor_envs.rules import (
     where,
 )
 
+MAX_CELLS = 2**30  # an observation has two planes of them, and at most 2^31 - 1 numbers
 UNROLLED_WORDS, UNROLLED_OPERATIONS = 16, 2000  # limits beyond which unrolled code compiles and runs slowly
 
 
@@ -47,7 +48,7 @@ class HyperTicTacToe:
     """Rule fields of hyperdimensional tic-tac-toe (G4).
 
     Attributes:
-        shape: sides of the board, 1..12 of them; at most 2^31 - 1 cells.
+        shape: sides of the board, 1..12 of them; at most 2^30 - 1 cells.
         k: marks in a line that win, at most the longest side.
         misere: whether a line loses instead.
         gravity: whether a mark falls along the first axis onto another mark or the floor.
@@ -63,6 +64,8 @@ class HyperTicTacToe:
         instance("gravity", self.gravity, bool)
         check_board(self.shape, self.k)
         object.__setattr__(self, "shape", tuple(self.shape))
+        if self.cells >= MAX_CELLS:
+            raise ValueError(f"shape must have fewer than {MAX_CELLS} cells, got {self.cells}")
         if self.k > max(self.shape):
             limit = f"k is at most {max(self.shape)}"
             raise ValueError(f"no line of k={self.k} fits on shape {self.shape}: {limit}")
@@ -80,7 +83,7 @@ class HyperTicTacToe:
     @cached_property
     def unrolled(self) -> bool:
         """Whether boards are small enough for unrolled code."""
-        operations = self.words * num_directions(len(self.shape)) * (self.k - 1).bit_length()
+        operations = self.words * num_directions(len(self.shape)) * max(1, (self.k - 1).bit_length())
         return self.words <= UNROLLED_WORDS and operations <= UNROLLED_OPERATIONS
 
     @cached_property
