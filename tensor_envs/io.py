@@ -13,7 +13,7 @@ from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance
 from tensor_envs.env import Env
-from tensor_envs.registry import env_metadata, env_of
+from tensor_envs.registry import env_of, words_metadata
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs state 2"
@@ -40,7 +40,7 @@ def save_state(state: State, path: str | Path) -> None:
     """
     instance("state", state, State)
     path = file_path("path", path)
-    write_arrays(path, FORMAT, env_metadata(state.env), state_arrays(state))
+    write_arrays(path, FORMAT, words_metadata(state.env), state_arrays(state))
 
 
 def state_arrays(state: State) -> dict[str, np.ndarray]:
@@ -72,7 +72,7 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: names the file, if it is no saved state, is damaged, or is of another version.
+        ValueError: names the file, if it is no saved state, is damaged, or is of another version or of other fields.
 
     Examples:
         >>> import tempfile

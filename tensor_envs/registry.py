@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import hashlib
 import importlib
 import json
 import pkgutil
@@ -173,6 +174,14 @@ def env_metadata(env: Env) -> dict[str, Any]:
     return json.loads(json.dumps(metadata))  # type: ignore[no-any-return]
 
 
+def words_metadata(env: Env) -> dict[str, Any]:
+    """Return the metadata of an environment for a file with words of states: with a digest of their layout."""
+    spec = env.spec
+    fields = [(field.name, field.shape, field.low, field.high, field.kind) for field in spec.all_fields]
+    layout = repr((spec.num_players, spec.num_actions, fields)).encode()
+    return env_metadata(env) | {"layout": hashlib.sha256(layout).hexdigest()}
+
+
 def _is_kept(value: Any) -> bool:
     """Return whether a value is the same after it was in a file, but for lists in place of tuples."""
     if isinstance(value, dict):  # of the fields of a dataclass
@@ -187,6 +196,8 @@ def env_of(metadata: dict[str, Any]) -> Env:
     env = make(metadata["id"], illegal=metadata["illegal"], **{k: _tuples(v) for k, v in metadata["rules"].items()})
     if env.version != metadata["version"]:
         raise ValueError(f"it was saved by version {metadata['version']} of {env.id!r}, this is {env.version}")
+    if "layout" in metadata and metadata["layout"] != words_metadata(env)["layout"]:  # older files have none
+        raise ValueError(f"it was saved when {env!r} had other fields, actions or players")
     return env
 
 

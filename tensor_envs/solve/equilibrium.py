@@ -14,7 +14,7 @@ from tensor_envs._engine.inputs import host_ints
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer, number, one_of
 from tensor_envs.env import Env
-from tensor_envs.registry import env_metadata, env_of
+from tensor_envs.registry import env_of, words_metadata
 from tensor_envs.solve.branches import Branches, start_arrays, start_of
 from tensor_envs.solve.game_tree import MAX_NODES, GameTree, tree_for, tree_of
 from tensor_envs.solve.packed import Array
@@ -108,7 +108,7 @@ class Equilibrium(TabularPolicy):
             OSError: the file cannot be written; an existing file stays as it was.
         """
         tree = self.tree
-        metadata = {"env": env_metadata(tree.env), "method": self.method, "nodes": tree.nodes}
+        metadata = {"env": words_metadata(tree.env), "method": self.method, "nodes": tree.nodes}
         numbers = [np.concatenate(self.strategies), np.array([value for _, value in self.curve])]
         arrays = {"strategies": numbers[0].view(np.uint64), "exploitability": numbers[1].view(np.uint64)}
         arrays["iterations"] = np.array([count for count, _ in self.curve], np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer, one_of, renamed, shown
 from tensor_envs.env import Env
-from tensor_envs.registry import env_metadata, env_of
+from tensor_envs.registry import env_metadata, env_of, words_metadata
 from tensor_envs.solve.branches import counter, start_arrays, start_of
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined
@@ -480,7 +480,7 @@ class Solution(ExactValues):
             OSError: the file cannot be written; an existing file stays as it was.
         """
         origin = self._game.origin
-        metadata = {"env": env_metadata(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
+        metadata = {"env": words_metadata(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
         metadata |= {"depth": self.depth}
         arrays = self._arrays() | {"wins": np.array([self._wins], np.uint8)}
         write_arrays(file_path("path", path), FORMAT, metadata, arrays | start_arrays(origin))

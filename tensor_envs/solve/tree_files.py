@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs.registry import env_metadata, env_of
+from tensor_envs.registry import env_of, words_metadata
 from tensor_envs.solve.branches import Branches, start_arrays, start_of
 from tensor_envs.solve.ends import SortedEnds
 from tensor_envs.solve.packed import Packed
@@ -29,7 +29,7 @@ def write_tree(parts: Parts, folder: Path) -> None:
     for form in parts.forms:
         storage.save(f"ends{form.player}_sequences", form.ends.sequences)
         storage.save(f"ends{form.player}_starts", form.ends.starts)
-    metadata = {"env": env_metadata(parts.game.env), "nodes": parts.nodes, "files": digests(folder)}
+    metadata = {"env": words_metadata(parts.game.env), "nodes": parts.nodes, "files": digests(folder)}
     arrays = {"base": parts.views.base, "varying": parts.views.varying} | start_arrays(parts.game.origin)
     if isinstance(parts.game.origin, State):
         arrays["weights"] = parts.belief.weights.view(np.uint64)
