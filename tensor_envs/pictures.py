@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from tensor_envs._files import replace_file
 from tensor_envs._validate import file_path, instance, integer, integers, number, shown
 from tensor_envs.render.compose import film, table
 from tensor_envs.state import DISPLAYED_GAMES, State
 
 FORMATS = (".svg", ".gif")
+MAX_GIF_SECONDS = 655.35  # of a picture: a GIF counts hundredths in 16 bits
 PALETTE_FRAMES = 8  # maximum number of pictures, besides the last, from which a GIF's colours are chosen
 
 
@@ -34,7 +37,7 @@ def save_animation(
         path: ends in .svg or .gif.
         i: the game's row.
         seconds: duration of each picture, at least 0.01.
-        hold: further seconds for the last picture.
+        hold: further seconds for the last picture. In a GIF, `seconds + hold` is at most 655.35.
         loop: whether to repeat for ever.
         player: leaves out what is hidden from that player.
         scale: pixels a unit, for a GIF.
@@ -43,6 +46,7 @@ def save_animation(
         ImportError: a GIF without Pillow.
         ValueError, TypeError: arguments out of range, states of different environments, another suffix, or a GIF of a
             game that has no `draw`.
+        OSError: names the path; an existing file is unchanged.
 
     Examples:
         >>> import tempfile
@@ -59,10 +63,12 @@ def save_animation(
     number("scale", scale, 0.1, 8)
     instance("loop", loop, bool)
     if path.suffix.lower() == ".gif":
-        _save_gif([_pixels(state, i, player, scale) for state in states], path, seconds, hold, loop)
+        if seconds + hold > MAX_GIF_SECONDS:
+            raise ValueError(f"seconds + hold must be at most {MAX_GIF_SECONDS} in a GIF, got {seconds} + {hold}")
+        data = _gif([_pixels(state, i, player, scale) for state in states], seconds, hold, loop)
     else:
-        documents = [state.env.render(state, i, player) for state in states]
-        path.write_text(film(documents, seconds, hold, loop), encoding="utf-8")
+        data = film([state.env.render(state, i, player) for state in states], seconds, hold, loop).encode()
+    replace_file(path, [data])
 
 
 def contact_sheet(
@@ -116,7 +122,7 @@ def _pixels(state: State, i: int, player: int | None, scale: float) -> Any:
     return render.draw(state.env.rules, state.env.state_to_dict(state, i, player)).image(scale)
 
 
-def _save_gif(images: list[Any], path: Path, seconds: float, hold: float, loop: bool) -> None:
+def _gif(images: list[Any], seconds: float, hold: float, loop: bool) -> bytes:
     from PIL import Image
 
     width, height = (max(image.size[axis] for image in images) for axis in (0, 1))
@@ -130,7 +136,8 @@ def _save_gif(images: list[Any], path: Path, seconds: float, hold: float, loop: 
         strip.paste(canvas, (0, height * i))
     colours = strip.quantize(255)  # one palette for all frames
     frames = [canvas.quantize(palette=colours, dither=Image.Dither.NONE) for canvas in canvases]
-    times = [round(1000 * seconds)] * len(frames)
-    times[-1] += round(1000 * hold)
+    times = [10 * round(100 * time) for time in (*[seconds] * (len(frames) - 1), seconds + hold)]  # in milliseconds
     repeat: dict[str, int] = {"loop": 0} if loop else {}
-    frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=times, **repeat)
+    file = BytesIO()
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=times, **repeat)
+    return file.getvalue()

@@ -15,6 +15,7 @@ from tensor_envs.render import Drawing
 from tensor_envs.render.compose import Picture, film, merged
 from tests.games import dice_race
 from tests.render.test_drawing import SVG, elements
+from tests.test_files import room_for
 
 
 def game(name: str = "tic_tac_toe", plies: int = 100, batch: int = 1, **fields: Any) -> list[te.State]:
@@ -104,7 +105,7 @@ def test_the_game_and_the_player_are_chosen(tmp_path: Path) -> None:
 def test_gif(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     states = game("tensor_stars", plies=5)
-    te.save_animation(states, tmp_path / "game.GIF", seconds=0.3, hold=1.2, scale=0.5)
+    te.save_animation(states, tmp_path / "game.GIF", seconds=0.299, hold=1.2, scale=0.5)
     with image.open(tmp_path / "game.GIF") as gif:
         width, height = Picture.of(states[0].env.render(states[0])).size
         assert gif.size == (round(width / 2), round(height / 2)) and gif.n_frames == len(states)
@@ -122,6 +123,18 @@ def test_gif(tmp_path: Path) -> None:
     te.save_animation(states, tmp_path / "once.gif", loop=False, scale=0.5)
     with image.open(tmp_path / "once.gif") as gif:
         assert "loop" not in gif.info
+
+
+@pytest.mark.parametrize("suffix", ["gif", "svg"])
+def test_a_failed_save_leaves_the_old_animation(suffix: str, tmp_path: Path) -> None:
+    path, states = tmp_path / f"game.{suffix}", game(plies=1)
+    if suffix == "gif":
+        pytest.importorskip("PIL")
+    te.save_animation(states, path)
+    old = path.read_bytes()
+    with room_for(100), pytest.raises(OSError, match="cannot save: File too large"):
+        te.save_animation(states, path)
+    assert path.read_bytes() == old and list(tmp_path.iterdir()) == [path]
 
 
 def test_gif_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,6 +169,7 @@ def test_contact_sheet() -> None:
         ({"seconds": float("nan")}, "seconds must be in"),
         ({"seconds": "1"}, "seconds must be a number, got '1' of type str"),
         ({"hold": -1}, "hold must be in 0..3600"),
+        ({"hold": 655, "path": "a.gif"}, "seconds \\+ hold must be at most 655.35 in a GIF, got 0.8 \\+ 655"),
         ({"loop": 1}, "loop must be of type bool"),
         ({"player": 2}, "player must be in 0..1, got 2"),
         ({"scale": 100}, "scale must be in 0.1..8"),
