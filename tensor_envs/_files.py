@@ -14,6 +14,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +38,7 @@ DTYPES = {
 _NAMES = {np.dtype(dtype).newbyteorder("="): name for name, dtype in DTYPES.items()}
 _KEY, _BLANK = "sha256", "0" * 64
 _CHUNK = 1 << 24
+_STEM = 56  # characters, of four bytes at most: names of more than 255 bytes are none
 # formats that are no longer read, and the versions that wrote them
 WRITERS = {"tensor_envs state 1": "0.1", "tensor_envs shed table 1": "0.1 or 0.2", "tensor_envs shed table 2": "0.2"}
 
@@ -77,6 +79,8 @@ def replace_file(path: Path, chunks: Iterable[Any]) -> None:
         _remove_left_parts(target)
         with _new_part(target) as file:
             try:
+                with suppress(OSError):  # there is no such file, or the file system has no modes
+                    shutil.copymode(target, file.name)
                 for chunk in chunks:
                     file.write(chunk)
                 file.flush()
@@ -91,7 +95,7 @@ def replace_file(path: Path, chunks: Iterable[Any]) -> None:
 def _new_part(target: Path) -> BinaryIO:
     """Open a new file beside another, locked as long as it is open."""
     while True:
-        file = open(target.with_name(f".{target.name}.{secrets.token_hex(8)}.part"), "xb")  # noqa: SIM115
+        file = open(target.with_name(f".{target.name[:_STEM]}.{secrets.token_hex(8)}.part"), "xb")  # noqa: SIM115
         with suppress(OSError):  # not every file system has locks
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.path.exists(file.name):  # else somebody has removed it before it was locked
@@ -101,7 +105,7 @@ def _new_part(target: Path) -> BinaryIO:
 
 def _remove_left_parts(target: Path) -> None:
     """Remove the parts that no process writes any more: a lock ends with its process."""
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{16}}\.part")
+    pattern = re.compile(rf"\.{re.escape(target.name[:_STEM])}\.[0-9a-f]{{16}}\.part")
     with suppress(OSError):
         for part in filter(lambda other: pattern.fullmatch(other.name), target.parent.iterdir()):
             with suppress(OSError), open(part, "rb+") as file:

@@ -352,6 +352,18 @@ def test_a_link_is_followed(path: Path) -> None:
     assert link.is_symlink() and te.load_state(path).batch == 7
 
 
+def test_a_file_keeps_its_mode(path: Path) -> None:
+    path.chmod(0o600)
+    te.save_state(TTT.init(7), path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "ä" * 127])
+def test_the_longest_names(name: str, tmp_path: Path) -> None:
+    te.save_state(some_state(), tmp_path / name)
+    same(te.load_state(tmp_path / name), some_state())
+
+
 def test_a_save_removes_partial_files_of_killed_processes(path: Path) -> None:
     """A save removes partial files of killed processes, but none that is being written and none with another name."""
     abandoned, written = (path.with_name(f".state.{digit * 16}.part") for digit in "0f")
