@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import command_parser, run, whole
+from tensor_envs._command import command_parser, new_file, run, whole
+from tensor_envs.solve.search import HEAD
 
 PART = 4  # positions that are searched together
 SECONDS = 600  # between two saves
@@ -30,6 +31,8 @@ def work(options: argparse.Namespace) -> None:
     path = options.file or Path(f"openings-{options.id}.safetensors")
     if path.exists():
         solution = te.SearchSolution.load(path, options.memory)
+        if not solution.env.plays_like(te.make(options.id)):
+            raise ValueError(f"{str(path)!r} is of {solution.env!r}, not of {options.id!r}")
     else:
         solution = te.solve(te.make(options.id), method="search", memory=options.memory)
     env, arguments = solution.env, (solution, path, options.max_bytes)
@@ -37,14 +40,17 @@ def work(options: argparse.Namespace) -> None:
     start = env.init(1)
     levels = [start, *[children(env, start, start.legal_action_mask.numpy())] * (options.plies > 1)]
     for ply in range(options.plies):
-        state, best = levels[ply], np.zeros((levels[ply].batch, env.num_actions), bool)
+        if (state := levels[ply]) is None:
+            levels.append(None)
+            continue
+        best = np.zeros((state.batch, env.num_actions), bool)
         for begin in range(0, state.batch, PART):
             rows = np.arange(begin, min(begin + PART, state.batch), dtype=np.int32)
             best[rows] = solution.best_actions(state[rows])
             done = f"ply {ply}: {rows[-1] + 1} of {state.batch}, {solution.nodes:,} positions"
             print(f"{done}, {time.process_time():.0f} s of processor time", flush=True)
         replies = children(env, state, best)
-        levels.append(children(env, replies, replies.legal_action_mask.numpy()))
+        levels.append(replies and children(env, replies, replies.legal_action_mask.numpy()))
     solution.save(path, options.max_bytes)
 
 
@@ -55,13 +61,13 @@ def save_at_times(solution: te.SearchSolution, path: Path, max_bytes: int) -> No
         solution.save(path, max_bytes)
 
 
-def children(env: te.Env, state: te.State, actions: np.ndarray) -> te.State:
-    """Return the different unfinished games after actions, bool [B, A]."""
+def children(env: te.Env, state: te.State, actions: np.ndarray) -> te.State | None:
+    """Return the different unfinished games after actions, bool [B, A], or None if there are none."""
     rows, chosen = np.nonzero(actions)
     after = env.step(state[rows.astype(np.int32)], chosen)
     live = np.flatnonzero(~after.numpy()["terminated"])
     first = {repr(env.state_to_dict(after, row)): row for row in live.tolist()}
-    return after[np.array(list(first.values()), np.int32)]
+    return after[np.array(list(first.values()), np.int32)] if first else None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -71,6 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     size = whole(1, 2**34)
     parser.add_argument("--plies", type=whole(1, 1000), default=4, help="search positions of fewer plies; default: 4")
     parser.add_argument("--memory", type=size, default=2**31, help="bytes of the search's table; default: 2^31")
-    parser.add_argument("--max-bytes", type=size, default=2_000_000, help="size of the file; default: 2,000,000")
-    parser.add_argument("--file", type=Path, help="default: openings-ID.safetensors in the current folder")
+    parser.add_argument("--max-bytes", type=whole(HEAD, 2**34), default=2_000_000, help="file size; default: 2,000,000")
+    parser.add_argument("--file", type=new_file, help="default: openings-ID.safetensors in the current folder")
     run(parser, work, arguments)
