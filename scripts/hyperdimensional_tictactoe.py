@@ -273,7 +273,8 @@ class CheckedBoards:
             if first or second:
                 print(f"  lines of rank {rank}: {first:,} of the first player, {second:,} of the second")
         if owners:
-            for line in ops.find_lines(self.boards[i], self.k, MAX_LISTED_LINES, self.device, self.counts[i]):
+            counts = None if self.k == 1 else self.counts[i]
+            for line in ops.find_lines(self.boards[i], self.k, MAX_LISTED_LINES, self.device, counts):
                 cells = " ".join(f"({','.join(map(str, cell))})" for cell in line.cells(self.k))
                 print(f"  {NAMES[line.player]}: {cells}")
             if totals.sum() > MAX_LISTED_LINES:

@@ -78,6 +78,7 @@ def test_rank_4_drawn(tmp_path: Path) -> None:
 def test_k_1() -> None:
     text = run("--shape", 2, 3, "--k", 1, "--batch", 10)
     assert "6 lines" in text and number(text, "first player (X) wins") == 10 and number(text, "mean plies") == 1
+    assert "  first player (X): (0,2)\n" in run("--board", "random", "--shape", 3, 3, "--k", 1)
 
 
 def test_one_board(tmp_path: Path) -> None:
