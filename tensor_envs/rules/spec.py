@@ -441,7 +441,7 @@ def with_max_plies(rules: Any) -> Any:
         max_plies: int = INT_HIGH
 
         def __post_init__(self) -> None:
-            integer("max_plies", self.max_plies, 1, INT_HIGH)
+            object.__setattr__(self, "max_plies", integer("max_plies", self.max_plies, 1, INT_HIGH))
             getattr(super(), "__post_init__", lambda: None)()
 
         @property

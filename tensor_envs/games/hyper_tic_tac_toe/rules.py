@@ -63,7 +63,8 @@ class HyperTicTacToe:
         instance("misere", self.misere, bool)
         instance("gravity", self.gravity, bool)
         check_board(self.shape, self.k)
-        object.__setattr__(self, "shape", tuple(self.shape))
+        object.__setattr__(self, "shape", tuple(map(int, self.shape)))
+        object.__setattr__(self, "k", int(self.k))
         if self.cells >= MAX_CELLS:
             raise ValueError(f"shape must have fewer than {MAX_CELLS} cells, got {self.cells}")
         if self.k > max(self.shape):

@@ -12,6 +12,11 @@ SHAPES = [((3, 3), 3), ((4,), 2), ((5, 2), 2), ((3, 3, 3), 3), ((2, 1, 4, 3), 3)
 LARGE = [((3, 3, 3, 3, 2, 2), 3), ((2,) * 7, 2), ((12, 13, 11), 4)]  # too many words and directions to unroll
 
 
+def test_numbers_of_numpy() -> None:
+    env = te.make("hyper_tic_tac_toe", shape=(np.int64(4), 3), k=np.int32(2), max_plies=np.int64(5))
+    assert repr(env) == "<Env hyper_tic_tac_toe-v0 shape=(4, 3), k=2, max_plies=5>"
+
+
 @pytest.mark.few("shape0", "shape1", "shape2", "shape3")
 @pytest.mark.parametrize(("shape", "k"), SHAPES)
 def test_random_games_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
