@@ -52,7 +52,7 @@ def values_of(base: Env, text: str) -> tuple[str, list[Any]]:
     except ValueError:
         return field, written.split(",")
     own = getattr(base.rules, field, None)
-    single = not isinstance(values, tuple) or (isinstance(own, tuple) and not isinstance(values[0], tuple))
+    single = not isinstance(values, tuple) or (isinstance(own, tuple) and not any(isinstance(x, tuple) for x in values))
     return field, [values] if single else list(values)
 
 
