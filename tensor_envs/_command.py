@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -168,12 +169,16 @@ def real(low: float, high: float, inclusive: bool = True) -> Callable[[str], flo
 
 
 def new_file(text: str) -> Path:
-    """Parse the path of a file to write, whose folder must exist."""
+    """Parse the path of a file to write, which exists or can be made."""
     path = Path(text)
-    if not path.resolve().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{path.parent} is no directory to write {path.name} to")
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"must be a file, and {text!r} is a directory")
+    if not path.exists():
+        try:
+            with tempfile.TemporaryFile(dir=path.resolve().parent):
+                pass
+        except OSError:
+            raise argparse.ArgumentTypeError(f"{path.parent} is no directory to write {path.name} to") from None
     return path
 
 

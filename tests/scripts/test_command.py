@@ -118,6 +118,7 @@ def test_success_and_bugs() -> None:
         (["--rate", "inf"], "argument --rate: must be above 0 and at most 1, got inf"),
         (["--rate", "x"], "argument --rate: invalid float value: 'x'"),
         (["--file", "/no/folder/a.png"], "argument --file: /no/folder is no directory to write a.png to"),
+        (["--file", "/proc/a.png"], "argument --file: /proc is no directory to write a.png to"),
         (["--file", "/"], "argument --file: must be a file, and '/' is a directory"),
     ],
 )
