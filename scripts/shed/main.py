@@ -58,6 +58,8 @@ def solve_command(options: argparse.Namespace) -> None:
 
 
 def value_command(options: argparse.Namespace) -> None:
+    if options.table is not None and not options.table.is_file():
+        raise FileNotFoundError(f"no file {str(options.table)!r}")
     game = parse(options.position, options.cards)
     cards = sum(len(place) for place in (*game["hands"], game["pile"], game["talon"]))
     env = te.make("shed", cards=cards)

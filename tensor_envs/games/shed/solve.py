@@ -129,8 +129,8 @@ def choose_fixed(cards: int, device: str, memory: float | None) -> int:
         need = memory_needed(cards, fixed, gpu)
         if room is None or need <= room:
             return fixed
-    available = f"{(room or 0) / GIB:.1f} GiB"
-    raise MemoryError(f"solving {cards} cards takes {need / GIB:.1f} GiB on {device}, and there are {available}")
+    available = f"{(room or 0) / GIB:.2g} GiB"
+    raise MemoryError(f"solving {cards} cards takes {need / GIB:.2g} GiB on {device}, and there are {available}")
 
 
 def memory_needed(cards: int, fixed: int, gpu: bool) -> int:
