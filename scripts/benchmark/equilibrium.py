@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 import tensor_envs as te
-from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
+from tensor_envs._command import Failure, busy, command_parser, device_of, need, real, run, whole
 from tensor_envs.solve.regret import Solver
 
 GAMES = ("kuhn_poker", "leduc_poker", "liars_dice=5", "liars_dice=6", "liars_dice=7")
@@ -50,9 +50,9 @@ def rate(step: Callable[[], object], least: float) -> float:
     return count / (time.process_time() - begin)
 
 
-def measured(name: str, options: argparse.Namespace) -> list[str]:
+def measured(name: str, env: te.Env, options: argparse.Namespace) -> list[str]:
     begin = time.process_time()
-    tree = te.game_tree(env_of(name))
+    tree = te.game_tree(env)
     made = time.process_time() - begin
     begin = time.process_time()
     equilibrium = te.equilibrium(tree, until=1e-3)
@@ -97,13 +97,14 @@ def digits(value: float) -> str:
 def work(options: argparse.Namespace) -> None:
     if options.peers:
         need("pyspiel", "--peers", "peers")
+    envs = {name: env_of(name) for name in options.game}
     print(f"trees are made on {device_of()}\n")
     columns = "| game | histories | information states | tree | to .001 (iterations) | iterations/s |"
     print(columns + " OpenSpiel's C++ | ratio |" * options.peers)
     print("|---" * (columns.count("|") - 1 + 2 * options.peers) + "|")
-    for name in options.game:
+    for name, env in envs.items():
         with busy(name):
-            row = measured(name, options)
+            row = measured(name, env, options)
         print("| " + " | ".join(row) + " |", flush=True)
 
 
@@ -112,6 +113,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--equilibrium", action="store_true", required=True, help="equilibria, not steps")
     parser.add_argument("--game", nargs="+", default=list(GAMES), help=f"default: {' '.join(GAMES)}")
     parser.add_argument("--runs", type=whole(1, 2**20), default=5, help="rounds; default: %(default)s")
-    parser.add_argument("--seconds", type=float, default=0.3, help="minimum duration of a run; default: %(default)s")
+    parser.add_argument("--seconds", type=real(0, 3600, False), default=0.3, help="minimum duration of a run (0.3)")
     parser.add_argument("--peers", action="store_true", help="also measure OpenSpiel; needs the extra 'peers'")
     run(parser, work, arguments)

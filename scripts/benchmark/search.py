@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import Failure, busy, command_parser, device_of, need, run, whole
+from tensor_envs._command import Failure, busy, command_parser, device_of, need, real, run, whole
 from tensor_envs._compiler.devices import is_cpu, primary, resolve
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.train.network import Network, evaluator
@@ -283,6 +283,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", nargs="+", type=count, default=[64, 1024])
     parser.add_argument("--hidden", type=count, default=64, help="units of each hidden layer; default: %(default)s")
     parser.add_argument("--runs", type=count, default=3, help="rounds; default: %(default)s")
-    parser.add_argument("--seconds", type=float, default=0.3, help="minimum duration of a run; default: %(default)s")
+    parser.add_argument("--seconds", type=real(0, 3600, False), default=0.3, help="minimum duration of a run (0.3)")
     parser.add_argument("--peers", action="store_true", help="also measure mctx on Pgx; needs the extra 'peers'")
     run(parser, compare, arguments)

@@ -16,8 +16,9 @@ def test_rows() -> None:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in out.splitlines()[4:]]
     assert [row[:3] for row in rows] == [["kuhn_poker", "54", "12"], ["liars_dice=2", "124", "32"]]
     assert all(float(row[5].replace(",", "")) > 10 for row in rows)
-    code, _, errors = run_here(equilibrium.main, ["--equilibrium", "--game", "liars_dice=x"])
-    assert code == 2 and "invalid literal" in errors
+    for wrong, message in ((["--game", "liars_dice=x"], "invalid literal"), (["--seconds", "nan"], "must be above 0")):
+        code, out, errors = run_here(equilibrium.main, ["--equilibrium", *wrong])
+        assert (code, out) == (2, "") and message in errors
 
 
 @pytest.mark.extra("pyspiel")
