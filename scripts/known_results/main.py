@@ -46,6 +46,8 @@ def names() -> str:
 
 
 def work(options: argparse.Namespace) -> None:
+    if options.write is not None and (options.only or not options.all):
+        raise ValueError("--write makes the page of all results: it needs --all, without --only")
     rows, wrong = [], 0
     for entry in chosen(options):
         start = time.process_time()
