@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from math import cos, sin, tau
+from itertools import chain
+from math import cos, isfinite, sin, tau
 from pathlib import Path
 from typing import Any
 
+from tensor_envs._validate import number, one_of, shown
+
 Point = tuple[float, float]
+COLOUR, ANCHORS = re.compile("#[0-9a-fA-F]{6}|none"), ("start", "middle", "end")
 FONT = "DejaVu Sans, Verdana, sans-serif"
 SMOOTH = 3  # samples for each pixel and axis: Pillow does not smooth edges
 
@@ -93,6 +98,8 @@ class Text:
     def paint(self, pen: Any, scale: float) -> None:
         from PIL import ImageFont
 
+        if self.fill == "none":
+            return
         # Pillow's built-in font is the same on every machine
         font = ImageFont.load_default(self.size * scale)
         place, stroke = (self.at[0] * scale, self.at[1] * scale), self.size * scale / 40 if self.bold else 0
@@ -150,6 +157,9 @@ class Drawing:
 
     Colours are "#rrggbb" or, for `fill` and `stroke`, "none". `opacity` is 0..1. Areas lie above all shapes. The title
     of an SVG says what it shows to those who do not see it.
+
+    Raises:
+        ValueError, TypeError: a shape has another colour or anchor, or a coordinate or size that is not finite.
     """
 
     width: float
@@ -162,7 +172,7 @@ class Drawing:
     def polygon(
         self, points: Sequence[Point], fill: str = "none", stroke: str = "none", width: float = 1, opacity: float = 1
     ) -> None:
-        self.shapes.append(Outline(tuple(points), fill, stroke, width, opacity, closed=True))
+        self._add(Outline(tuple(points), fill, stroke, width, opacity, closed=True), (width, *chain(*points)))
 
     def rect(
         self, x: float, y: float, w: float, h: float, fill: str = "none", stroke: str = "none", width: float = 1
@@ -171,7 +181,7 @@ class Drawing:
 
     def line(self, *points: Point, stroke: str = "#000000", width: float = 1, opacity: float = 1) -> None:
         """Add a line through these points."""
-        self.shapes.append(Outline(points, "none", stroke, width, opacity, closed=False))
+        self._add(Outline(points, "none", stroke, width, opacity, closed=False), (width, *chain(*points)))
 
     def circle(
         self,
@@ -182,13 +192,24 @@ class Drawing:
         width: float = 1,
         opacity: float = 1,
     ) -> None:
-        self.shapes.append(Circle(centre, radius, fill, stroke, width, opacity))
+        self._add(Circle(centre, radius, fill, stroke, width, opacity), (radius, width, *centre))
 
     def text(
         self, at: Point, text: str, size: float = 14, fill: str = "#000000", anchor: str = "middle", bold: bool = False
     ) -> None:
         """Add one line of text, centred on `at` in height; `anchor` ("start", "middle", "end") is the part at `at`."""
-        self.shapes.append(Text(at, text, size, fill, anchor, bold))
+        one_of("anchor", anchor, ANCHORS)
+        self._add(Text(at, text, size, fill, anchor, bold), (size, *at))
+
+    def _add(self, shape: Outline | Circle | Text, numbers: Sequence[float]) -> None:
+        """Add a shape with these coordinates and sizes. ValueError if they or its colours have no picture."""
+        if not all(map(isfinite, numbers)):
+            raise ValueError(f"a shape's coordinates and sizes must be finite, got {shown(shape)}")
+        for name in ("fill", "stroke"):
+            colour = getattr(shape, name, "none")  # texts have no stroke
+            if not COLOUR.fullmatch(str(colour)):
+                raise ValueError(f"{name} must be '#rrggbb' or 'none', got {shown(colour)}")
+        self.shapes.append(shape)
 
     def area(self, points: Sequence[Point], *actions: int, targets: Sequence[int] = ()) -> None:
         """Add a polygon that stands for these actions, as `data-actions` in the SVG, separated by spaces.
@@ -214,6 +235,7 @@ class Drawing:
             from PIL import Image, ImageDraw
         except ImportError:
             raise ImportError("pixels need Pillow: pip install 'tensor_envs[draw]'") from None
+        number("scale", scale, 0.1, 100)
         width, height = round(self.width * scale), round(self.height * scale)
         image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), self.background)
         pen = ImageDraw.Draw(image, "RGBA")  # the mode in which translucent colours are blended with what is there

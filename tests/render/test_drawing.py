@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -76,6 +77,36 @@ def test_png(tmp_path: Path) -> None:
     again.shapes.pop()
     again.save_png(tmp_path / "b.png")
     assert (pixels(tmp_path / "b.png") != image).any()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: d.rect(0, 0, 1, 1, fill="red"), "fill must be '#rrggbb' or 'none', got 'red'"),
+        (lambda d: d.line((0, 0), (1, 1), stroke="#f00"), "stroke must be '#rrggbb' or 'none', got '#f00'"),
+        (lambda d: d.text((0, 0), "a", fill=3), "fill must be '#rrggbb' or 'none', got 3"),
+        (lambda d: d.text((0, 0), "a", anchor="left"), "anchor must be one of 'start', 'middle', 'end', got 'left'"),
+        (lambda d: d.circle((0, float("nan")), 1), "coordinates and sizes must be finite, got Circle"),
+        (
+            lambda d: d.polygon([(0, 0), (1, 1)], width=float("inf")),
+            "coordinates and sizes must be finite, got Outline",
+        ),
+        (lambda d: d.image(0), "scale must be in 0.1..100, got 0"),
+        (lambda d: d.image("1"), "scale must be a number, got '1' of type str"),
+    ],
+)
+def test_shapes_without_a_picture(call: Callable[[Drawing], object], message: str) -> None:
+    drawing = Drawing(10, 10)
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(drawing)
+    assert not drawing.shapes
+
+
+def test_invisible_text() -> None:
+    pytest.importorskip("PIL")
+    drawing = Drawing(10, 10)
+    drawing.text((5, 5), "a", fill="none")
+    assert len(drawing.image().getcolors()) == 1
 
 
 def test_png_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
