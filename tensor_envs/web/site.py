@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from tensor_envs._validate import shown, wrong_type
+from tensor_envs._validate import file_path, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.lab.about import about
@@ -79,6 +79,9 @@ def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str |
         >>> build("site", ["othello"])  # doctest: +SKIP
         {'othello': 13219}
     """
+    out, pyodide = file_path("out", out), None if pyodide is None else file_path("pyodide", pyodide)
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out must be a folder, got the file {str(out)!r}")
     if not isinstance(ids, (list, tuple)):
         raise wrong_type("ids", "a list of ids", ids)
     if not ids:
@@ -91,7 +94,6 @@ def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str |
         raise ValueError(
             f"pyodide must be the folder of its npm package, and {shown(str(pyodide))} has no {missing[0]}"
         )
-    out = Path(out)
     (out / "games").mkdir(parents=True, exist_ok=True)
     games, sizes = [], {}
     for id, (which, env) in variants.items():

@@ -272,3 +272,19 @@ def test_help_and_games_that_do_not_fit(capsys: pytest.CaptureFixture[str], tmp_
         build(tmp_path, [])
     with pytest.raises(TypeError, match="ids must be"):
         build(tmp_path, "othello")
+
+
+@pytest.mark.parametrize(
+    ("out", "pyodide", "message"),
+    [
+        (3, None, "out must be a str or a Path, got 3 of type int"),
+        ("", None, "out must name a file, got ''"),
+        (__file__, None, "out must be a folder, got the file '.*test_page.py'"),
+        ("site", 3, "pyodide must be a str or a Path, got 3 of type int"),
+    ],
+)
+def test_wrong_folders(out: Any, pyodide: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ValueError, TypeError), match=message):
+        build(out, [GAME], pyodide)
+    assert not any(tmp_path.iterdir())
