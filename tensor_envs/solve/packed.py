@@ -31,9 +31,9 @@ class Packed:
 
     @staticmethod
     def of(columns: Sequence[Array]) -> Packed:
-        """Pack rows, given by columns uint32 [rows] of words; there is at least one row."""
-        base = np.array([column[0] for column in columns], np.uint32)
-        varying = np.array([np.bitwise_or.reduce(c ^ c[0]) for c in columns], np.uint32)
+        """Pack rows, given by columns uint32 [rows] of words."""
+        base = np.array([np.bitwise_or.reduce(c[:1]) for c in columns], np.uint32)  # 0 without rows
+        varying = np.array([np.bitwise_or.reduce(c ^ x) for c, x in zip(columns, base, strict=True)], np.uint32)
         return Packed.like(base, varying, columns)
 
     @staticmethod

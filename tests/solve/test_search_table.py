@@ -72,6 +72,8 @@ def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
     assert 100 * again.nodes < exact.nodes
     again.save(path)
     assert te.SearchSolution.load(path).value(again_start) == 0
+    exact.save(path, 2048)  # without rows
+    assert te.SearchSolution.load(path, 2**22).value(again_start) == 0
     with pytest.raises(ValueError, match="max_bytes must be in 2048"):
         exact.save(path, 100)
     with pytest.raises(FileNotFoundError):
