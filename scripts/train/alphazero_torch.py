@@ -18,10 +18,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
 
 import tensor_envs as te
+
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    raise SystemExit("this script needs PyTorch: pip install 'tensor_envs[torch]'") from None
 
 Round = tuple[torch.Tensor, ...]  # positions: observations, masks, targets of the policy, targets of the value
 

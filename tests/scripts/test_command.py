@@ -79,6 +79,14 @@ def test_bad_input_is_one_line(name: str) -> None:
     assert errors.startswith(f"{prog(name)}: error: ") and errors.count("\n") == 1
 
 
+def test_alphazero_without_torch(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError")
+    command = [sys.executable, str(SCRIPTS / "train/alphazero_torch.py"), "--help"]
+    without = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = subprocess.run(command, env=without, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "this script needs PyTorch: pip install 'tensor_envs[torch]'\n")
+
+
 def outcome(error: BaseException | None) -> tuple[int, str, str]:
     def work(options: argparse.Namespace) -> None:
         if error is not None:
