@@ -1,5 +1,7 @@
 """Hyperdimensional tic-tac-toe: the tensor engine against the reference, golden games, counts, both win checks."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,8 @@ LARGE = [((3, 3, 3, 3, 2, 2), 3), ((2,) * 7, 2), ((12, 13, 11), 4)]  # too many 
 
 
 def test_numbers_of_numpy() -> None:
-    env = te.make("hyper_tic_tac_toe", shape=(np.int64(4), 3), k=np.int32(2), max_plies=np.int64(5))
-    assert repr(env) == "<Env hyper_tic_tac_toe-v0 shape=(4, 3), k=2, max_plies=5>"
+    fields: dict[str, Any] = {"shape": (np.int64(4), 3), "k": np.int32(2), "max_plies": np.int64(5)}
+    assert repr(te.make("hyper_tic_tac_toe", **fields)) == "<Env hyper_tic_tac_toe-v0 shape=(4, 3), k=2, max_plies=5>"
 
 
 @pytest.mark.few("shape0", "shape1", "shape2", "shape3")
