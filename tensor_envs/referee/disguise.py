@@ -98,7 +98,7 @@ class Disguise:
         """Return an answer with the labels that are meant."""
         if not self.labels:
             return answer
-        made_up = [*self.labels.values()] if "renamed" in self.kinds else []  # such as both of "bakofimi"
+        made_up = [*self.labels.values()] if "renamed" in self.kinds else []  # such as both of "biikofuumi"
         pattern = "|".join([*made_up, RUN])
 
         def meant(run: re.Match[str]) -> str:
@@ -137,9 +137,9 @@ def _labels(env: Env) -> list[str]:
 
 
 def _made_up(count: int, random: Random) -> list[str]:
-    """Return different words of four letters, so that a sequence of them can be split."""
-    consonants, vowels = "bdfgklmprstvz", "aeiou"
-    words = [c + v + d + w for c in consonants for v in vowels for d in consonants for w in vowels]
+    """Return different words such as "biiko": no English text has them, and a sequence of them can be split."""
+    consonants = "bdfgklmprstvz"
+    words = [c + v + d + w for c in consonants for v in ("ii", "uu") for d in consonants for w in "aeiou"]
     if count > len(words):
         raise ValueError(f"kinds must not have renamed for games of more than {len(words)} labels, got {count}")
     return random.sample(words, count)

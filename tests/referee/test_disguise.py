@@ -94,6 +94,16 @@ def test_labels_that_are_not_shown_name_nothing() -> None:
         skin.parse("move: g1f3", state)
 
 
+@pytest.mark.parametrize("seed", [906, 1232])
+def test_made_up_words_are_none_of_an_answer(seed: int) -> None:
+    """By these seeds "move" and "take" had been labels."""
+    env = shared_env("connect_four")
+    skin, state = Disguise(env, ["renamed"], seed), env.init(1)
+    label = skin.spell(env.action_names[3])
+    assert skin.read("move: I take the more likely side") == "move: I take the more likely side"
+    assert skin.parse(f"move: I take {label}", state) == skin.parse(f"I make: {label}.", state) == 3
+
+
 @pytest.mark.few("tic_tac_toe", "hex", "kuhn_poker", "connect_four")
 @pytest.mark.parametrize("name", te.registered())
 def test_retold_rules_do_not_name_the_game(name: str) -> None:
