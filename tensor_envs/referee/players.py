@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import importlib
 import json
 import os
@@ -11,8 +12,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from tensor_envs._validate import shown
+from tensor_envs._validate import instance, shown, wrong_type
 from tensor_envs.agents import Policy, load, perfect, playout_search, uniform
 from tensor_envs.env import Env
 
@@ -42,6 +44,8 @@ class Participant(NamedTuple):
 
 def packaged(name: str, env: Env, seed: int = 0) -> Participant:
     """Return a player that the package has, by its name. ValueError for another name or game."""
+    instance("name", name, str)
+    instance("env", env, Env)
     kind, _, count = name.partition(":")
     if name == "uniform":
         return Participant(name, uniform)
@@ -59,6 +63,7 @@ def packaged(name: str, env: Env, seed: int = 0) -> Participant:
 
 def function(name: str) -> Participant:
     """Return the player of a function "package.module:name" of text. ValueError if there is none."""
+    instance("name", name, str)
     module, _, attribute = name.partition(":")
     try:
         value = getattr(importlib.import_module(module), attribute)
@@ -71,9 +76,16 @@ def function(name: str) -> Participant:
 
 def command(words: Sequence[str]) -> Participant:
     """Return a player that runs a program for every answer: it reads the prompt and writes the answer."""
+    if isinstance(words, str) or not isinstance(words, Sequence):
+        raise wrong_type("words", "a program and its arguments", words)
+    if not words:
+        raise ValueError("words must be a program and its arguments, got none")
 
     def ask(text: str) -> str:
-        done = subprocess.run(words, input=text, stdout=subprocess.PIPE, text=True, check=False)
+        try:
+            done = subprocess.run(words, input=text, stdout=subprocess.PIPE, text=True, check=False)
+        except UnicodeDecodeError as error:
+            raise RuntimeError(f"--command {shlex.join(words)!r} answered what is no text: {error}") from None
         if done.returncode:
             raise RuntimeError(f"--command {shlex.join(words)!r} ended with exit code {done.returncode}")
         return done.stdout
@@ -88,12 +100,21 @@ def endpoint(url: str, model: str, key: str = KEY) -> Participant:
         url: base of the endpoint, such as "http://127.0.0.1:8080/v1".
         model: name of the model.
         key: name of the environment variable with the key, which may be missing.
+
+    Raises:
+        ValueError, TypeError: a URL or a key that HTTP cannot send.
     """
+    for name, value in (("url", url), ("model", model), ("key", key)):
+        instance(name, value, str)
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"url must start with http:// or https://, got {shown(url)}")
-    headers = {"Content-Type": "application/json"}
-    if os.environ.get(key):
-        headers["Authorization"] = f"Bearer {os.environ[key]}"
+    if not _has_host(url):
+        raise ValueError(f"url must have a host, perhaps a port, and no spaces, got {shown(url)}")
+    headers, secret = {"Content-Type": "application/json"}, os.environ.get(key, "").strip()
+    if not (secret.isascii() and secret.isprintable()):
+        raise ValueError(f"the key in {key} must be of printable ASCII characters")
+    if secret:
+        headers["Authorization"] = f"Bearer {secret}"
 
     def ask(text: str) -> tuple[str, int | None]:
         body = json.dumps({"model": model, "messages": [{"role": "user", "content": text}]}).encode()
@@ -101,13 +122,22 @@ def endpoint(url: str, model: str, key: str = KEY) -> Participant:
         try:
             with urllib.request.urlopen(request, timeout=SECONDS) as response:
                 reply = json.load(response)
-            answer, tokens = reply["choices"][0]["message"]["content"], reply.get("usage", {}).get("total_tokens")
+            answer, tokens = reply["choices"][0]["message"]["content"], (reply.get("usage") or {}).get("total_tokens")
         except urllib.error.HTTPError as error:
             raise OSError(f"{url} answered {error.code}: {error.read(300).decode(errors='replace')}") from None
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             raise OSError(f"{url} cannot be reached: {error}") from None
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise RuntimeError(f"{url} answered what is no chat completion: {error!r}") from None
         return answer or "", tokens
 
     return Participant(model, ask=ask)
+
+
+def _has_host(url: str) -> bool:
+    """Return whether HTTP can send a URL: it has a host, perhaps a port, and is of printable ASCII without spaces."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
+    except ValueError:  # of `port`, or of brackets that do not close
+        return False

@@ -71,10 +71,13 @@ class Stub(BaseHTTPRequestHandler):
                 "choices": [{"message": {"role": "assistant", "content": f"So.\nMove: {legal(text)[0]}"}}],
                 "usage": {"total_tokens": 11},
             },
-            "silent": {"choices": [{"message": {"content": None}}]},
+            "silent": {"choices": [{"message": {"content": None}}], "usage": None},
             "broken": {"error": "none"},
+            "cut off": {},
         }
         self.send_response(200 if body["model"] in answers else 404)
+        if body["model"] == "cut off":
+            self.send_header("Content-Length", "9999")
         self.end_headers()
         self.wfile.write(json.dumps(answers.get(body["model"], {"error": "no such model"})).encode())
 
@@ -97,7 +100,7 @@ def stub() -> Iterator[str]:
 
 
 def test_a_language_model_at_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", "a secret")
+    monkeypatch.setenv("MY_KEY", "a secret\r")  # as from a file of Windows
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with stub() as url:
         arguments = ("tic_tac_toe", "--url", url, "--model", "a-model", "--player", "uniform")
@@ -117,10 +120,32 @@ def test_a_language_model_at_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> Non
         assert code == 2 and "answered what is no chat completion: KeyError('choices')" in errors
         code, _, errors = run(*arguments[:3], "--model", "another", "--player", "uniform")
         assert code == 2 and f'{url} answered 404: {{"error": "no such model"}}' in errors
+        code, _, errors = run(*arguments[:3], "--model", "cut off", "--player", "uniform")
+        assert code == 2 and f"{url} cannot be reached: IncompleteRead" in errors
     code, _, errors = run(*arguments)
     assert code == 2 and f"{url} cannot be reached: " in errors
-    with pytest.raises(ValueError, match="url must start with http:// or https://, got 'file:///etc/passwd'"):
-        endpoint("file:///etc/passwd", "a-model")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("file:///etc/passwd", "url must start with http:// or https://, got 'file:///etc/passwd'"),
+        ("http://127.0.0.1:port", "url must have a host, perhaps a port, and no spaces, got 'http://127.0.0.1:port'"),
+        ("http://[::1/v1", "url must have a host"),
+        ("http://127.0.0.1/a b", "url must have a host"),
+        ("https://", "url must have a host"),
+    ],
+)
+def test_wrong_endpoints(url: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        endpoint(url, "a-model")
+
+
+def test_keys_that_cannot_be_sent_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for secret in ("my-s\recret", "my-s\xe9cret"):
+        monkeypatch.setenv("MY_KEY", secret)
+        with pytest.raises(ValueError, match=r"^the key in MY_KEY must be of printable ASCII characters$"):
+            endpoint("http://127.0.0.1", "a-model", "MY_KEY")
 
 
 @pytest.mark.parametrize(
@@ -134,6 +159,7 @@ def test_a_language_model_at_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> Non
         (["--player", f"{HERE}:TTT"], "a player must be a function, and"),
         (["--player", f"{HERE}:wordless"], f"the player '{HERE}:wordless' must answer with a str, got NoneType"),
         (["--command", "false"], "--command 'false' ended with exit code 1"),
+        (["--command", r"printf '\377'"], r"""--command "printf '\\377'" answered what is no text: 'utf-8' codec"""),
         (["--model", "a-model"], "--model needs the --url of an endpoint"),
         (["--player", "weights", "--games", "3"], "games must be even, so that seats are exchanged, got 3"),
         (["--player", "weights", "--disguise", "renamed", "permuted"], "one of renamed and permuted, got both"),

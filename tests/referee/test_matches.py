@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tensor_envs as te
 from tensor_envs.record import NO_ACTION
-from tensor_envs.referee import Participant, Settings, packaged, play, ratings, scores, tournament
+from tensor_envs.referee import (
+    Participant,
+    Settings,
+    command,
+    endpoint,
+    function,
+    packaged,
+    play,
+    ratings,
+    scores,
+    tournament,
+)
 from tensor_envs.referee.report import page
 from tests.games.shared import shared_env
 from tests.referee.players import TTT, first, learning, reader, resigning, scattered
@@ -174,3 +187,19 @@ def test_wrong_players_and_settings() -> None:
         packaged("nobody", TTT)
     with pytest.raises(ValueError, match="state must be of"):
         packaged("tensor_envs/weights/shed.safetensors", TTT)
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"),
+    [
+        (packaged, (5, TTT), "name must be of type str, got 5"),
+        (packaged, ("uniform", "hex"), "env must be of type Env, got 'hex'"),
+        (function, (5,), "name must be of type str, got 5"),
+        (endpoint, (5, "a-model"), "url must be of type str, got 5"),
+        (command, ("echo hi",), "words must be a program and its arguments, got 'echo hi'"),
+        (command, ([],), "words must be a program and its arguments, got none"),
+    ],
+)
+def test_wrong_participants(make: Callable[..., Participant], arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        make(*arguments)
