@@ -15,6 +15,7 @@ from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs._validate import instance, integer, shown
+from tensor_envs.render.scene import without_secrets
 from tensor_envs.rules.actions import Actions
 from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
 from tensor_envs.state import State
@@ -88,6 +89,7 @@ class NotatedGame(Generic[R_co]):
 
         Raises:
             ValueError, TypeError: another state, row or player.
+            NotImplementedError: a player of a game that hides something, whose render module has no `seen_by`.
 
         Examples:
             >>> env = te.make("shed", cards=3)
@@ -106,8 +108,7 @@ class NotatedGame(Generic[R_co]):
         if player is None:
             return game
         player = integer("player", player, 0, self.num_players - 1)
-        hide = getattr(self.entry.load("render"), "seen_by", None)
-        return game if hide is None else hide(self.rules, game, player)
+        return without_secrets(self.rules, self.entry.load("render"), game, player)
 
     def row(self, state: State, i: int) -> dict[str, Any]:
         """Return every field and flag of one game by name, as plain numbers and nested lists."""

@@ -82,7 +82,7 @@ def prompt(
 
     Raises:
         ValueError, TypeError: no State, or no such row or player; a history of another game or of another length.
-        NotImplementedError: a game of imperfect information without a render module.
+        NotImplementedError: a game of imperfect information without a render module that has `seen_by`.
 
     Examples:
         >>> env = te.make("tic_tac_toe")

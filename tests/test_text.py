@@ -3,19 +3,23 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tensor_envs as te
 from tensor_envs import registry
 from tensor_envs.evaluation.oracles import oracle_of
-from tensor_envs.render.scene import names_of
+from tensor_envs.games.kuhn_poker.rules import KuhnPoker
+from tensor_envs.render import Drawing
+from tensor_envs.render.scene import names_of, scene
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 from tests.types.program import Nim
 
 GAMES = Path(te.__file__).parent / "games"
 TTT = shared_env("tic_tac_toe")
+CARDS = te.GameEntry("cards", KuhnPoker, "tensor_envs.games.kuhn_poker.notation", "tests.test_text")
 
 
 @pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed", "tensor_stars", "connect_four")
@@ -119,6 +123,26 @@ def test_a_game_without_notation_and_render() -> None:
     object.__setattr__(env.spec, "perfect_information", False)
     with pytest.raises(NotImplementedError, match="name a render"):
         te.text.prompt(state)
+
+
+def test_a_render_module_of_a_game_with_secrets_must_hide_them() -> None:
+    """Without `seen_by` nobody's view is shown, which would have the opponent's card."""
+    env = te.make("tests.test_text:CARDS")
+    state = env.init(1)
+    assert env.to_string(state) == str(env.state_to_dict(state)) and "<svg" in env.render(state)
+    for show in (te.text.prompt, lambda state: env.state_to_dict(state, 0, 0), lambda state: env.render(state, 0, 0)):
+        with pytest.raises(NotImplementedError, match="perfect_information is False, so render must have seen_by"):
+            show(state)
+    with pytest.raises(NotImplementedError, match="must have seen_by"):
+        scene(env.rules, env.entry.load("render"), env.state_to_dict(state), 0)
+
+
+def to_string(rules: KuhnPoker, game: dict[str, Any]) -> str:
+    return str(game)
+
+
+def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
+    return Drawing(1, 1)
 
 
 def test_prompts_contain_no_hidden_information() -> None:

@@ -290,11 +290,11 @@ class Tables:
         """Offer a custom game.
 
         Raises:
-            ValueError: there is no picture of it.
+            ValueError: there is no picture of it for a player.
         """
         game_variant, env = variant(name)
         try:
-            env.render(env.init(1))
+            env.render(env.init(1), 0, 0)
             env.legal_actions(env.init(1))
         except NotImplementedError as error:
             raise ValueError(f"--env {name} cannot be shown: {error}") from None

@@ -78,8 +78,21 @@ def seen(rules: Any, render: Any, game: Game, player: int | None) -> Game:
     """Return the position for a viewer, without what is hidden from that player."""
     if player is None:
         return game
-    shown: Game = render.seen_by(rules, game, player) if hasattr(render, "seen_by") else game
-    return {**shown, "viewer": player}
+    return {**without_secrets(rules, render, game, player), "viewer": player}
+
+
+def without_secrets(rules: Any, render: Any, game: Game, player: int) -> Game:
+    """Return the position without what is hidden from a player.
+
+    Raises:
+        NotImplementedError: the module of a game that hides something has no `seen_by`.
+    """
+    if hasattr(render, "seen_by"):
+        shown: Game = render.seen_by(rules, game, player)
+        return shown
+    if not rules.spec.perfect_information:
+        raise NotImplementedError("perfect_information is False, so render must have seen_by(rules, game, player)")
+    return game
 
 
 def picture(rules: Any, render: Any, shown: Game, player: int | None, last: tuple[Game, int] | None) -> str:

@@ -273,6 +273,11 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
             ["--env", "chess960"],
             "unknown id 'chess960'; did you mean 'chess' or 'checkers'? registered() has all of them",
         ),
+        (
+            ["--env", "tests.test_text:CARDS"],
+            "--env tests.test_text:CARDS cannot be shown: perfect_information is False, so render must have "
+            "seen_by(rules, game, player)",
+        ),
     ],
 )
 def test_the_package_has_the_command_too(
