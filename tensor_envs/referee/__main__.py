@@ -47,8 +47,8 @@ def command_line(text: str) -> list[str]:
 
 def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
     """Return the players of the options; one that is named twice gets a number."""
-    if options.model and options.url is None:
-        raise ValueError("--model needs the --url of an endpoint")
+    if bool(options.model) != (options.url is not None):
+        raise ValueError("--model needs the --url of an endpoint, and --url a --model")
     players = list[Participant]()
     for name in options.player:
         is_function = ":" in name and not name.startswith("playout:")
@@ -66,6 +66,8 @@ def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
 
 def work(options: argparse.Namespace) -> None:
     """Play the tournament of the options."""
+    if options.save and options.report and options.save.resolve() == options.report.resolve():
+        raise ValueError(f"--save and --report must be two files, got {options.save} and {options.report}")
     env = make(options.game, **dict(options.rules))
     Disguise(env, options.disguise)  # refuses what the game does not have before anyone plays
     players = players_of(options, env)

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._validate import instance, integer
+from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, actions_of
 from tensor_envs.evaluation.oracles import oracle_of
 from tensor_envs.evaluation.ratings import Ratings, ratings_of
 from tensor_envs.record import NO_ACTION, Record, begin, extend
-from tensor_envs.referee.disguise import Disguise
+from tensor_envs.referee.disguise import KINDS, Disguise
+from tensor_envs.referee.players import Participant
 from tensor_envs.sampling import uniform
 from tensor_envs.text import IllegalMove, reward
 
 if TYPE_CHECKING:
     from tensor_envs.agents import Oracle
-    from tensor_envs.referee.players import Participant
     from tensor_envs.state import State
 
 
@@ -58,6 +58,9 @@ class Settings:
         integer("tries", self.tries, 1, MAX_GAMES)
         integer("opening", self.opening, 0, LIMIT)
         integer("limit", self.limit, 1, MAX_GAMES)
+        instance("disguise", self.disguise, tuple)
+        for kind in self.disguise:
+            one_of("disguise", kind, KINDS)
 
 
 def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Settings | None = None) -> Record:
@@ -74,7 +77,8 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
         opening, else "seconds", "answers", "illegal" and "unparsable" (numbers of answers), and "tokens" or None.
 
     Raises:
-        ValueError, TypeError: another number of players; an answer that is no text.
+        ValueError, TypeError: another number of players; an environment that raises errors for illegal actions; an
+            answer that is no text.
 
     Examples:
         >>> from tensor_envs.referee import packaged, play
@@ -83,9 +87,10 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
         >>> game.terminated, game.notes["players"]
         (True, ['uniform', 'playout:64'])
     """
+    _check(env, players, settings)
     if len(players) != env.num_players:
         raise ValueError(f"players must be {env.num_players}, one for every seat, got {len(players)}")
-    settings = settings or Settings()
+    settings = Settings() if settings is None else settings
     skin = Disguise(env, settings.disguise, seed)
     game, state = begin(env, seed)
     seen, image = begin(env, seed)  # what players of text see of it
@@ -106,6 +111,18 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
         seen, image = (game, state) if not skin.kinds else extend(seen, image, skin.shown(action))
     names = [player.name for player in players]
     return replace(game, notes={"players": names, "disguise": skin.notes, "moves": moves})
+
+
+def _check(env: Env, players: Sequence[Participant], settings: Settings | None) -> None:
+    """Raise TypeError or ValueError for wrong arguments of `play` and `tournament`."""
+    instance("env", env, Env)
+    if env.illegal != "lose":
+        raise ValueError(f"env must have illegal='lose', by which wrong answers lose, got {env.illegal!r}")
+    instance("players", players, Sequence)
+    for k, player in enumerate(players):
+        instance(f"players[{k}]", player, Participant)
+    if settings is not None:
+        instance("settings", settings, Settings)
 
 
 def _asked(
@@ -161,7 +178,8 @@ def tournament(
             "regret", a number for each action (None in the opening), and "oracle".
 
     Raises:
-        ValueError: fewer players, names that are not different, or an odd number of games.
+        ValueError, TypeError: fewer players, names that are not different, or an odd number of games; arguments that
+            `play` refuses.
 
     Examples:
         >>> from tensor_envs.referee import packaged, ratings, tournament
@@ -171,12 +189,14 @@ def tournament(
         >>> bool(ratings(records).elo[0] > 0), max(records[0].notes["regret"][2::2]) >= 0
         (True, True)
     """
+    _check(env, players, settings)
     names = [player.name for player in players]
     if len(names) < 2 or len({*names}) < len(names):
         raise ValueError(f"players must be two or more with different names, got {', '.join(names) or 'none'}")
     games, count = integer("games", games, 1, MAX_GAMES), env.num_players
     if games % 2 and count > 1:
         raise ValueError(f"games must be even, so that seats are exchanged, got {games}")
+    seed = integer("seed", seed, 0, 2**64 - games)
     judge = oracle_of(env, num_simulations) if oracle is None else oracle
     if count == 1:
         schedule = [(seed + game, [player]) for game in range(games) for player in players]
@@ -249,7 +269,7 @@ class Score:
 
 
 def scores(records: Sequence[Record]) -> list[Score]:
-    """Return the scores of all players, in the order in which they first play."""
+    """Return the scores of all players, in the order in which they first play. ValueError without records."""
     names, table = _points(records)
     rows = []
     for k, name in enumerate(names):
@@ -284,7 +304,7 @@ def scores(records: Sequence[Record]) -> list[Score]:
 
 
 def ratings(records: Sequence[Record]) -> Ratings:
-    """Return Elo ratings of all players with 95 % intervals, see `te.arena`."""
+    """Return Elo ratings of all players with 95 % intervals, see `te.arena`. ValueError without records."""
     names, table = _points(records)
     points = np.array([[sum(of_pair) for of_pair in row] for row in table], float)
     return ratings_of(names, points, max(len(of_pair) for row in table for of_pair in row))
@@ -301,6 +321,8 @@ def _returns(game: Record) -> dict[str, float]:
 
 def _points(records: Sequence[Record]) -> tuple[list[str], list[list[list[float]]]]:
     """Return the names, and the points of each player against each other: 1 for a win, a half for a draw."""
+    if not records:
+        raise ValueError("records must be those of a tournament, got none")
     names = list(dict.fromkeys(name for game in records for name in game.notes["players"]))
     table: list[list[list[float]]] = [[[] for _ in names] for _ in names]
     together = defaultdict[Any, dict[str, float]](dict)  # returns that are compared

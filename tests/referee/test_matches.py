@@ -173,8 +173,35 @@ def test_wrong_tournaments(players: list[Participant], games: int, message: str)
         next(tournament(TTT, players, games))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"env": "hex"}, "env must be of type Env, got 'hex'"),
+        ({"players": ["a", "b"]}, r"players\[0\] must be of type Participant, got 'a'"),
+        ({"settings": {}}, "settings must be of type Settings, got {}"),
+        ({"settings": "x"}, "settings must be of type Settings, got 'x'"),
+        ({"seed": "a"}, "seed must be an int, got 'a'"),
+        ({"seed": -1}, r"seed must be in 0\.\."),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"env": TTT, "players": [FIRST, SCATTERED]}
+    for start in (play, tournament):  # a tournament refuses them before its first game
+        with pytest.raises((ValueError, TypeError), match=message):
+            start(**good | arguments)
+    with pytest.raises(ValueError, match=r"seed must be in 0\.\.18446744073709551612, got"):
+        tournament(**good, games=4, seed=2**64 - 1)
+
+
+def test_no_records_have_no_scores() -> None:
+    for table in (scores, ratings):
+        with pytest.raises(ValueError, match="records must be those of a tournament, got none"):
+            table([])
+
+
 def test_wrong_players_and_settings() -> None:
-    for wrong in ({"tries": 0}, {"opening": -1}, {"limit": 0}, {"legal": 1}, {"history": None}):
+    disguises: list[dict[str, Any]] = [{"disguise": "renamed"}, {"disguise": ("x",)}]
+    for wrong in (*disguises, {"tries": 0}, {"opening": -1}, {"limit": 0}, {"legal": 1}, {"history": None}):
         with pytest.raises((ValueError, TypeError), match=f"{next(iter(wrong))} must be "):
             Settings(**wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="players must be 2, one for every seat, got 1"):
