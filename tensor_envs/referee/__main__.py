@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from tensor_envs._command import add_rules, busy, command_parser, device_of, new_file, run, whole
 from tensor_envs.env import Env
@@ -64,6 +65,15 @@ def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
     ]
 
 
+def write(path: Path, text: str, mode: str = "w") -> None:
+    """Write a text to a file. OSError, which names the file, if it cannot be written."""
+    try:
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:  # on a full disk Python's own names no file
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
 def work(options: argparse.Namespace) -> None:
     """Play the tournament of the options."""
     if options.save and options.report and options.save.resolve() == options.report.resolve():
@@ -85,8 +95,7 @@ def work(options: argparse.Namespace) -> None:
     for number, game in enumerate(matches):
         records.append(game)
         if options.save is not None:
-            with options.save.open("w" if number == 0 else "a", encoding="utf-8") as file:
-                file.write(game.to_json() + "\n")
+            write(options.save, game.to_json() + "\n", "w" if number == 0 else "a")
         totals = [sum(column) for column in zip(*game.rewards, strict=True)]
         result = ", ".join(f"{name} {value:+g}" for name, value in zip(game.notes["players"], totals, strict=True))
         ended = "" if game.terminated or game.truncated else ", unfinished"
@@ -97,7 +106,7 @@ def work(options: argparse.Namespace) -> None:
     for score in table:
         print(score)
     if options.report is not None:
-        options.report.write_text(page(records, table, elo), encoding="utf-8")
+        write(options.report, page(records, table, elo))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -161,6 +161,7 @@ def test_keys_that_cannot_be_sent_are_not_printed(monkeypatch: pytest.MonkeyPatc
         (["--command", "false"], "--command 'false' ended with exit code 1"),
         (["--command", r"printf '\377'"], r"""--command "printf '\\377'" answered what is no text: 'utf-8' codec"""),
         (["--model", "a-model"], "--model needs the --url of an endpoint"),
+        (["--player", "weights", "--report", "/dev/full"], "No space left on device: '/dev/full'"),
         (["--url", "http://127.0.0.1"], "and --url a --model"),
         (["--save", "games.html", "--report", "./games.html"], "--save and --report must be two files, got games.html"),
         (["--player", "weights", "--rules", "illegal='raise'"], "env must have illegal='lose', by which wrong answers"),
