@@ -106,6 +106,8 @@ WRONG = [
     ("(;SZ[9];B[dd];W[dd])", r"node 2, W\[dd\]: action 1: no legal action of 'go' is called 'D6'"),
     ("(;SZ[9];B[dd];B[ee])", r"node 2, B\[ee\]: W is to move"),
     ("(;SZ[9];B[dd];AW[ee])", "node 2: stones are set up after the first move"),
+    ("(;SZ[9]KM[5]KM[6])", "node 0: the property KM must stand once, with all its values"),
+    ("(;SZ[9];B[aa]B[bb])", "node 1: the property B must stand once"),
     ("(;SZ[9]PL[x])", "node 0: PL must be B or W, got 'x'"),
     ("(;SZ[9]AB[d])", r"node 0, AB\[d\]: a point must be two letters"),
     ("(;SZ[9];B[];W[];B[dd])", r"node 3, B\[dd\]: actions must end with the game"),

@@ -36,6 +36,8 @@ def test_games_are_loaded_as_they_were_saved(name: str, fields: dict[str, Any], 
         te.save_game(game, tmp_path / "saved.txt")
         again = te.load_game(tmp_path / "saved.txt", env)
         assert (again.actions, again.rewards, again.terminated) == (game.actions, game.rewards, True)
+        te.save_game(te.record(env, []), tmp_path / "begun.txt")
+        assert te.load_game(tmp_path / "begun.txt", env).actions == ()
         spaced = " ".join((tmp_path / "saved.txt").read_text().upper()) if name == "tic_tac_toe" else None
         assert spaced is None or len(spaced) > 9
 

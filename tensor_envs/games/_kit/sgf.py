@@ -19,7 +19,8 @@ def main_line(text: str) -> list[Node]:
     """Return the nodes of the first game's main line, the root first.
 
     Raises:
-        ValueError: the text does not begin with a game, or it breaks off; the error names the node.
+        ValueError: the text does not begin with a game, it breaks off, or a property stands twice in a node; the error
+            names the node.
     """
     nodes, depth, position = list[dict[str, list[str]]](), 0, max(0, text.find("("))
     while token := TOKEN.match(text, position):
@@ -32,10 +33,10 @@ def main_line(text: str) -> list[Node]:
         elif sign == ";" and depth:
             nodes.append({})
         elif name and nodes:
-            # lower case letters in a property's name are those of older formats
-            nodes[-1]["".join(filter(str.isupper, name))] = [
-                re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) for value in VALUE.findall(values)
-            ]
+            name = "".join(filter(str.isupper, name))  # lower case letters are those of older formats
+            if name in nodes[-1]:
+                raise ValueError(f"node {len(nodes) - 1}: the property {name} must stand once, with all its values")
+            nodes[-1][name] = [re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) for value in VALUE.findall(values)]
         else:
             break
     rest = shown(text[position : position + 20].strip() or "the end")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from tensor_envs._validate import shown
 from tensor_envs.games._kit.transcripts import check_start
 from tensor_envs.games.backgammon.notation import action_to_string
 from tensor_envs.games.backgammon.rules import Backgammon
@@ -70,13 +71,18 @@ def _moves(rules: Backgammon, text: str, chance: dict[str, int]) -> Iterator[tup
 
 
 def _turns(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Yield the turns of the first game, each with the number of its line."""
+    """Yield the turns of the first game, each with the number of its line. ValueError for a line without turns."""
     lines = [*NUMBER.finditer(text)]
+    if not lines and "point match" not in text:
+        raise ValueError("it has neither a match nor turns")
     for k, line in enumerate(lines):
         if k and line[1] == "1":
             return  # the next game
-        end = text.find("\n", line.end())
-        for turn in TURN.finditer(text, line.end(), len(text) if end < 0 else end):
+        cells = text[line.end() :].partition("\n")[0]
+        turns = [*TURN.finditer(cells)]
+        if not turns or cells[: turns[0].start()].strip():
+            raise ValueError(f"turn {line[1]}: two dice such as 31: must follow, got {shown(cells.strip())}")
+        for turn in turns:
             yield line[1], turn
 
 

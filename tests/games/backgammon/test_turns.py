@@ -132,3 +132,21 @@ def test_names_with_hits() -> None:
     state = env.state_from_dicts([{"men": men, "dice": [6, 5], "current_player": 0}])
     with pytest.raises(ValueError, match=r"legal actions are called 4/off \(5\), 4/off \(6\)"):
         env.string_to_action("4/off", state)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it has neither a match nor turns"),
+        ("hello world", "it has neither a match nor turns"),
+        ("  1) 93: 8/5 6/5", "turn 1: two dice such as 31: must follow, got '93: 8/5 6/5'"),
+        ("  1) garbage 31: 8/5", "turn 1: two dice such as 31: must follow"),
+        ("  1)\n  2) 31: 8/5", "turn 1: two dice such as 31: must follow, got ''"),
+    ],
+)
+def test_files_without_turns_are_no_games(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "wrong.mat").write_text(text)
+    with pytest.raises(ValueError, match=f"holds no game that can be read: {message}"):
+        te.load_game(tmp_path / "wrong.mat")
+    te.save_game(te.record(shared_env("backgammon"), []), tmp_path / "begun.mat")
+    assert te.load_game(tmp_path / "begun.mat").actions == ()
