@@ -82,7 +82,7 @@ class Record:
                     raise TypeError(f"{name} is {shown(values[name])}")
             moves = {name: tuple(values[name]) for name in ("actions", "names", "players")}
             moves["rewards"] = tuple(tuple(map(float, rewards)) for rewards in values["rewards"])
-            if {*values["game"]} != {"id", "version", "illegal", "rules"}:
+            if {*values["game"]} != {"id", "version", "illegal", "rules"} or type(values["game"]["rules"]) is not dict:
                 raise ValueError(f"game is {shown(values['game'])}")
             if len({len(values) for values in moves.values()}) != 1:
                 raise ValueError("actions, names, players and rewards differ in length")
@@ -90,7 +90,7 @@ class Record:
                 if not all(type(x) is kind for x in moves[name]):
                     raise TypeError(f"{name} are {shown(values[name])}")
             return Record(**values | moves)
-        except (AttributeError, ImportError, KeyError, TypeError, ValueError, RecursionError) as error:
+        except (AttributeError, ImportError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ValueError(f"text must be a line of JSON that holds a record: {error}") from None
 
 
@@ -213,6 +213,8 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
         ('d3',)
     """
     path = file_path("path", path)
+    if env is not None:
+        instance("env", env, Env)
     data, place = path.read_bytes(), ""
 
     def names(moves: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -223,7 +225,7 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
             place = ""
 
     try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")  # programs of Windows begin a file with a mark
         if path.suffix == JSON_LINES:
             return Record.from_json(text.partition("\n")[0])
         env = env or _home(path, text)

@@ -121,6 +121,8 @@ def test_wrong_records(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         with pytest.raises(ValueError, match=message):
             te.load_game(tmp_path / name)
+    with pytest.raises(TypeError, match="env must be of type Env, got 'chess'"):
+        te.load_game(tmp_path / "d.pgn", "chess")  # type: ignore[arg-type]
     (tmp_path / "f.pgn").write_bytes(b'[White "Andr\xe9"] *')
     with pytest.raises(ValueError, match=r"f.pgn' holds no game that can be read"):
         te.load_game(tmp_path / "f.pgn")
@@ -133,6 +135,8 @@ def test_wrong_records(tmp_path: Path) -> None:
     [
         ("actions", 5), ("actions", [0.5]), ("actions", [0, 3]), ("game", {}), ("names", None), ("names", [1]),
         ("players", []), ("rewards", [["a", "b"]]), ("terminated", 1), ("start", [1]), ("seed", "1"), ("notes", 3),
+        ("rewards", [[10**400, 0]]), ("game", {"id": "hex", "version": 0, "illegal": "lose", "rules": None}),
+        ("game", {"id": "hex", "version": 0, "illegal": "lose", "rules": ["size"]}),
     ],
 )  # fmt: skip
 def test_records_with_a_wrong_entry(name: str, value: Any) -> None:
@@ -140,6 +144,15 @@ def test_records_with_a_wrong_entry(name: str, value: Any) -> None:
     assert te.Record.from_json(json.dumps(good)).actions == (0,)
     with pytest.raises(ValueError, match="text must be a line of JSON that holds a record: "):
         te.Record.from_json(json.dumps(good | {name: value}))
+
+
+@pytest.mark.parametrize(("ending", "name"), [(".jsonl", "chess"), (".pgn", "chess"), (".txt", "othello")])
+def test_files_may_begin_with_a_mark(ending: str, name: str, tmp_path: Path) -> None:
+    """Programs of Windows write one before UTF-8."""
+    env, path = shared_env(name), tmp_path / f"game{ending}"
+    te.save_game(te.record(env, [env.action_to_string(19)] if name == "othello" else ["e4"]), path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(te.load_game(path, env).actions) == 1
 
 
 def test_a_record_keeps_its_own_start() -> None:
