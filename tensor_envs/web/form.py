@@ -67,16 +67,16 @@ def name_of(id: str, texts: dict[str, str], ids: Collection[str]) -> str:
     """
     defaults = _rules(id, texts, ids)
     values = {field: _value(text, defaults[field]) for field, text in texts.items()}
-    changed = [f"{field}={value!r}" for field, value in values.items() if value != defaults[field]]
+    changed = [f"{field}={value!r}" for field, value in values.items() if repr(value) != repr(defaults[field])]
     return f"{id}({', '.join(changed)})"
 
 
 def _value(text: str, default: Any) -> Any:
-    """Return the value of a field; a text that is no literal stays a text, which the rules refuse."""
+    """Return the value of a field; no literal, nor an infinity, stays a text, which the rules refuse."""
     if isinstance(default, str):
         return text
     with suppress(ValueError):
-        return literal(text.strip())
+        return literal(repr(literal(text.strip())))
     return text
 
 
@@ -109,6 +109,8 @@ def env_of(name: str, ids: Collection[str]) -> Env:
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args):
             raise ValueError
         nodes = {str(keyword.arg): keyword.value for keyword in call.keywords}
+        if len(nodes) < len(call.keywords):  # a field stands twice
+            raise ValueError
         _rules(id, nodes, ids)
         fields = {field: literal(node) for field, node in nodes.items()}
     except (ValueError, SyntaxError, RecursionError, MemoryError):
