@@ -18,13 +18,9 @@ from tensor_envs._command import command_parser, device_of, run, whole
 
 
 def work(options: argparse.Namespace) -> None:
-    from tensor_envs.play.server import ADDRESS, Server  # --help needs no games
+    from tensor_envs.play.server import Server  # --help needs no games
 
-    try:
-        server = Server(options.port, options.env)
-    except OSError as error:
-        raise OSError(f"{ADDRESS}:{options.port} cannot be served: {error.strerror}") from None
-    with server:
+    with Server(options.port, options.env) as server:
         device = server.worker.submit(device_of).result()  # the only thread that may use tinygrad
         print(f"open {server.url} (Ctrl-C ends); games are played on {device}", flush=True)
         server.serve_forever()

@@ -63,7 +63,10 @@ class Server(ThreadingHTTPServer):
         self.tables, self.worker = Tables(), ThreadPoolExecutor(max_workers=1)
         for name in games:
             self.worker.submit(self.tables.add, name).result()
-        super().__init__((ADDRESS, port), Handler)
+        try:
+            super().__init__((ADDRESS, port), Handler)
+        except OSError as error:
+            raise OSError(f"{ADDRESS}:{port} cannot be served: {error.strerror}") from None
         self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
         if self.server_port == 80:
             self.hosts |= {ADDRESS, "localhost"}
@@ -123,6 +126,8 @@ class Handler(BaseHTTPRequestHandler):
     # *** routes ***
 
     def get(self, path: str) -> tuple[bytes, str]:
+        if self.headers.get("Content-Length", "0") != "0" or self.headers.get("Transfer-Encoding"):
+            raise BadRequest(400, "a GET has no body")
         if path in FILES:
             return FILES[path].read_bytes(), f"{KINDS[FILES[path].suffix]}; charset=utf-8"
         match parts(path):
@@ -207,9 +212,9 @@ class Handler(BaseHTTPRequestHandler):
             raise BadRequest(
                 403, f"Host must be {' or '.join(sorted(self.server.hosts))}, got {', '.join(hosts) or 'none'}"
             )
-        origin = self.headers.get("Origin")
-        if origin is not None and origin.removeprefix("http://") not in self.server.hosts:
-            raise BadRequest(403, f"requests from {origin} are not served")
+        for origin in self.headers.get_all("Origin", []):
+            if origin not in {f"http://{host}" for host in self.server.hosts}:
+                raise BadRequest(403, f"requests from {origin} are not served")
 
     def body(self) -> Body:
         """Read and return the JSON object of a POST."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -205,11 +206,13 @@ def test_wrong_actions_change_nothing(url: str, change: dict[str, Any], status: 
         {"Host": "localhost.evil.example:80"},
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": "HOST"},
     ],
 )
 def test_other_names_and_pages_are_refused(url: str, headers: dict[str, str]) -> None:
     for method, path, body in (("GET", "/", None), ("POST", "/api/tables", GAME)):
-        answer = ask(url, method, path, body, headers)
+        sent = {name: text.replace("HOST", urlsplit(url).netloc) for name, text in headers.items()}
+        answer = ask(url, method, path, body, sent)
         assert answer.status == 403 and answer.json["error"]
 
 
@@ -229,6 +232,8 @@ def test_requests_by_hostname_are_served(url: str) -> None:
         "GET / HTTP/1.1",  # no host
         "GET http://[/ HTTP/1.1\r\nHost: HOST",
         "GET / HTTP/1.1\r\nHost: HOST\r\nHost: HOST",
+        "GET / HTTP/1.1\r\nHost: HOST\r\nOrigin: http://HOST\r\nOrigin: http://evil.example",
+        "GET / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 18\r\n\r\nGET /x HTTP/1.1",
         "GET /" + "x" * 70000 + " HTTP/1.1\r\nHost: HOST",
         "GET / HTTP/1.1\r\nHost: HOST\r\n" + "A: B\r\n" * 200,
     ],
@@ -292,3 +297,12 @@ def test_a_port_that_is_taken(url: str) -> None:
     command = [sys.executable, str(SCRIPTS / "play.py"), "--port", port]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and f"127.0.0.1:{port} cannot be served" in done.stderr
+
+
+def test_errors_of_a_custom_game_are_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "needs_a_file.py").write_text("open('/nowhere/data.txt')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert status(main, ["--env", "needs_a_file:Game", "--port", "0"]) == 2
+    assert "error: [Errno 2] No such file or directory: '/nowhere/data.txt'" in capsys.readouterr().err
