@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ CLOSED_PIPE = 141  # exit status of a process that SIGPIPE ends
 MAX_COUNT = 2**31 - 1  # upper bound of counts without another limit
 # errors that a user, a machine or a missing package can cause; any other is a bug and shows its traceback
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError, FloatingPointError)
+
+at_signal = ExitStack()  # callbacks of `_end_on_signals`, such as to remove a temporary folder
 
 
 class Failure(Exception):
@@ -93,7 +95,10 @@ def _end_on_signals() -> None:
         for process in _descendants(os.getpid()):
             with suppress(OSError):
                 os.kill(process, signal.SIGKILL)
-        os._exit(128 + number)
+        try:
+            at_signal.close()
+        finally:
+            os._exit(128 + number)
 
     threading.Thread(target=end, daemon=True).start()
 

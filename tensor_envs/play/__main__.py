@@ -14,13 +14,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from tensor_envs._command import command_parser, device_of, run, whole
+from tensor_envs._command import at_signal, command_parser, device_of, run, whole
 
 
 def work(options: argparse.Namespace) -> None:
     from tensor_envs.play.server import Server  # --help needs no games
 
     with Server(options.port, options.env) as server:
+        at_signal.callback(server.tables.close)
         device = server.worker.submit(device_of).result()  # the only thread that may use tinygrad
         print(f"open {server.url} (Ctrl-C ends); games are played on {device}", flush=True)
         server.serve_forever()

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -129,3 +134,20 @@ def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> N
     solver._processes[3].wait()
     assert solver.table(3, "CPU") is solver.table(3, "CPU") is not None
     solver.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_no_tables_behind(number: signal.Signals, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tensor_envs.play", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # ignored in the background
+    )
+    assert process.stdout is not None
+    create(process.stdout.readline().split()[1], "shed_14", ["perfect", "person"])
+    folder = next(tmp_path.glob("tensor_envs-????????"))
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode == 128 + number and not folder.exists()
