@@ -18,12 +18,12 @@ from tensor_envs.evaluation.oracles import oracle_of
 from tensor_envs.evaluation.ratings import Ratings, ratings_of
 from tensor_envs.record import NO_ACTION, Record, begin, extend
 from tensor_envs.referee.disguise import KINDS, Disguise
-from tensor_envs.referee.players import Participant
 from tensor_envs.sampling import uniform
 from tensor_envs.text import IllegalMove, reward
 
 if TYPE_CHECKING:
     from tensor_envs.agents import Oracle
+    from tensor_envs.referee.players import Participant
     from tensor_envs.state import State
 
 
@@ -115,6 +115,8 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
 
 def _check(env: Env, players: Sequence[Participant], settings: Settings | None) -> None:
     """Raise TypeError or ValueError for wrong arguments of `play` and `tournament`."""
+    from tensor_envs.referee.players import Participant  # agents, which make the chain of imports too long above
+
     instance("env", env, Env)
     if env.illegal != "lose":
         raise ValueError(f"env must have illegal='lose', by which wrong answers lose, got {env.illegal!r}")
