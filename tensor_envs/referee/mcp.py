@@ -110,11 +110,15 @@ def server() -> Any:
     need("mcp", "the MCP server", "mcp")
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
 
-    tools, app = Tools(), MCPServer("tensor_envs")
+    tools = Tools()
 
-    def tool(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a method a coroutine, so that one thread runs all games, whose errors reach the client."""
+    def tool(method: Callable[..., Any]) -> Any:
+        """Return the tool of a method, which refuses unknown arguments and those of other types.
+
+        It is a coroutine, so that one thread runs all games, whose errors reach the client.
+        """
 
         @functools.wraps(method)
         async def call(*arguments: Any, **named: Any) -> Any:
@@ -123,11 +127,14 @@ def server() -> Any:
             except EXPECTED as error:
                 raise ToolError(str(error)) from None
 
-        return call
+        made = Tool.from_function(call)
+        arguments = made.fn_metadata.arg_model
+        arguments.model_config |= {"extra": "forbid", "strict": True}
+        arguments.model_rebuild(force=True)
+        return made.model_copy(update={"parameters": arguments.model_json_schema(by_alias=True)})
 
-    for method in (tools.new_game, tools.state, tools.legal_moves, tools.play):
-        app.add_tool(tool(method))
-    return app
+    methods = (tools.new_game, tools.state, tools.legal_moves, tools.play)
+    return MCPServer("tensor_envs", tools=[tool(method) for method in methods])
 
 
 def work(options: argparse.Namespace) -> None:

@@ -47,6 +47,10 @@ async def conversation() -> list[str]:
             await call("state", {"number": 1}),
             await call("new_game", {"game": "hyper_tic_tac_toe", "rules": {"shape": [3, 3], "k": 9}}),
         )
+        others: list[dict[str, Any]] = [{"fields": {"size": 5}}, {"seed": "5"}, {"player": True}]
+        for other in others:
+            refused = await call("new_game", {"game": "hex", **other})
+            assert refused.is_error and next(iter(other)) in text_of(refused)
         assert "the game is over" in text_of(late) and "one of the 1 games" in text_of(unknown)
         assert late.is_error and unknown.is_error and wrong.is_error and "k is at most 3" in text_of(wrong)
     return said
