@@ -121,6 +121,10 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
             "envpool can be compared in tic_tac_toe, connect_four, othello, hex, go, chess",
         ),
         (["hex", "--with", "tests.nowhere:X"], "reference engines are in a checkout of the repository"),
+        (
+            ["hex", "--with", "builtins:dict"],
+            "a class with legal_actions and apply, and 'builtins:dict' is <class 'dict'>",
+        ),
         (["hexx", "--with", "pgx"], "unknown id 'hexx'; did you mean 'hex'"),
     ],
 )

@@ -237,6 +237,8 @@ def engine_of(name: str, env: Env) -> OtherEngine:
         made = getattr(importlib.import_module(module), attribute, None)
         if made is None:
             raise ValueError(f"an engine must be package.module:Class, and {module!r} has no {attribute!r}")
+        if not hasattr(made, "legal_actions"):
+            raise ValueError(f"an engine must be a class with legal_actions and apply, and {name!r} is {shown(made)}")
     except ModuleNotFoundError:
         if module.startswith("tests."):
             raise ValueError("reference engines are in a checkout of the repository: run the command there") from None
