@@ -118,7 +118,8 @@ def test_retold_rules_do_not_name_the_game(name: str) -> None:
     assert not re.search(r"\b(board|stone|pawn|poker)s?\b", prose, re.IGNORECASE)
     assert "bet" in text or name != "kuhn_poker"  # a label, with which moves are written
     game, state = begin(env)
-    assert "in this game; the players" in Disguise(env, ["retold"]).prompt(state, game, True)
+    others = "; the players" if env.num_players > 1 else "."
+    assert f"in this game{others}" in Disguise(env, ["retold"]).prompt(state, game, True)
 
 
 def test_wrong_disguises() -> None:
