@@ -182,6 +182,11 @@ def words_metadata(env: Env) -> dict[str, Any]:
     return env_metadata(env) | {"layout": hashlib.sha256(layout).hexdigest()}
 
 
+def has_words_of(metadata: dict[str, Any], env: Env) -> bool:
+    """Return whether metadata of a file are an environment's `words_metadata`; older files do not have the digest."""
+    return metadata in (words_metadata(env), env_metadata(env))
+
+
 def _is_kept(value: Any) -> bool:
     """Return whether a value is the same after it was in a file, but for lists in place of tuples."""
     if isinstance(value, dict):  # of the fields of a dataclass

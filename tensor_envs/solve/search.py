@@ -18,7 +18,7 @@ from tensor_envs._engine.inputs import host_ints
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.registry import env_metadata, env_of, words_metadata
+from tensor_envs.registry import env_of, has_words_of, words_metadata
 from tensor_envs.solve import claims
 from tensor_envs.solve.bit_maps import bit_maps
 from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill
@@ -184,7 +184,7 @@ class SearchSolution(ExactValues):
     def _fill(self, path: Path) -> None:
         """Put the bounds of a file into the table, at most an eighth of it; what it held before is lost."""
         metadata, arrays = read_arrays(path, FORMAT)
-        if not _is_of(metadata["env"], self.env):
+        if not has_words_of(metadata["env"], self.env):
             raise ValueError(f"it is of another environment than {self.env!r}")
         bounds = Bounds.of_arrays(arrays, self._sizes.position)
         table = np.zeros(self._arrays.table.shape, np.uint32)
@@ -360,14 +360,9 @@ def opening_table(env: Env) -> Path | None:
     if not source:
         return None
     path = Path(source).with_name("openings.safetensors")
-    if not path.exists() or not _is_of(read_arrays(path, FORMAT)[0]["env"], env):
+    if not path.exists() or not has_words_of(read_arrays(path, FORMAT)[0]["env"], env):
         return None
     return path
-
-
-def _is_of(metadata: dict[str, Any], env: Env) -> bool:
-    """Return whether a file's metadata are those of an environment; older files do not have the layout's digest."""
-    return metadata in (env_metadata(env), words_metadata(env))
 
 
 def questions(exact: bool) -> Questions:

@@ -25,7 +25,7 @@ from tensor_envs._files import read_arrays, replace_file, write_arrays
 from tensor_envs._validate import file_path, function, instance, integer, number, shown
 from tensor_envs.env import Env
 from tensor_envs.io import state_arrays, state_of
-from tensor_envs.registry import env_metadata
+from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
 from tensor_envs.train.network import Network, evaluator
@@ -224,7 +224,7 @@ class Trainer(ABC):
         if self.replay is not None:
             arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
         counters = {"steps": self.steps, "positions": self.positions, "seconds": self.seconds}
-        metadata = {"algorithm": self.algorithm, "env": env_metadata(self.env), "counters": counters}
+        metadata = {"algorithm": self.algorithm, "env": words_metadata(self.env), "counters": counters}
         write_arrays(path / CHECKPOINT, FORMAT, metadata, arrays)
         self._write_weights(path)
 
@@ -267,7 +267,7 @@ class Trainer(ABC):
         path = folder / CHECKPOINT
         metadata, arrays = read_arrays(path, FORMAT)
         try:
-            if metadata["algorithm"] != self.algorithm or metadata["env"] != env_metadata(self.env):
+            if metadata["algorithm"] != self.algorithm or not has_words_of(metadata["env"], self.env):
                 raise ValueError(f"it is of {metadata['algorithm']} on {shown(metadata['env'])}")
             for group, name, tensor in self._tensors():
                 array = arrays[f"{group}.{name}"]
