@@ -124,14 +124,14 @@ def busy(message: str) -> Iterator[None]:
         timer.cancel()
 
 
-def need(package: str, purpose: str, extra: str) -> None:
-    """Check that an optional package is installed.
+def need(package: str, purpose: str, extra: str) -> Any:
+    """Import an optional package.
 
     Raises:
-        ImportError: it is not; the message says how to install it.
+        ImportError: it is not installed; the message says how to install it.
     """
     try:
-        importlib.import_module(package)
+        return importlib.import_module(package)
     except ImportError:
         name = {"PIL": "Pillow", "torch": "PyTorch", "ray": "Ray"}.get(package, package)
         raise ImportError(f"{purpose} needs {name}: pip install 'tensor_envs[{extra}]'") from None

@@ -154,7 +154,6 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         buffers = self.check_state(state).buffers
         return self._state(self.engine.step(buffers, self.action_buffer(state, action)))
 
-    @_refuse_without_state
     def events(self, state: State, action: Any) -> dict[str, Tensor]:
         """Return the events that the rules report for one action in every game; the games do not change.
 

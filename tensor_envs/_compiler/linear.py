@@ -32,7 +32,6 @@ class Linear:
 
     def __init__(self, tape: Tape, divides: bool):
         """Prepare a conversion; `divides` says whether the renderer has a division of floats, not only reciprocals."""
-        tape.finish()
         self.tape, self.divides = tape, divides
 
     def uops(self, parameters: Sequence[UOp]) -> list[UOp]:

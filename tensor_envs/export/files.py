@@ -17,7 +17,6 @@ from tensor_envs.export.functions import (
     ExportCUDA,
     ExportWGSL,
     Function,
-    action_names,
     arrays,
     c_functions,
     functions,
@@ -210,7 +209,7 @@ def _comment(function: str) -> str:
 
 
 def _actions(env: Env) -> str:
-    actions = (f"{number}={name}" for number, name in enumerate(action_names(env)))
+    actions = (f"{number}={name}" for number, name in enumerate(env.action_names))
     return f"\n/* Actions:\n{_wrap(', '.join(actions))}\n*/\n"
 
 

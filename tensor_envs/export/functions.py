@@ -82,18 +82,13 @@ def arrays(env: Env) -> dict[str, tuple[DType, int]]:
     }
 
 
-def action_names(env: Env) -> list[str]:
-    """Return the names of all actions; a game without a notation has their numbers for names."""
-    return list(env.action_names)
-
-
 def metadata(env: Env) -> dict[str, Any]:
     """Return a description of a game's states for JSON."""
     layout = env.engine.layout
     return {
         "id": env.id,
         "players": env.num_players,
-        "actions": action_names(env),
+        "actions": list(env.action_names),
         "observation_shape": env.observation_shape,
         "rewards": layout.rewards,
         "mask": layout.mask,

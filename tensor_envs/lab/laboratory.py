@@ -25,6 +25,7 @@ from tensor_envs.lab.progress import ProgressBar
 from tensor_envs.lab.report import PLAYOUTS_OF, Key, Report, VariantReport
 from tensor_envs.lab.similarity import profile
 from tensor_envs.registry import make
+from tensor_envs.search.policies import MAX_SIMULATIONS
 
 PLAYERS: tuple[str | int, ...] = ("uniform", 16, 64, 256, "trained", "perfect")
 NAMED = ("uniform", "trained", "perfect")
@@ -34,7 +35,6 @@ OPENING = 2  # uniformly random plies of trained players, which play the same ga
 LENGTH = 64  # games by which the length of all others is estimated
 MAX_ROUNDS = 64  # of `games` with a precision
 MAX_GAMES = 2**20
-MAX_SIMULATIONS = 2**20
 MAX_TOGETHER = 16  # rule fields
 Numbers = Callable[[Array], Iterator[tuple[str, Measurement]]]  # of the points of a contest
 

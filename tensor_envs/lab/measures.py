@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 LN10 = math.log(10)
 MAX_TREE = 6.0  # log10 of the games that are counted exactly, by the estimate
 MAX_PLIES = 64  # of a game whose tree is counted
-MAX_POSITIONS = 250_000  # of a game that is solved
 MAX_SPREAD = 0.1  # relative standard error of a mean of tree sizes that is reported as such
 MAX_ACTIONS = 12  # of a game whose actions are listed one by one, not by kind
 QUARTERS = (0.25, 0.5, 0.75)
@@ -120,6 +119,7 @@ def tree_size(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
 def perfect(env: Env) -> Iterator[tuple[str, Measurement]]:
     """Yield the score of player 0 under perfect play, in small games for two without chance."""
     if env.num_players == 2 and env.spec.zero_sum and env.spec.perfect_information and not env.spec.chance:
+        from tensor_envs.agents import MAX_POSITIONS
         from tensor_envs.solve.solver import solve  # with its files, only for such games
 
         try:

@@ -32,7 +32,7 @@ from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, Wa
 from tensor_envs.train.config import read_config
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
-from tensor_envs.train.rating import CriticalPositions, oracle_of
+from tensor_envs.train.rating import CriticalPositions, exact_oracle
 from tensor_envs.train.run import CONFIG, Callback
 
 ALGORITHMS: dict[str, type[Trainer]] = {kind.algorithm: kind for kind in (AlphaZero, PPO)}
@@ -109,7 +109,7 @@ def rate(options: argparse.Namespace) -> None:
         raise ValueError(f"the game must be for one or two, {env!r} has {env.num_players} players")
     if options.games % env.num_players:
         raise ValueError(f"--games must be even, got {options.games}")
-    path, oracle, opening = options.weights or env.id, oracle_of(env) if options.regret else None, OPENING
+    path, oracle, opening = options.weights or env.id, exact_oracle(env) if options.regret else None, OPENING
     if options.search_regret is not None:
         oracle, opening = solve(env, method="search"), options.search_regret
     players: dict[str, agents.Policy] = {

@@ -8,7 +8,6 @@ new one, with new games; what it had delivered stays in the replay buffer.
 
 from __future__ import annotations
 
-import importlib
 import os
 import socket
 import sys
@@ -21,6 +20,7 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs import train as algorithms
+from tensor_envs._command import need
 from tensor_envs._compiler.threads import set_num_threads
 from tensor_envs._validate import instance, integer, wrong_type
 from tensor_envs.env import Env
@@ -222,10 +222,7 @@ def _connect(address: str | None, num_actors: int | None) -> tuple[Any, bool]:
     """
     for name, value in (SETTINGS | LOOPBACK if address is None else SETTINGS).items():
         os.environ.setdefault(name, value)
-    try:
-        ray: Any = importlib.import_module("ray")
-    except ImportError:
-        raise ImportError("distributed training needs Ray: pip install 'tensor_envs[ray]'") from None
+    ray = need("ray", "distributed training", "ray")
     if ray.is_initialized():
         return ray, False
     if address not in (None, "auto"):  # Ray itself would try for minutes

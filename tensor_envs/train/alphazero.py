@@ -38,7 +38,7 @@ EXACT_MEMORY = 2**26  # bytes for exact values, of every actor
 
 def exact_values(env: Env, device: str | None) -> Callable[[State], np.ndarray]:
     """Return a function from a state to exact values for the players to move. ValueError if no search finds them."""
-    from tensor_envs.solve.solver import solve  # a game imports the package's public names, as in `oracle_of`
+    from tensor_envs.solve.solver import solve  # a game imports the package's public names, as in `exact_oracle`
 
     try:
         return solve(env.init(1, device=device), method="search", memory=EXACT_MEMORY).value
@@ -65,15 +65,12 @@ class AlphaZero(Trainer):
         super().__init__(env, config, device, rank=rank)
         if env.num_players > 1 and not env.spec.zero_sum:
             raise ValueError(f"env must be of a game for one or with zero sum, got {env!r}: PPO learns other games")
-        self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
+        self.optimizer = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
         self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))
         self.fit = jit(self._fit)
         self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
         self.probabilities = softmax(self.evaluate)
         self.exact_values = exact_values(env, device) if self.config.exact_ply > 0 else None
-
-    def optimizer(self) -> nn.optim.Optimizer:
-        return self.adam
 
     def learning_rate(self) -> float:
         return self.config.learning_rate * max(0.1, 1 - self.progress)
@@ -130,7 +127,7 @@ class AlphaZero(Trainer):
         losses = Tensor.stack(
             -(policy * logits).sum(1).mean(), (estimate - value / self.config.value_scale).square().mean()
         )
-        self.adam.zero_grad()
+        self.optimizer.zero_grad()
         losses.sum().backward()
-        self.adam.step()
+        self.optimizer.step()
         return losses

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from tensor_envs._command import need
 from tensor_envs._validate import file_path
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class TensorBoard:
         Raises:
             ImportError: tensorboardX is not installed.
         """
-        self.writer = _imported("tensorboardX", "TensorBoard").SummaryWriter(str(file_path("folder", folder)))
+        self.writer = need("tensorboardX", "TensorBoard", "train").SummaryWriter(str(file_path("folder", folder)))
 
     def __call__(self, trainer: Trainer, metrics: Metrics) -> None:
         """Write the metrics of a step."""
@@ -92,17 +92,10 @@ class WandB:
         Raises:
             ImportError: wandb is not installed.
         """
-        self.run = _imported("wandb", "WandB").init(**settings)
+        self.run = need("wandb", "WandB", "train").init(**settings)
 
     def __call__(self, trainer: Trainer, metrics: Metrics) -> None:
         """Log the metrics of a step."""
         self.run.log(metrics, step=trainer.steps)
         if trainer.progress == 1:
             self.run.finish()
-
-
-def _imported(package: str, purpose: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise ImportError(f"{purpose} needs {package}: pip install 'tensor_envs[train]'") from None

@@ -21,7 +21,7 @@ PANELS = {
 
 
 def curves(lines: Sequence[Mapping[str, float]], title: str) -> str:
-    """Draw metrics against positions learned from, a panel each for score, return, regret and losses.
+    """Draw metrics against positions learned from, a panel for each of `PANELS` that has numbers.
 
     Args:
         lines: metrics of steps, in order.

@@ -90,13 +90,10 @@ class PPO(Trainer):
 
     def __init__(self, env: Env, config: PPOConfig | None = None, device: str | None = None, *, rank: int = 0):
         super().__init__(env, config, device, rank=rank)
-        self.adam = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate, eps=1e-5)
+        self.optimizer = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate, eps=1e-5)
         self.rollout, self.fit = jit(self._rollout), jit(self._fit)
         self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
         self.probabilities = softmax(self.evaluate)
-
-    def optimizer(self) -> nn.optim.Optimizer:
-        return self.adam
 
     def learning_rate(self) -> float:
         return self.config.learning_rate * (1 - self.progress)
@@ -160,7 +157,7 @@ class PPO(Trainer):
         config = self.config
         weights = {"clip": config.clip, "entropy": config.entropy, "kl": config.kl}
         losses = Tensor.stack(*ppo_loss(logs, taken, value, *rest, **weights))
-        self.adam.zero_grad()
+        self.optimizer.zero_grad()
         losses.sum().backward()
-        self.adam.step()
+        self.optimizer.step()
         return losses

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RIVAL_SEED = 1
 
 
-def oracle_of(env: Env, device: str | None = None) -> Oracle:
+def exact_oracle(env: Env, device: str | None = None) -> Oracle:
     """Solve a game and return its exact values.
 
     Raises:
@@ -55,7 +55,7 @@ class Judges(NamedTuple):
             from tensor_envs.solve.branches import Branches  # only for the runs that want it
 
             Branches(env)
-        return cls(oracle_of(env, device) if config.regret else None, config.exploitability)
+        return cls(exact_oracle(env, device) if config.regret else None, config.exploitability)
 
 
 class CriticalPositions:

@@ -66,6 +66,7 @@ class Trainer(ABC):
         device: device of the games and the network, as in `Env.init`.
         network: the network in training; its values are returns divided by the setting `value_scale`.
         evaluate: the network's evaluation for searches, whose values are returns.
+        optimizer: an optimiser of tinygrad, which the algorithm makes.
         steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
         positions: decisions learned from so far.
         seconds: processor time of these steps, without ratings and checkpoints.
@@ -79,6 +80,7 @@ class Trainer(ABC):
 
     algorithm: ClassVar[str]
     Config: ClassVar[type[TrainingConfig]]
+    optimizer: Any  # whose methods have no types
     replay: ReplayBuffer | None = None  # of an algorithm that learns from earlier steps, too
 
     def __init__(self, env: Env, config: TrainingConfig | None = None, device: str | None = None, *, rank: int = 0):
@@ -127,10 +129,6 @@ class Trainer(ABC):
         """Rate the player as the settings say, and return metrics by name."""
 
     @abstractmethod
-    def optimizer(self) -> nn.optim.Optimizer:
-        """Return the optimiser."""
-
-    @abstractmethod
     def learning_rate(self) -> float:
         """Return the learning rate at the present progress."""
 
@@ -171,7 +169,7 @@ class Trainer(ABC):
     def update(self, data: Any) -> Metrics:
         """Learn from the data of a step of self-play, here or elsewhere, and return metrics by name."""
         rate = self.learning_rate()
-        _assign(self.optimizer().lr, np.array([rate]))
+        _assign(self.optimizer.lr, np.array([rate]))
         losses = self.learn(data)
         if broken := {name: loss for name, loss in losses.items() if not np.isfinite(loss)}:
             raise FloatingPointError(
@@ -284,7 +282,7 @@ class Trainer(ABC):
 
     def _tensors(self) -> list[tuple[str, str, Tensor]]:
         """Return the tensors of a checkpoint with their group and name."""
-        optimizer = nn.state.get_state_dict(self.optimizer())
+        optimizer = nn.state.get_state_dict(self.optimizer)
         groups = {
             "network": self.network.parameters(),
             "optimizer": {k: t for k, t in optimizer.items() if k != "lr" and not k.startswith("params.")},

@@ -120,7 +120,7 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
     if table:
         kernels["table."] = of_table(env)
         solve(env.rules.cards, progress=False).write(path.with_name(f"{path.name}.table.safetensors"))
-    game = {**page_metadata(env), "id": id, "hidden": which.secret, "python": _has_python(env), "table": table}
+    game = {**page_metadata(env), "id": id, "hidden": which.secret, "python": is_built_in(env), "table": table}
     game["searchable"] = is_searchable(env)
     files: dict[str, bytes] = {"txt": (describe(env) + about(env)).encode()}
     for part, (wasm, metadata) in kernels.items():
@@ -133,11 +133,6 @@ def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
     return sum(len(gzip.compress(wasm, 9, mtime=0)) for wasm, _ in kernels.values())
 
 
-def _has_python(env: Env) -> bool:
-    """Return whether the page has the game's Python."""
-    return is_built_in(env)
-
-
 def _package(env: Env) -> str:
     """Return the folder of a game of this package, as a module's name."""
     return type(env.rules).__module__.rpartition(".")[0]
@@ -145,7 +140,7 @@ def _package(env: Env) -> str:
 
 def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) -> None:
     """Write the archives of the page's Python: the modules that its parts import, and metadata of the games."""
-    with_python = {id: both for id, both in variants.items() if _has_python(both[1])}
+    with_python = {id: both for id, both in variants.items() if is_built_in(both[1])}
     games = {
         id: (_package(env), {**env.entry.presets.get(env.id, {}), **which.fields}, which.secret, env.id)
         for id, (which, env) in with_python.items()

@@ -12,7 +12,6 @@ from tensor_envs.render.drawing import Drawing, disc
 from tensor_envs.render.grids import INK
 from tensor_envs.render.status import counted, number_texts, outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
-from tensor_envs.rules import Symmetry
 
 WOOD, HOLLOW, SEED = "#b98a5a", "#8a6038", "#fbf3e4"
 CELL, MARGIN = 56, 30  # pixels: a house, around the board
@@ -46,13 +45,6 @@ def seeds_of(rules: Any, game: dict[str, Any]) -> tuple[list[int], list[int], in
     if (total := sum(map(sum, seeds.values()))) > rules.total:
         raise ValueError(f"houses and stores must have at most {rules.total} seeds, got {total}")
     return from_player_0(seeds["houses"], player), from_player_0(seeds["stores"], player), player
-
-
-def identity(rules: Any) -> Symmetry:
-    """Return the identity of a game with this dictionary."""
-    spec = rules.spec
-    state = {"houses": tuple(range(2 * rules.houses)), "stores": (0, 1)}
-    return Symmetry(tuple(range(spec.num_actions)), tuple(range(spec.observation_shape[0])), state)
 
 
 def status(game: dict[str, Any], over: bool) -> str:

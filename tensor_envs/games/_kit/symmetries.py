@@ -1,24 +1,10 @@
-"""Symmetries of games: the identity, and permutations of a board's cells."""
+"""Symmetries of games: permutations of a board's cells."""
 
-from collections.abc import Callable, Iterator, Sequence
-from math import prod
-from typing import Any
+from collections.abc import Sequence
 
 from tensor_envs.rules import Symmetry
 
 Permutation = tuple[int, ...]
-
-
-def identity(**lengths: int) -> Callable[[Any], Iterator[Symmetry]]:
-    """Return the function `symmetries` of a game that has the identity alone; `lengths` are those of state entries."""
-
-    def symmetries(rules: Any) -> Iterator[Symmetry]:
-        """Yield the identity."""
-        spec = rules.spec
-        state = {name: tuple(range(length)) for name, length in lengths.items()}
-        yield Symmetry(tuple(range(spec.num_actions)), tuple(range(prod(spec.observation_shape))), state)
-
-    return symmetries
 
 
 def planes(cells: Permutation, count: int) -> Permutation:

@@ -1,16 +1,15 @@
-"""Dictionaries, action names and symmetries of backgammon."""
+"""Dictionaries and action names of backgammon."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs._validate import integer as checked
 from tensor_envs._validate import nested, shown
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon, legal_moves
 from tensor_envs.ops.fields import ended
 from tensor_envs.rules import int32, unpack
 
-symmetries = identity()  # with the players exchanged, the same chance lets the other one begin
+# no symmetries but the identity: with the players exchanged, the same chance lets the other one begin
 
 
 def to_dict(rules: Backgammon, s: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""Dictionaries, action names and symmetries of chess."""
+"""Dictionaries and action names of chess."""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.chess.rules import (
     CASTLES,
     FORWARD,
@@ -34,7 +33,7 @@ FILE_NAMES = "abcdefgh"
 PROMOTIONS = "rbn"  # pieces of the planes of underpromotions
 # a move in UCI, or in standard or long algebraic notation
 MOVE = "(?:[KQRBN]?[a-h]?[1-8]?[-x]?[a-h][1-8](?:=?[QRBNqrbn])?|O-O(?:-O)?|0-0(?:-0)?)"
-symmetries = identity()  # castling excludes all others
+# no symmetries but the identity: castling excludes all others
 
 Board = dict[str, str]  # letters of pieces by the names of their squares
 

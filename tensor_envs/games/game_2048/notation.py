@@ -1,10 +1,9 @@
-"""Dictionaries, action names and symmetries of 2048."""
+"""Dictionaries and action names of 2048."""
 
 from itertools import chain
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.game_2048.rules import CELLS, HIGHEST, SIDE, Game2048, slides
 from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import rows_of
@@ -13,7 +12,7 @@ from tensor_envs.rules import int32
 NAMES = ("up", "right", "down", "left")
 TILES = [0, *(2**exponent for exponent in range(1, HIGHEST + 1))]
 MAX_SUM = 2 * TILES[-1] - 4  # of all tiles on a board: sixteen different ones, none a 2
-symmetries = identity(board=CELLS)  # turned boards are as likely, but the same chance puts tiles elsewhere (T8)
+# no symmetries but the identity: turned boards are as likely, but the same chance puts tiles elsewhere (T8)
 
 
 def to_dict(rules: Game2048, s: dict[str, Any]) -> dict[str, Any]:

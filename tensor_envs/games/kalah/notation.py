@@ -1,12 +1,10 @@
-"""Dictionaries, action names and symmetries of Kalah."""
+"""Dictionaries and action names of Kalah."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from tensor_envs.games._kit import mancala
 from tensor_envs.games.kalah.rules import Kalah
 from tensor_envs.ops.fields import ended
-from tensor_envs.rules import Symmetry
 
 to_dict = mancala.to_dict  # K9
 
@@ -24,8 +22,3 @@ def from_dict(rules: Kalah, game: dict[str, Any]) -> dict[str, Any]:
 def action_to_string(rules: Kalah, action: int) -> str:
     """Return the number of the house, from 1 at the player's left (K10)."""
     return str(action + 1)
-
-
-def symmetries(rules: Kalah) -> Iterator[Symmetry]:
-    """Yield the identity (K11)."""
-    yield mancala.identity(rules)

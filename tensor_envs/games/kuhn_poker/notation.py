@@ -1,16 +1,15 @@
-"""Dictionaries, action names and symmetries of Kuhn poker."""
+"""Dictionaries and action names of Kuhn poker."""
 
 from typing import Any
 
 from tensor_envs._validate import nested, shown
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.kuhn_poker.rules import BET, CARDS, PASS, KuhnPoker
 from tensor_envs.ops.fields import ended
 
 NAMES = ("pass", "bet")
 OPEN: tuple[list[int], ...] = ([], [PASS], [BET], [PASS, BET])  # histories of games that go on
 ENDED = ([PASS, PASS], [BET, PASS], [BET, BET], [PASS, BET, PASS], [PASS, BET, BET])
-symmetries = identity()  # the cards differ in rank, and the players in their legal actions
+# no symmetries but the identity: the cards differ in rank, and the players in their legal actions
 
 
 def to_dict(rules: KuhnPoker, s: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,15 @@
-"""Dictionaries, action names and symmetries of Leduc poker."""
+"""Dictionaries and action names of Leduc poker."""
 
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.leduc_poker.rules import ANTE, CALL, CARDS, FOLD, RAISE, ROUND_BITS, LeducPoker
 from tensor_envs.ops.fields import ended, legal_actions, state_of, values_of
 from tensor_envs.rules import int32, scalar
 from tensor_envs.rules.chance import NoChance
 
 NAMES = ("fold", "call", "raise")
-symmetries = identity()  # an exchange of suits maps deals, which are no actions
+# no symmetries but the identity: an exchange of suits maps deals, which are no actions
 
 
 def to_dict(rules: LeducPoker, s: dict[str, Any]) -> dict[str, Any]:

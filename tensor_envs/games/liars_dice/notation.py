@@ -1,14 +1,13 @@
-"""Dictionaries, action names and symmetries of liar's dice."""
+"""Dictionaries and action names of liar's dice."""
 
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.ops.fields import ended
 from tensor_envs.rules import pack, unpack
 
-symmetries = identity()  # faces differ in rank, and the players in their turns
+# no symmetries but the identity: faces differ in rank, and the players in their turns
 
 
 def to_dict(rules: LiarsDice, s: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""Dictionaries, action names and symmetries of Lines of Action."""
+"""Dictionaries and action names of Lines of Action."""
 
 from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import stones
-from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games.lines_of_action.rules import (
     BACK,
     CHANGE_DIGITS,
@@ -102,4 +101,4 @@ def action_to_string(rules: LinesOfAction, action: int) -> str:
     return move_name(square, plane, step_of(action), SIDE, SIDE)
 
 
-symmetries = kit.identity(board=SQUARES)  # L12
+# no symmetries but the identity (L12)

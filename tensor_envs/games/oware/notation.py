@@ -1,6 +1,5 @@
-"""Dictionaries, action names and symmetries of oware."""
+"""Dictionaries and action names of oware."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 from string import ascii_uppercase
 from typing import Any
@@ -10,7 +9,7 @@ from tensor_envs.games._kit import mancala
 from tensor_envs.games.oware.rules import Oware, moved, playable, unpacked
 from tensor_envs.ops.fields import ended, values_of
 from tensor_envs.render.grids import rows_of
-from tensor_envs.rules import Symmetry, scalar
+from tensor_envs.rules import scalar
 
 
 def to_dict(rules: Oware, s: dict[str, Any]) -> dict[str, Any]:
@@ -62,8 +61,3 @@ def legal(houses: list[int]) -> list[int]:
 def action_to_string(rules: Oware, action: int) -> str:
     """Return the letter of the house, from A at the player's left (W12)."""
     return ascii_uppercase[action]
-
-
-def symmetries(rules: Oware) -> Iterator[Symmetry]:
-    """Yield the identity (W13)."""
-    yield mancala.identity(rules)

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs._validate import integer, nested
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.shed.rules import MAX_CARDS, Shed
 from tensor_envs.ops.fields import ended
 from tensor_envs.rules import WORD_BITS, pack, unpack
 
 PICK_UP = "pick up"
-symmetries = identity()  # all cards differ in rank
+# no symmetries but the identity: all cards differ in rank
 
 
 def cards_of(word: int) -> list[int]:

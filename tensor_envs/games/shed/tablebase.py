@@ -168,7 +168,7 @@ class Tablebase:
     @cached_property
     def _host(self) -> list[HostArray]:
         """Results on the host; shared with the device where it allows that, since they take gigabytes."""
-        return [to_numpy(table) for table in self.results]  # shared where the host can: they take gigabytes
+        return [to_numpy(table) for table in self.results]
 
     @cached_property
     def _starts(self) -> HostArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.tensor_equilibrium import tally
 from tensor_envs.games.tensor_equilibrium.board import CODE_BITS, light_cells
 from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_bits
@@ -14,7 +13,7 @@ from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tensor_envs.ops.fields import Limits, checked
 
-symmetries = identity()  # a turned board would change the first tile of a MUL pair, and so the meaning of CELL
+# no symmetries but the identity: a turned board would change the first tile of a MUL pair, and so the meaning of CELL
 FACE_DOWN = TYPES  # added to the code of a face-down tile
 SAME = (  # entries that are fields
     *("n_passed", "phase", "pos", "pend_target", "pend_type", "picks_left", "tweaks_left", "final_left", "round"),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.ops.fields import Limits, checked
 
-symmetries = identity()  # a half turn would exchange the players, and player 0 is the first to place
+# no symmetries but the identity: a half turn would exchange the players, and player 0 is the first to place
 COMMIT, ORDER, OVER = range(3)  # phases
 ORDERS = ("PRINTED", "REVERSED")
 COUNTERS = ("turn", "hands", "cursor", "mover", "winner")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.three_will.agents import packed, unpacked
 from tensor_envs.games.three_will.data import (
     AGENTS,
@@ -28,7 +27,7 @@ from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.ops.fields import Limits, checked
 
 SAME_NAMES = ("ces", "dr", "free", "die", "phase", "turns", "declarer", "turn_owner", "winner")
-symmetries = identity()  # a half turn or a mirror would exchange colours or faces of the die, not only places
+# no symmetries but the identity: a half turn or a mirror would exchange colours or faces of the die, not only places
 TURN = (0, SQUARES - 1)  # by player: exclusive or with a square gives the square as the player sees it
 
 

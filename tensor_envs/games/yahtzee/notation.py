@@ -1,9 +1,8 @@
-"""Dictionaries, action names and symmetries of Yahtzee."""
+"""Dictionaries and action names of Yahtzee."""
 
 from typing import Any
 
 from tensor_envs._validate import integer, nested
-from tensor_envs.games._kit.symmetries import identity
 from tensor_envs.games.yahtzee.rules import (
     BOXES,
     DICE,
@@ -21,7 +20,7 @@ from tensor_envs.rules import scalar
 
 POINTS = [{face * count for count in range(DICE + 1)} for face in range(1, SIDES + 1)]
 POINTS += [{0, *range(5, 31)}, {0, *range(5, 31)}, {0, 25}, {0, 30}, {0, 40}, {0, 50}, {*range(5, 31)}]
-symmetries = identity()  # the order of the dice is fixed
+# no symmetries but the identity: the order of the dice is fixed
 
 
 def to_dict(rules: Yahtzee, s: dict[str, Any]) -> dict[str, Any]:
