@@ -18,7 +18,7 @@ from tensor_envs._compiler.devices import DeviceName, stays_lazy
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.random import seed_words, threefry
 from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
-from tensor_envs.interop import to_numpy
+from tensor_envs.interop import ExportInJitError, to_numpy
 from tensor_envs.jit import jit
 from tensor_envs.sampling import FLOOR, masked_logits, sample_action, uniform
 from tensor_envs.search.outputs import Evaluate
@@ -92,7 +92,7 @@ def greedy(evaluate: Evaluate) -> Policy:
     @jit
     def choose(state: State) -> Tensor:
         mask = state.legal_action_mask
-        return _marked(masked_logits(_logits(evaluate(state)), mask).argmax(1), mask, mask)
+        return _marked(masked_logits(_logits(evaluate, state), mask).argmax(1), mask, mask)
 
     return lambda state: _checked(choose(state), "evaluate must give finite numbers, got NaN or infinity")
 
@@ -120,13 +120,20 @@ def softmax(evaluate: Evaluate) -> Callable[[State], Tensor]:
     @jit
     def probabilities(state: State) -> Tensor:
         mask = state.legal_action_mask
-        return mask.where(masked_logits(_logits(evaluate(state)), mask).float().softmax(1), 0)
+        return mask.where(masked_logits(_logits(evaluate, state), mask).float().softmax(1), 0)
 
     return lambda state: probabilities(state)
 
 
-def _logits(output: Any) -> Tensor:
-    """Return the logits of an evaluation. TypeError unless it is a tuple that starts with a Tensor."""
+def _logits(evaluate: Evaluate, state: State) -> Tensor:
+    """Return a network's logits. TypeError unless it gives, without an export, a tuple that starts with a Tensor."""
+    try:
+        output = evaluate(state)
+    except ExportInJitError:
+        raise TypeError(
+            "evaluate must be of tinygrad's operations, got a function that exports or searches: "
+            "make it a policy, a function of a State to actions"
+        ) from None
     if not isinstance(output, tuple) or not output or not isinstance(output[0], Tensor):
         raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
     return output[0]

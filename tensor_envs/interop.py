@@ -14,7 +14,8 @@ Rules for shared memory:
 - `VectorEnv.step` on the CPU reads actions in contiguous int32 where they are, see there; it has read them when it
   returns. `Env.step` copies them, 4 bytes a game. Both convert other integers.
 - DLPack: arrays and tensors that these functions return support it (`np.from_dlpack`, `torch.from_dlpack`,
-  `jax.numpy.from_dlpack`), those of PyTorch on a GPU too. tinygrad's own Tensors do not
+  `jax.numpy.from_dlpack`), those of PyTorch on a GPU too. JAX refuses the read-only arrays of `to_numpy` by DLPack, and
+  takes them by `jax.numpy.asarray`. tinygrad's own Tensors do not support it
   (https://github.com/tinygrad/tinygrad/issues/14072), and NumPy's `np.asarray` makes an array of objects of them. A
   subclass with these protocols would not do: TinyJit captures the values of one as constants (tinygrad 0.14).
 - Pending kernels of one side finish before the other side gets the memory. There is no synchronisation afterwards.
@@ -125,16 +126,16 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
     kind, _, number = str(tensor.device).partition(":")
     if not math.prod(tensor.shape):
         return torch.empty(shape, dtype=dtype)
-    if kind == "CUDA":
-        if int(number or 0) >= torch.cuda.device_count():
-            raise RuntimeError(f"tensor is on {tensor.device}, which this PyTorch cannot use: copy it to CPU")
-        export = _Export(_buffer(tensor, copy), torch.cuda)
-        flat = torch.as_tensor(export, device=f"cuda:{int(number or 0)}")
-        flat = flat.clone() if copy else flat
-    else:
-        with torch.inference_mode(False):  # its tensors could not be trained on outside
+    with torch.inference_mode(False):  # its tensors could not be trained on outside
+        if kind == "CUDA":
+            if int(number or 0) >= torch.cuda.device_count():
+                raise RuntimeError(f"tensor is on {tensor.device}, which this PyTorch cannot use: copy it to CPU")
+            export = _Export(_buffer(tensor, copy), torch.cuda)
+            flat = torch.as_tensor(export, device=f"cuda:{int(number or 0)}")
+            flat = flat.clone() if copy else flat
+        else:
             flat = torch.from_numpy(_host_array(tensor, copy, BYTES, readonly=False))
-    result = flat.view(dtype).reshape(shape)
+        result = flat.view(dtype).reshape(shape)
     if loan is not None:
         loan.torch = result
     return result

@@ -37,7 +37,7 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
 
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None, low: int = 0) -> np.ndarray:
     """Convert anything that NumPy takes to int32 [size], checked; size None stands for any length above 0."""
-    value = _array(name, value)
+    value = host_array(name, value)
     if size is None and not value.size:
         raise ValueError(f"{name} must have one or more entries, got none")
     _check(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
@@ -51,7 +51,7 @@ def host_ints(name: str, value: Any, size: int | None, below: int | None = None,
 
 def bool_array(name: str, value: Any, layout: BatchLayout) -> Tensor:
     """Return bool [B] as an int32 buffer with an entry for every game. TypeError or ValueError for anything else."""
-    chosen = value if isinstance(value, Tensor) else _array(name, value)
+    chosen = value if isinstance(value, Tensor) else host_array(name, value)
     if chosen.dtype not in (dtypes.bool, np.dtype(bool)):
         raise TypeError(f"{name} must be bool, got dtype {chosen.dtype}")
     if chosen.shape != (layout.batch,):
@@ -68,7 +68,7 @@ def _check(name: str, shape: Any, dtype: Any, integral: bool, size: int | None) 
         raise ValueError(f"{name} must have shape ({'N' if size is None else size},), got {tuple(shape)}")
 
 
-def _array(name: str, value: Any) -> np.ndarray:
+def host_array(name: str, value: Any) -> np.ndarray:
     """Return a value as an array.
 
     Raises:

@@ -195,7 +195,8 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         else:
             self.games.restart(rows)
         self._started = True
-        return self.games.observation, self._info(self.games.action_mask, self._all)
+        games = self.games
+        return games.observation, self._info(games.action_mask, self._all, games.all_rewards)
 
     def _reset_mask(self, seed: int | None, rows: Any) -> np.ndarray:
         """Return the rows to reset, bool [num_envs]. Raise TypeError, ValueError or ResetNeeded for a wrong mask."""
@@ -226,14 +227,15 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         """
         games, info = self.play(actions), Info()
         rewards, terminated, truncated, ended = games.rewards, games.terminated, games.truncated, games.over
+        all_rewards = games.all_rewards  # which a restart clears
         if self.autoreset_mode is AutoresetMode.SAME_STEP and ended.any():
             final = np.full(self.num_envs, None, dtype=object)
             final[ended] = np.fromiter(games.observation[ended], dtype=object, count=ended.sum())
             mask = games.action_mask * ended[:, None]
             info = {"final_obs": final, "_final_obs": ended.copy()}
-            info |= {"final_info": self._info(mask, ended), "_final_info": ended.copy()}
+            info |= {"final_info": self._info(mask, ended, all_rewards), "_final_info": ended.copy()}
             games.restart(ended)
-        info |= self._info(games.action_mask, self._all)
+        info |= self._info(games.action_mask, self._all, all_rewards)
         return games.observation, rewards.astype(np.float64), terminated, truncated, info
 
     def play(self, actions: Any) -> SingleAgent:
@@ -254,13 +256,13 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
             raise ResetNeeded("call reset before action_masks")
         return self.games.action_mask.astype(np.bool_)
 
-    def _info(self, action_mask: np.ndarray, rows: np.ndarray) -> Info:
-        """Return the info of some rows in Gymnasium's form."""
+    def _info(self, action_mask: np.ndarray, rows: np.ndarray, all_rewards: np.ndarray) -> Info:
+        """Return the info of some rows in Gymnasium's form; `all_rewards` count if the learner moves for all."""
         games, info = self.games, {"action_mask": action_mask, "_action_mask": rows.copy()}
         if games.seats is None or len(games.seats) > 1:
             info |= {"player": games.players * rows, "_player": rows.copy()}
         if games.seats is None:
-            info |= {"rewards": (games.all_rewards * rows[:, None]).astype(np.float64), "_rewards": rows.copy()}
+            info |= {"rewards": (all_rewards * rows[:, None]).astype(np.float64), "_rewards": rows.copy()}
         return info
 
     def render(self) -> tuple[Any, ...] | None:

@@ -104,7 +104,8 @@ class Expander(Branches):
         if symmetry and self.spec.observation_dtype == "bool":
             observations, maps = self._observations(buffers), [np.array(s.observation) for s in self.env.symmetries()]
             # other symmetries would map to positions that the start does not lead to
-            self._images = [images(p) for p in maps if (observations[:, p] == observations).all()]
+            maps = [p for p in maps if (observations[:, p] == observations).all()]
+            self._images = [images(p) for p in maps] if len(maps) > 1 else []
         self.start = self._children(buffers, table, self._results(table), np.zeros(0, np.int32))
         self.symmetry = symmetry
 

@@ -458,7 +458,7 @@ class Solution(ExactValues):
             for row in range(state.batch):
                 best = max if values["current_player"][row] == 0 else min
                 if abs(best(reached[parents == row]) - scores[row]) > SETTLED:
-                    raise ValueError(f"wrong value of {self.env.state_to_dict(state, row)}")
+                    raise ValueError(f"wrong value of {self.env.row(state, row)}")
             compared, state = compared + state.batch, after
         return compared
 

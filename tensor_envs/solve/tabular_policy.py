@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tinygrad import Tensor
 
+from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import function, instance, shown
 from tensor_envs.interop import to_numpy
 from tensor_envs.solve.packed import Array
@@ -118,7 +119,8 @@ def asked(policy: Probabilities, states: State) -> Array:
         # one batch size for all, so that nothing is captured twice
         state = states[np.resize(rows, min(ROWS, count))]
         probabilities = policy(state)
-        probabilities = np.asarray(to_numpy(probabilities) if isinstance(probabilities, Tensor) else probabilities)
+        given = to_numpy(probabilities) if isinstance(probabilities, Tensor) else probabilities
+        probabilities = host_array("a policy's probabilities", given)
         shape = (state.batch, states.env.num_actions)
         if probabilities.shape != shape or probabilities.dtype.kind not in "biuf":
             raise ValueError(f"policy must give probabilities {shape}, got {probabilities.dtype} {probabilities.shape}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor
 
+from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import shown
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
@@ -52,7 +53,7 @@ def belief_of(game: Branches, weights: Any = None, player: int = -1, values: Any
 
 def reals(name: str, value: Any, count: int) -> Array:
     """Return finite numbers, float64 [count]. ValueError for anything else."""
-    array = np.asarray(to_numpy(value) if isinstance(value, Tensor) else value)
+    array = host_array(name, to_numpy(value) if isinstance(value, Tensor) else value)
     if array.shape != (count,) or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers ({count},), got {array.dtype} {array.shape}")
     return array.astype(np.float64)

@@ -113,6 +113,18 @@ def test_long_games(game: dict[str, Any]) -> None:
         compare(SingleAgentVectorEnv(env, ROWS, player=player, autoreset_mode="SameStep"), env, player, 60)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_rewards_of_every_player(mode: AutoresetMode) -> None:
+    """The last ply's are in info, whether or not the next episode has begun."""
+    vector = SingleAgentVectorEnv(TIC_TAC_TOE, 2, player="all", autoreset_mode=mode)
+    vector.reset(seed=0)
+    for cells in ([0, 0], [3, 3], [1, 1], [4, 4], [2, 8]):
+        _, rewards, _, _, info = vector.step(cells)
+    assert rewards.tolist() == [1, 0] and info["rewards"].tolist() == [[1, -1], [0, 0]] and info["_rewards"].all()
+    if mode is AutoresetMode.SAME_STEP:
+        assert info["final_info"]["rewards"].tolist() == [[1, -1], [0, 0]]
+
+
 def test_truncation() -> None:
     env = te.make("shed", cards=5, max_plies=5)
     vector = SingleAgentVectorEnv(env, ROWS, autoreset_mode=AutoresetMode.SAME_STEP)

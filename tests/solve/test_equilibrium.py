@@ -36,6 +36,13 @@ def uniform(state: te.State) -> np.ndarray:
     return chances
 
 
+class Unreadable:
+    """As a tensor of PyTorch that requires grad."""
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+
+
 def random_policy(of: te.GameTree, seed: int) -> te.TabularPolicy:
     table = np.random.default_rng(seed).random((len(of), of.env.num_actions)) * of.legal_action_mask
     return te.TabularPolicy(of, of.strategies(table / table.sum(1, keepdims=True)))
@@ -339,6 +346,11 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
         r"policy must give probabilities \(12, 2\)",
     ),
     (lambda: te.exploitability(tree("kuhn_poker"), lambda s: np.ones((12, 2))), ValueError, "with a sum of 1, got"),
+    (
+        lambda: te.exploitability(tree("kuhn_poker"), lambda s: Unreadable()),
+        TypeError,
+        "a policy's probabilities must be an",
+    ),
     (lambda: te.agents.equilibrium(uniform), TypeError, "policy must be of type TabularPolicy"),  # type: ignore[arg-type]
     (
         lambda: te.exploitability_bound(shared_env("kuhn_poker"), te.agents.uniform, []),

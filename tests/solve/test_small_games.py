@@ -143,6 +143,40 @@ def test_symmetry_merges_positions_and_not_sequences() -> None:
 
 
 @dataclass(frozen=True)
+class Sum:
+    """Add 0 or 1; whoever makes the sum 5 wins, and a second 0 in a row loses. The observation leaves out the 0."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(2, 2, (6,), (Field("sum", high=5), Field("passed", kind="bool")))
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        return [True, True]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        lost, other = s.passed & (action == 0), 1 - s.current_player
+        after = s.replace(sum=s.sum + action, passed=action == 0, current_player=other)
+        return Outcome.win(after, where(lost, other, s.current_player), won=lost | (after.sum == 5))
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        return [one_hot(s.sum, 6)]
+
+
+def test_positions_are_not_merged_without_symmetries() -> None:
+    """Games of other fields are different positions, even if their observations are equal."""
+    env = env_of(Sum())
+    exact = te.solve(env)
+    assert exact.value(env.init(1)) == te.solve(env, symmetry=False).value(env.init(1)) == 1
+    assert te.perft(env, symmetry=True).positions == te.perft(env).positions
+    exact._values[:] = 0
+    with pytest.raises(ValueError, match=r"wrong value of \{.*'sum': "):  # the game has no notation
+        exact.verify()
+
+
+@dataclass(frozen=True)
 class Stuck(Waiting):
     """After one ply nobody can move, and the game is not over."""
 
