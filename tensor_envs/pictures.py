@@ -139,5 +139,8 @@ def _gif(images: list[Any], seconds: float, hold: float, loop: bool) -> bytes:
     times = [10 * round(100 * time) for time in (*[seconds] * (len(frames) - 1), seconds + hold)]  # in milliseconds
     repeat: dict[str, int] = {"loop": 0} if loop else {}
     file = BytesIO()
-    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=times, **repeat)
+    try:
+        frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=times, **repeat)
+    except OverflowError:  # Pillow joins equal pictures that follow each other
+        raise ValueError(f"seconds of equal pictures must be at most {MAX_GIF_SECONDS} together in a GIF") from None
     return file.getvalue()

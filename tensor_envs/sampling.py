@@ -49,7 +49,7 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
 def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | int) -> Tensor:
     """Draw one action per row from the softmax of the legal logits, by the Gumbel-max trick.
 
-    A legal action whose logit is NaN or minus infinity is drawn only if no other action is legal.
+    A legal action whose logit is NaN or minus infinity is drawn only if all legal ones are so: then it is the first.
 
     Args:
         logits: floats [B, A].

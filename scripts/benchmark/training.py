@@ -76,8 +76,8 @@ class Worker:
         return float(self.line())
 
     def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait()
+        with self.process:  # which closes its pipes and waits
+            pass
 
 
 def compare(options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._validate import instance, integer, one_of
+from tensor_envs._validate import instance, integer, one_of, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, actions_of
 from tensor_envs.evaluation.oracles import oracle_of
@@ -58,7 +58,9 @@ class Settings:
         integer("tries", self.tries, 1, MAX_GAMES)
         integer("opening", self.opening, 0, LIMIT)
         integer("limit", self.limit, 1, MAX_GAMES)
-        instance("disguise", self.disguise, tuple)
+        if not isinstance(self.disguise, (tuple, list)):
+            raise wrong_type("disguise", "a tuple of kinds", self.disguise)
+        object.__setattr__(self, "disguise", tuple(self.disguise))
         for kind in self.disguise:
             one_of("disguise", kind, KINDS)
 

@@ -109,7 +109,9 @@ def endpoint(url: str, model: str, key: str = KEY) -> Participant:
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"url must start with http:// or https://, got {shown(url)}")
     if not _has_host(url):
-        raise ValueError(f"url must have a host, perhaps a port, and no spaces, got {shown(url)}")
+        raise ValueError(
+            f"url must have a host, perhaps a port, and only ASCII characters without spaces, got {shown(url)}"
+        )
     headers, secret = {"Content-Type": "application/json"}, os.environ.get(key, "").strip()
     if not (secret.isascii() and secret.isprintable()):
         raise ValueError(f"the key in {key} must be of printable ASCII characters")

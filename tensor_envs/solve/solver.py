@@ -501,6 +501,9 @@ class Solution(ExactValues):
             depth = metadata.get("depth")
             depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
             game = Expander(start, metadata["symmetry"], count_plies=False)
+            by_observation = metadata["symmetry"] and env.spec.observation_dtype == "bool"
+            if by_observation and "layout" not in metadata["env"] and not game.has_symmetries:
+                raise ValueError(f"an earlier version has solved {env!r} by its observations: solve it again")
             tables = [
                 Packed(*(np.array(arrays[f"{name}{k}"]) for name in ("base", "varying", "keys")))
                 for k in range(integer("tables", metadata["tables"], 1, MAX_POSITIONS))

@@ -60,6 +60,10 @@ def test_games_are_loaded_as_they_were_saved(name: str, fields: dict[str, Any], 
         assert loaded(saved(swapped, tmp_path), tmp_path).names == ("b1", "swap", "c2")
 
 
+def test_properties_without_a_meaning_may_stand_twice(tmp_path: Path) -> None:
+    assert loaded("(;SZ[9]foo[1]bar[2]C[a]C[b];B[aa])", tmp_path).names == ("A9",)
+
+
 def test_a_position_in_the_middle(tmp_path: Path) -> None:
     for name, first, moves in (
         ("go", ["D4", "C3", "pass", "E5"], ["pass", "A9"]),

@@ -170,6 +170,10 @@ def test_contact_sheet() -> None:
         ({"seconds": "1"}, "seconds must be a number, got '1' of type str"),
         ({"hold": -1}, "hold must be in 0..3600"),
         ({"hold": 655, "path": "a.gif"}, "seconds \\+ hold must be at most 655.35 in a GIF, got 0.8 \\+ 655"),
+        (
+            {"seconds": 400, "hold": 0, "states": 2 * game(plies=0), "i": 0, "path": "a.gif"},
+            "equal pictures must be at most 655.35",
+        ),
         ({"loop": 1}, "loop must be of type bool"),
         ({"player": 2}, "player must be in 0..1, got 2"),
         ({"scale": 100}, "scale must be in 0.1..8"),

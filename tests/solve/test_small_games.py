@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, one_hot, where
+from tensor_envs.solve.solver import FORMAT
 
 NAMES = itertools.count()
 
@@ -165,12 +167,18 @@ class Sum:
         return [one_hot(s.sum, 6)]
 
 
-def test_positions_are_not_merged_without_symmetries() -> None:
+def test_positions_are_not_merged_without_symmetries(tmp_path: Path) -> None:
     """Games of other fields are different positions, even if their observations are equal."""
-    env = env_of(Sum())
+    env = te.make(f"{__name__}:Sum")
     exact = te.solve(env)
     assert exact.value(env.init(1)) == te.solve(env, symmetry=False).value(env.init(1)) == 1
     assert te.perft(env, symmetry=True).positions == te.perft(env).positions
+    exact.save(tmp_path / "new")
+    metadata, arrays = read_arrays(tmp_path / "new", FORMAT)
+    del metadata["env"]["layout"]
+    write_arrays(tmp_path / "old", FORMAT, metadata, arrays)
+    with pytest.raises(ValueError, match=r"an earlier version has solved .* by its observations: solve it again"):
+        te.Solution.load(tmp_path / "old")
     exact._values[:] = 0
     with pytest.raises(ValueError, match=r"wrong value of \{.*'sum': "):  # the game has no notation
         exact.verify()

@@ -235,7 +235,7 @@ def test_two_nodes_of_which_one_is_killed(cluster: Any, tmp_path: Path) -> None:
     seen = list[dict[str, Any]]()
 
     def first(trainer: te.train.Trainer, metrics: dict[str, float]) -> None:
-        seen.append({"optimizer": trainer.optimizer.b2_t.item(), **metrics})  # type: ignore[attr-defined]
+        seen.append({"optimizer": trainer.optimizer.b2_t.item(), **metrics})
 
     te.train.distributed(env, config, steps=2002, callbacks=[first], **(budget | {"num_actors": 1}))
     assert [line["step"] for line in seen] == [2001, 2002]

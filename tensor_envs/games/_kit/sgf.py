@@ -10,6 +10,7 @@ from tensor_envs.games._kit.stones import STONES
 Node = Mapping[str, Sequence[str]]  # values by property
 COLOURS = "BW"  # of player 0 and player 1
 SETUP = {"AB": STONES[0], "AW": STONES[1], "AE": 0}  # stones by property
+READ = {*COLOURS, *SETUP, "PL", "SZ", "KM", "GM", "RE"}  # properties with a meaning here
 RESULTS = {1.0: "B+", -1.0: "W+"}  # by the reward of player 0
 TOKEN = re.compile(r"\s*(?:([();])|([A-Za-z]+)\s*((?:\[(?:[^\]\\]|\\.)*\]\s*)+))", re.DOTALL)
 VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
@@ -19,8 +20,8 @@ def main_line(text: str) -> list[Node]:
     """Return the nodes of the first game's main line, the root first.
 
     Raises:
-        ValueError: the text does not begin with a game, it breaks off, or a property stands twice in a node; the error
-            names the node.
+        ValueError: the text does not begin with a game, it breaks off, or a property that is read stands twice in a
+            node; the error names the node.
     """
     nodes, depth, position = list[dict[str, list[str]]](), 0, max(0, text.find("("))
     while token := TOKEN.match(text, position):
@@ -34,9 +35,10 @@ def main_line(text: str) -> list[Node]:
             nodes.append({})
         elif name and nodes:
             name = "".join(filter(str.isupper, name))  # lower case letters are those of older formats
-            if name in nodes[-1]:
+            found = [re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) for value in VALUE.findall(values)]
+            if name in nodes[-1] and name in READ:
                 raise ValueError(f"node {len(nodes) - 1}: the property {name} must stand once, with all its values")
-            nodes[-1][name] = [re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) for value in VALUE.findall(values)]
+            nodes[-1][name] = found
         else:
             break
     rest = shown(text[position : position + 20].strip() or "the end")

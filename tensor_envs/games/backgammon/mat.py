@@ -20,6 +20,7 @@ from tensor_envs.record import Record
 WIDTH = 36  # of White's column
 NUMBER = re.compile(r"^\s*(\d+)\)", re.MULTILINE)
 TURN = re.compile(r"([1-6])([1-6]):((?:(?![1-6]{2}:)[^\n])*)")
+CUBE = re.compile(r"Doubles( => \d+)?|Takes|Drops|Wins \d+ points?( and the match)?", re.IGNORECASE)
 COMMENT = re.compile(r';\s*\[(Seed|Row) "(\d+)"\]', re.IGNORECASE)
 
 
@@ -80,7 +81,8 @@ def _turns(text: str) -> Iterator[tuple[str, re.Match[str]]]:
             return  # the next game
         cells = text[line.end() :].partition("\n")[0]
         turns = [*TURN.finditer(cells)]
-        if not turns or cells[: turns[0].start()].strip():
+        before = cells[: turns[0].start()] if turns else cells
+        if not cells.strip() or CUBE.sub("", before).strip():
             raise ValueError(f"turn {line[1]}: two dice such as 31: must follow, got {shown(cells.strip())}")
         for turn in turns:
             yield line[1], turn
