@@ -18,6 +18,7 @@ def _seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "SECONDS", 10**6)
 
 
+@pytest.mark.slow
 def test_a_whole_game(tmp_path: Path) -> None:
     """The last plies have no positions; a file goes on with its own game alone."""
     path = tmp_path / "openings.safetensors"
