@@ -20,12 +20,11 @@ from tensor_envs._compiler.launch import realize
 from tensor_envs._compiler.threads import num_threads
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.kernels.rollout import num_counts
-from tensor_envs._engine.random import seed_words, threefry
+from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.interop import ExportInJitError
-from tensor_envs.jit import jit
-from tensor_envs.sampling import masked_logits
 from tensor_envs.search.memory import MAX_BLOCKS, Node, SearchConfig, SearchSize, TreeArrays, TreeSizes, padded
+from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
 from tensor_envs.search.simulation import ExpandAndSelect, Finalize, InitRoot, NetworkOutput, PlayoutSearch, Result
@@ -43,8 +42,6 @@ MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: 
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU
 CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
-REJECTED = -1e9
-TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 _depth = 0  # searches that run, each in the `evaluate` of the one before
 
 
@@ -361,7 +358,7 @@ def _search(
 
 
 class Mode(NamedTuple):
-    """What a prepared search depends on besides its arguments.
+    """Mode of a search: what it depends on besides its arguments.
 
     Attributes:
         directly: see `launches_directly`.
@@ -559,68 +556,3 @@ def network_runner(
 ) -> NetworkRunner:
     """Return a runner for a chunk."""
     return NetworkRunner(env, config, size, chunk, evaluate, table, mode.depth)
-
-
-# *** noise ***
-
-
-def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
-    """Draw uniform numbers in (0, 1) by Threefry of seed, row, episode and ply, float32 [B, draws, A]; no end is drawn.
-
-    The seed is uint32 [B * 2], the same two words for every game, so that it is sharded like the games.
-    """
-    buffers, shape = state.buffers, (state.batch, draws, state.env.num_actions)
-    row = buffers.layout.view(buffers.row_keys, 2, 1)
-
-    def spread(x: Tensor) -> Tensor:
-        return x.cast(dtypes.uint32).reshape(-1, 1, 1).expand(shape)
-
-    seed = seed.reshape(state.batch, 2)
-    key = threefry((spread(seed[:, 0]), spread(seed[:, 1])), (spread(row), spread(state.episode)))
-    one = spread(row).const_like(1)
-    key = threefry(key, (spread(state.ply), one))
-    index = Tensor.arange(draws * state.env.num_actions, dtype=dtypes.uint32).reshape(1, *shape[1:]).expand(shape)
-    bits = threefry(key, (index, one))[0]
-    return ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
-
-
-def _gumbel(uniform: Tensor) -> Tensor:
-    return -(-uniform.log()).log()
-
-
-@jit
-def gumbel_noise(state: State, seed: Tensor, scale: float) -> Tensor:
-    """Draw Gumbel noise for every action of the roots, float32 [B * A]."""
-    return (_gumbel(_uniform(state, seed, 1)) * scale).flatten().contiguous()
-
-
-@jit
-def muzero_noise(state: State, seed: Tensor, alpha: float, scale: float) -> Tensor:
-    """Draw Dirichlet noise over the legal actions, and Gumbel noise, float32 [B * 2 * A]."""
-    # a gamma variate is a sum of exponential variates and one gamma variate with alpha at most 1
-    whole = math.ceil(alpha) - 1
-    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole).contiguous()  # prevents a new draw for every use
-    gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
-    if whole:
-        gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
-    # contiguous, since the softmax reads it three times
-    dirichlet = masked_logits(gamma.contiguous(), state.legal_action_mask).softmax()
-    return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).flatten().contiguous()
-
-
-def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:
-    """Return the logarithm of a gamma variate for alpha at most 1: the first accepted of TRIES candidates.
-
-    If no candidate is accepted, the variate is almost 0. Source: J. H. Ahrens, U. Dieter, "Computer methods for
-    sampling from gamma, beta, Poisson and binomial distributions", 1974, algorithm GS, in logarithms.
-    """
-    b = (math.e + alpha) / math.e
-    p, limit = uniform[:, :TRIES] * b, uniform[:, TRIES:].log()
-    small, large = p.log() / alpha, (-((b - p) / alpha).log().minimum(-1e-9)).log()
-    x = (p <= 1).where(small, large)
-    accepted = (p <= 1).where(limit <= -small.exp(), limit <= (alpha - 1) * large)
-    x = accepted.where(x, REJECTED).contiguous()
-    chosen = x[:, -1]
-    for k in range(TRIES - 2, -1, -1):
-        chosen = (x[:, k] == REJECTED).where(chosen, x[:, k])
-    return chosen
