@@ -76,7 +76,7 @@ def _value(text: str, default: Any) -> Any:
     if isinstance(default, str):
         return text
     with suppress(ValueError):
-        return literal(repr(literal(text.strip())))
+        return literal(repr(literal(text.strip())))  # the repr of an infinity is no literal
     return text
 
 

@@ -72,7 +72,7 @@ def _moves(rules: Backgammon, text: str, chance: dict[str, int]) -> Iterator[tup
 
 
 def _turns(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    """Yield the turns of the first game, each with the number of its line. ValueError for a line without turns."""
+    """Yield the turns of the first game, each with the number of its line. ValueError for a line of anything else."""
     lines = [*NUMBER.finditer(text)]
     if not lines and "point match" not in text:
         raise ValueError("it has neither a match nor turns")
