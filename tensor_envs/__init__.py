@@ -7,8 +7,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from tensor_envs import agents, lab, ops, search, text, train
-from tensor_envs._compiler.threads import num_threads, set_num_threads
 from tensor_envs._engine.entry import GameEntry
+from tensor_envs._runtime.threads import num_threads, set_num_threads
 from tensor_envs.agents import Oracle
 from tensor_envs.combine import concat, where
 from tensor_envs.counts import DecisionCounts

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._compiler.clang import without_compile_processes
-from tensor_envs._compiler.devices import resolve
+from tensor_envs._runtime.clang import without_compile_processes
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import literal
 from tensor_envs.env import Env
 from tensor_envs.registry import make, registered
@@ -139,7 +139,7 @@ def need(package: str, purpose: str, extra: str) -> Any:
 
 def device_of(device: str | None = None) -> str:
     """Return the canonical name of a device; None is tinygrad's default."""
-    return str(resolve(device))
+    return str(open_device(device))
 
 
 # *** types of arguments ***

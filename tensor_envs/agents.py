@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import DeviceName, stays_lazy
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.random import seed_words, threefry
+from tensor_envs._runtime.context import stays_lazy
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
 from tensor_envs.interop import ExportInJitError, to_numpy
 from tensor_envs.jit import jit

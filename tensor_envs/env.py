@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cas
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs._compiler.devices import DeviceName, is_capturing, resolve, stays_lazy
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.inputs import bool_array, host_ints, int_array
 from tensor_envs._engine.random import KEY_WORDS, seed_words
 from tensor_envs._notation import NotatedGame, R_co
+from tensor_envs._runtime.context import is_capturing, stays_lazy
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer, one_of, shown
 from tensor_envs.rules.actions import Actions
 from tensor_envs.state import State, check_on_one_device
@@ -126,7 +128,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """
         batch, words = integer("batch", batch, 1, MAX_BATCH), seed_words(seed)
         first_row = integer("first_row", first_row, 0, SEED_ROWS - batch)
-        return self._state(self.engine.init(batch, words, resolve(device), first_row))
+        return self._state(self.engine.init(batch, words, open_device(device), first_row))
 
     def step(self, state: State, action: Any) -> S_co:
         """Play one action in every game; earlier states stay valid.
@@ -334,7 +336,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
             >>> env.state_from_dicts(games).batch
             3
         """
-        table, device = self.pack(games), resolve(device)
+        table, device = self.pack(games), open_device(device)
         fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), device)
         first_row = integer("first_row", first_row, 0, SEED_ROWS - len(table))
         keys = self.engine.row_keys(len(table), seed_words(seed), device, first_row)

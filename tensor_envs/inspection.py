@@ -8,8 +8,6 @@ from typing import Literal, get_args
 
 from tinygrad import Device, Tensor, dtypes
 
-from tensor_envs._compiler.devices import DeviceName, is_gpu, primary, resolve
-from tensor_envs._compiler.programs import printed
 from tensor_envs._engine.engine import block_range
 from tensor_envs._engine.kernels.base import Kernel
 from tensor_envs._engine.kernels.observe import Observe
@@ -17,6 +15,9 @@ from tensor_envs._engine.kernels.rollout import UniformRollout
 from tensor_envs._engine.kernels.states import Init
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._pytree import Leaves, flatten
+from tensor_envs._runtime.devices import DeviceName, is_gpu, primary
+from tensor_envs._runtime.opening import open_device
+from tensor_envs._runtime.programs import printed
 from tensor_envs._validate import instance, one_of
 from tensor_envs.env import Env
 
@@ -63,7 +64,7 @@ def inspect(env: Env, kernel: KernelName = "step", device: DeviceName | None = N
     """
     instance("env", env, Env)
     one_of("kernel", kernel, get_args(KernelName))
-    name = resolve(device)
+    name = open_device(device)
     engine, buffers = env.engine, env.init(1, device=name).buffers
     words, row_keys, layout = buffers.words, buffers.row_keys, buffers.layout
     kernels: dict[str, tuple[Kernel, tuple[object, ...]]] = {

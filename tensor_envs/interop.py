@@ -34,19 +34,12 @@ from tinygrad import Device, Tensor, dtypes
 from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
-from tensor_envs._compiler.devices import (
-    LOCK,
-    buffer_of,
-    compiling_in_process,
-    device_of,
-    resolve,
-    shards,
-    stays_lazy,
-    upload,
-)
-from tensor_envs._compiler.launch import realize
-from tensor_envs._compiler.private_memory import OwnMemory
-from tensor_envs._compiler.threads import synchronize
+from tensor_envs._runtime.buffers import buffer_of, device_of, shards, upload
+from tensor_envs._runtime.context import LOCK, compiling_in_process, stays_lazy
+from tensor_envs._runtime.launch import realize
+from tensor_envs._runtime.opening import open_device
+from tensor_envs._runtime.private_memory import OwnMemory
+from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance
 
 if TYPE_CHECKING:
@@ -344,7 +337,7 @@ def _device(name: str) -> Any:
 def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:
     """Return a tensor over the owner's memory; its buffer keeps the owner alive."""
     with LOCK:  # see `_allocated`
-        tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=resolve(device))
+        tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=open_device(device))
     buffer: Any = tensor.uop.buffer
     buffer.options = OwnMemory(external_ptr=address)
     buffer.borrowed = _Import(owner, buffer.device)
@@ -360,11 +353,11 @@ def _from_host(name: str, owner: Any, array: np.ndarray, dtype: DType, copy: boo
         **_unaligned(array.ctypes.data),
     }
     if not array.size:
-        return Tensor.empty(*array.shape, dtype=dtype, device=resolve("CPU"))
+        return Tensor.empty(*array.shape, dtype=dtype, device=open_device("CPU"))
     if _shares(name, copy, reasons):
         return _wrap(owner, array.ctypes.data, array.shape, dtype, "CPU")
     native = array.astype(array.dtype.newbyteorder("="))
-    flat = upload(native, resolve("CPU"))
+    flat = upload(native, open_device("CPU"))
     return (flat if flat.dtype is dtype else flat.bitcast(dtype)).reshape(array.shape)
 
 

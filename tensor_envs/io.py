@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, instance
 from tensor_envs.env import Env
 from tensor_envs.registry import env_of, words_metadata
@@ -57,7 +58,7 @@ def state_of(env: Env, arrays: Mapping[str, np.ndarray], device: DeviceName | No
     if row_keys.dtype != np.uint32 or row_keys.shape != (len(table), KEY_WORDS):
         raise ValueError("its rows' random keys are of another shape")
     layout.check(table)
-    return State(env, env.engine.load(table, row_keys, resolve(device)))
+    return State(env, env.engine.load(table, row_keys, open_device(device)))
 
 
 def load_state(path: str | Path, device: DeviceName | None = None) -> State:
@@ -84,7 +85,7 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
     """
     path = file_path("path", path)
     metadata, arrays = read_arrays(path, FORMAT)
-    device = resolve(device)
+    device = open_device(device)
     try:
         return state_of(env_of(metadata), arrays, device)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

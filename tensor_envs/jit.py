@@ -19,10 +19,11 @@ from tinygrad.dtype import DType
 from tinygrad.helpers import TRAINING, GlobalCounters
 from tinygrad.uop.ops import Ops
 
-from tensor_envs._compiler.capture import CapturedFunction, NothingRecordedError, base_of, get_or_create
-from tensor_envs._compiler.devices import LOCK, before_capture, buffer_of, stays_lazy
-from tensor_envs._compiler.launch import realize
 from tensor_envs._pytree import DistinctLeaves, flatten, rebuild
+from tensor_envs._runtime.buffers import buffer_of
+from tensor_envs._runtime.capture import CapturedFunction, NothingRecordedError, base_of, get_or_create
+from tensor_envs._runtime.context import LOCK, before_capture, stays_lazy
+from tensor_envs._runtime.launch import realize
 from tensor_envs._validate import function as check_function
 
 # types of a result's plain values: another object could hold tensors, which would be those of the capture

@@ -8,13 +8,15 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.capture import CapturedFunction
-from tensor_envs._compiler.devices import DeviceName, stays_lazy, upload
-from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.kernels.base import AutoReset
 from tensor_envs._engine.random import seed_words
+from tensor_envs._runtime.buffers import upload
+from tensor_envs._runtime.capture import CapturedFunction
+from tensor_envs._runtime.context import stays_lazy
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.launch import realize
 from tensor_envs._validate import instance, integer, shown
 from tensor_envs.counts import DecisionCounts
 from tensor_envs.env import Env

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs._compiler.devices import DeviceName, keep_valid, resolve, stays_lazy
 from tensor_envs._engine.batch_layout import BatchBuffers
+from tensor_envs._runtime.context import keep_valid, stays_lazy
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance
 
 if TYPE_CHECKING:
@@ -166,4 +168,4 @@ def check_on_one_device(what: str, state: State) -> None:
 
 
 def _restored(env: Env, table: np.ndarray, row_keys: np.ndarray, device: Any) -> State:
-    return State(env, env.engine.load(table, row_keys, resolve(device)))
+    return State(env, env.engine.load(table, row_keys, open_device(device)))

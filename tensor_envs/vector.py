@@ -8,14 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.capture import Launch, lends
-from tensor_envs._compiler.devices import DeviceName, host_memory, stays_lazy, write
-from tensor_envs._compiler.threads import synchronize
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels.base import AutoReset
 from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
+from tensor_envs._runtime.buffers import host_memory, write
+from tensor_envs._runtime.capture import Launch, lends
+from tensor_envs._runtime.context import stays_lazy
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
 from tensor_envs.interop import from_numpy, keep_exports, to_numpy, to_torch

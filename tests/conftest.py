@@ -30,9 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_sessionstart() -> None:
     """Open the default device, for which the package gives tinygrad the compiler of a wheel."""
-    from tensor_envs._compiler.devices import resolve
+    from tensor_envs._runtime.opening import open_device
 
-    resolve(None)
+    open_device(None)
 
 
 @pytest.hookimpl(tryfirst=True)

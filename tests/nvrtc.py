@@ -2,7 +2,7 @@
 
 import ctypes
 
-from tensor_envs._compiler.clang import nvrtc_library
+from tensor_envs._runtime.clang import nvrtc_library
 
 
 def library() -> ctypes.CDLL:

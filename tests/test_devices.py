@@ -26,7 +26,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs._compiler import devices
+from tensor_envs._runtime import opening
 from tensor_envs.search import flat_monte_carlo
 from tests.games.shared import shared_env
 
@@ -82,9 +82,9 @@ def test_cuda_without_nvrtc_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     class PTXRenderer:
         """Renderer that tinygrad takes where NVRTC is missing."""
 
-    monkeypatch.setattr(devices, "_opened", lambda name: SimpleNamespace(renderer=PTXRenderer()))
+    monkeypatch.setattr(opening, "opened", lambda name: SimpleNamespace(renderer=PTXRenderer()))
     with pytest.raises(ValueError, match=r"device 'CUDA' needs NVRTC.*pip install 'tensor_envs\[cuda\]'.* NVRTC_PATH"):
-        devices.resolve("CUDA")
+        opening.open_device("CUDA")
 
 
 def test_an_adapter_that_computes_nothing_is_refused() -> None:

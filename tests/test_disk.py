@@ -1,6 +1,6 @@
 """Saved files on a full disk, with killed processes, and where nothing can be written.
 
-tests/test_files.py has the format of files, tests/compiler/test_cache.py the cache of programs.
+tests/test_files.py has the format of files, tests/runtime/test_cache.py the cache of programs.
 """
 
 from __future__ import annotations

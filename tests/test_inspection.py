@@ -18,7 +18,7 @@ def test_every_kernel_has_its_source(kernel: Any) -> None:
 
 def test_the_source_is_the_compiled_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that runs has the program whose source is shown."""
-    from tensor_envs._compiler import programs
+    from tensor_envs._runtime import programs
 
     printed, found = programs.printed, []
 

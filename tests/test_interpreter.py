@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs._compiler.devices import is_gpu
+from tensor_envs._runtime.devices import is_gpu
 from tests.games.shared import shared_env
 
 Run = Callable[[te.State], dict[str, np.ndarray]]

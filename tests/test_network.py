@@ -18,9 +18,9 @@ from tinygrad.helpers import Context
 
 import tensor_envs as te
 from tensor_envs import agents
-from tensor_envs._compiler import fused
 from tensor_envs._files import write_arrays
 from tensor_envs.registry import env_metadata
+from tensor_envs.train import fused
 from tensor_envs.train.network import Network, load, look, save
 from tests.games.shared import shared_env
 
@@ -204,7 +204,7 @@ def test_networks_on_other_devices() -> None:
 import sys
 import numpy as np
 import tensor_envs as te
-from tensor_envs._compiler import fused
+from tensor_envs.train import fused
 from tensor_envs.train.network import Network, look
 env = te.make("connect_four")
 weights = {k: np.load(sys.argv[1])[k] for k in np.load(sys.argv[1])}

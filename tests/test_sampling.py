@@ -8,7 +8,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs._compiler.devices import buffer_of
+from tensor_envs._runtime.buffers import buffer_of
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")

@@ -36,7 +36,7 @@ def _run(*command: str) -> None:
 @functools.cache
 def library(game: str, *flags: str) -> ctypes.CDLL:
     """Build a game's C and load it, with `flags` after -O3 and -march=native. Raise RuntimeError if that fails."""
-    from tensor_envs._compiler.clang import cpu_compiler
+    from tensor_envs._runtime.clang import cpu_compiler
 
     if sys.platform != "linux":
         raise RuntimeError(f"the C of {game!r} is built on Linux alone, and this is {sys.platform}")

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._command import Failure, add_game, command_parser, game_of, run, whole
-from tensor_envs._compiler import clang
+from tensor_envs._runtime import clang
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TENSOR_ENVS_THREADS")
 RATE, BETAS, EPSILON = 0.001, (0.9, 0.999), 1e-8  # of Adam
@@ -145,7 +145,7 @@ def rows(options: Any, blocks: int, batch: int) -> list[list[str]]:
     from tinygrad.helpers import Context
 
     import tensor_envs as te
-    from tensor_envs._compiler.capture import CapturedFunction
+    from tensor_envs._runtime.capture import CapturedFunction
     from tensor_envs.train.network import Network
 
     env, random = options.game, np.random.default_rng(1)

@@ -18,7 +18,7 @@ DISTRIBUTIONS = ("tensor_envs", "tinygrad", "numpy", "jax", "pgx", "envpool", "o
 
 
 def machine(options: argparse.Namespace) -> dict[str, Any]:
-    from tensor_envs._compiler.clang import describe
+    from tensor_envs._runtime.clang import describe
 
     names = [line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     versions = {"python": platform.python_version()}

@@ -34,7 +34,8 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, real, run, whole
-from tensor_envs._compiler.devices import is_cpu, primary, resolve
+from tensor_envs._runtime.devices import is_cpu, primary
+from tensor_envs._runtime.opening import open_device
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.train.network import Network, evaluator
 
@@ -178,7 +179,7 @@ def mctx_search(name: str, evaluation: str, batch: int, simulations: int, hidden
 
 def seconds(search: Search, least: float) -> float:
     """Return the time of a search, averaged over at least `least` seconds."""
-    clock = time.process_time if is_cpu(primary(resolve(None))) else time.perf_counter
+    clock = time.process_time if is_cpu(primary(open_device(None))) else time.perf_counter
     count, begin = 0, clock()
     while count == 0 or clock() - begin < least:
         search()
@@ -214,7 +215,7 @@ def compare(options: argparse.Namespace) -> None:
         cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {min(cores)})
     os.environ |= {
-        "JAX_PLATFORMS": "cuda" if primary(resolve(None)).startswith("CUDA") else "cpu",
+        "JAX_PLATFORMS": "cuda" if primary(open_device(None)).startswith("CUDA") else "cpu",
         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     }

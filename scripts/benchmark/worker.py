@@ -25,7 +25,7 @@ from benchmark.c_baseline import CBaseline
 from benchmark.peers import EnvPool, OpenSpiel, Pgx
 from benchmark.readers import READERS, reader
 from benchmark.runner import EpisodeStats, Runner, play_first_episodes
-from tensor_envs._compiler.devices import resolve
+from tensor_envs._runtime.opening import open_device
 
 
 class TensorEnvs:
@@ -161,7 +161,7 @@ def main() -> None:
         os.sched_setaffinity(0, {job["core"]})
     if job["system"] == "tensor_envs":
         try:
-            resolve(job["device"])
+            open_device(job["device"])
         except (ValueError, RuntimeError) as error:
             answer({"error": str(error), "missing": True})
             return

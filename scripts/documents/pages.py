@@ -67,6 +67,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     "Project": {
         "contributing.md": ".github/CONTRIBUTING.md",
         "compiler.md": "tensor_envs/_compiler/README.md",
+        "runtime.md": "tensor_envs/_runtime/README.md",
         "changes.md": ".github/CHANGELOG.md",
     },
 }

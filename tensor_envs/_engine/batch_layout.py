@@ -11,7 +11,8 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.devices import DeviceName, download, empty_buffer, is_gpu, primary, upload
+from tensor_envs._runtime.buffers import download, empty_buffer, upload
+from tensor_envs._runtime.devices import DeviceName, is_gpu, primary
 
 MAX_BATCH = 2**31 - 1
 LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgroup

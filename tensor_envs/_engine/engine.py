@@ -12,17 +12,6 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.capture import (
-    CapturedFunction,
-    Launch,
-    ProgramLauncher,
-    base_of,
-    get_or_create,
-    launches_directly,
-)
-from tensor_envs._compiler.devices import LOCK, DeviceName, cached_upload, empty_buffer, primary, stays_lazy
-from tensor_envs._compiler.launch import Recorder, compiled, launch, realize
-from tensor_envs._compiler.threads import all_blocks, runs_natively
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, BlockGrid, batch_layout
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import AutoReset, Kernel, trace_blocks
@@ -34,6 +23,19 @@ from tensor_envs._engine.kernels.step import Events, Sample, Step
 from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs._engine.random import KEY_WORDS, threefry
 from tensor_envs._pytree import Leaves, flatten, rebuild
+from tensor_envs._runtime.buffers import cached_upload, empty_buffer
+from tensor_envs._runtime.capture import (
+    CapturedFunction,
+    Launch,
+    ProgramLauncher,
+    base_of,
+    get_or_create,
+    launches_directly,
+)
+from tensor_envs._runtime.context import LOCK, stays_lazy
+from tensor_envs._runtime.devices import DeviceName, primary
+from tensor_envs._runtime.launch import Recorder, compiled, launch, realize
+from tensor_envs._runtime.threads import all_blocks, runs_natively
 from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
 

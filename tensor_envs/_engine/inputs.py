@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.capture import base_of
-from tensor_envs._compiler.devices import buffer_of, download, stays_lazy, upload
-from tensor_envs._compiler.launch import realize
 from tensor_envs._engine.batch_layout import BatchLayout
+from tensor_envs._runtime.buffers import buffer_of, download, upload
+from tensor_envs._runtime.capture import base_of
+from tensor_envs._runtime.context import stays_lazy
+from tensor_envs._runtime.launch import realize
 from tensor_envs.jit import jit
 
 INT32 = 2**31

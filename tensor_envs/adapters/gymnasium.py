@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_envs import registry
-from tensor_envs._compiler.devices import DeviceName
 from tensor_envs._engine.batch_layout import MAX_BATCH
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import integer, one_of, shown, wrong_type
 from tensor_envs.adapters.host import SingleAgent
 from tensor_envs.env import Env

@@ -10,14 +10,16 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.capture import Launch
-from tensor_envs._compiler.devices import DeviceName, cached_upload, download, host_memory, resolve, write
-from tensor_envs._compiler.threads import synchronize
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels import until
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
+from tensor_envs._runtime.buffers import cached_upload, download, host_memory, write
+from tensor_envs._runtime.capture import Launch
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.opening import open_device
+from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, integers, one_of, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
@@ -183,7 +185,7 @@ class SingleAgent:
     ):
         instance("env", env, Env)
         self.env, self.batch, self.seats = env, batch, seats("player", player, env.num_players)
-        self._layout = layout = env.engine.batch_layout(batch, resolve(device))
+        self._layout = layout = env.engine.batch_layout(batch, open_device(device))
         self._actions = HostBuffer(layout, 1, dtypes.int32)
         self._mask = HostBuffer(layout, env.num_actions, dtypes.int8)
         self._observation = observation_buffer(env, layout)

@@ -11,8 +11,8 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import EzPickle
 from pettingzoo import ParallelEnv  # type: ignore[import-untyped,import-not-found]
 
-from tensor_envs._compiler.devices import resolve
 from tensor_envs._engine.inputs import INT32
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.adapters.host import HostGame
 from tensor_envs.adapters.spaces import FRAMES, observation_space
@@ -59,7 +59,7 @@ class ZooBase(EzPickle):
         EzPickle.__init__(self, id, render_mode, **arguments, **rule_fields)
         self.render_mode = None if render_mode is None else one_of("render_mode", render_mode, RENDER_MODES)
         self.max_cycles = None if max_cycles is None else integer("max_cycles", max_cycles, 1, INT32 - 1)
-        self.game, self._device = make(id, illegal=illegal, **rule_fields), resolve(device)
+        self.game, self._device = make(id, illegal=illegal, **rule_fields), open_device(device)
         name = f"{id}_v{self.game.version}"
         modes = list(RENDER_MODES)
         self.metadata = {"name": name, "render_modes": modes, "render_fps": 2, "is_parallelizable": False}

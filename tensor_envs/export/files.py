@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tensor_envs._compiler.dialects import PAIRS
-from tensor_envs._compiler.wasm import webassembly
 from tensor_envs._engine.batch_layout import MAX_BLOCKS, BlockGrid
+from tensor_envs._runtime.wasm import webassembly
 from tensor_envs.export.functions import (
     Arrays,
     ExportC,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import resolve
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer
 from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK
 
@@ -50,10 +50,10 @@ def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor,
     check_k(shape, k)
     if isinstance(board, np.ndarray):
         return _upload(board, device), lead, shape
-    own = resolve(device if board.device is None else board.device)
+    own = open_device(device if board.device is None else board.device)
     if not isinstance(own, str):
         raise ValueError(f"board must be on one device, got {own}")
-    if device is not None and resolve(device) != own:
+    if device is not None and open_device(device) != own:
         raise ValueError(f"device must be None or the board's own, {own}, got {device!r}")
     return board if board.device is not None else board.clone(own), lead, shape
 
@@ -62,4 +62,4 @@ def _upload(board: np.ndarray, device: Any) -> Tensor:
     low, high = int(board.min()), int(board.max())
     if low < -1 or high > 1:
         raise ValueError(f"board must have no values but -1, 0 and 1, got values from {low} to {high}")
-    return Tensor(np.ascontiguousarray(board, dtype=np.int8), device=resolve(device))
+    return Tensor(np.ascontiguousarray(board, dtype=np.int8), device=open_device(device))

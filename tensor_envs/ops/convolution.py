@@ -13,7 +13,8 @@ from operator import add
 
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import DeviceName, resolve
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer
 from tensor_envs.ops.boards import BoardArray, as_board
 from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK, Direction, flat_step, line_directions, placements
@@ -34,7 +35,7 @@ def kronecker_delta(n: int, rank: int) -> Tensor:
         [[1, 0], [0, 1]]
     """
     integer("n", n, 1, int(MAX_CELLS ** (1 / integer("rank", rank, 1, MAX_RANK))))
-    resolve(None)  # opens the device
+    open_device(None)  # opens the device
     shape = (n,) * rank
     step = flat_step(shape, (1,) * rank)  # the diagonal's cells are the multiples of its step
     return Tensor.arange(n**rank).mod(step).eq(0).cast(dtypes.int32).reshape(shape)

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import DeviceName, is_gpu, resolve
-from tensor_envs._compiler.launch import launch
 from tensor_envs._compiler.tape import INT32, INT64
+from tensor_envs._runtime.devices import DeviceName, is_gpu
+from tensor_envs._runtime.launch import launch
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer, shown
 from tensor_envs.ops.boards import BoardArray, as_board
 from tensor_envs.ops.lines import Direction, flat_step, line_directions, placements, strides
@@ -135,7 +136,7 @@ def _count_along(layout: _Layout, thread: Scalar, direction: Scalar, counts: Cel
 def _packed(board: BoardArray, k: int, rank: int | None, device: Any) -> tuple[_Layout, Tensor, tuple[int, ...]]:
     """Return a board argument's layout in words, the words, and the sizes of its batch axes."""
     values, lead, shape = as_board(board, k, rank, device)
-    layout = _Layout(shape, k, prod(lead), is_gpu(resolve(values.device)))
+    layout = _Layout(shape, k, prod(lead), is_gpu(open_device(values.device)))
     return layout, layout.pack(values.reshape(layout.boards, *shape)), lead
 
 

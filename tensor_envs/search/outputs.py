@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from tinygrad import dtypes
 
-from tensor_envs._compiler.devices import DeviceName, upload, write
+from tensor_envs._runtime.buffers import upload, write
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import shown
 from tensor_envs.interop import from_numpy
 from tensor_envs.search.simulation import NetworkOutput

@@ -14,13 +14,15 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.helpers import TRAINING
 
-from tensor_envs._compiler.capture import CapturedFunction, Launch, RepeatedLaunch, launches_directly
-from tensor_envs._compiler.devices import LOCK, DeviceName, before_capture, empty_buffer, is_gpu, stays_lazy, upload
-from tensor_envs._compiler.launch import realize
-from tensor_envs._compiler.threads import num_threads
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs._engine.random import seed_words
+from tensor_envs._runtime.buffers import empty_buffer, upload
+from tensor_envs._runtime.capture import CapturedFunction, Launch, RepeatedLaunch, launches_directly
+from tensor_envs._runtime.context import LOCK, before_capture, stays_lazy
+from tensor_envs._runtime.devices import DeviceName, is_gpu
+from tensor_envs._runtime.launch import realize
+from tensor_envs._runtime.threads import num_threads
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.interop import ExportInJitError
 from tensor_envs.search.memory import MAX_BLOCKS, Node, SearchConfig, SearchSize, TreeArrays, TreeSizes, padded

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import download, upload, write
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._engine.inputs import host_ints
+from tensor_envs._runtime.buffers import download, upload, write
 from tensor_envs._validate import instance, integer
 from tensor_envs.counts import DecisionCounts
 from tensor_envs.interop import to_numpy

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from tinygrad.helpers import tqdm
 
-from tensor_envs._compiler.devices import resolve
 from tensor_envs._engine.batch_layout import LANES, BatchBuffers
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.layout import FLAGS, Layout, Slot
 from tensor_envs._engine.random import KEY_WORDS
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import wrong_type
 from tensor_envs.env import Env
 from tensor_envs.solve.outcomes import Explicit, facts, first_states
@@ -50,7 +50,7 @@ class Branches:
         self.env = env = start if isinstance(start, Env) else start.env
         if env.engine.game.has_memory:
             raise ValueError(f"start must be of a game that can be searched, {env!r} is too large")
-        device = resolve(None) if isinstance(start, Env) else start.device
+        device = open_device(None) if isinstance(start, Env) else start.device
         if not isinstance(device, str):
             raise ValueError(f"start must be on one device, got {device}")
         try:
@@ -160,7 +160,7 @@ def start_of(env: Env, arrays: Mapping[str, np.ndarray]) -> Env | State:
         return env
     words = np.array(arrays["words"])
     env.engine.layout.check(words)
-    return State(env, env.engine.load(words, np.zeros((len(words), KEY_WORDS), np.uint32), resolve(None)))
+    return State(env, env.engine.load(words, np.zeros((len(words), KEY_WORDS), np.uint32), open_device(None)))
 
 
 def _moved(table: Array, source: Layout, target: Layout) -> Array:

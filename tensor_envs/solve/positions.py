@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensor_envs._compiler.threads import num_threads
 from tensor_envs._engine.batch_layout import BatchBuffers
+from tensor_envs._runtime.threads import num_threads
 from tensor_envs.env import Env
 from tensor_envs.solve.branches import PARENTS, Branches
 from tensor_envs.solve.packed import Array, Groups, Packed, concat, groups

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.devices import download, empty_buffer, host_memory, is_gpu, resolve, upload, write
-from tensor_envs._compiler.threads import num_threads
 from tensor_envs._engine.batch_layout import LANES, BatchLayout, BlockGrid
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._runtime.buffers import download, empty_buffer, host_memory, upload, write
+from tensor_envs._runtime.devices import is_gpu
+from tensor_envs._runtime.opening import open_device
+from tensor_envs._runtime.threads import num_threads
 from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.registry import env_of, has_words_of, words_metadata
@@ -81,7 +83,7 @@ class SearchSolution(ExactValues):
                 f"to be searched, got {self.env!r}"
             )
         self._wins = True
-        device = resolve(None) if isinstance(start, Env) else start.device
+        device = open_device(None) if isinstance(start, Env) else start.device
         if not isinstance(device, str):
             raise ValueError(f"start must be on one device, got {device}")
         by_ply = facts(self.env.rules).by_ply

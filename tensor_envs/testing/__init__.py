@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 
-from tensor_envs._compiler.devices import DeviceName, resolve
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance, integer
 from tensor_envs.env import Env
 from tensor_envs.testing.conditions import MAX_STEPS, Check, ConformanceError, Skipped
@@ -105,7 +106,7 @@ def check_env(env: Env, steps: int = 40, device: DeviceName | None = None) -> di
     """
     instance("env", env, Env)
     integer("steps", steps, 1, MAX_STEPS)
-    resolve(device)
+    open_device(device)
     env = env if env.illegal == "lose" else Env(env.entry, env.rules, env.id)
     report = {}
     for number, check in enumerate(CHECKS, 1):

@@ -11,12 +11,13 @@ import numpy as np
 from tinygrad import Tensor, nn
 from tinygrad.helpers import TRAINING
 
-from tensor_envs._compiler import fused
-from tensor_envs._compiler.devices import DeviceName, resolve
 from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer, number, one_of, shown
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.sampling import masked_logits
+from tensor_envs.train import fused
 
 if TYPE_CHECKING:
     from tensor_envs.env import Env
@@ -112,7 +113,7 @@ class Network:
         }
         own = {f"{name}.weight": shape for name, shape in shapes.items()}
         own |= {f"{name}.bias": shape[:1] for name, shape in shapes.items()}
-        resolve(device)  # opens the device with the package's compiler, for tinygrad's kernels too
+        open_device(device)  # opens the device with the package's compiler, for tinygrad's kernels too
         if weights is None:
             weights = _random_weights(shapes, None if seed is None else integer("seed", seed, 0, 2**63 - 1))
         elif {k: w.shape for k, w in weights.items()} != own:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from tinygrad import Context, Tensor, nn
 
-from tensor_envs._compiler.devices import upload
+from tensor_envs._runtime.buffers import upload
 from tensor_envs.agents import greedy, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy

@@ -20,8 +20,9 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from tinygrad import Tensor, nn
 
-from tensor_envs._compiler.devices import buffer_of, resolve, upload, write
 from tensor_envs._files import read_arrays, replace_file, write_arrays
+from tensor_envs._runtime.buffers import buffer_of, upload, write
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, function, instance, integer, number, shown
 from tensor_envs.env import Env
 from tensor_envs.io import state_arrays, state_of
@@ -100,7 +101,7 @@ class Trainer(ABC):
         instance("config", config, self.Config)
         if config.rating_games < env.num_players:
             raise ValueError(f"rating_games must be in {env.num_players}..{MAX_COUNT}, got {config.rating_games}")
-        self.env, self.config, self.device, self.rank = env, config, str(resolve(device)), rank
+        self.env, self.config, self.device, self.rank = env, config, str(open_device(device)), rank
         self.steps, self.positions, self.seconds, self.progress = 0, 0, 0.0, 0.0
         self.network = Network(
             env,
@@ -304,7 +305,7 @@ def _assign(tensor: Tensor, array: np.ndarray) -> None:
     """Assign an array to a tensor, whose buffer captured functions use."""
     values = np.array(array, np.float32)  # a copy, since the array may be part of a mapped file
     if buffer_of(tensor) is None:
-        tensor.assign(upload(values, resolve(tensor.device)).reshape(array.shape)).realize()
+        tensor.assign(upload(values, open_device(tensor.device)).reshape(array.shape)).realize()
     else:
         write(tensor, values)
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from tinygrad import dtypes
 
-from tensor_envs._compiler.wasm import webassembly
 from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS, BlockGrid
+from tensor_envs._runtime.wasm import webassembly
 from tensor_envs.env import Env
 from tensor_envs.export.files import module
 from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, functions, named, sizes

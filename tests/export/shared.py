@@ -13,7 +13,7 @@ import numpy as np
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs._compiler.devices import download
+from tensor_envs._runtime.buffers import download
 from tests.games.shared import shared_env
 
 SEED, TURNS = 2**63 + 2**31 + 7, 32

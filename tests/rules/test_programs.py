@@ -18,10 +18,11 @@ from tinygrad import Tensor
 
 from tensor_envs import rules
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.devices import download, empty_buffer, resolve, upload
 from tensor_envs._compiler.lanes import turn_inside_out
-from tensor_envs._compiler.launch import launch
 from tensor_envs._compiler.tape import LIMITS, UINT32, Instruction, current, recording
+from tensor_envs._runtime.buffers import download, empty_buffer, upload
+from tensor_envs._runtime.launch import launch
+from tensor_envs._runtime.opening import open_device
 from tensor_envs.rules import Scalar, halves, int32, map_range, scalar, uint32
 from tensor_envs.rules.kernel import Cells, bitcast, grid_index, loop, no_unroll, trace
 from tests.rules import reference
@@ -207,7 +208,7 @@ def _is_portable(text: str) -> bool:
 def _problem(device: str) -> str | None:
     """Return the reason why a device cannot be used, or None."""
     try:
-        resolve(device)
+        open_device(device)
     except ValueError as error:
         return str(error)
     return None

@@ -13,7 +13,7 @@ from tinygrad import Tensor
 from tinygrad.helpers import Context, GlobalCounters
 
 import tensor_envs as te
-from tensor_envs._compiler.threads import NativeLaunch
+from tensor_envs._runtime.threads import NativeLaunch
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import played
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
-from tensor_envs._compiler import programs
+from tensor_envs._runtime import programs
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import network, played
 

@@ -20,7 +20,6 @@ from tinygrad.runtime.support.elf import elf_loader
 
 import tensor_envs as te
 from tensor_envs._compiler.arithmetic import add, choose, const, equal, maximum, minimum
-from tensor_envs._compiler.devices import download, empty_buffer, write
 from tensor_envs._compiler.dialects import CUDA, GPU, Metal
 from tensor_envs._compiler.tape import INT32, Tape, record
 from tensor_envs._engine import batch_layout
@@ -28,6 +27,7 @@ from tensor_envs._engine import engine as engine_module
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
+from tensor_envs._runtime.buffers import download, empty_buffer, write
 from tensor_envs.search import policies
 from tensor_envs.search.memory import Params, SearchConfig
 from tests import nvrtc

@@ -16,8 +16,8 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs._compiler.devices import download
 from tensor_envs._engine.batch_layout import LANES
+from tensor_envs._runtime.buffers import download
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.play.exact import exact
 from tensor_envs.train.network import Network, save

@@ -17,9 +17,11 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 from tinygrad.helpers import tqdm
 
-from tensor_envs._compiler.capture import CapturedFunction, launches_directly
-from tensor_envs._compiler.devices import download, empty_buffer, is_gpu, resolve, upload, write
-from tensor_envs._compiler.threads import all_blocks, runs_natively
+from tensor_envs._runtime.buffers import download, empty_buffer, upload, write
+from tensor_envs._runtime.capture import CapturedFunction, launches_directly
+from tensor_envs._runtime.devices import is_gpu
+from tensor_envs._runtime.opening import open_device
+from tensor_envs._runtime.threads import all_blocks, runs_natively
 from tensor_envs._validate import file_path, instance, integer, number
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.layers import (
@@ -76,7 +78,7 @@ def solve(
     cards = integer("cards", cards, 1, MAX_CARDS)
     instance("progress", progress, bool)
     path = None if path is None else file_path("path", path)
-    resolved = resolve(device)
+    resolved = open_device(device)
     if not isinstance(resolved, str):
         raise ValueError(f"the solver runs on one device, got {resolved}")
     done, saved, every = 0, None, 1 << cards

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.capture import CapturedFunction
-from tensor_envs._compiler.devices import device_of, primary, resolve, stays_lazy, upload
-from tensor_envs._compiler.launch import launch
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._runtime.buffers import device_of, upload
+from tensor_envs._runtime.capture import CapturedFunction
+from tensor_envs._runtime.context import stays_lazy
+from tensor_envs._runtime.devices import primary
+from tensor_envs._runtime.launch import launch
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.games.shed.layers import HostArray, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
@@ -248,7 +251,7 @@ class Tablebase:
             FileNotFoundError: there is no such file.
             ValueError: it holds something else, is damaged, or is not solved completely.
         """
-        table, done = Tablebase.read(path, primary(resolve(device)))
+        table, done = Tablebase.read(path, primary(open_device(device)))
         if done < 1 << table.cards:
             raise ValueError(f"{str(path)!r} is solved only for {done:,} of {1 << table.cards:,} talons")
         return table

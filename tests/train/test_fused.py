@@ -11,12 +11,12 @@ from tinygrad import Device, Tensor
 from tinygrad.renderer.cstyle import ClangRenderer
 
 import tensor_envs as te
-from tensor_envs._compiler.capture import CapturedFunction
-from tensor_envs._compiler.devices import resolve
-from tensor_envs._compiler.fused import Architecture, evaluate, is_fused
+from tensor_envs._runtime.capture import CapturedFunction
+from tensor_envs._runtime.opening import open_device
+from tensor_envs.train.fused import Architecture, evaluate, is_fused
 
 pytestmark = pytest.mark.skipif(
-    not isinstance(Device[str(resolve("CPU"))].renderer, ClangRenderer), reason="kernels in C for the CPU"
+    not isinstance(Device[str(open_device("CPU"))].renderer, ClangRenderer), reason="kernels in C for the CPU"
 )
 MLP = Architecture(84, (128, 128), (7, 1))
 # sizes below, at and above whole vectors and tiles; with a board of 19x19 the neighbourhoods come in several parts

@@ -20,18 +20,12 @@ from tinygrad.engine.realize import get_call_arg_uops, get_call_outs_ins, get_ru
 from tinygrad.helpers import DEBUG, PROFILE, Context, GlobalCounters, to_tuple
 from tinygrad.uop.ops import GroupOp, Ops, UOp, buffers
 
-from tensor_envs._compiler.devices import (
-    LOCK,
-    DeviceName,
-    buffer_of,
-    compiling_in_process,
-    empty_buffer,
-    shards,
-    uncached_on_failure,
-)
-from tensor_envs._compiler.launch import realize, without_collecting
-from tensor_envs._compiler.programs import compile_graph
-from tensor_envs._compiler.threads import ARGUMENTS_AT, BLOCKS_AT, Job, NativeLaunch, blocks_of, runs_natively
+from tensor_envs._runtime.buffers import buffer_of, empty_buffer, shards
+from tensor_envs._runtime.context import LOCK, compiling_in_process, uncached_on_failure
+from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.launch import realize, without_collecting
+from tensor_envs._runtime.programs import compile_graph
+from tensor_envs._runtime.threads import ARGUMENTS_AT, BLOCKS_AT, Job, NativeLaunch, blocks_of, runs_natively
 
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
 CACHE_MAX = 512  # captured functions of an environment, or signatures of a jitted one

@@ -1,4 +1,4 @@
-"""Uses of tinygrad beyond its public names: a test for each row of `_compiler/README.md`."""
+"""Uses of tinygrad beyond its public names: a test for each row of `_runtime/README.md`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 from tinygrad import Device, Tensor, TinyJit, UOp, dtypes
 
-from tensor_envs._compiler.clang import cpu_compiler
-from tensor_envs._compiler.devices import resolve, upload
+from tensor_envs._runtime.buffers import upload
+from tensor_envs._runtime.clang import cpu_compiler
+from tensor_envs._runtime.opening import open_device
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tensor_envs"
-PAGE = (PACKAGE / "_compiler" / "README.md").read_text()
+PAGE = (PACKAGE / "_runtime" / "README.md").read_text()
 ROWS = re.findall(r"^\| ([a-z ]+) \| (.*?) \| (.*?) \|", PAGE.partition("## What leans")[2], re.M)[1:]
 PUBLIC = {"Tensor", "TinyJit", "Device", "dtypes", "DType", "UOp", "GlobalCounters", "nn", "tqdm", "TRAINING"}
 
@@ -50,13 +51,17 @@ def test_every_import_is_listed() -> None:
 
 
 def test_every_file_is_listed() -> None:
-    files = {path.name for path in (PACKAGE / "_compiler").iterdir() if path.suffix in (".py", ".c")}
-    assert files - {"__init__.py"} == set(re.findall(r"`(\w+\.(?:py|c))`", PAGE.partition("## What")[0]))
+    for room in ("_compiler", "_runtime"):
+        files = {path.name for path in (PACKAGE / room).iterdir() if path.suffix in (".py", ".c")}
+        page = (PACKAGE / room / "README.md").read_text()
+        assert files - {"__init__.py"} == set(re.findall(r"^\| `(\w+\.py)`", page, re.M)) | set(
+            re.findall(r"`(\w+\.c)`", page)
+        ), room
 
 
 def test_finished_programs() -> None:
     """`custom_kernel` runs a PROGRAM with source and binary unchanged."""
-    from tensor_envs._compiler.programs import compile_tape
+    from tensor_envs._runtime.programs import compile_tape
     from tensor_envs.rules.kernel import Cells, loop, trace
 
     def body(x: Cells) -> None:
@@ -75,7 +80,7 @@ def test_graphs() -> None:
     from tinygrad.codegen import do_to_program, to_program_cache, to_program_key
     from tinygrad.engine.realize import run_linear
 
-    x = upload(np.arange(6, dtype=np.int32), resolve("CPU")) * 7
+    x = upload(np.arange(6, dtype=np.int32), open_device("CPU")) * 7
     linear, variables = Tensor.linear_with_vars(x)
     renderer = Device["CPU"].renderer
     (ast_node,) = {u.src[0] for u in linear.toposort() if u.op.name == "CALL" and u.src[0].op.name == "SINK"}
@@ -118,7 +123,7 @@ def test_launches() -> None:
     from tinygrad.engine.realize import get_runtime
     from tinygrad.runtime.ops_cpu import CPUProgram
 
-    from tensor_envs._compiler.devices import buffer_of, shards
+    from tensor_envs._runtime.buffers import buffer_of, shards
 
     program = increment().captured.linear.src[0].src[0]
     groups, threads = program.arg.launch_dims({})
@@ -164,7 +169,7 @@ def test_compilers() -> None:
     from tinygrad.renderer.cstyle import ClangRenderer
     from tinygrad.runtime.support import compiler_cpu
 
-    resolve("CPU")
+    open_device("CPU")
     renderer: Any = Device["CPU"].renderer
     compiler = renderer.compiler
     assert isinstance(renderer, ClangRenderer) and not renderer.has_local
@@ -175,14 +180,14 @@ def test_compilers() -> None:
 
 def test_operations() -> None:
     """Operations in a list are rendered and interpreted in its order."""
-    from tensor_envs._compiler.programs import compile_tape
+    from tensor_envs._runtime.programs import compile_tape
     from tensor_envs.rules.kernel import Cells, branch, loop, trace
 
     def body(x: Cells) -> None:
         with loop(4) as k, branch(x[k] > 1):
             x[k] = x[k] * 10
 
-    device = resolve("PYTHON")
+    device = open_device("PYTHON")
     assert isinstance(device, str)
     _, program = compile_tape("times_10", trace(body, [(dtypes.int32, 4)]), Device[device].renderer, [4])
     after = Tensor.custom_kernel(upload(np.arange(4, dtype=np.int32), device), fxn=lambda *_: program())[0]
@@ -202,7 +207,7 @@ def test_nothing_of_tinygrad_is_replaced(compiler: str, tmp_path: Path) -> None:
         folders.append(str(tmp_path))
     environment["PATH"] = os.pathsep.join(folders)
     every = ["every"] if compiler == "on the path" else []
-    command = [sys.executable, str(ROOT / "tests" / "compiler" / "unchanged.py"), *every]
+    command = [sys.executable, str(ROOT / "tests" / "runtime" / "unchanged.py"), *every]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     # tinygrad's compile processes would find no compiler
     changed = [] if compiler == "on the path" else ["setting PARALLEL"]

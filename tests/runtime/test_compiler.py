@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tensor_envs._compiler.clang import cpu_compiler
+from tensor_envs._runtime.clang import cpu_compiler
 
 pytestmark = pytest.mark.cpu
 
@@ -99,7 +99,7 @@ def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> 
 
 
 def test_an_explicit_clang_is_taken(tmp_path: Path, shim: Path) -> None:
-    code = "from tensor_envs._compiler.clang import cpu_compiler, describe; print(cpu_compiler(), describe())"
+    code = "from tensor_envs._runtime.clang import cpu_compiler, describe; print(cpu_compiler(), describe())"
     assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")
 
 

@@ -11,10 +11,12 @@ from tinygrad import Device, Tensor, UOp, dtypes
 from tinygrad.dtype import DType
 from tinygrad.engine.realize import run_linear
 
-from tensor_envs._compiler.devices import buffer_of, compiling_in_process, device_of, is_gpu, primary
-from tensor_envs._compiler.programs import ProgramFuture, compile_graph, compile_tape
 from tensor_envs._compiler.tape import Tape
-from tensor_envs._compiler.threads import blocks_of
+from tensor_envs._runtime.buffers import buffer_of, device_of
+from tensor_envs._runtime.context import compiling_in_process
+from tensor_envs._runtime.devices import is_gpu, primary
+from tensor_envs._runtime.programs import ProgramFuture, compile_graph, compile_tape
+from tensor_envs._runtime.threads import blocks_of
 
 # dtype and size of each array, and whether a thread plays one game -> the recorded kernel
 Recorder = Callable[[Sequence[tuple[DType, int]], bool], Tape]

@@ -19,8 +19,8 @@ from tinygrad.helpers import GlobalCounters
 from tinygrad.runtime.support.compiler_cpu import ClangCompiler
 
 import tensor_envs as te
-from tensor_envs._compiler import clang, programs
-from tensor_envs._compiler.devices import upload
+from tensor_envs._runtime import clang, programs
+from tensor_envs._runtime.buffers import upload
 from tests.games.shared import shared_env
 
 pytestmark = pytest.mark.cpu
@@ -150,7 +150,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 SCRIPT = """
 import os, numpy as np, tensor_envs as te
-from tensor_envs._compiler.devices import upload
+from tensor_envs._runtime.buffers import upload
 from tinygrad.engine import worker
 def total(k): return te.jit(lambda x: (x * k, (x + k).sum()))(upload(np.arange(3, dtype=np.float32), "CPU"))[1].item()
 print(total(2))

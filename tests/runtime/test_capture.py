@@ -14,8 +14,8 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import TRAINING, Context, GlobalCounters
 
 import tensor_envs as te
-from tensor_envs._compiler import capture, private_memory
-from tensor_envs._compiler.devices import POOL_MAX_BYTES, POOL_SIZE, buffer_of, empty_buffer, upload
+from tensor_envs._runtime import capture, private_memory
+from tensor_envs._runtime.buffers import POOL_MAX_BYTES, POOL_SIZE, buffer_of, empty_buffer, upload
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")

@@ -18,8 +18,8 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs._compiler import devices, threads
-from tensor_envs._compiler.capture import CapturedFunction, ProgramLauncher
+from tensor_envs._runtime import buffers, context, threads
+from tensor_envs._runtime.capture import CapturedFunction, ProgramLauncher
 from tests.games.shared import shared_env
 
 pytestmark = pytest.mark.cpu
@@ -132,8 +132,8 @@ def test_what_another_thread_captures_is_not_here() -> None:
         while time.monotonic() < end and not found:
             for _ in range(100):
                 try:
-                    devices.keep_valid()
-                    if devices.stays_lazy():
+                    context.keep_valid()
+                    if context.stays_lazy():
                         found.append("lazy")
                 except IndexError as error:
                     found.append(error)
@@ -144,8 +144,8 @@ def test_what_another_thread_captures_is_not_here() -> None:
         for thread in looking:
             thread.start()
         while time.monotonic() < end and not found:
-            with devices.before_capture():
-                assert devices.stays_lazy() and not devices.is_capturing()
+            with context.before_capture():
+                assert context.stays_lazy() and not context.is_capturing()
     finally:
         sys.setswitchinterval(interval)
         for thread in looking:
@@ -156,16 +156,16 @@ def test_what_another_thread_captures_is_not_here() -> None:
 def test_what_would_disturb_a_capture_waits_for_it() -> None:
     """A capture takes kernels that run meanwhile, and goes through a table of buffers."""
     state = TTT.step(TTT.init(5), [0, 1, 2, 3, 4])
-    ply, array, x = state.ply, np.arange(64), devices.upload(np.arange(3, dtype=np.int32), "CPU")
+    ply, array, x = state.ply, np.arange(64), buffers.upload(np.arange(3, dtype=np.int32), "CPU")
     add = CapturedFunction(lambda x: [x.assign(x + 1).realize()])
     add(x)
     calls: list[Callable[[], Any]] = [
         lambda: te.to_numpy(ply + 1).tolist(),
         lambda: te.to_numpy(ply[1::2], copy=True).tolist(),
-        lambda: devices.download(ply * 2).tolist(),
+        lambda: buffers.download(ply * 2).tolist(),
         lambda: TTT.put(state, range(5), state).numpy()["ply"].tolist(),
         lambda: TTT.take(state, Tensor([1, 2]) + 1).batch,
-        lambda: devices.empty_buffer(12345, dtypes.int32, "CPU").shape,
+        lambda: buffers.empty_buffer(12345, dtypes.int32, "CPU").shape,
         lambda: te.from_numpy(array, copy=False).shape,
         lambda: add.bind(x)(),
     ]
@@ -174,7 +174,7 @@ def test_what_would_disturb_a_capture_waits_for_it() -> None:
 
     @te.jit
     def capture(x: Tensor) -> Tensor:
-        if is_capturing := devices.is_capturing():
+        if is_capturing := context.is_capturing():
             for thread in running:
                 thread.start()
             for thread in running:
@@ -286,7 +286,7 @@ def test_writes_of_a_forked_process_stay_private() -> None:
 
 def test_a_bound_call_leaves_the_intermediate_results_of_other_processes() -> None:
     """A forked process captures anew and then launches with its own memory, not with its parent's."""
-    x, y = (devices.upload(np.full(4, value, np.int32), "CPU") for value in (1, 0))
+    x, y = (buffers.upload(np.full(4, value, np.int32), "CPU") for value in (1, 0))
 
     def function(x: Tensor, y: Tensor) -> None:
         Tensor.realize(y.assign((x * 3).contiguous() + 1))
@@ -301,10 +301,10 @@ def test_a_bound_call_leaves_the_intermediate_results_of_other_processes() -> No
     assert intermediate.tolist() == [3] * 4
 
     def play() -> bytes:
-        devices.write(x, np.full(4, 5, np.int32))
+        buffers.write(x, np.full(4, 5, np.int32))
         for _ in range(3):
             call()
-        return bytes(devices.download(y).astype(np.uint8))
+        return bytes(buffers.download(y).astype(np.uint8))
 
     assert in_fork(play) == bytes([16] * 4)
     assert intermediate.tolist() == [3] * 4
@@ -317,7 +317,7 @@ def test_a_fork_while_another_thread_captures() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def capture() -> None:
-        with devices.LOCK:
+        with context.LOCK:
             inside.set()
             leave.wait(60)
 
@@ -364,7 +364,7 @@ def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     """The number of blocks is a parameter of kernels, so that they fit every batch size."""
     played(TTT, 200)
     captures, recorded = dict(TTT.engine._captures), []
-    monkeypatch.setattr("tensor_envs._compiler.capture.CapturedFunction._record", lambda *_: recorded.append(1))
+    monkeypatch.setattr("tensor_envs._runtime.capture.CapturedFunction._record", lambda *_: recorded.append(1))
     for batch in (201, 330, 5000):
         state = TTT.init(batch)
         state = TTT.reset(TTT.step(state, te.agents.uniform(state)))

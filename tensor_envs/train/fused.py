@@ -16,12 +16,11 @@ from pathlib import Path
 
 from tinygrad import Device, Tensor, UOp, dtypes
 from tinygrad.dtype import DType
-from tinygrad.renderer.cstyle import ClangRenderer
 
-from tensor_envs._compiler.devices import cached_upload, device_of, empty_buffer
-from tensor_envs._compiler.launch import launch_program
-from tensor_envs._compiler.programs import ProgramFuture, compile_source
-from tensor_envs._compiler.threads import all_blocks
+from tensor_envs._runtime.buffers import cached_upload, device_of, empty_buffer
+from tensor_envs._runtime.launch import launch_program
+from tensor_envs._runtime.programs import ProgramFuture, compile_source
+from tensor_envs._runtime.threads import all_blocks, runs_natively
 
 ROWS = 48  # of a block
 MIN_ROWS = 6  # of a block, a tile of `fused.c`
@@ -111,7 +110,7 @@ def is_fused(architecture: Architecture, observation: Tensor) -> bool:
     device = observation.device
     return (
         isinstance(device, str)
-        and isinstance(Device[device].renderer, ClangRenderer)
+        and runs_natively(device)
         and observation.dtype in TYPES
         and architecture.stack <= MAX_STACK
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tensor_envs._compiler.clang import NO_EPILOGUES
+from tensor_envs._runtime.clang import NO_EPILOGUES
 
 # vectors of 128 bits and filling memory at once are in every browser since 2023
 COMPILE = ["clang", "-target", "wasm32", "-msimd128", "-mbulk-memory", "-O2", "-ffreestanding", "-fno-math-errno"]

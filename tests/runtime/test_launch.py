@@ -13,12 +13,12 @@ from tinygrad import Tensor, TinyJit
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs._compiler import capture, devices
-from tensor_envs._compiler.capture import CapturedFunction, ProgramLauncher, base_of
-from tensor_envs._compiler.devices import download, upload
-from tensor_envs._compiler.launch import compiled, launch, realize
-from tensor_envs._compiler.threads import all_blocks
 from tensor_envs._engine import engine
+from tensor_envs._runtime import buffers, capture, context, devices
+from tensor_envs._runtime.buffers import download, upload
+from tensor_envs._runtime.capture import CapturedFunction, ProgramLauncher, base_of
+from tensor_envs._runtime.launch import compiled, launch, realize
+from tensor_envs._runtime.threads import all_blocks
 from tensor_envs.rules.kernel import Cells, loop, trace
 from tests.games.shared import shared_env
 
@@ -135,7 +135,7 @@ def test_a_warm_call_takes_the_lock_once(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
     for call in calls:
         call()
-    for module in (devices, capture, engine, importlib.import_module("tensor_envs.jit")):
+    for module in (context, buffers, devices, capture, engine, importlib.import_module("tensor_envs.jit")):
         monkeypatch.setattr(module, "LOCK", lock)
     for call in calls:
         lock.count = 0

@@ -25,10 +25,10 @@ from tinygrad.renderer import Estimates, Renderer
 from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import KernelInfo, Ops, ProgramInfo
 
-from tensor_envs._compiler import clang
 from tensor_envs._compiler.dialects import dialect
-from tensor_envs._compiler.linear import Linear
 from tensor_envs._compiler.tape import Tape
+from tensor_envs._runtime import clang
+from tensor_envs._runtime.linear import Linear
 
 FOLDER, FORMAT = "programs", 1
 CACHE_MAX_BYTES = 2**29

@@ -26,8 +26,9 @@ from tinygrad.device import TinyELF
 from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import UOp
 
-from tensor_envs._compiler.devices import DeviceName, buffer_of, is_cpu, upload
-from tensor_envs._compiler.programs import compiled_binary, usable_cores
+from tensor_envs._runtime.buffers import buffer_of, upload
+from tensor_envs._runtime.devices import DeviceName, is_cpu
+from tensor_envs._runtime.programs import compiled_binary, usable_cores
 from tensor_envs._validate import integer
 
 WHOLE, BLOCKS, CORES = range(3)  # kinds of programs, by their slices

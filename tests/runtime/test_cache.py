@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tensor_envs._compiler import clang, programs
+from tensor_envs._runtime import clang, programs
 from tests.mounted import run_mounted
 
 pytestmark = pytest.mark.cpu
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PLAY = "import tensor_envs as te; env = te.make('tic_tac_toe'); "
 PLAY += "print(te.jit(lambda s: s.ply + 1)(env.init(3)).tolist())"
 OUTPUT = "[1, 1, 1]\n"
-NO_COMPILER = "from tensor_envs._compiler import clang; clang.compile_object = None; "
+NO_COMPILER = "from tensor_envs._runtime import clang; clang.compile_object = None; "
 
 
 def play(folder: Path, before: str = "") -> subprocess.CompletedProcess[str]:
@@ -124,7 +124,7 @@ def test_no_cache(tmp_path: Path) -> None:
     (temporary,) = tmp_path.glob("tensor_envs-*")
     script = next(iter(temporary.glob("clang-*")), None)
     compiler = f"import os; os.environ['CC'] = {str(script)!r}; " if script else ""
-    compiler += "from tensor_envs._compiler import clang; import pathlib; "
+    compiler += "from tensor_envs._runtime import clang; import pathlib; "
     check(tmp_path, compiler + "clang.cache_folders = lambda create=False: [pathlib.Path('/proc/none')]; ")
 
 
@@ -165,7 +165,7 @@ def test_a_full_disk(tmp_path: Path, size: int) -> None:
 
     The smallest disk has room for the script that runs the compiler, and the largest for some programs.
     """
-    code = "from tests.compiler.test_cache import check_full_disk; check_full_disk(folder)"
+    code = "from tests.runtime.test_cache import check_full_disk; check_full_disk(folder)"
     done = run_mounted(tmp_path, size, code)
     assert done.returncode == 0, done.stderr
     before, after = map(int, done.stdout.split())

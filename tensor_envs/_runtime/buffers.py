@@ -1,0 +1,154 @@
+"""Buffers on devices: allocated, uploaded and downloaded without tinygrad's graph."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor
+from tinygrad.device import MultiBuffer
+from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
+from tinygrad.uop.ops import Ops, UOp, buffers
+
+from tensor_envs._runtime import private_memory
+from tensor_envs._runtime.context import LOCK, compiling_in_process, is_capturing
+from tensor_envs._runtime.devices import DeviceName, is_cpu, opened
+
+POOL_MAX_BYTES = 2**20  # size of a pooled buffer; larger ones cost little beside their use
+POOL_SIZE = 16  # buffers of a pool
+POOL_PROBES = 4  # buffers of a pool that a call examines
+_alone = deque([object()])
+UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, during the call, by the argument
+
+
+def device_of(buffer: Tensor) -> DeviceName:
+    """Return the device of a buffer; only an expression of constants has none."""
+    assert buffer.device is not None
+    return buffer.device
+
+
+def buffer_of(t: Tensor) -> UOp | None:
+    """Return the realised buffer that a tensor is, whole and in order; None if it is anything else."""
+    u = t.uop
+    if u.op is Ops.UNSHARD:
+        u = u.src[0]
+    while u.op is Ops.RESHAPE:
+        u = u.src[0]
+    memory: Any = buffers.get(u) if u.op is Ops.BUFFER else None
+    return u if memory is not None and memory.is_allocated() else None
+
+
+def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
+    """Return a flat buffer, uninitialised; on several devices its one axis is sharded.
+
+    A new buffer takes as long as a small kernel, and a step needs several: a thread reuses small ones to which nothing
+    else refers.
+    """
+    if not isinstance(device, str):
+        return Tensor(_allocated(UOp.new_buffer(device, size // len(device), dtype)).unshard(0))
+    if size * dtype.itemsize > POOL_MAX_BYTES or is_capturing():  # a capture needs buffers of its own
+        return Tensor(_allocated(UOp.new_buffer(device, size, dtype)))
+    pool = _pool(size, dtype, device, threading.get_ident())
+    for _ in range(min(len(pool), POOL_PROBES)):
+        pool.rotate(-1)
+        # The pool refers to the tensor, both to the buffer, tinygrad's table of buffers to its memory. More
+        # references are other tensors, views, or arrays that share the memory.
+        if (
+            sys.getrefcount(pool[-1][0]) == UNSHARED_REFCOUNT
+            and sys.getrefcount(pool[-1][1]) == UNSHARED_REFCOUNT + 1
+            and sys.getrefcount(buffers[pool[-1][1]]) == UNSHARED_REFCOUNT
+            and pool[-1][0].uop is pool[-1][1]  # nothing was assigned to it
+        ):
+            return pool[-1][0]
+    buffer = _allocated(UOp.new_buffer(device, size, dtype))
+    pool.append((Tensor(buffer), buffer))
+    return pool[-1][0]
+
+
+@functools.lru_cache(256)
+def _pool(size: int, dtype: DType, device: str, thread: int) -> deque[tuple[Tensor, UOp]]:
+    """Return a thread's latest buffers of a kind, each with its tensor; the least recently used comes first."""
+    return deque(maxlen=POOL_SIZE)
+
+
+def _allocated(buffer: UOp) -> UOp:
+    with LOCK:  # a capture goes through tinygrad's table of buffers, which this adds to
+        for part in shards(buffer):
+            device = opened(part.device)
+            if private_memory.OWNS_MEMORY and is_cpu(part.device):
+                private_memory.allocate(part, device.allocator)
+            else:
+                part.allocate()
+    return buffer
+
+
+def upload(array: np.ndarray, device: DeviceName) -> Tensor:
+    """Copy a NumPy array to a flat buffer of the same dtype; on several devices its one axis is sharded.
+
+    The copy bypasses tinygrad's graph, where it would take a hundred times as long.
+    """
+    tensor = empty_buffer(array.size, _from_np_dtype(array.dtype), device)
+    write(tensor, array)
+    return tensor
+
+
+def write(tensor: Tensor, array: np.ndarray) -> None:
+    """Write an array of the same dtype into a flat buffer."""
+    buffer = buffer_of(tensor)
+    assert buffer is not None
+    for part, piece in _shares(buffer, np.ascontiguousarray(array).reshape(-1)):
+        data = piece.view(np.uint8).data
+        # some drivers read the caller's memory only later, and none takes read-only memory
+        if data.readonly or not is_cpu(part.device):
+            data = memoryview(bytearray(data))
+        part.allocator._copyin(part.get_buf(part.device), data)
+
+
+def download(values: Tensor) -> np.ndarray:
+    """Return a flat tensor's values like `Tensor.numpy`, from a realised buffer without tinygrad's graph."""
+    buffer = None if is_capturing() else buffer_of(values)
+    if buffer is None:
+        with compiling_in_process():  # a capture of another thread would take the kernels
+            return values.numpy()
+    host = np.empty(values.shape, _to_np_dtype(values.dtype))
+    for part, piece in _shares(buffer, host):
+        part.allocator._copyout(piece.view(np.uint8).data, part.get_buf(part.device))
+    return host
+
+
+def _shares(buffer: UOp, flat: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield the memory of a buffer on every device, and the part of an array that belongs there."""
+    memory = shards(buffer)
+    size = flat.size // len(memory)
+    return ((part, flat[k * size : (k + 1) * size]) for k, part in enumerate(memory))
+
+
+@functools.lru_cache(256)
+def cached_upload(values: tuple[int, ...], device: DeviceName) -> Tensor:
+    """Return a buffer of int32 values, shared by all callers, which must not write to it."""
+    return upload(np.array(values, np.int32), device)
+
+
+def host_memory(tensor: Tensor) -> list[np.ndarray]:
+    """Return a buffer's memory on each of its devices, to be read and written by the host; empty but for CPU devices.
+
+    Kernels that use it must have ended, see `synchronize`.
+    """
+    buffer = buffer_of(tensor)
+    assert buffer is not None
+    parts = shards(buffer)
+    if not all(is_cpu(part.device) for part in parts):
+        return []
+    return [np.frombuffer(part.as_memoryview(force_zero_copy=True), _to_np_dtype(tensor.dtype)) for part in parts]
+
+
+def shards(buffer: UOp) -> Sequence[Any]:
+    """Return tinygrad's Buffers of a buffer node, one for each device."""
+    memory = buffers.get(buffer)
+    memory = buffer.buffer if memory is None else memory  # makes it
+    return memory.bufs if isinstance(memory, MultiBuffer) else (memory,)
