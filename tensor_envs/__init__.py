@@ -24,7 +24,7 @@ from tensor_envs.evaluation import (
     regret,
 )
 from tensor_envs.inspection import Inspection, inspect
-from tensor_envs.interop import from_numpy, from_torch, to_numpy, to_torch
+from tensor_envs.interop import from_dlpack, from_numpy, from_torch, to_dlpack, to_numpy, to_torch
 from tensor_envs.interpreter import ScalarGame, debug
 from tensor_envs.io import load_state, save_state
 from tensor_envs.jit import jit
@@ -116,6 +116,7 @@ __all__ = [
     "evaluate",
     "exploitability",
     "exploitability_bound",
+    "from_dlpack",
     "from_numpy",
     "from_torch",
     "game_tree",
@@ -148,6 +149,7 @@ __all__ = [
     "solve",
     "testing",
     "text",
+    "to_dlpack",
     "to_numpy",
     "to_torch",
     "train",

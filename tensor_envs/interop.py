@@ -1,4 +1,4 @@
-"""Zero-copy exchange with NumPy and PyTorch: `to_numpy`, `to_torch`, `from_numpy`, `from_torch`.
+"""Zero-copy exchange with NumPy, PyTorch and all that take DLPack: `to_numpy`, `from_numpy` and so on.
 
 `copy` is as in NumPy 2: None (the default) shares memory if possible and copies otherwise, False shares or raises
 ValueError, True always copies. Host memory is shared between tensors on tinygrad's CPU device, NumPy arrays and
@@ -13,16 +13,19 @@ Rules for shared memory:
   one that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
 - `VectorEnv.step` on the CPU reads actions in contiguous int32 where they are, see there; it has read them when it
   returns. `Env.step` copies them, 4 bytes a game. Both convert other integers.
-- DLPack: arrays and tensors that these functions return support it (`np.from_dlpack`, `torch.from_dlpack`,
-  `jax.numpy.from_dlpack`), those of PyTorch on a GPU too. JAX refuses the read-only arrays of `to_numpy` by DLPack, and
-  takes them by `jax.numpy.asarray`. tinygrad's own Tensors do not support it
+- DLPack: arrays and tensors that these functions return support it (`np.from_dlpack`, `torch.from_dlpack`). JAX refuses
+  the read-only arrays of `to_numpy` by DLPack, and takes them by `jax.numpy.asarray`. tinygrad's own Tensors do not
+  support it: `to_dlpack` wraps them
   (https://github.com/tinygrad/tinygrad/issues/14072), and NumPy's `np.asarray` makes an array of objects of them. A
   subclass with these protocols would not do: TinyJit captures the values of one as constants (tinygrad 0.14).
-- Pending kernels of one side finish before the other side gets the memory. There is no synchronisation afterwards.
+- Pending kernels of one side finish before the other side's later kernels use the memory: on CUDA the current stream of
+  PyTorch, or the stream that a consumer of DLPack names, waits by an event, and the host does not stop. What PyTorch
+  queues on other streams must be ordered with its current one, as in PyTorch itself.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import sys
@@ -35,7 +38,10 @@ from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
 from tensor_envs._runtime.buffers import buffer_of, device_of, shards, upload
-from tensor_envs._runtime.context import LOCK, compiling_in_process, stays_lazy
+from tensor_envs._runtime.context import LOCK, stays_lazy
+from tensor_envs._runtime.cuda import after_stream, before_stream, callers_context, card_of, is_cuda, keep_until_done
+from tensor_envs._runtime.devices import compiling_in_process
+from tensor_envs._runtime.dlpack import Exporter, Imported, imported, on_card
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.private_memory import OwnMemory
@@ -80,7 +86,7 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
         >>> te.to_numpy(te.make("tic_tac_toe").init(2).current_player)
         array([0, 0], dtype=int32)
     """
-    loan = _loan(tensor, copy)
+    loan = None if is_cuda(getattr(tensor, "device", None) or "") else _loan(tensor, copy)  # of a card it is a copy
     if loan is not None and loan.numpy is not None:
         return loan.numpy.view()
     tensor = _exportable(tensor, copy, NUMPY_NAMES)
@@ -123,12 +129,11 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
         if kind == "CUDA":
             if int(number or 0) >= torch.cuda.device_count():
                 raise RuntimeError(f"tensor is on {tensor.device}, which this PyTorch cannot use: copy it to CPU")
-            export = _Export(_buffer(tensor, copy), torch.cuda)
-            flat = torch.as_tensor(export, device=f"cuda:{int(number or 0)}")
-            flat = flat.clone() if copy else flat
+            result = torch.from_dlpack(_exporter(tensor, copy))
+            result = result.clone() if copy else result
         else:
             flat = torch.from_numpy(_host_array(tensor, copy, BYTES, readonly=False))
-        result = flat.view(dtype).reshape(shape)
+            result = flat.view(dtype).reshape(shape)
     if loan is not None:
         loan.torch = result
     return result
@@ -204,15 +209,95 @@ def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
     reasons = {"is not contiguous": not tensor.is_contiguous(), **_unaligned(tensor.data_ptr())}
     if not _shares("tensor", copy, reasons):
         tensor = tensor.clone(memory_format=torch.contiguous_format)
-    torch.cuda.synchronize(tensor.device)
-    return _wrap(tensor, tensor.data_ptr(), tensor.shape, dtype, f"CUDA:{tensor.device.index}")
+    device = _card(tensor.device.index)
+    after_stream(device, torch_stream(device))
+    return _wrap(tensor, tensor.data_ptr(), tensor.shape, dtype, device)
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """Return a tensor's values as an object with DLPack's protocol, for JAX, CuPy and others.
+
+    On "CUDA" the memory is shared, and the consumer's stream waits for the kernels so far. The values of other devices
+    are those of `to_numpy`.
+
+    Args:
+        tensor: of a dtype that NumPy has, or bfloat16 on CUDA.
+
+    Returns:
+        An object that `jax.dlpack.from_dlpack`, `cupy.from_dlpack` and `torch.from_dlpack` take. It keeps the memory
+        alive, as its consumers do.
+
+    Raises:
+        TypeError: another argument or dtype.
+        RuntimeError: inside a jit.
+
+    Examples:
+        >>> np.from_dlpack(te.to_dlpack(te.make("tic_tac_toe").init(2).ply))
+        array([0, 0], dtype=int32)
+    """
+    if isinstance(tensor, Tensor) and tensor.device is not None and is_cuda(tensor.device):
+        return _exporter(_exportable(tensor, None, TORCH_NAMES), None)
+    return to_numpy(tensor)
+
+
+def from_dlpack(array: Any) -> Tensor:
+    """Return another library's array as a tensor on the same device: "CPU", or "CUDA:1" for the card of number 1.
+
+    Memory is shared as in `from_numpy`. Launches wait for the kernels that write the array.
+
+    Args:
+        array: an object with DLPack's protocol in C order, of a dtype that tinygrad has.
+
+    Returns:
+        A tensor of its shape and dtype.
+
+    Raises:
+        TypeError: an object without the protocol, or another dtype.
+        ValueError: an array that is not in C order.
+
+    Examples:
+        >>> te.from_dlpack(np.arange(3, dtype=np.int32)).tolist()
+        [0, 1, 2]
+    """
+    if not hasattr(array, "__dlpack__"):
+        raise TypeError(f"array must have DLPack's protocol, got {type(array).__name__}")
+    if not on_card(array):
+        return from_numpy(np.from_dlpack(array))
+    found = imported(array)
+    return _wrap(found.owner, found.address, found.shape, found.dtype, found.device)
+
+
+def card_array(x: Any, dtype: DType) -> Imported:
+    """Return an array of another library on a card in a dtype and in C order; launches wait for it.
+
+    Args:
+        x: integers or floats of PyTorch, JAX or CuPy.
+        dtype: int32, for which integers beyond its range are clipped, int64 of int64, or float32.
+    """
+    torch = sys.modules.get("torch")
+    is_torch = torch is not None and isinstance(x, torch.Tensor)
+    name = NUMPY_NAMES[dtype]
+    if x.dtype.itemsize > dtype.itemsize and dtype is dtypes.int32:
+        x = x.clip(-1, 2**31 - 1)  # an action of 2**32 must not become action 0
+    if not is_torch:
+        return imported(x.astype(name))
+    x = x.to(getattr(torch, name)).contiguous()
+    device = _card(x.device.index)
+    after_stream(device, torch_stream(device))
+    return Imported(x, x.data_ptr(), tuple(x.shape), dtype, device)
+
+
+@functools.cache
+def _card(number: int) -> str:
+    """Return tinygrad's name of a card, opened."""
+    return str(open_device(f"CUDA:{number}"))
 
 
 # *** out ***
 
 
 class _Loan:
-    """Exports of a tensor on the CPU that are kept for as long as it lives."""
+    """Exports of a tensor on the CPU or a card that are kept for as long as it lives."""
 
     def __init__(self, tensor: Tensor):
         self.uop, self.device = tensor.uop, device_of(tensor)
@@ -224,11 +309,14 @@ _loans: dict[int, _Loan] = {}  # by the id of the tensor
 
 
 def keep_exports(tensor: Tensor) -> Tensor:
-    """Have the second and later exports of a tensor on the CPU be views of the first, and return the tensor.
+    """Have the second and later exports of a tensor on the CPU or a card be views of the first; return the tensor.
 
     This is for a buffer that is written again and again and exported as often: an export takes longer than a small
     step. A reused buffer must have no kept exports, since its memory would count as in use.
     """
+    device = device_of(tensor)
+    if device != "CPU" and not is_cuda(device):  # exports would be copies
+        return tensor
     _loans[id(tensor)] = _Loan(tensor)
     weakref.finalize(tensor, _loans.pop, id(tensor)).atexit = False
     return tensor
@@ -239,7 +327,11 @@ def _loan(tensor: Any, copy: Any) -> _Loan | None:
     loan = _loans.get(id(tensor))
     if loan is None or loan.uop is not tensor.uop or (copy is not None and copy is not False) or stays_lazy():
         return None
-    synchronize(loan.device)
+    if not is_cuda(loan.device):
+        synchronize(loan.device)
+    elif loan.torch is not None and not _torch().cuda.is_current_stream_capturing():
+        # a graph that PyTorch captures is ordered by whoever replays it
+        before_stream(str(loan.device), torch_stream(str(loan.device)))
     return loan
 
 
@@ -247,20 +339,10 @@ class ExportInJitError(RuntimeError):
     """A function that a jit captures, or runs before its capture, exports a tensor or searches."""
 
 
-class _Export:
-    """GPU memory of a buffer by the CUDA array interface, which PyTorch's tensor keeps alive."""
-
-    def __init__(self, buffer: Any, gpu: Any):
-        self.buffer, self.gpu = buffer, gpu
-        _device(buffer.device).synchronize()
-        address = (buffer._buf.value, False)
-        layout = {"shape": (buffer.nbytes,), "typestr": "|u1", "version": 3, "data": address}
-        self.__cuda_array_interface__ = layout
-
-    def __del__(self) -> None:
-        # tinygrad reuses the memory now, which a pending kernel of PyTorch may still read
-        if not sys.is_finalizing():
-            self.gpu.synchronize()
+def _exporter(tensor: Tensor, copy: bool | None) -> Exporter:
+    """Return the memory of a realised tensor on a card for other libraries."""
+    buffer = _buffer(tensor, copy)
+    return Exporter(buffer, int(buffer._buf.value), tuple(map(int, tensor.shape)), tensor.dtype, str(tensor.device))
 
 
 def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
@@ -306,7 +388,8 @@ def _host_array(tensor: Tensor, copy: bool | None, dtype: np.dtype[Any], readonl
         memory = buffer.as_memoryview(force_zero_copy=True)  # synchronises
         memory.obj.held = buffer
     else:
-        memory = _realised(tensor).as_memoryview()
+        with callers_context():
+            memory = _realised(tensor).as_memoryview()
     return np.frombuffer(memory.toreadonly() if readonly else memory, dtype)
 
 
@@ -323,10 +406,15 @@ class _Import:
     """Foreign memory behind a buffer. Its owner is released once pending work of the device is done."""
 
     def __init__(self, owner: Any, device: str):
-        self.owner, self.device = (owner, _device(device))  # a lookup at deletion may fail while tinygrad compiles
+        self.owner, self.name = owner, device
+        self.device = _device(device)  # a lookup at deletion may fail while tinygrad compiles
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():
+        if sys.is_finalizing():
+            return
+        if is_cuda(self.name):
+            keep_until_done(self.name, self.owner)
+        else:
             self.device.synchronize()
 
 
@@ -377,6 +465,11 @@ def _shares(name: str, copy: bool | None, reasons: dict[str, bool]) -> bool:
 def _check_copy(copy: Any) -> None:
     if copy is not None and not isinstance(copy, bool):
         raise TypeError(f"copy must be None, False or True, got {copy!r}")
+
+
+def torch_stream(device: str) -> int:
+    """Return the handle of PyTorch's current stream on a card."""
+    return int(_torch().cuda.current_stream(card_of(device)).cuda_stream)
 
 
 def _torch() -> Any:

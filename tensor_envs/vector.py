@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import importlib
+import weakref
 from typing import Any, Literal
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
-from tensor_envs._engine.inputs import host_ints
+from tensor_envs._engine.inputs import card_ints, host_ints
 from tensor_envs._engine.kernels.base import AutoReset
 from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
-from tensor_envs._runtime.buffers import host_memory, write
-from tensor_envs._runtime.capture import Launch, lends
+from tensor_envs._runtime.buffers import address_of, host_memory, write
 from tensor_envs._runtime.context import stays_lazy
+from tensor_envs._runtime.cuda import after_stream, before_stream, copy, deferring, is_cuda, keep_until_done, settle
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.dlpack import on_card
+from tensor_envs._runtime.launcher import Launch, lends
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
-from tensor_envs.interop import from_numpy, keep_exports, to_numpy, to_torch
+from tensor_envs.interop import from_dlpack, from_numpy, keep_exports, to_dlpack, to_numpy, to_torch, torch_stream
 from tensor_envs.state import State
 
 Autoreset = Literal["same_step", "next_step", "disabled"]
@@ -44,7 +47,7 @@ class Transition:
 
     __slots__ = ("_actions", "_count", "_vector")
 
-    def __init__(self, vector: VectorEnv, actions: Tensor | np.ndarray):
+    def __init__(self, vector: VectorEnv, actions: Any):
         self._vector, self._actions, self._count = vector, actions, vector._count
 
     def _state(self) -> State:
@@ -66,6 +69,9 @@ class Transition:
         self._state()
         if isinstance(self._actions, np.ndarray):
             return from_numpy(self._actions)
+        if not isinstance(self._actions, Tensor):
+            return from_dlpack(self._actions).cast(dtypes.int32)
+        settle(self._vector.device)
         return self._vector.buffers.layout.column(self._actions)
 
     @property
@@ -88,6 +94,8 @@ class Transition:
         actions = self._actions
         if isinstance(actions, np.ndarray):
             return {"actions": actions.copy(), **chosen}
+        if not isinstance(actions, Tensor):
+            return {"actions": to_numpy(from_dlpack(actions)).astype(np.int32), **chosen}
         return {"actions": vector.buffers.layout.table(actions)[:, 0], **chosen}
 
     @property
@@ -159,10 +167,14 @@ class VectorEnv:
         names = ("observation", "legal_action_mask") if first.layout.grid.gpu else Outputs._fields
         self._outputs = self.engine.outputs(first.layout, names) if observe else None
         self._rows: Outputs | None = None
+        self._row_views: dict[str, Tensor] = {}
+        self._rows_count = -1  # steps after which the rows were written
         self._views: dict[str, Tensor] = {}
         self._host: dict[str, np.ndarray] | None = None
         self._torch: dict[str, Any] = {}
         self._adopt(first)
+        if is_cuda(self.device):  # tinygrad may use the memory again
+            weakref.finalize(self, settle, self.device).atexit = False
 
     def _adopt(self, buffers: BatchBuffers) -> None:
         """Continue with games whose buffer belongs to this VectorEnv."""
@@ -172,6 +184,7 @@ class VectorEnv:
         self._spare = self.engine.empty(buffers) if self._final_states or self.engine.game.has_memory else None
         layout = buffers.layout
         self._sampled, self._uploaded = (layout.empty(1, dtypes.int32) for _ in range(2))
+        self._wide = layout.empty(2, dtypes.int32) if is_cuda(self.device) else self._uploaded  # stands for int64
         self._uploads = host_memory(self._uploaded)
         # kernels read whole blocks, and a final state is computed from the actions when it is read
         self._lends = lends(self.device) and layout.rows == layout.batch and not self._final_states
@@ -256,6 +269,7 @@ class VectorEnv:
     def _output(self, name: str) -> Tensor:
         """Return an output of the step, lazy unless it is stored as it is."""
         outputs = self._observed()
+        settle(self.device)
         if name not in self._views:
             layout = self.buffers.layout
             view = self.engine.view(layout, outputs, name, by_lanes=layout.grid.gpu)
@@ -293,8 +307,9 @@ class VectorEnv:
     def torch(self) -> dict[str, Any]:
         """Return what `numpy` does as `torch.Tensor`s.
 
-        On "CPU" and "CUDA" they share memory with buffers that the next step overwrites ("CUDA": the next call of
-        `torch` or `numpy`); on other devices they are copies.
+        On "CPU" and "CUDA" they are the same tensors at every call, in memory that the next step overwrites. On "CUDA"
+        the first call after a step overwrites it, in the order of PyTorch's current stream. On other devices they are
+        copies.
 
         Raises:
             ImportError: without PyTorch.
@@ -305,14 +320,24 @@ class VectorEnv:
             >>> vector.torch()["observation"].shape  # doctest: +SKIP
             torch.Size([4, 2, 3, 3])
         """
-        if not self._memory():
+        if is_cuda(self.device):
+            self._order_rows()
+        elif not self._memory():
             return {name: to_torch(x) for name, x in self._by_rows().items()}
         if not self._torch:
             self._torch = {name: to_torch(x) for name, x in self._by_rows().items()}
         return dict(self._torch)
 
+    def _order_rows(self) -> None:
+        """Write the rows between what PyTorch has queued, which may read the last ones, and what it will queue."""
+        device = str(self.device)
+        stream = torch_stream(device)
+        after_stream(device, stream)
+        self._by_rows()
+        before_stream(device, stream)
+
     def jax(self) -> dict[str, Any]:
-        """Return what `numpy` does as new `jax.Array`s on JAX's default device.
+        """Return what `numpy` does as new `jax.Array`s, on "CUDA" on the games' card, else on JAX's default device.
 
         Raises:
             ImportError: without JAX.
@@ -327,7 +352,15 @@ class VectorEnv:
             jax = importlib.import_module("jax")
         except ImportError:
             raise ImportError("this needs JAX: pip install 'tensor_envs[jax]'") from None
-        return {name: jax.numpy.asarray(x) for name, x in self.numpy().items()}
+        if not is_cuda(self.device):
+            return {name: jax.numpy.asarray(x) for name, x in self.numpy().items()}
+        # in buffers of their own, since JAX's arrays never change
+        self._observed()
+        self._check_outside_jit()
+        layout, outputs = self.buffers.layout, self.engine.outputs(self.buffers.layout, Outputs._fields)
+        self.engine.bind_outputs(self.buffers, outputs)()
+        views = {name: self.engine.view(layout, outputs, name, by_lanes=False) for name in Outputs._fields}
+        return {name: jax.dlpack.from_dlpack(to_dlpack(view)) for name, view in views.items()}
 
     def _by_rows(self) -> dict[str, Tensor]:
         """Return what learners read, [B, ...], in buffers that are stored game by game."""
@@ -339,8 +372,14 @@ class VectorEnv:
             outputs, key = self._rows, id(self.buffers.words)
             if key not in self._row_launches:
                 self._row_launches[key] = self.engine.bind_outputs(self.buffers, outputs)
-            self._row_launches[key]()
-        return {name: self.engine.view(layout, outputs, name, by_lanes=False) for name in Outputs._fields}
+            if self._rows_count != self._count:
+                with deferring(self.device):
+                    self._row_launches[key]()
+                self._rows_count = self._count
+        if not self._row_views:  # the buffers stay the same
+            names = Outputs._fields
+            self._row_views = {name: self.engine.view(layout, outputs, name, by_lanes=False) for name in names}
+        return self._row_views
 
     def _memory(self) -> dict[str, np.ndarray]:
         """Return the memory of what learners read, [B, ...]; nothing if the host cannot read the device's memory."""
@@ -361,8 +400,9 @@ class VectorEnv:
 
         Args:
             action: as in `Env.step`. On one CPU device the kernel reads contiguous int32 of NumPy and PyTorch where
-                they are, if `num_envs` is a power of two or a multiple of 64 and there are no `final_states`. Other
-                arrays are copied, 4 bytes a game.
+                they are, and on CUDA int32 and int64 of PyTorch, JAX and CuPy on the card, if `num_envs` is a multiple
+                of 64 (on a CPU also a power of two) and there are no `final_states`. Other arrays are copied, 4 bytes a
+                game.
 
         Returns:
             The result of the step, to be read before the next one.
@@ -375,6 +415,8 @@ class VectorEnv:
         reads = self.env.illegal == "raise"  # the masks of a copy
         if isinstance(action, Tensor) or reads:
             actions = self.env.action_buffer(self.state if reads else State(self.env, self.buffers), action)
+        elif is_cuda(self.device) and on_card(action):
+            return self._step_on_card(action)
         else:
             actions, layout = self._uploaded, self.buffers.layout
             values = host_ints("action", action, self.num_envs)
@@ -386,6 +428,18 @@ class VectorEnv:
             else:
                 write(actions, layout.padded(values))
         return self._advance(Step(RESETS[self.autoreset]), actions)
+
+    def _step_on_card(self, action: Any) -> Transition:
+        """Play actions that another library has on the card of the games."""
+        found = card_ints("action", action, self.buffers.layout, wide=self._lends)
+        kernel = Step(RESETS[self.autoreset], wide=found.dtype is dtypes.int64)
+        if self._lends:
+            result = self._advance(kernel, found.owner, found.address)
+        else:
+            copy(found.device, address_of(self._uploaded), found.address, 4 * self.num_envs)
+            result = self._advance(kernel, self._uploaded)
+        keep_until_done(found.device, found.owner)
+        return result
 
     def step_uniform(self) -> Transition:
         """Play one action of the uniform policy in every game, drawn in the same kernel.
@@ -408,23 +462,26 @@ class VectorEnv:
 
     def _lent_address(self, values: np.ndarray) -> int | None:
         """Return where a step may read actions; None if it cannot, or would write there."""
-        if not (self._lends and values.flags.c_contiguous and values.flags.aligned):
+        if not (self._lends and self._on_cpu and values.flags.c_contiguous and values.flags.aligned):
             return None
         address = values.ctypes.data
         return None if any(address in memory for memory in self._written) else address
 
-    def _advance(self, kernel: Step, actions: Tensor | np.ndarray, *lent: int) -> Transition:
+    def _advance(self, kernel: Step, actions: Any, *lent: int) -> Transition:
         """Run a step in place, by a prepared launch if `actions` is one of this object's buffers, or lent.
 
-        lent: address of actions in an array.
+        Args:
+            kernel: the step.
+            actions: a buffer, or another library's array.
+            lent: address of the actions in such an array.
         """
         buffers, spare = self.buffers, self._spare
         if spare is not None:  # from one buffer into the other
             self._before, self.buffers, self._spare = buffers, buffers._replace(words=spare), buffers.words
         # launches are prepared for a kernel and the buffers that it is bound to
-        bound = self._uploaded if isinstance(actions, np.ndarray) else actions
-        reusable = bound is self._uploaded or bound is self._sampled
-        key = (kernel.uniform, len(lent), id(self.buffers.words)) if reusable else None
+        bound = actions if isinstance(actions, Tensor) else self._wide if kernel.wide else self._uploaded
+        reusable = lent or bound is self._uploaded or bound is self._sampled
+        key = (kernel.uniform, kernel.wide, len(lent), id(self.buffers.words)) if reusable else None
         launch = self._launches.get(key)
         if launch is None:
             old = None if spare is None else buffers.words
@@ -436,6 +493,9 @@ class VectorEnv:
                 self.engine.run(kernel, buffers.layout, arrays)
                 if reusable:
                     self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays)
+        elif is_cuda(self.device):
+            with deferring(self.device):
+                launch(*lent)
         else:
             launch(*lent)
         self._count, self._snapshot = self._count + 1, None

@@ -8,7 +8,6 @@ import sys
 import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -510,19 +509,6 @@ def test_tensors_have_no_protocols_and_no_subclass() -> None:
     double = TinyJit(lambda tensor: (tensor * 2).realize())
     results = [double(Output(Tensor([number], device="CPU").clone().realize().uop)).item() for number in range(4)]
     assert results != [0, 2, 4, 6], "a TinyJit takes no subclass for an argument"
-
-
-def test_memory_of_a_gpu_is_described_and_awaited() -> None:
-    """The description names the memory, and its release waits for kernels of PyTorch."""
-    waits = list[str]()
-    gpu = SimpleNamespace(synchronize=lambda: waits.append("released"))
-    buffer = SimpleNamespace(device="CPU", nbytes=48, _buf=SimpleNamespace(value=4096))
-    export = interop._Export(buffer, gpu)
-    expected = {"shape": (48,), "typestr": "|u1", "version": 3, "data": (4096, False)}
-    assert export.__cuda_array_interface__ == expected and not waits
-    del export
-    gc.collect()
-    assert waits == ["released"]
 
 
 @pytest.mark.extra("jax")

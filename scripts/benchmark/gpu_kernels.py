@@ -84,7 +84,7 @@ def compiled(name: str, kernel: str) -> Any:
     env = te.make(name)
     KERNELS[kernel](env, env.init(GAMES))
     name = f"{type(env.rules).__name__}_{kernel.split(',')[0]}"
-    programs = [program for function in env.engine._captures.values() for program in function.programs()]
+    programs = [program for launcher in env.engine._launchers.values() for program in launcher.programs()]
     return [program for program in programs if program.arg.function_name == name][-1]
 
 

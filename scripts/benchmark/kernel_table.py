@@ -66,10 +66,10 @@ def bandwidth(size: int) -> float:
 
 def operations(env: te.Env, task: str, batch: int) -> float:
     """Return the operations of the last compiled kernel of a task, per game and step."""
-    functions = [function for (kernel, *_), function in env.engine._captures.items() if kernel.name == task]
-    assert functions and functions[-1].launcher is not None, f"{task} has not been compiled"
-    (program,) = functions[-1].programs()
-    blocks = next(filter(None, functions[-1].launcher.blocks))
+    launchers = [launcher for (kernel, *_), launcher in env.engine._launchers.items() if kernel.name == task]
+    assert launchers, f"{task} has not been compiled"
+    (program,) = launchers[-1].programs()
+    blocks = next(filter(None, launchers[-1].blocks))
     lanes = env.engine.batch_layout(batch, "CPU").grid.lanes
     return float(program.src[0].arg.estimates.ops / blocks / lanes)
 

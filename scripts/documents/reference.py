@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "Policies": "masked_logits sample_action advantages",
             "Many steps in a kernel": "rollout rollout_from Rollout DecisionCounts playout",
             "Devices and processes": "shard Shard num_threads set_num_threads",
-            "Arrays of other libraries": "to_numpy from_numpy to_torch from_torch",
+            "Arrays of other libraries": "to_numpy from_numpy to_torch from_torch to_dlpack from_dlpack",
             "Pictures and pages": "contact_sheet save_animation web.build",
         },
     ),

@@ -24,22 +24,16 @@ from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs._engine.random import KEY_WORDS, threefry
 from tensor_envs._pytree import Leaves, flatten, rebuild
 from tensor_envs._runtime.buffers import cached_upload, empty_buffer
-from tensor_envs._runtime.capture import (
-    CapturedFunction,
-    Launch,
-    ProgramLauncher,
-    base_of,
-    get_or_create,
-    launches_directly,
-)
 from tensor_envs._runtime.context import LOCK, stays_lazy
-from tensor_envs._runtime.devices import DeviceName, primary
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.launch import Recorder, compiled, launch, realize
-from tensor_envs._runtime.threads import all_blocks, runs_natively
+from tensor_envs._runtime.launcher import Launch, ProgramLauncher, base_of, get_or_create, launches_directly
+from tensor_envs._runtime.threads import all_blocks
 from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
 
 A = TypeVar("A", bound=tuple[Any, ...])
+Launcher = Callable[..., Launch]  # takes arguments, and the one whose memory is lent
 
 
 class Engine:
@@ -49,7 +43,7 @@ class Engine:
         self.game = Game(rules)
         self.spec = self.game.spec
         self.layout = Layout(self.spec)
-        self._captures: dict[tuple[Any, ...], CapturedFunction] = {}
+        self._launchers: dict[tuple[Any, ...], Any] = {}  # ProgramLaunchers, but where tinygrad shows its launches
 
     def batch_layout(self, batch: int, device: DeviceName) -> BatchLayout:
         """Return the partition of a batch of this game's states."""
@@ -60,53 +54,61 @@ class Engine:
     def run(self, kernel: Kernel, layout: BatchLayout, arrays: A, grid: BlockGrid | None = None) -> A:
         """Run a kernel and return its arrays after it.
 
-        Eagerly this replays a captured call. While a TinyJit captures, it adds a node to the graph and returns new
+        Eagerly this launches the program. While a TinyJit captures, it adds a node to the graph and returns new
         tensors; `arrays` then still stand for the values before the kernel.
         """
         grid = grid or layout.grid
         if stays_lazy():
             return self._lazily(kernel, grid, arrays, block_range(grid, layout.device))
         with LOCK:
-            function, arguments = self._captured(kernel, grid, layout.device, arrays)
-            function.call(*arguments)
+            launcher, arguments = self._launcher(kernel, grid, layout.device, arrays)
+            launcher(arguments)()
         return arrays
 
     def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, lent: Tensor | None = None) -> Launch:
-        """Return a prepared launch of a kernel on these arrays. lent: see `CapturedFunction.bind`."""
+        """Return a prepared launch of a kernel on these arrays. lent: see `ProgramLauncher`."""
         with LOCK:
-            function, arguments = self._captured(kernel, layout.grid, layout.device, arrays)
-            return function.bind(*arguments, lent=lent)
+            launcher, arguments = self._launcher(kernel, layout.grid, layout.device, arrays)
+            return launcher(arguments, lent)
 
     def prepare(self, kernel: Kernel, layout: BatchLayout, arrays: A) -> Callable[..., object]:
         """Return a function that runs a kernel on other arrays of the same form, passed as flat arguments."""
         with LOCK:
-            function, _ = self._captured(kernel, layout.grid, layout.device, arrays)
+            launcher, _ = self._launcher(kernel, layout.grid, layout.device, arrays)
         blocks = block_range(layout.grid, layout.device)
-        return lambda *leaves: function(*leaves, *blocks)
 
-    def _captured(
+        def run(*leaves: Tensor) -> None:
+            with LOCK:
+                launcher([*leaves, *blocks])()
+
+        return run
+
+    def _launcher(
         self, kernel: Kernel, grid: BlockGrid, device: DeviceName, arrays: A
-    ) -> tuple[CapturedFunction, list[Tensor]]:
-        """Return the captured function of a kernel, and its arguments."""
+    ) -> tuple[Launcher, list[Tensor]]:
+        """Return the launcher of a kernel, and its arguments."""
         blocks, leaves = block_range(grid, device), Leaves()
         structure, tensors = flatten(arrays, leaves, NoneType), leaves.tensors
-        any_size = launches_directly() and blocks
-        key = (kernel, grid.cache_key if any_size else grid, device, structure)
+        directly = launches_directly()
+        # on a CPU one program serves batches of any size
+        key = (kernel, grid.cache_key if directly and blocks else grid, device, structure, directly)
 
-        def capture() -> CapturedFunction:
-            count = len(tensors)
+        def by_tinygrad(arguments: Sequence[Tensor], lent: Tensor | None = None) -> Launch:
+            def run() -> None:
+                after = self._lazily(kernel, grid, rebuild(structure, arguments), arguments[len(tensors) :])
+                realize(*_tensors(after))
 
-            def function(*arguments: Tensor) -> None:
-                after = self._lazily(kernel, grid, rebuild(structure, arguments), arguments[count:])
-                Tensor.realize(*_tensors(after))
+            return run
 
-            if not (any_size and runs_natively(primary(device))):
-                return CapturedFunction(function)
+        def create() -> Launcher:
+            if not directly:
+                return by_tinygrad
             bases = [base_of(t.uop) for t in (*tensors, *blocks)]
-            program = compiled(self._name(kernel), self.recorder(kernel, grid, arrays), *tensors, *blocks)
-            return CapturedFunction(function, ProgramLauncher(lambda: [program()], device, bases))
+            record = self.recorder(kernel, grid, arrays)
+            program = compiled(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks))
+            return ProgramLauncher(lambda: [program()], device, bases)
 
-        return get_or_create(self._captures, key, capture), [*tensors, *blocks]
+        return get_or_create(self._launchers, key, create), [*tensors, *blocks]
 
     def _lazily(self, kernel: Kernel, grid: BlockGrid, arrays: A, blocks: Sequence[Tensor]) -> A:
         """Return the arrays after a kernel, lazy. blocks: see `block_range`."""

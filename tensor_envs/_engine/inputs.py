@@ -8,10 +8,13 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import BatchLayout
-from tensor_envs._runtime.buffers import buffer_of, download, upload
-from tensor_envs._runtime.capture import base_of
+from tensor_envs._runtime.buffers import address_of, buffer_of, download, upload
 from tensor_envs._runtime.context import stays_lazy
+from tensor_envs._runtime.cuda import card_of, copy, is_cuda, keep_until_done
+from tensor_envs._runtime.dlpack import Imported, on_card
 from tensor_envs._runtime.launch import realize
+from tensor_envs._runtime.launcher import base_of
+from tensor_envs.interop import card_array
 from tensor_envs.jit import jit
 
 INT32 = 2**31
@@ -22,18 +25,39 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
 
     Args:
         name: of the argument, for errors.
-        value: a Tensor on the batch's device or anything that NumPy takes. What int32 cannot hold becomes -1.
+        value: a Tensor on the batch's device, an array of another library on its card, or anything that NumPy takes.
+            What int32 cannot hold becomes an illegal number.
         layout: of the batch.
-        below: entries of an array must be in 0..below-1; those of a Tensor are not read.
+        below: entries of an array on the host must be in 0..below-1; others are not read.
 
     Raises:
         TypeError: another dtype.
         ValueError: another shape, device or range.
     """
+    if is_cuda(layout.device) and on_card(value):
+        actions = layout.empty(1, dtypes.int32)
+        found = card_ints(name, value, layout)
+        copy(found.device, address_of(actions), found.address, layout.batch * dtypes.int32.itemsize)
+        keep_until_done(found.device, found.owner)
+        return actions
     if not isinstance(value, Tensor):
         return upload(layout.padded(host_ints(name, value, layout.batch, below)), layout.device)
     _check(name, value.shape, value.dtype, dtypes.is_int(value.dtype), layout.batch)
     return _buffer(_on_device(name, value, layout), layout)
+
+
+def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) -> Imported:
+    """Return integers [B] of another library on the batch's card as int32; see `int_array` for the errors.
+
+    wide: whether int64 stays as it is.
+    """
+    integral = "int" in str(value.dtype)
+    _check(name, tuple(value.shape), value.dtype, integral, layout.batch)
+    stays = wide and str(value.dtype).endswith("int64") and "uint" not in str(value.dtype)
+    found = card_array(value, dtypes.int64 if stays else dtypes.int32)
+    if card_of(found.device) != card_of(str(layout.device)):
+        raise ValueError(f"{name} must be on the state's device {layout.device}, got {found.device}")
+    return found
 
 
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None, low: int = 0) -> np.ndarray:

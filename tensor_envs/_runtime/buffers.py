@@ -16,8 +16,9 @@ from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
 from tinygrad.uop.ops import Ops, UOp, buffers
 
 from tensor_envs._runtime import private_memory
-from tensor_envs._runtime.context import LOCK, compiling_in_process, is_capturing
-from tensor_envs._runtime.devices import DeviceName, is_cpu, opened
+from tensor_envs._runtime.context import LOCK, is_capturing
+from tensor_envs._runtime.cuda import callers_context, is_cuda
+from tensor_envs._runtime.devices import DeviceName, compiling_in_process, is_cpu, opened
 
 POOL_MAX_BYTES = 2**20  # size of a pooled buffer; larger ones cost little beside their use
 POOL_SIZE = 16  # buffers of a pool
@@ -83,7 +84,8 @@ def _allocated(buffer: UOp) -> UOp:
             if private_memory.OWNS_MEMORY and is_cpu(part.device):
                 private_memory.allocate(part, device.allocator)
             else:
-                part.allocate()
+                with callers_context(part.device):
+                    part.allocate()
     return buffer
 
 
@@ -106,7 +108,8 @@ def write(tensor: Tensor, array: np.ndarray) -> None:
         # some drivers read the caller's memory only later, and none takes read-only memory
         if data.readonly or not is_cpu(part.device):
             data = memoryview(bytearray(data))
-        part.allocator._copyin(part.get_buf(part.device), data)
+        with callers_context(part.device):
+            part.allocator._copyin(part.get_buf(part.device), data)
 
 
 def download(values: Tensor) -> np.ndarray:
@@ -117,7 +120,8 @@ def download(values: Tensor) -> np.ndarray:
             return values.numpy()
     host = np.empty(values.shape, _to_np_dtype(values.dtype))
     for part, piece in _shares(buffer, host):
-        part.allocator._copyout(piece.view(np.uint8).data, part.get_buf(part.device))
+        with callers_context(part.device):
+            part.allocator._copyout(piece.view(np.uint8).data, part.get_buf(part.device))
     return host
 
 
@@ -145,6 +149,19 @@ def host_memory(tensor: Tensor) -> list[np.ndarray]:
     if not all(is_cpu(part.device) for part in parts):
         return []
     return [np.frombuffer(part.as_memoryview(force_zero_copy=True), _to_np_dtype(tensor.dtype)) for part in parts]
+
+
+def address_of(tensor: Tensor) -> int:
+    """Return the address of a buffer on one device, the CPU or a CUDA card."""
+    buffer = buffer_of(tensor)
+    assert buffer is not None
+    return address_on(shards(buffer)[0], str(tensor.device))
+
+
+def address_on(part: Any, device: str) -> int:
+    """Return the address of tinygrad's Buffer on a device, the CPU or a CUDA card."""
+    memory = part.get_buf(device)
+    return int(memory.value if is_cuda(device) else memory.va_addr)
 
 
 def shards(buffer: UOp) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""Clang for the CPU: the one that CC names, else the ziglang wheel's, else one on the PATH."""
+"""Clang for the CPU: one that TENSOR_ENVS_CC or CC names, else the ziglang wheel's, else one on the PATH."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ FLAGS = (
     "-mprefer-vector-width=512",  # clang takes half of AVX-512's vectors otherwise
 )
 NEWEST_CLANG, OLDEST_CLANG = 30, 13
+VARIABLE = "TENSOR_ENVS_CC"  # names a clang for this package alone
 INSTALL = "install one: `pip install ziglang` (needs nothing else), or a package named clang of your system"
 
 
@@ -125,17 +126,30 @@ def _default_compiler() -> str | None:
 def cpu_compiler() -> str:
     """Return the clang that compiles for the CPU.
 
+    On most clusters CC names gcc, for other programs: a CC that is no clang is ignored where there is another clang.
+
     Raises:
-        RuntimeError: if there is none, with what to install, or if CC names something else.
+        RuntimeError: if there is none, with what to install, or if TENSOR_ENVS_CC names something else.
     """
-    chosen = os.environ.get("CC") or _default_compiler()
-    if not chosen:
-        raise RuntimeError(f"the CPU device needs a clang and none was found; {INSTALL}")
-    version = "clang" if chosen == _default_compiler() else _version(chosen)
+    own, general = os.environ.get(VARIABLE), os.environ.get("CC")
+    if own:
+        _check_clang(VARIABLE, own)
+        return own
+    if general and "clang" in _version(general):
+        return general
+    if default := _default_compiler():
+        return default
+    if general:
+        _check_clang("CC", general)
+    raise RuntimeError(f"the CPU device needs a clang and none was found; {INSTALL}")
+
+
+def _check_clang(variable: str, compiler: str) -> None:
+    """Raise RuntimeError unless the compiler that a variable names is a clang."""
+    version = _version(compiler)
     if "clang" not in version:
-        message = f"the environment variable CC is {chosen!r}, which is no clang ({version})"
+        message = f"the environment variable {variable} is {compiler!r}, which is no clang ({version})"
         raise RuntimeError(f"{message}; unset it or {INSTALL}")
-    return chosen
 
 
 def without_compile_processes() -> None:
@@ -169,12 +183,15 @@ def named_to_tinygrad() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in ("CC", "NVRTC_PATH")}
     if before["NVRTC_PATH"] is None and (library := nvrtc_library()):
         os.environ["NVRTC_PATH"] = library
-    compiler = before["CC"] or _default_compiler()
+    compiler = None
+    with suppress(RuntimeError):  # another device may need none
+        compiler = cpu_compiler()
     if compiler:
         os.environ["CC"] = _shim(compiler) or compiler
         getenv.cache_clear()  # type: ignore[attr-defined]
         getenv("CC", "clang")
-        if not shutil.which("clang" if before["CC"] is None else before["CC"]):  # an empty CC names no program
+        other = before["CC"] not in (None, compiler)  # an empty CC names no program, another one no clang
+        if other or not shutil.which("clang" if before["CC"] is None else before["CC"]):
             without_compile_processes()
     try:
         yield

@@ -1,17 +1,27 @@
-"""Names of devices, and tinygrad's devices behind them."""
+"""Names of devices, tinygrad's devices behind them, and its settings while it compiles for them."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
 
 from tinygrad import Device
+from tinygrad.helpers import CACHEDB, CACHELEVEL, Context, diskcache_get, diskcache_put
 
 from tensor_envs._runtime import private_memory
 from tensor_envs._runtime.clang import named_to_tinygrad
-from tensor_envs._runtime.context import LOCK, uncached_on_failure
+from tensor_envs._runtime.context import LOCK
+from tensor_envs._runtime.cuda import callers_context, is_cuda, open_card
 
 DeviceName = str | tuple[str, ...]
+T = TypeVar("T")
+_PROCESS = os.getpid()
 
 
 @functools.cache
@@ -24,7 +34,7 @@ def opened(name: str) -> Any:
         return device
 
     with LOCK, named_to_tinygrad():
-        device = uncached_on_failure(chosen)
+        device = open_card(name, partial(uncached_on_failure, chosen)) if is_cuda(name) else uncached_on_failure(chosen)
     if is_cpu(name):
         private_memory.keep_in_forks(device.allocator)
     return device
@@ -44,3 +54,41 @@ def is_gpu(device: DeviceName) -> bool:
 def primary(device: DeviceName) -> str:
     """Return the first of the devices."""
     return device if isinstance(device, str) else device[0]
+
+
+@contextmanager
+def compiling_in_process() -> Iterator[None]:
+    """Have tinygrad compile kernels of its own in this process, and without its cache where that fails.
+
+    To start its compile processes takes longer than most graphs need. Its cache is an SQLite connection, which belongs
+    to one thread of one process.
+    """
+    main = threading.current_thread() is threading.main_thread() and os.getpid() == _PROCESS
+    with LOCK, callers_context(), Context(PARALLEL=0, CACHELEVEL=CACHELEVEL.value if main and _cache_works() else 0):  # type: ignore[no-untyped-call]
+        yield
+
+
+@functools.cache
+def _cache_works() -> bool:
+    """Return whether tinygrad's kernel cache can be written and read."""
+    try:
+        diskcache_put("tensor_envs", "works", True)  # type: ignore[no-untyped-call]
+        diskcache_get("tensor_envs", "works")
+    except Exception as error:  # a locked or full disk, a damaged file
+        message = f"tinygrad's kernels are compiled anew, since its cache {CACHEDB} fails: {error}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        CACHELEVEL.value = 0  # for what callers do with Tensors, too
+        return False
+    return True
+
+
+def uncached_on_failure(action: Callable[[], T]) -> T:
+    """Return the result of an action in which tinygrad compiles; repeat it without the cache if it fails."""
+    with compiling_in_process():
+        try:
+            return action()
+        except Exception:
+            if not CACHELEVEL:
+                raise
+        with Context(CACHELEVEL=0):  # type: ignore[no-untyped-call]
+            return action()

@@ -13,8 +13,7 @@ from tinygrad.engine.realize import run_linear
 
 from tensor_envs._compiler.tape import Tape
 from tensor_envs._runtime.buffers import buffer_of, device_of
-from tensor_envs._runtime.context import compiling_in_process
-from tensor_envs._runtime.devices import is_gpu, primary
+from tensor_envs._runtime.devices import compiling_in_process, is_gpu, primary
 from tensor_envs._runtime.programs import ProgramFuture, compile_graph, compile_tape
 from tensor_envs._runtime.threads import blocks_of
 
@@ -53,13 +52,15 @@ def launch_program(
     return Tensor.custom_kernel(*arrays, fxn=lambda *_: program, grad_fxn=gradient)
 
 
-def compiled(name: str, record: Recorder, *arrays: Tensor) -> Callable[[], tuple[UOp, list[int]]]:
-    """Compile a kernel for a `ProgramLauncher` and arrays of any length; see `launch`.
+def compiled(
+    name: str, record: Recorder, *arrays: Tensor, any_size: bool = False
+) -> Callable[[], tuple[UOp, list[int]]]:
+    """Compile a kernel for a `ProgramLauncher`; see `launch`.
 
     Returns:
         A function that waits for the program and returns it with the numbers of the arrays that it takes.
     """
-    used, program = _compiled(name, record, arrays, any_size=True)
+    used, program = _compiled(name, record, arrays, any_size)
     return lambda: (program(), used)
 
 

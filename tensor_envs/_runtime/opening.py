@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
+from ctypes import byref, c_int
 from typing import Any
 
 from tinygrad import Device, Tensor, dtypes
+from tinygrad.helpers import DEV
 
 from tensor_envs._compiler.dialects import SUPPORTED, dialect
-from tensor_envs._runtime.clang import cpu_compiler, named_to_tinygrad
-from tensor_envs._runtime.context import LOCK, compiling_in_process, is_capturing, uncached_on_failure
-from tensor_envs._runtime.devices import DeviceName, is_cpu, opened
+from tensor_envs._runtime.clang import cpu_compiler, named_to_tinygrad, nvrtc_library
+from tensor_envs._runtime.context import LOCK, is_capturing
+from tensor_envs._runtime.cuda import driver
+from tensor_envs._runtime.devices import DeviceName, compiling_in_process, is_cpu, opened, uncached_on_failure
 
 # Renderers without a dialect whose kernels play right. X86Renderer's do not: observations of 4x4x4 are wrong.
 CONVERTED = {"CPULLVMRenderer", "PythonRenderer"}
@@ -85,9 +89,26 @@ def _open_one(device: Any) -> str:
 
 @functools.cache
 def _open_default() -> None:
-    """Have tinygrad choose its default device, which it does by opening one after another."""
+    """Have tinygrad choose its default device, which it does by opening one after another.
+
+    Without a choice of the user's, an NVIDIA card is CUDA's. tinygrad would take its own driver NV, whose memory no
+    other library shares.
+    """
+    if not DEV.device and _has_cuda():
+        DEV.value = "CUDA"
     with LOCK, named_to_tinygrad():
         uncached_on_failure(lambda: Device.DEFAULT)
+
+
+def _has_cuda() -> bool:
+    """Return whether CUDA's driver finds a card and there is an NVRTC to compile for it."""
+    if not (os.environ.get("NVRTC_PATH") or nvrtc_library()):
+        return False
+    try:
+        count = c_int()
+        return driver().cuDeviceGetCount(byref(count)) == 0 and count.value > 0
+    except OSError:  # there is no driver
+        return False
 
 
 @functools.cache

@@ -16,8 +16,8 @@ from tensor_envs._engine.kernels import until
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs._runtime.buffers import cached_upload, download, host_memory, write
-from tensor_envs._runtime.capture import Launch
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.launcher import Launch
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, integers, one_of, shown, wrong_type

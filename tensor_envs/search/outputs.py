@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from tinygrad import dtypes
 
-from tensor_envs._runtime.buffers import upload, write
+from tensor_envs._runtime.buffers import address_of, upload, write
+from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, keep_until_done
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.dlpack import on_card
 from tensor_envs._validate import shown
-from tensor_envs.interop import from_numpy
+from tensor_envs.interop import card_array, from_numpy, keep_exports, torch_stream
 from tensor_envs.search.simulation import NetworkOutput
 from tensor_envs.state import State
 
@@ -54,7 +56,7 @@ def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[
     Raises:
         TypeError: anything but two arrays of a float dtype, of one library in all calls.
         ValueError: an array of another shape, a Tensor on another device than the games, and an array of PyTorch or JAX
-            that requires grad or is not on the CPU.
+            that requires grad, or is neither on the CPU nor on the card of the games.
     """
     pair: tuple[Any, Any] = output if isinstance(output, tuple) and len(output) == 2 else (None, None)
     library, other = map(library_of, pair)
@@ -92,22 +94,31 @@ def _is_float(library: str, x: Any) -> bool:
 
 
 def _check_memory(library: str, name: str, x: Any, device: DeviceName) -> None:
-    """Raise ValueError for a Tensor on another device, and for an array of PyTorch or JAX that NumPy cannot read."""
+    """Raise ValueError for a Tensor on another device, and for an array of PyTorch or JAX that kernels cannot get."""
     if library == "tinygrad" and x.device not in (None, device):  # None: on every device
         raise ValueError(f"evaluate must return {name} on {device} as the games are, got {x.device}")
     if library == "PyTorch":
         if x.requires_grad:
             raise ValueError(f"evaluate must return {name} without grad: decorate it with @torch.inference_mode()")
-        if x.device.type != "cpu" or x.layout is not sys.modules["torch"].strided:
+        if x.layout is not sys.modules["torch"].strided or (x.device.type != "cpu" and not _is_here(x, device)):
             form = f"{x.layout} on {x.device}"
-            raise ValueError(f"evaluate must return {name} strided and on cpu, got {form}: add .to_dense().cpu()")
-    elif library == "JAX" and any(device.platform != "cpu" for device in x.devices()):
+            allowed = "cpu or the games' card" if is_cuda(device) else "cpu"
+            raise ValueError(f"evaluate must return {name} strided and on {allowed}, got {form}: add .to_dense().cpu()")
+    elif library == "JAX" and any(place.platform != "cpu" for place in x.devices()) and not _is_here(x, device):
         places = ", ".join(sorted(map(str, x.devices())))
-        raise ValueError(f"evaluate must return {name} on cpu, got {places}: pass them through jax.device_get")
+        allowed = "cpu or the games' card" if is_cuda(device) else "cpu"
+        raise ValueError(f"evaluate must return {name} on {allowed}, got {places}: pass them through jax.device_get")
+
+
+def _is_here(x: Any, device: DeviceName) -> bool:
+    """Return whether another library's array is on the card of the games."""
+    return is_cuda(device) and on_card(x) and x.__dlpack_device__()[1] == card_of(str(device))
 
 
 class HostEvaluation:
     """Evaluation of a search's leaves by a function of PyTorch, JAX or NumPy.
+
+    Games on a card are evaluated there by functions of PyTorch and JAX; arrays on the CPU are copied to the card.
 
     Args:
         evaluate: the function.
@@ -128,7 +139,7 @@ class HostEvaluation:
         written = env.engine.outputs(layout, names)
         self.observe = env.engine.bind_outputs(leaves.buffers, written)
         observation, mask = (env.engine.view(layout, written, name, by_lanes=False) for name in names)
-        self.leaves = State(env, leaves.buffers, (observation, mask))
+        self.leaves = State(env, leaves.buffers, (keep_exports(observation), keep_exports(mask)))
         self.observe()
         self.form, *_ = checked(evaluate(self.leaves), leaves)
         if self.form.library == "tinygrad":
@@ -143,8 +154,16 @@ class HostEvaluation:
     def __call__(self) -> None:
         """Evaluate the leaves that the last kernel wrote."""
         self.observe()
+        device = self.leaves.device
+        if is_cuda(device) and self.form.library == "PyTorch":  # which may read leaves that it exported before
+            before_stream(str(device), torch_stream(str(device)))
         _, *results = checked(self.evaluate(self.leaves), self.leaves, self.form)
         for array, buffer, x in zip(self.arrays, self.output, results, strict=True):
+            if is_cuda(device) and on_card(x):
+                found = card_array(x, dtypes.float32)
+                copy(found.device, address_of(buffer), found.address, array.nbytes)
+                keep_until_done(found.device, found.owner)
+                continue
             # NumPy has no bfloat16, in which PyTorch's tensors may be
             array.reshape(x.shape)[:] = x.float() if self.form.library == "PyTorch" else x
             if not self.shares:

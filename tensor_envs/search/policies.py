@@ -18,10 +18,12 @@ from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs._engine.random import seed_words
 from tensor_envs._runtime.buffers import empty_buffer, upload
-from tensor_envs._runtime.capture import CapturedFunction, Launch, RepeatedLaunch, launches_directly
-from tensor_envs._runtime.context import LOCK, before_capture, stays_lazy
+from tensor_envs._runtime.capture import CapturedFunction, RepeatedLaunch, before_capture
+from tensor_envs._runtime.context import LOCK, stays_lazy
+from tensor_envs._runtime.cuda import deferring
 from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.launch import realize
+from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.interop import ExportInJitError
@@ -546,9 +548,10 @@ class NetworkRunner:
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         leaf, games = self.leaf.tensors[0], (buffers.words, buffers.row_keys)
         self.init_root(*self.tree, leaf, *games, params, noise, self.root_noise)
-        for launch in self.simulations:
-            launch()
-        self.launch_network()
+        with deferring(self.chunk.device):
+            for launch in self.simulations:
+                launch()
+            self.launch_network()
         self.finalize(*self.tree, params, *self.output, self.root_noise, *result)
 
 

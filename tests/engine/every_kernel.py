@@ -100,7 +100,7 @@ def programs(name: str, use: Callable[[te.Env], None]) -> list[tuple[str, list[i
     env = GAMES[name]()
     use(env)
     own = f"{type(env.rules).__name__}_"
-    infos = [program.arg for function in env.engine._captures.values() for program in function.programs()]
+    infos = [program.arg for launcher in env.engine._launchers.values() for program in launcher.programs()]
     return [(info.function_name.removeprefix(own), list(info.globals)) for info in infos]
 
 

@@ -84,12 +84,32 @@ def test_a_network_that_is_made_first_compiles_too(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("broken", ["/no/such/compiler", "/bin/true", sys.executable])
-def test_a_broken_cc_is_named(tmp_path: Path, broken: str) -> None:
-    done = run(STEP, tmp_path, CC=broken)
+BROKEN = ["/no/such/compiler", "/bin/true", sys.executable]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize("variable", ["CC", "TENSOR_ENVS_CC"])
+def test_a_compiler_that_is_no_clang_is_named(tmp_path: Path, variable: str, broken: str) -> None:
+    """CC counts where there is no other clang, the package's own variable always."""
+    code = (NO_ZIG if variable == "CC" else "") + STEP
+    done = run(code, tmp_path, PATH=str(tmp_path), **{variable: broken})
     last = done.stderr.strip().split("\n")[-1]
-    assert last.startswith(f"RuntimeError: the environment variable CC is {broken!r}, which is no clang"), done.stderr
+    message = f"RuntimeError: the environment variable {variable} is {broken!r}, which is no clang"
+    assert last.startswith(message), done.stderr
     assert "pip install ziglang" in last
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("other", ["gcc", *BROKEN])
+def test_a_cc_for_other_programs_is_ignored(tmp_path: Path, other: str) -> None:
+    """The wheel's clang compiles the games and tinygrad's own kernels, and CC keeps its value."""
+    done = run(OWN_KERNELS, tmp_path, CC=other)
+    assert done.stdout == f"[2.0, 4.0] 3.0 {other}\n", done.stderr
+
+
+def test_a_clang_of_our_own_variable_is_taken(tmp_path: Path, shim: Path) -> None:
+    code = "from tensor_envs._runtime.clang import cpu_compiler; print(cpu_compiler())"
+    assert run(code, tmp_path, TENSOR_ENVS_CC=str(shim), CC="gcc").stdout == f"{shim}\n"
 
 
 def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> None:

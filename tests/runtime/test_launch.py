@@ -16,8 +16,9 @@ import tensor_envs as te
 from tensor_envs._engine import engine
 from tensor_envs._runtime import buffers, capture, context, devices
 from tensor_envs._runtime.buffers import download, upload
-from tensor_envs._runtime.capture import CapturedFunction, ProgramLauncher, base_of
+from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.launch import compiled, launch, realize
+from tensor_envs._runtime.launcher import ProgramLauncher, base_of
 from tensor_envs._runtime.threads import all_blocks
 from tensor_envs.rules.kernel import Cells, loop, trace
 from tests.games.shared import shared_env
@@ -82,7 +83,7 @@ def test_one_program_for_arrays_of_any_size() -> None:
     def numbers(blocks: int) -> list[Tensor]:
         return [upload(np.arange(8 * blocks, dtype=np.int32), "CPU"), all_blocks(blocks, "CPU")]
 
-    program = compiled("doubled", partial(trace, double), *numbers(2))
+    program = compiled("doubled", partial(trace, double), *numbers(2), any_size=True)
     launcher = ProgramLauncher(lambda: [program()], "CPU", [base_of(t.uop) for t in numbers(2)])
     for blocks in (1, 2, 5):
         arguments, before = numbers(blocks), GlobalCounters.global_mem

@@ -18,8 +18,9 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs._runtime import buffers, context, threads
-from tensor_envs._runtime.capture import CapturedFunction, ProgramLauncher
+from tensor_envs._runtime import buffers, capture, context, threads
+from tensor_envs._runtime.capture import CapturedFunction
+from tensor_envs._runtime.launcher import ProgramLauncher
 from tests.games.shared import shared_env
 
 pytestmark = pytest.mark.cpu
@@ -144,7 +145,7 @@ def test_what_another_thread_captures_is_not_here() -> None:
         for thread in looking:
             thread.start()
         while time.monotonic() < end and not found:
-            with context.before_capture():
+            with capture.before_capture():
                 assert context.stays_lazy() and not context.is_capturing()
     finally:
         sys.setswitchinterval(interval)
@@ -363,7 +364,7 @@ def test_the_environment_variable() -> None:
 def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of blocks is a parameter of kernels, so that they fit every batch size."""
     played(TTT, 200)
-    captures, recorded = dict(TTT.engine._captures), []
+    captures, recorded = dict(TTT.engine._launchers), []
     monkeypatch.setattr("tensor_envs._runtime.capture.CapturedFunction._record", lambda *_: recorded.append(1))
     for batch in (201, 330, 5000):
         state = TTT.init(batch)
@@ -371,4 +372,4 @@ def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         te.VectorEnv(TTT, batch, observe=True).step_uniform()
         te.playout(state, 2)
         TTT.take(state, [1, 2, 0] * 40)
-    assert TTT.engine._captures == captures and not recorded
+    assert TTT.engine._launchers == captures and not recorded

@@ -189,5 +189,5 @@ def test_bad_boards(tmp_path: Path) -> None:
 
 
 def test_a_broken_compiler() -> None:
-    message = run("--device", "CPU", code=2, env={"CC": sys.executable})
-    assert "CC" in message and "pip install ziglang" in message
+    message = run("--device", "CPU", code=2, env={"TENSOR_ENVS_CC": sys.executable})
+    assert "TENSOR_ENVS_CC" in message and "pip install ziglang" in message

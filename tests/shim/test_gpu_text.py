@@ -60,32 +60,27 @@ class Launch(NamedTuple):
 
 
 class Watched:
-    """Captured function that records its launches."""
+    """Launcher of a kernel that records its launches."""
 
     def __init__(
         self,
-        function: Any,
+        launcher: Any,
         launches: list[Launch],
         launch_header: tuple[str, Any, SearchConfig | None, int | None],
         by_lanes: Sequence[int],
         grid: BlockGrid,
     ):
-        self.function, self.launches, self.launch_header = function, launches, launch_header
+        self.launcher, self.launches, self.launch_header = launcher, launches, launch_header
         self.by_lanes, self.blocks, self.lanes = by_lanes, grid.blocks, grid.lanes
 
-    def __call__(self, *tensors: Tensor) -> None:
-        self._launch(self.function, tensors, tensors)
+    def __call__(self, arguments: Sequence[Tensor], lent: Tensor | None = None) -> Callable[[], None]:
+        assert lent is None
+        return functools.partial(self._launch, self.launcher(arguments), arguments)
 
-    call = __call__
-
-    def bind(self, *tensors: Tensor, lent: Tensor | None = None) -> Callable[[], None]:
-        assert lent is None  # memory is lent on the CPU alone
-        return functools.partial(self._launch, self.function.bind(*tensors), (), tensors)
-
-    def _launch(self, function: Any, arguments: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
+    def _launch(self, launch: Callable[[], object], tensors: Sequence[Tensor]) -> None:
         arrays = tensors[:-1]  # the last ones are the blocks to play
         before = self._stored(arrays)
-        function(*arguments)
+        launch()
         self.launches.append(Launch(*self.launch_header, before, self._stored(arrays)))
 
     def _stored(self, arrays: Sequence[Tensor]) -> list[np.ndarray]:
@@ -99,11 +94,11 @@ class Watched:
 def watch(env: te.Env) -> list[Launch]:
     """Return a list to which all later launches of an environment are added."""
     engine: Any = env.engine
-    captured, launches, names = engine._captured, list[Launch](), dict[Any, str]()
+    create, launches, names = engine._launcher, list[Launch](), dict[Any, str]()
 
     def watched(kernel: Any, grid: Any, device: Any, arrays: Any) -> tuple[Watched, list[Tensor]]:
-        function, arguments = captured(kernel, grid, device, arrays)
-        name = names.setdefault((function, grid), f"{kernel.name}_{len(names)}")
+        launcher, arguments = create(kernel, grid, device, arrays)
+        name = names.setdefault((launcher, grid), f"{kernel.name}_{len(names)}")
         record = engine.recorder(kernel, replace(grid, gpu=True), arrays)
         params = getattr(arrays, "params", None)
         place = next((k for k, x in enumerate(arguments) if x is params), None)
@@ -112,9 +107,9 @@ def watch(env: te.Env) -> list[Launch]:
         out = None if by_rows else getattr(arrays, "out", None)
         named = () if out is None else [x.uop for x in (out.observation, out.legal_action_mask) if x is not None]
         by_lanes = [k for k, x in enumerate(arguments) if x.uop in named]
-        return Watched(function, launches, header, by_lanes, grid), arguments
+        return Watched(launcher, launches, header, by_lanes, grid), arguments
 
-    engine._captured = watched
+    engine._launcher = watched
     return launches
 
 

@@ -296,9 +296,18 @@ class Tracer:
 
         return AfterStep(after, rewards, flags, resets, mask, events)
 
-    def given_action(self, mask: MaskWords, actions: Cells, at: Coords) -> tuple[Scalar, Scalar]:
-        """Return a game's entry of `actions`, moved into range, and whether it is legal."""
-        action = actions[at.batch.index(0, 1)]
+    def given_action(self, mask: MaskWords, actions: Cells, at: Coords, wide: bool = False) -> tuple[Scalar, Scalar]:
+        """Return a game's entry of `actions`, moved into range, and whether it is legal.
+
+        wide: whether the entries are int64, each as two words, the low one first.
+        """
+        place = at.batch.index(0, 1)
+        if wide:
+            low, high = actions[2 * place], actions[2 * place + 1]
+            # a number that int32 cannot hold is illegal, not the action of its low word
+            action = where(high == where(low < 0, -1, 0), low, -1)
+        else:
+            action = actions[place]
         near = minimum(maximum(action, 0), self.game.spec.num_actions - 1)
         return near, (near == action) & has_bit(mask, near)
 

@@ -60,10 +60,14 @@ class Events:
 
 @dataclass(frozen=True)
 class Step:
-    """Play the given actions, or uniformly random legal ones and write them out."""
+    """Play the given actions, or uniformly random legal ones and write them out.
+
+    wide: whether the given actions are int64, as two words each.
+    """
 
     reset: AutoReset = "none"
     uniform: bool = False
+    wide: bool = False
 
     class Arrays(NamedTuple):
         new: Any
@@ -92,7 +96,7 @@ class Step:
                 action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=same_step)
                 store(a.actions, at.batch, [action])
             else:
-                action, legal = t.given_action(mask, a.actions, at)
+                action, legal = t.given_action(mask, a.actions, at, self.wide)
             s, rewards, flags, resets, mask_of, _ = t.play(s, was, action, legal, self.reset, keys)
             if branches:
                 store(resetting, at.register, [resets])

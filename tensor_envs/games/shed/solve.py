@@ -18,8 +18,9 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import tqdm
 
 from tensor_envs._runtime.buffers import download, empty_buffer, upload, write
-from tensor_envs._runtime.capture import CapturedFunction, launches_directly
+from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.devices import is_gpu
+from tensor_envs._runtime.launcher import launches_directly
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.threads import all_blocks, runs_natively
 from tensor_envs._validate import file_path, instance, integer, number

@@ -1,0 +1,377 @@
+"""Check games on a CUDA card against the CPU, then measure steps, learners and searches there.
+
+    python scripts/gpu_check.py
+    python scripts/gpu_check.py --minutes 4 --json card.json
+
+The first two fifths of the time go to the tests that compare every game and task with the CPU, bit for bit; a test that
+has not begun by then is not run. Then each row of the tables is measured, the most important first, until the time is
+up. Rows with an aim say whether it is reached. Rows beside other libraries need PyTorch, or JAX with Pgx and mctx.
+Without a card the program says so and ends with 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import importlib
+import importlib.util
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tinygrad import Device
+
+import tensor_envs as te
+from tensor_envs._command import command_parser, run, whole
+from tensor_envs._runtime.cuda import callers_context
+
+ROOT = Path(__file__).parents[2]
+TESTS = ("tests/test_interop_cuda.py", "tests/test_devices.py")
+TEST_SHARE = 0.4  # of the time
+ROUNDS = 4  # of a measurement, of which the best counts
+SECONDS = 0.05  # of a round, at least
+BLOCKS = 5  # of the residual network
+CHANNELS = 64  # of the residual network
+
+
+class Row(NamedTuple):
+    """A measured number.
+
+    Attributes:
+        name: what was measured.
+        value: the number, in `unit`.
+        unit: its unit.
+        aim: what is aimed at, in words; empty if nothing is.
+        reached: whether the aim is reached; None without one.
+    """
+
+    name: str
+    value: float
+    unit: str
+    aim: str = ""
+    reached: bool | None = None
+
+
+def card() -> str | None:
+    """Return the name of the first card; None if there is none."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        name = ctypes.create_string_buffer(100)
+        works = driver.cuInit(0) == 0 and driver.cuDeviceGetName(name, 100, 0) == 0
+    except OSError:  # no driver
+        return None
+    return name.value.decode() if works else None
+
+
+def seconds_of(call: Callable[[], object], calls: int | None = None) -> float:
+    """Return the seconds of a call: the best of several rounds, each of many calls with one synchronisation."""
+    for _ in range(2):
+        call()
+    synchronize()
+    if calls is None:
+        start = time.perf_counter()
+        call()
+        synchronize()
+        calls = max(1, math.ceil(SECONDS / (time.perf_counter() - start)))
+    best = math.inf
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        synchronize()
+        best = min(best, (time.perf_counter() - start) / calls)
+    return best
+
+
+def synchronize() -> None:
+    """Wait for the kernels of both libraries."""
+    with callers_context():  # tinygrad's stream waits for the launches, and its context does not stay current
+        Device["CUDA"].synchronize()  # type: ignore[no-untyped-call]
+    if "torch" in sys.modules:
+        sys.modules["torch"].cuda.synchronize()
+
+
+# *** correctness ***
+
+
+def tests(seconds: float) -> Iterator[Row]:
+    """Run the tests that compare every game and task on the card with the CPU."""
+    command = [
+        sys.executable,
+        "-u",
+        "-m",
+        "pytest",
+        "-v",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:benchmark",
+        "-m",
+        "slow or not slow",
+        *TESTS,
+    ]
+    if importlib.util.find_spec("xdist"):
+        command += ["-n", str(max(1, (os.cpu_count() or 2) - 2))]
+    environment = {**os.environ, "TENSOR_ENVS_TEST_DEVICES": "CUDA"}
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        output, _ = process.communicate()
+    passed, failed = (
+        # lines of the summary, which name failures again, begin with the word
+        len(re.findall(rf"^(?!FAILED|ERROR).*\b(?:{words})\b", output, re.M))
+        for words in ("PASSED", "FAILED|ERROR")
+    )
+    if not passed or failed:
+        print(output[-4000:])
+    yield Row("tests passed", passed, "", "some", passed > 0)
+    yield Row("tests failed", failed, "", "none", failed == 0)
+
+
+# *** steps ***
+
+
+def bandwidth() -> float:
+    """Return the bytes per second, read plus written, of a copy on the card."""
+    torch = importlib.import_module("torch")
+    source = torch.ones(2**28, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    return 2 * source.numel() / seconds_of(lambda: target.copy_(source))
+
+
+def steps() -> Iterator[Row]:
+    """Measure bare steps, steps that write what learners read, and rollouts."""
+    peak = bandwidth()
+    yield Row("copy on the card", peak / 1e12, "TB/s")
+    for name, batch in (("connect_four", 2**20), ("othello", 2**20), ("go", 2**19), ("chess", 2**18)):
+        env = te.make(name)
+        vector = te.VectorEnv(env, batch, device="CUDA")
+        start = time.perf_counter()
+        vector.step_uniform()
+        synchronize()
+        first = time.perf_counter() - start
+        aim = ("at most 8 s", first <= 8) if name == "chess" else ("", None)
+        yield Row(f"{name}, first step", first, "s", *aim)
+        size = sum(t.nbytes() for t in vector.buffers[:2]) + vector.buffers.words.nbytes()
+        took = seconds_of(vector.step_uniform)
+        share = size / took / peak
+        aim = ("at least .5", share >= 0.5) if name == "chess" else ("", None)
+        yield Row(f"{name}, {batch} games, bare step", batch / took / 1e9, "G/s")
+        yield Row(f"{name}, share of the bandwidth", share, "", *aim)
+        observing = te.VectorEnv(env, batch, device="CUDA", observe=True)
+        yield Row(f"{name}, {batch} games, step to read", batch / seconds_of(observing.step_uniform) / 1e9, "G/s")
+        rollout = seconds_of(partial(te.rollout, env, "uniform", batch, 64, device="CUDA"))
+        yield Row(f"{name}, {batch} games, rollout of 64", batch * 64 / rollout / 1e9, "G/s")
+
+
+# *** learners ***
+
+
+def policy_network(env: te.Env) -> Any:
+    """Return a network of one hidden layer in PyTorch, for logits and a value."""
+    nn = importlib.import_module("torch.nn")
+    inputs = math.prod(env.observation_shape)
+    return nn.Sequential(nn.Linear(inputs, 256), nn.ReLU(), nn.Linear(256, env.num_actions + 1)).cuda()
+
+
+def loops() -> Iterator[Row]:
+    """Measure a step that a PyTorch policy drives, beside the policy alone."""
+    torch = importlib.import_module("torch")
+    for name, batch in (("connect_four", 4096), ("connect_four", 65536), ("go", 16384)):
+        env = te.make(name)
+        vector = te.VectorEnv(env, batch, device="CUDA", observe=True)
+        network = policy_network(env)
+
+        @torch.inference_mode()  # type: ignore[untyped-decorator]
+        def choose(seen: dict[str, Any], network: Any = network) -> Any:
+            logits = network(seen["observation"].flatten(1).float())[:, :-1]
+            logits = logits.masked_fill(~seen["legal_action_mask"], -1e9)
+            return (logits - torch.log(-torch.log(torch.rand_like(logits)))).argmax(1)
+
+        seen = vector.torch()
+        policy = seconds_of(partial(choose, seen)) * 1e6
+        loop = seconds_of(lambda vector=vector, choose=choose: vector.step(choose(vector.torch()))) * 1e6  # type: ignore[misc]
+        aim = ("policy + 80 us", loop <= policy + 80) if batch == 4096 else ("", None)
+        yield Row(f"{name}, {batch} games, policy in PyTorch", policy, "us")
+        yield Row(f"{name}, {batch} games, policy and step", loop, "us", *aim)
+
+
+# *** searches ***
+
+
+def opened(name: str, batch: int) -> tuple[te.Env, te.State]:
+    """Return games after two random plies."""
+    env = te.make(name)
+    state = env.init(batch, seed=1, device="CUDA")
+    for _ in range(2):
+        state = env.step(state, te.agents.uniform(state))
+    return env, state
+
+
+def residual_network(env: te.Env) -> Any:
+    """Return a residual network in PyTorch, in half precision and channels last."""
+    torch = importlib.import_module("torch")
+    nn = torch.nn
+    planes, rows, columns = env.observation_shape
+
+    class Block(nn.Module):  # type: ignore[misc,name-defined]
+        """Two convolutions beside a shortcut."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1)
+            self.second = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1)
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(x + self.second(torch.relu(self.first(x))))
+
+    head = nn.Linear(CHANNELS * rows * columns, env.num_actions + 1)
+    layers = [nn.Conv2d(planes, CHANNELS, 3, padding=1), nn.ReLU(), *[Block() for _ in range(BLOCKS)], nn.Flatten()]
+    return nn.Sequential(*layers, head).cuda().half().eval().to(memory_format=torch.channels_last)
+
+
+def captured(network: Any, seen: Any) -> Callable[[], tuple[Any, Any]]:
+    """Return a function that evaluates `seen` by a CUDA graph of PyTorch."""
+    torch = importlib.import_module("torch")
+
+    def forward() -> tuple[Any, Any]:
+        out = network(seen.half().contiguous(memory_format=torch.channels_last)).float()
+        return out[:, :-1].contiguous(), out[:, -1].tanh()
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.inference_mode():
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # warm-up, which a capture needs
+            for _ in range(3):
+                forward()
+        torch.cuda.current_stream().wait_stream(side)
+        with torch.cuda.graph(graph):
+            result = forward()
+
+    def replay() -> tuple[Any, Any]:
+        graph.replay()
+        return result
+
+    return replay
+
+
+def network_searches() -> Iterator[Row]:
+    """Measure Gumbel searches by a residual network in PyTorch, beside the network alone."""
+    for name, batch in (("connect_four", 1024), ("othello", 1024)):
+        env, state = opened(name, batch)
+        network, replays = residual_network(env), dict[int, Callable[[], tuple[Any, Any]]]()
+
+        def evaluate(state: te.State, env: te.Env = env, network: Any = network, replays: Any = replays) -> Any:
+            seen = env.observe(state)
+            if id(seen) not in replays:  # the leaves of a search stand in the same memory in every call
+                replays[id(seen)] = captured(network, te.to_torch(seen))
+            return replays[id(seen)]()
+
+        search = seconds_of(partial(te.search.gumbel_muzero_policy, state, evaluate, 32), 3)
+        alone = seconds_of(next(iter(replays.values()))) * 33
+        yield Row(f"{name}, {batch} games, network in PyTorch alone, 33 times", alone * 1e3, "ms")
+        aim = ("at most 1.15 times the network", search <= 1.15 * alone)
+        yield Row(f"{name}, {batch} games, Gumbel search of 32 by it", search * 1e3, "ms", *aim)
+
+
+def searches() -> Iterator[Row]:
+    """Measure searches with tinygrad's network and with playouts."""
+    from tensor_envs.train.network import Network, evaluator
+
+    for name, batch in (("connect_four", 1024), ("connect_four", 16384), ("othello", 4096), ("go", 4096)):
+        env, state = opened(name, batch)
+        network = evaluator(env, Network(env, hidden=64, device="CUDA", seed=1))
+        took = dict[int, float]()
+        for count in (32, 64):
+            took[count] = seconds_of(partial(te.search.gumbel_muzero_policy, state, network, count), 3)
+        aim = ("less than 2.2 times that of 32", took[64] < 2.2 * took[32]) if name == "othello" else ("", None)
+        yield Row(f"{name}, {batch} games, Gumbel search of 32, two layers of 64", took[32] * 1e3, "ms")
+        yield Row(f"{name}, {batch} games, Gumbel search of 64, two layers of 64", took[64] * 1e3, "ms", *aim)
+        playouts = seconds_of(partial(te.search.playout_policy, state, 32), 3)
+        yield Row(f"{name}, {batch} games, playout search of 32", playouts * 1e3, "ms")
+
+
+def peers() -> Iterator[Row]:
+    """Measure Gumbel searches of 32 beside those of mctx on Pgx, by networks of the same size."""
+    from benchmark.search import mctx_search
+    from tensor_envs.train.network import Network, evaluator
+
+    for name, batch, times in (("connect_four", 1024, 6), ("connect_four", 16384, 12)):
+        env, state = opened(name, batch)
+        network = evaluator(env, Network(env, hidden=64, device="CUDA", seed=1))
+        ours = seconds_of(partial(te.search.gumbel_muzero_policy, state, network, 32), 3)
+        theirs = seconds_of(mctx_search(name, "gumbel", batch, 32, 64), 3)
+        yield Row(
+            f"{name}, {batch} games, mctx's time / ours", theirs / ours, "", f"at least {times}", theirs >= times * ours
+        )
+
+
+# *** report ***
+
+TABLES: dict[str, Callable[[], Iterator[Row]]] = {
+    "Learners": loops,
+    "Searches by networks in PyTorch": network_searches,
+    "Searches": searches,
+    "Beside mctx": peers,
+    "Steps": steps,
+}
+
+
+def line(row: Row) -> str:
+    """Return a row of a table in Markdown."""
+    reached = {None: "", True: "yes", False: "no"}[row.reached]
+    return f"| {row.name} | {row.value:.4g} {row.unit} | {row.aim} | {reached} |"
+
+
+def work(options: argparse.Namespace) -> None:
+    name = card()
+    if name is None:
+        print("no card: nothing to check")
+        return
+    end = time.monotonic() + 60 * options.minutes
+    rows: dict[str, list[Row]] = {}
+    measures = {"Correctness": lambda: tests(60 * options.minutes * TEST_SHARE), **TABLES}
+    print(f"# {name}")
+    for title, measure in measures.items():
+        print(f"\n## {title}\n\n| | measured | aim | reached |\n|---|---|---|---|", flush=True)
+        rows[title] = []
+        if time.monotonic() > end:
+            print("| not measured: the time is up | | | |")
+            continue
+        try:
+            for row in measure():
+                rows[title].append(row)
+                print(line(row), flush=True)
+                if time.monotonic() > end:
+                    break
+        except Exception as error:  # of any library; the other tables are worth having
+            print(f"| {type(error).__name__}: {str(error)[:300]} | | | no |", flush=True)
+            rows[title].append(Row(f"{type(error).__name__}: {error}"[:300], math.nan, "", "no error", False))
+    if options.json:
+        content = {"card": name, **{title: [row._asdict() for row in table] for title, table in rows.items()}}
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    result = command_parser("python scripts/gpu_check.py", __doc__)
+    result.add_argument("--minutes", type=whole(1, 600), default=8, help="time in all (default: 8)")
+    result.add_argument("--json", type=Path, help="file to write the numbers to")
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command."""
+    run(parser(), work, arguments)
