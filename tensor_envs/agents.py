@@ -23,7 +23,13 @@ from tensor_envs.interop import ExportInJitError, to_numpy
 from tensor_envs.jit import jit
 from tensor_envs.sampling import FLOOR, masked_logits, sample_action, uniform
 from tensor_envs.search.outputs import Evaluate
-from tensor_envs.search.policies import MAX_SIMULATIONS, gumbel_muzero_policy, playout_policy
+from tensor_envs.search.policies import (
+    EXPLORATION,
+    MAX_EXPLORATION,
+    MAX_SIMULATIONS,
+    gumbel_muzero_policy,
+    playout_policy,
+)
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -153,13 +159,16 @@ def _checked(action: Tensor, message: str) -> Tensor:
     return action
 
 
-def playout_search(num_simulations: int, seed: int = 0, determinize: bool = True) -> Policy:
+def playout_search(
+    num_simulations: int, seed: int = 0, determinize: bool = True, exploration: float = EXPLORATION
+) -> Policy:
     """Return a policy that plays by `te.search.playout_policy`.
 
     Args:
         num_simulations: simulations of each decision, 1..2^20.
         seed: seed of the search.
         determinize: as in that search; False for a player that sees what is hidden.
+        exploration: weight of that search's exploration term.
 
     Returns:
         A policy.
@@ -174,8 +183,9 @@ def playout_search(num_simulations: int, seed: int = 0, determinize: bool = True
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     instance("determinize", determinize, bool)
+    weight = number("exploration", exploration, 0.0, MAX_EXPLORATION)
     seed_words(seed)
-    return lambda state: playout_policy(state, count, seed=seed, determinize=determinize).action
+    return lambda state: playout_policy(state, count, weight, seed, determinize=determinize).action
 
 
 def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 0.0, seed: int = 0) -> Policy:

@@ -170,6 +170,7 @@ def wrong(says: Any) -> Any:
         (lambda e: agents.greedy(cast(Any, 5)), "evaluate must be a function"),
         (lambda e: agents.gumbel(network, 0), "num_simulations must be in 1"),
         (lambda e: agents.playout_search(cast(Any, "1")), "num_simulations must be an int"),
+        (lambda e: agents.playout_search(1, exploration=-1), "exploration must be in"),
         (lambda e: agents.perfect()(te.make("kuhn_poker").init(1)), "needs an oracle"),
         (lambda e: agents.perfect(cast(Any, 5)), "oracle.best_actions must be a function"),
         (lambda e: agents.perfect(wrong(np.ones((3, 7), bool)))(e.init(3)), r"must give bool \(3, 9\)"),

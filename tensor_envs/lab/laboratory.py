@@ -25,7 +25,7 @@ from tensor_envs.lab.progress import ProgressBar
 from tensor_envs.lab.report import PLAYOUTS_OF, Key, Report, VariantReport
 from tensor_envs.lab.similarity import profile
 from tensor_envs.registry import make
-from tensor_envs.search.policies import MAX_SIMULATIONS
+from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION, MAX_SIMULATIONS
 
 PLAYERS: tuple[str | int, ...] = ("uniform", 16, 64, 256, "trained", "perfect")
 NAMED = ("uniform", "trained", "perfect")
@@ -46,6 +46,7 @@ def measure(
     precision: float | None = None,
     seed: int = 0,
     progress: bool = False,
+    exploration: float = EXPLORATION,
 ) -> Report:
     """Measure a game, and compare it with variants of it.
 
@@ -63,6 +64,8 @@ def measure(
             added, up to 64 times `games`, until they are as narrow.
         seed: seed of the games.
         progress: show a progress bar on stderr. Its unit is a simulation of a decision; the total is an estimate.
+
+        exploration: weight of the exploration of playout search.
 
     Returns:
         A report with tables, as text, Markdown, HTML and JSON.
@@ -92,7 +95,8 @@ def measure(
     games, seed = integer("games", games, 32, MAX_GAMES), integer("seed", seed, 0, 2**32 - 1)
     precision = None if precision is None else number("precision", precision, 0.001, 1)
     instance("progress", progress, bool)
-    made = [_Variant(name, env, chosen, games, precision, seed) for name, env in envs.items()]
+    weight = number("exploration", exploration, 0.0, MAX_EXPLORATION)
+    made = [_Variant(name, env, chosen, games, precision, seed, weight) for name, env in envs.items()]
     reports, bar = list[VariantReport](), ProgressBar(progress)
     for k, variant in enumerate(made, 1):
         bar.later = sum(other.work for other in made[k:])
@@ -219,15 +223,24 @@ class _Variant:
     """
 
     def __init__(
-        self, name: str, env: Env, players: Sequence[str | int], games: int, precision: float | None, seed: int
+        self,
+        name: str,
+        env: Env,
+        players: Sequence[str | int],
+        games: int,
+        precision: float | None,
+        seed: int,
+        exploration: float,
     ):
         """Plan all games."""
+        self.exploration = exploration
         self.name, self.env, self.players = name, env, players
         self.games, self.precision, self.seed = games, precision, seed
         self.numbers, self.counts = dict[Key, Measurement](), dict[str, int]()
         self.actions, self.unused = dict[str, dict[str, ActionUse]](), dict[str, dict[str, list[str]]]()
         self.profile = dict[str, float]()
-        policies = {one: policy for one in players if (policy := player(env, one, players.index(one))) is not None}
+        every = {one: player(env, one, seat, exploration) for seat, one in enumerate(players)}
+        policies = {one: policy for one, policy in every.items() if policy is not None}
         self.strongest = max((one for one in policies if isinstance(one, int)), default=0)
         self.own = {one: self._own(one, policy) for one, policy in policies.items() if one != "uniform"}
         self.contests = self._contests(policies) if env.num_players > 1 else {}
@@ -271,7 +284,7 @@ class _Variant:
             contests[f"{title(strong)} against {title(weak)}"] = series
         if self.env.engine.game.determinizes and searches:
             strongest = searches[-1]
-            informed = agents.playout_search(strongest, len(policies), determinize=False)
+            informed = agents.playout_search(strongest, len(policies), False, self.exploration)
             series = self._contest(
                 {0: policies[strongest], strongest: informed}, 0, strongest, measures.stronger, replicas=1
             )
@@ -346,12 +359,12 @@ def _points(played: Sequence[Played]) -> Array:
     return np.array([games.points for games in played])
 
 
-def player(env: Env, name: str | int, seed: int = 0) -> Policy | None:
+def player(env: Env, name: str | int, seed: int = 0, exploration: float = EXPLORATION) -> Policy | None:
     """Return a policy by its name in `measure`; None for perfect play and for weights that the package lacks."""
     if name == "uniform":
         return agents.uniform
     if isinstance(name, int):
-        return agents.playout_search(name, seed)
+        return agents.playout_search(name, seed, exploration=exploration)
     if name == "perfect":
         return None
     from tensor_envs.train.network import FOLDER, load  # with its files, only for this player

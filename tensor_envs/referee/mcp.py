@@ -87,7 +87,10 @@ class Tools:
     def new_game(
         self, game: str, rules: dict[str, Any] | None = None, seed: int = 0, opponent: str = "uniform", player: int = 0
     ) -> str:
-        """Start a game against uniform, playout:SIMULATIONS, weights or perfect; return its number, rules and view."""
+        """Start a game and return its number, rules and view.
+
+        The opponent is uniform, playout:SIMULATIONS[:EXPLORATION], weights or perfect.
+        """
         self.tables.append(ClientGame(game, rules or {}, seed, opponent, player))
         return f"Game number {len(self.tables) - 1}.\n\n{describe(self.tables[-1].env)}\n{self.tables[-1].view()}"
 

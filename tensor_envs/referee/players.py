@@ -6,6 +6,7 @@ import http.client
 import importlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import urllib.error
@@ -17,10 +18,11 @@ from urllib.parse import urlsplit
 from tensor_envs._validate import instance, shown, wrong_type
 from tensor_envs.agents import Policy, load, perfect, playout_search, uniform
 from tensor_envs.env import Env
+from tensor_envs.search.policies import EXPLORATION
 
 SECONDS = 600.0  # for an answer of an endpoint
 KEY = "OPENAI_API_KEY"
-PACKAGED = "uniform, playout:SIMULATIONS, weights, perfect or a .safetensors file"
+PACKAGED = "uniform, playout:SIMULATIONS[:EXPLORATION], weights, perfect or a .safetensors file"
 
 
 class Participant(NamedTuple):
@@ -46,11 +48,12 @@ def packaged(name: str, env: Env, seed: int = 0) -> Participant:
     """Return a player that the package has, by its name. ValueError for another name or game."""
     instance("name", name, str)
     instance("env", env, Env)
-    kind, _, count = name.partition(":")
     if name == "uniform":
         return Participant(name, uniform)
-    if kind == "playout" and count.isdecimal():
-        return Participant(name, playout_search(int(count), seed))
+    if search := re.fullmatch(r"playout:(\d+)(?::(\d*\.?\d+))?", name):
+        count, exploration = search.groups()
+        weight = EXPLORATION if exploration is None else float(exploration)
+        return Participant(name, playout_search(int(count), seed, exploration=weight))
     if name == "weights" or name.endswith(".safetensors"):
         policy = load(env.id if name == "weights" else name, num_simulations=0)
     elif name == "perfect":

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from tensor_envs.env import Env
 
 MAX_SIMULATIONS = 2**20
-EXPLORATION = 1.4
+EXPLORATION = 1.2
+MAX_EXPLORATION = 1e6
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
@@ -63,15 +64,15 @@ def playout_policy(
 ) -> SearchOutput:
     """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
-    A simulation selects the action of the highest mean return plus exploration * sqrt(visits) / (1 + visits of the
-    action), and values a new position by one random game to its end. The most visited action is played. Returns beyond
-    1 are divided by the largest absolute return so far. Ties go to the action of the lowest number, so that fewer
-    simulations than legal actions may leave those of the highest numbers untried.
+    A simulation selects the action of the highest mean return plus exploration * sqrt(visits / legal actions) / (1 +
+    visits of the action), and values a new position by one random game to its end. An untried action has the mean
+    return 0. The most visited action is played. Returns beyond 1 are divided by the largest absolute return so far.
+    Ties go to the action of the lowest number, so that few simulations may leave those of the highest numbers untried.
 
     Args:
         state: the games.
         num_simulations: simulations of each game, 1..2^20.
-        exploration: weight of the exploration term.
+        exploration: weight of the exploration term. The default needs no tuning: see the table of the search's README.
         seed: seed of playouts and chance. A game at a ply has the same draws in any batch.
         limit: maximum number of actions of a playout.
         chance: in games with chance, "open" replays every simulation from the root with its own chance, so that nodes
@@ -105,11 +106,12 @@ def playout_policy(
         ((2, 9), True)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
-    exploration = number("exploration", exploration, 0.0, 1e6)
+    exploration = number("exploration", exploration, 0.0, MAX_EXPLORATION)
     limit = integer("limit", limit, 1, 2**31 - 1)
     config = _config(state, UCB, chance, keep_tree, determinize, count_actions)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
-    return _search(state, config, size, exploration_table(exploration, size.slots), seed, limit, tree)
+    table = exploration_table(exploration, size.slots, state.env.num_actions)
+    return _search(state, config, size, table, seed, limit, tree)
 
 
 def gumbel_muzero_policy(
@@ -231,9 +233,14 @@ def muzero_policy(
 
 
 @functools.lru_cache(64)
-def exploration_table(factor: float, slots: int) -> bytes:
-    """Return the exploration factor for each parent visit count, float32 [slots]."""
-    return _float32(factor * np.sqrt(np.arange(slots)) + 1e-6)
+def exploration_table(factor: float, slots: int, actions: int) -> bytes:
+    """Return the exploration factors for visit counts and for numbers of legal actions, float32 [slots + A + 1].
+
+    The product of two of them is factor * sqrt(visits / legal actions).
+    """
+    visits = factor * np.sqrt(np.arange(slots)) + 1e-6
+    legal = 1 / np.sqrt(np.maximum(np.arange(actions + 1), 1))
+    return _float32(np.concatenate([visits, legal]))
 
 
 def _float32(values: np.ndarray) -> bytes:

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
 from tensor_envs._engine.kernels.base import Coords
-from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
-from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
+from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers, sum_in_range
+from tensor_envs.rules.lists import num_words, popcount
+from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.search.memory import Edge, Mask, Node, PathStep, TreeMemory, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
@@ -78,7 +79,7 @@ class ActionSelection:
             below_root: whether they choose an action of later nodes, not of their roots.
         """
 
-    def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
+    def score(self, k: Value, at: Coords, slot: Scalar, mask: Mask) -> Score:
         """Return the scores by which a simulation selects an action of a node, for root `k` of a group."""
         raise NotImplementedError
 
@@ -189,15 +190,22 @@ class Softmax:
 class UCB(ActionSelection):
     """Upper confidence bound: the mean return plus an exploration term that falls with an action's visits.
 
+    The term is exploration * sqrt(visits / legal actions) / (1 + visits of the action). With v visits of each action it
+    falls like 1 / sqrt(v), the standard error of a mean, whatever the number of actions is. An untried action has the
+    mean return 0, so that a good action is visited again before all others are tried.
     Returns are divided by the largest absolute return so far, so that exploration keeps its weight in games with large
     returns.
     """
 
     name, uses_network = "playout", False
 
-    def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
+    def score(self, k: Value, at: Coords, slot: Scalar, mask: Mask) -> Score:
         tree = self.tree
-        exploration, largest = tree.params.table(tree.index(tree.node(at, slot).visits)), tree.root(at).largest
+        largest = tree.root(at).largest
+        legal = sum_in_range(num_words(tree.actions), lambda w: popcount(uint32(mask(w))))
+        exploration = tree.params.table(tree.index(tree.node(at, slot).visits))
+        # `exploration_table` has the two factors of the term that do not depend on the action
+        exploration *= tree.params.table(tree.slots + tree.index(minimum(legal, tree.actions)))
 
         def score(action: Scalar) -> tuple[Scalar, Value]:
             edge = tree.edge(at, slot, action)
@@ -215,7 +223,7 @@ class MuZero(ActionSelection):
 
     name, noise_count = "muzero", 2  # Dirichlet noise for the priors, Gumbel noise for the final choice
 
-    def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
+    def score(self, k: Value, at: Coords, slot: Scalar, mask: Mask) -> Score:
         tree, node = self.tree, self.tree.node(at, slot)
         visits = node.visits
         exploration = tree.params.table(tree.index(visits))
@@ -303,7 +311,7 @@ class GumbelMuZero(ActionSelection):
 
         self.policy.set_logits(k, tree.node(at, slot).mask, logit)
 
-    def score(self, k: Value, at: Coords, slot: Scalar) -> Score:
+    def score(self, k: Value, at: Coords, slot: Scalar, mask: Mask) -> Score:
         tree, visits = self.tree, self.tree.node(at, slot).visits
         considered = minimum(tree.root(at).num_legal, tree.considered)
         turn = considered * tree.simulations + minimum(visits, tree.simulations - 1)

@@ -192,7 +192,7 @@ class Search(TreeMemory):
         """Choose the next action of root `k` of a group and record it as the step of a number."""
         walk = self.walk(at)
         position: Position = walk if self.config.replays else self.node(at, slot)
-        action = self.selection.best(position.mask, self.selection.score(k, at, slot))
+        action = self.selection.best(position.mask, self.selection.score(k, at, slot, position.mask))
         edge = self.edge(at, slot, action)
         child = edge.child
         self.selection.chosen(k, edge)

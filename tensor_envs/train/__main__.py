@@ -16,6 +16,7 @@ interrupted, and one with a larger budget continues a run that has ended.
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
 from tensor_envs.evaluation.ratings import arena
 from tensor_envs.registry import make
+from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 from tensor_envs.solve.solver import solve
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
 from tensor_envs.train.config import read_config
@@ -112,9 +114,8 @@ def rate(options: argparse.Namespace) -> None:
     path, oracle, opening = options.weights or env.id, exact_oracle(env) if options.regret else None, OPENING
     if options.search_regret is not None:
         oracle, opening = solve(env, method="search"), options.search_regret
-    players: dict[str, agents.Policy] = {
-        f"playout search of {n}": agents.playout_search(n, seed=1) for n in options.rivals
-    }
+    rival = functools.partial(agents.playout_search, seed=1, exploration=options.exploration)
+    players: dict[str, agents.Policy] = {f"playout search of {n}": rival(n) for n in options.rivals}
     players |= {f"trained, {n} simulations": agents.load(path, n) for n in options.simulations}
     games = f"{options.games} games of each {'pair' if env.num_players == 2 else 'player'}"
     print(f"{env.id} on {device_of()}, {games}, weights of {path}", flush=True)
@@ -161,6 +162,8 @@ def add_rating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--simulations", nargs="+", type=simulations, default=[0, 32], metavar="N", help=text)
     text = "simulations of playout search; default: 128 and 1,024"
     parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), default=[128, 1024], metavar="N", help=text)
+    text = "weight of the exploration of playout search; default: %(default)s"
+    parser.add_argument("--exploration", type=real(0, MAX_EXPLORATION), default=EXPLORATION, help=text)
     parser.add_argument(
         "--games", type=count, default=256, help="games of each pair, or of each player alone; default: %(default)s"
     )

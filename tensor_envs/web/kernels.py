@@ -58,7 +58,7 @@ def of_player(env: Env) -> Kernels:
     """Compile the functions of a computer player: the search of `te.search.playout_policy`, and the observation."""
     config, engine, available = search_config(env, UCB), env.engine, arrays(env)
     size = SearchSize(SIMULATIONS)
-    room, table = tree_sizes(engine, config, size.slots), exploration_table(EXPLORATION, size.slots)
+    room, table = tree_sizes(engine, config, size.slots), exploration_table(EXPLORATION, size.slots, env.num_actions)
     params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]  # one game, the seed 0
     used = {name: available[name] for name in ("states", "keys", "observations")} | {
         "tree_states": (dtypes.uint32, room.states),

@@ -46,7 +46,7 @@ def test_a_tournament_is_printed_saved_and_reported(tmp_path: Path) -> None:
     ("game", "rules"), [("three_will", ["max_plies=8"]), ("tests.types.program:Nim", ["heap=9"]), ("tensor_stars", [])]
 )
 def test_games_with_secrets_and_custom_ones(game: str, rules: list[str], tmp_path: Path) -> None:
-    options = ("--player", f"{HERE}:first", "--player", "playout:8", "--simulations", 8, "--limit", 9, "--seed", 3)
+    options = ("--player", f"{HERE}:first", "--player", "playout:8:0.5", "--simulations", 8, "--limit", 9, "--seed", 3)
     disguise = ("--disguise", "renamed", "retold", "--report", tmp_path / "page.html")
     code, out, errors = run(game, "--rules", *rules, *options, *disguise, "--no-history")
     assert (code, errors) == (0, "") and "0.0% illegal, 0.0% unparsable" in out and out.startswith("game 0: ")
@@ -152,8 +152,12 @@ def test_keys_that_cannot_be_sent_are_not_printed(monkeypatch: pytest.MonkeyPatc
     ("arguments", "message"),
     [
         ([], "players must be two or more with different names, got uniform"),
-        (["--player", "nobody"], "a player must be uniform, playout:SIMULATIONS, weights, perfect or a .safetensors"),
+        (
+            ["--player", "nobody"],
+            "a player must be uniform, playout:SIMULATIONS[:EXPLORATION], weights, perfect or a .safetensors",
+        ),
         (["--player", "gone.safetensors"], "no file 'gone.safetensors'"),
+        (["--player", "playout:8:x"], "a player must be uniform, playout:SIMULATIONS[:EXPLORATION], weights"),
         (["--player", "playout:0"], "num_simulations must be in 1..1048576, got 0"),
         (["--player", "nowhere:answer"], "or package.module:function, got 'nowhere:answer': No module"),
         (["--player", f"{HERE}:TTT"], "a player must be a function, and"),

@@ -210,7 +210,7 @@ def test_wrong_players_and_settings() -> None:
         play(TTT, [Participant("mute", ask=lambda text: None)] * 2)
     with pytest.raises(ValueError, match=r"tokens must be in 0\.\."):
         play(TTT, [Participant("cheap", ask=lambda text: ("(0,0)", -1))] * 2)
-    with pytest.raises(ValueError, match=r"a player must be uniform, playout:SIMULATIONS, .* got 'nobody'"):
+    with pytest.raises(ValueError, match=r"a player must be uniform, playout:SIMULATIONS.* got 'nobody'"):
         packaged("nobody", TTT)
     with pytest.raises(ValueError, match="state must be of"):
         packaged("tensor_envs/weights/shed.safetensors", TTT)

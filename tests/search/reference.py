@@ -11,6 +11,7 @@ from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.random import seed_words
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.scalar import int32, scalar, uint32
+from tensor_envs.search.policies import EXPLORATION
 
 real = np.float32
 
@@ -23,7 +24,7 @@ class Node:
         self.children: list[Node | None] = [None] * actions
 
     def choose(self, exploration: float, share: Any, mask: int) -> int:
-        explore = real(exploration * np.sqrt(self.visits) + 1e-6)
+        explore = real(real(exploration * np.sqrt(self.visits) + 1e-6) * real(1 / np.sqrt(mask.bit_count())))
         scores = [
             real(real(s / real(max(n, 1))) * share) + real(explore / real(n + 1)) if mask >> a & 1 else -np.inf
             for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True))
@@ -35,7 +36,13 @@ class Search:
     """Plain search of one game that `te.debug` plays."""
 
     def __init__(
-        self, plain: Any, row: int, seed: int, exploration: float = 1.4, limit: int = 2**31 - 1, chance: str = "sampled"
+        self,
+        plain: Any,
+        row: int,
+        seed: int,
+        exploration: float = EXPLORATION,
+        limit: int = 2**31 - 1,
+        chance: str = "sampled",
     ):
         self.game, self.exploration, self.limit = plain.game, exploration, limit
         self.determinizes = self.game.determinizes
