@@ -344,6 +344,7 @@ def cases() -> Iterator[Case]:
     good = {"num_players": 2, "num_actions": 3, "observation_shape": (2,), "fields": ()}
     for name, values in {
         "num_players": NO_COUNT, "num_actions": NO_COUNT, "max_plies": NO_COUNT[1:],
+        "max_legal": (*NO_COUNT[1:], 4),
         "observation_shape": (None, 5, [2], (0,), (1.5,), (True,), (HUGE,), (2,) * 70),
         "observation_dtype": (None, 5, "", "float64", ["bool"]),
         "fields": (None, 5, "x", (5,), (te.Field("a", high=1),) * 2, (te.Field("ply", high=1),)),

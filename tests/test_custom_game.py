@@ -415,7 +415,8 @@ class Stairs:
     def spec(self) -> te.Spec:
         fields = (te.Field("height", high=40), te.Field("faces", (2,), high=5), te.Field("tricks", kind="uint32"))
         limit = None if self.mistake in ("endless", "overflowing") else 20
-        return te.Spec(2, 3, (5,), fields, "int8", limit, chance=True)
+        most = 2 if self.mistake == "crowded" else 3
+        return te.Spec(2, 3, (5,), fields, "int8", limit, chance=True, max_legal=most)
 
     def init(self, chance: te.Chance) -> dict[str, Any]:
         trick = chance.draw(9, 2) if self.mistake == "hidden" else 0
@@ -465,6 +466,7 @@ def line(text: str) -> str:
 
 
 MISTAKES = {  # name: text of the line that is named, message
+    "crowded": ("max_legal=most", "max_legal is 2, a position has 3 legal actions"),
     "no action": ("def legal_action_mask", f"{PLACE}: LINE: there is no legal action, but the game goes on"),
     "select": ("select([1, 2, s.", rf"{PLACE}: .*\n?LINE: .*\n  an index must be in 0\.\.2, .*; got \d"),
     "lookup": ("gain = lookup(", r"LINE: .*\n  an index must be in 0\.\.2, also where its entry is not used; got \d"),

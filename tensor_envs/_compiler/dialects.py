@@ -66,6 +66,8 @@ class C:
     infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
     popcount = "__builtin_popcount"
     keep_loop = "#pragma clang loop unroll(disable)"  # stands before a loop that is not to be unrolled
+    # stands before a loop of whole vectors. Compilers would interleave several, and leave the rest to a scalar loop
+    vector_loop = "#pragma clang loop vectorize_width({}) interleave_count(1) unroll(disable)"
 
     def __init__(self, tape: Tape):
         tape.finish()
@@ -174,7 +176,9 @@ class C:
     def inner(self, block: Block) -> None:
         if block.kind == "for":
             block.index.text = self.fresh("n")  # i32 is a type in WGSL
-            if not block.unroll and self.keep_loop:
+            if block.vector and self.vector_loop:
+                self.line(self.vector_loop.format(block.vector))
+            elif not block.unroll and self.keep_loop:
                 self.line(self.keep_loop)
             self.line(self.loop(block.index.text, self.value(block.head)))
         else:
@@ -226,7 +230,7 @@ class GPU(C):
     """Base of GPU languages with C's syntax."""
 
     types: ClassVar = C.types | {BOOL: "bool"}
-    prefix = keep_loop = ""
+    prefix = keep_loop = vector_loop = ""
 
     @property
     def threads(self) -> int:
@@ -320,7 +324,7 @@ class WGSL(C):
         **dict.fromkeys((dtypes.int8, dtypes.int16, INT32), "i32"),
     }
     popcount = "countOneBits"
-    keep_loop = ""
+    keep_loop = vector_loop = ""
 
     @staticmethod
     def is_packed(array: Array) -> bool:

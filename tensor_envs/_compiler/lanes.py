@@ -159,6 +159,7 @@ class _InsideOut:
     def _inner(self, block: Block) -> None:
         with self.tape.nested(block.kind, block.head) as new:
             new.unroll = block.unroll
+            new.vector = block.vector
             if block.kind == "for":
                 self.indices[block.index] = new.index
                 self._record(block)

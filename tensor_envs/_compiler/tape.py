@@ -74,6 +74,7 @@ class Block:
         condition: whether a "while" runs again.
         index: the counter of a "for".
         unroll: whether compilers may unroll a "for".
+        vector: turns of a "for" that one vector takes, a divisor of their number; 0 leaves it to the compiler.
         together: whether lanes may take the turns of a loop together, as many as the one that needs most.
         live: whether it contains a store to a used array; set by `Tape.finish`, which removes other blocks.
     """
@@ -88,6 +89,7 @@ class Block:
         self.index: Any = None
         self.condition: Any = None
         self.is_open, self.live, self.unroll, self.together = True, False, True, False
+        self.vector = 0
 
     def ends_with_short_loop(self, size: int) -> bool:
         """Return whether the last entry is a block of at most `size` instructions and no blocks."""

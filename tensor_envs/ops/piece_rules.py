@@ -250,7 +250,11 @@ class PieceRules:
         if self.quiet_plies:
             fields.append(Field("quiet", high=self.quiet_plies))
         planes = 2 * (1 + bool(self.king)) + self.again + 1 + self.quiet_digits
-        return Spec(2, self.actions.count, (planes, self.board.rows, self.board.columns), tuple(fields))
+        shape = planes, self.board.rows, self.board.columns
+        # a piece has one move at most in each plane of the actions
+        moves = self.actions.count // len(self.playable or range(self.board.rows * self.board.columns))
+        max_legal = min(max(map(len, self.start)) * moves, self.actions.count)
+        return Spec(2, self.actions.count, shape, tuple(fields), max_legal=max_legal)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         own, other = map(self.sets.of, self.start)

@@ -79,13 +79,15 @@ def grid_index(axis: str, size: int) -> Scalar:
 
 
 @contextmanager
-def loop(size: Value, unroll: bool = True, together: bool = False) -> Iterator[Scalar]:
+def loop(size: Value, unroll: bool = True, together: bool = False, vector: int = 0) -> Iterator[Scalar]:
     """Record a loop over 0..size-1; a size of 0 or less skips it.
 
+    vector: turns that one vector of a CPU takes, a divisor of the size. Sums of floats may be reordered.
     together: whether games may take the turns together, as many as the one that needs most, see `_compiler.lanes`.
     """
     with current().nested("for", scalar(size).instruction()) as block:
         block.unroll, block.together = unroll, together
+        block.vector = vector
         yield Scalar(block.index, INT32)
 
 

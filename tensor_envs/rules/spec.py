@@ -110,6 +110,8 @@ class Spec:
         zero_sum: whether the rewards of every step sum to 0.
         perfect_information: whether every player's observation shows the whole state.
         events: names of the events that every `Outcome` of `step` reports.
+        max_legal: largest number of legal actions of a position, to be declared where few of the actions are legal. The
+            trees of a search then hold legal actions alone. None: the trees hold all actions.
         id, version: identity of the environment, which fills them in.
 
     Examples:
@@ -128,6 +130,7 @@ class Spec:
     zero_sum: bool = True
     perfect_information: bool = True
     events: tuple[str, ...] = ()
+    max_legal: int | None = None
     id: str = ""
     version: int = 0
 
@@ -137,6 +140,8 @@ class Spec:
         if self.max_plies is not None:
             integer("max_plies", self.max_plies, 1, INT_HIGH)
         _check_shape("observation_shape", self.observation_shape)
+        if self.max_legal is not None:
+            integer("max_legal", self.max_legal, 1, self.num_actions)
         one_of("observation_dtype", self.observation_dtype, OBSERVATION_DTYPES)
         for name in ("chance", "zero_sum", "perfect_information"):
             instance(name, getattr(self, name), bool)

@@ -4,13 +4,21 @@ A tree has one slot for each simulation: slot 0 is the root, slot k the position
 that resumes earlier trees has their nodes in slots 1 to `SearchSize.resumed` and its own simulations after them. The
 number of slots is a parameter of the kernels, so that one program serves searches of any size.
 Descent and backup visit the roots of a block one by one; on a GPU each thread is one root. They vectorise the loop over
-a node's actions, so actions are padded to whole vectors.
+a node's edges, so edges are padded to whole vectors.
+
+A node's edges are int32 [words, edges]: one row for each entry of `Edge`. They have one of two forms.
+
+- Packed: a node has an edge for each legal action, in ascending order, and a row of actions before the others. A tree
+  hands out its array of edges node by node, from the front. So a node of chess has 35 edges, not 4,674.
+- All actions: edge k is action k, legal or not, at a place that follows from the slot. Games have this form if they do
+  not declare `Spec.max_legal` or if one vector has room for all actions. It is also the form where simulations replay:
+  there the legal actions of a node differ from visit to visit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -19,16 +27,31 @@ from tinygrad.dtype import DType
 from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
-from tensor_envs.rules.kernel import Cells, bitcast, divide, loop
-from tensor_envs.rules.lists import num_words
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, float32, int32, is_gpu, maximum, minimum, scalar, where
+from tensor_envs.rules.kernel import Cells, bitcast, divide, loop, registers, sum_in_range
+from tensor_envs.rules.lists import num_words, popcount
+from tensor_envs.rules.scalar import (
+    WORD_BITS,
+    Scalar,
+    Value,
+    float32,
+    int32,
+    is_gpu,
+    maximum,
+    minimum,
+    scalar,
+    uint32,
+    where,
+)
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
     from tensor_envs._engine.layout import Layout
+    from tensor_envs.rules.spec import Spec
     from tensor_envs.search.selection import ActionSelection
 
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
+VECTOR = 16  # packed edges of a vector
+PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
 MAX_BLOCKS = 256  # of the trees in memory at once
 MAX_ROWS = MAX_BLOCKS * LANES  # of a network's output
 
@@ -66,7 +89,7 @@ class NamedRecord:
 
     size = 0
 
-    def __init__(self, cells: Cells, first: Value = 0, stride: int = 1):
+    def __init__(self, cells: Cells, first: Value = 0, stride: Value = 1):
         self.cells, self.first, self.stride = cells, first, stride
 
     def get(self, k: Any, dtype: DType = INT32) -> Scalar:
@@ -103,11 +126,15 @@ class Root(NamedRecord):
     slot = Entry()  # slot of the current simulation
     num_steps = Entry()  # steps of the current simulation in all roots of a thread, stored in the first root
     num_legal = Entry()  # legal actions of the root
+    edge_words = Entry()  # words of the tree's array of edges that its nodes have taken; only where edges are packed
     largest = Entry(FLOAT32)  # largest absolute return so far, at least 1
 
 
 class Position(NamedRecord):
-    """Record followed by the returns of all players so far and the legal action mask."""
+    """Record followed by the returns of all players so far and the legal action mask.
+
+    A node with packed edges has `first_edge` and `num_edges` in place of the mask.
+    """
 
     mover = Entry()  # player to move, or -1 once the game is over
 
@@ -142,24 +169,44 @@ class Node(Position):
     prior_sum = Entry(FLOAT32)
     value_sum = Entry(FLOAT32)
 
+    @property
+    def first_edge(self) -> Scalar:
+        """Where the statistics of its packed edges begin in the tree's array."""
+        return self.get(self.size + self.players)
+
+    @property
+    def num_edges(self) -> Scalar:
+        """Number of packed edges, without padding."""
+        return self.get(self.size + self.players + 1)
+
+    def set_edges(self, first: Scalar, count: Scalar) -> None:
+        for k, x in enumerate((first, count)):
+            self.set(self.size + self.players + k, x)
+
 
 class Walk(Position):
     """Position of a simulation, in registers."""
 
     node = Entry()  # slot to choose an action at; 0 beyond the tree
     leaf = Entry()  # slot of the last node
-    action = Entry()  # action chosen there
+    edge = Entry()  # number of the edge chosen there
+    action = Entry()  # action of this edge
     live = Entry()  # whether the simulation takes another step
     untried = Entry()  # whether the last action had not been tried before
 
 
 class Edge(NamedRecord):
-    """Action of a node."""
+    """Action of a node, with its statistics. Where edges are packed, a row with the actions' numbers comes before."""
 
     visits = Entry()
     value_sum = Entry(FLOAT32)  # sum of the returns of the player who chose it
     child = Entry()  # slot that it leads to; 0 for none
     prior = Entry(FLOAT32)  # only where a network gives priors
+
+    @property
+    def action(self) -> Scalar:
+        """Action of a packed edge; any number for padding."""
+        return self.get(-1)
 
     @property
     def value(self) -> Scalar:
@@ -194,6 +241,7 @@ class SearchConfig:
         replays: whether every simulation replays its actions from the root, because chance or resampled hidden
             information changes where they lead. Nodes are then sequences of actions.
         determinizes: whether every simulation resamples what is hidden from the root's player.
+        packed: whether edges are packed.
         values: values per row of a network's output: 1, or the number of players; 0 without a network.
         counts: whether the decisions of playouts are counted.
     """
@@ -201,12 +249,24 @@ class SearchConfig:
     selection: type[ActionSelection]
     replays: bool = False
     determinizes: bool = False
+    packed: bool = False
     values: int = 0
     counts: bool = False
 
     @property
-    def edge_words(self) -> int:
+    def statistics(self) -> int:
+        """Words of an edge besides its action."""
         return Edge.size if self.selection.uses_network else Edge.prior.index
+
+    @property
+    def edge_words(self) -> int:
+        return self.statistics + self.packed
+
+    def width(self, spec: Spec) -> int:
+        """Return the largest number of edges of a node, with padding."""
+        if not self.packed:
+            return padded(spec.num_actions)
+        return whole_vectors(spec.max_legal)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -251,10 +311,11 @@ class TreeSizes(NamedTuple):
     def of(cls, config: SearchConfig, slots: Any, game: Game, layout: Layout) -> TreeSizes:
         """Return the sizes of a tree of `slots`, an int or a Scalar."""
         players, actions = game.spec.num_players, game.spec.num_actions
-        node = Node.size + players + num_words(actions)
+        node = Node.size + players + (PACKED_WORDS if config.packed else num_words(actions))
         steps = Root.size + slots * node
         states = layout.field_words * (1 if config.replays else slots)
-        return cls(node, steps, steps + slots * PathStep.size, slots * (config.edge_words * padded(actions)), states)
+        edges = slots * (config.edge_words * config.width(game.spec))
+        return cls(node, steps, steps + slots * PathStep.size, edges, states)
 
     @property
     def bytes(self) -> Any:
@@ -267,7 +328,12 @@ class TreeArrays(NamedTuple):
 
     states: Any  # uint32 [blocks, slots, words, lanes]: fields and flags; only the root's if simulations replay
     nodes: Any  # int32 [rows, words]: one Root, then one Node per slot, then one PathStep per slot
-    edges: Any  # int32 [rows, slots, words, actions]
+    edges: Any  # int32 [rows, words]: the edges of all nodes
+
+
+def whole_vectors(edges: Any) -> Any:
+    """Round a number of packed edges up to whole vectors."""
+    return edges + (VECTOR - 1) & -VECTOR
 
 
 def padded(actions: int) -> int:
@@ -293,7 +359,7 @@ class TreeMemory:
         self.t, self.config, self.params, self.root_noise = t, config, Params(params), root_noise
         self.states, self.nodes, self.edges = arrays
         self.players, self.actions = t.players, t.game.spec.num_actions
-        self.width = padded(self.actions)
+        self.width = config.width(t.game.spec)
         self.roots = t.block.lanes if t.block.thread is None else 1  # roots of a thread
         # loaded once, outside of all loops
         self.simulations, self.resumed, self.considered, self.separate = (
@@ -338,15 +404,13 @@ class TreeMemory:
     def node(self, at: Coords, slot: Value) -> Node:
         return self.node_at(self.node_offset(at, slot))
 
-    def edge_offset(self, at: Coords, slot: Value, action: Value) -> Scalar:
-        """Return where an action of a node lies, see `node_offset`."""
-        return (self.lane(at) * self.slots + slot) * (self.config.edge_words * self.width) + action
+    def edge_at(self, offset: Value, stride: Value) -> Edge:
+        """Return the edge at an offset, which counts like that of `node_offset`."""
+        return Edge(self.edges, self._first_row * self.sizes.edges + self.index(offset), self.index(stride))
 
-    def edge_at(self, offset: Value) -> Edge:
-        return Edge(self.edges, self._first_row * self.sizes.edges + self.index(offset), self.width)
-
-    def edge(self, at: Coords, slot: Value, action: Value) -> Edge:
-        return self.edge_at(self.edge_offset(at, slot, action))
+    def edges_of(self, at: Coords, slot: Value, mask: Mask | None = None) -> Edges:
+        """Return the edges of a node. mask: legal actions of this visit, where simulations replay."""
+        return PackedEdges(self, at, slot) if self.config.packed else AllActions(self, at, slot, mask)
 
     def step(self, number: Scalar) -> PathStep:
         """Return the step of a number. The roots of a thread share one list, spread over the memory of all of them."""
@@ -377,14 +441,116 @@ class TreeMemory:
         """Return the index of a root's noise; Gumbel MuZero adds the logits to it."""
         return (at.batch.row * self.config.selection.noise_count + part) * self.width + action
 
-    @contextmanager
-    def each_action(self, mask: Mask | None = None) -> Iterator[tuple[Scalar, Scalar]]:
-        """Iterate over a node's actions in whole vectors; yield each action and whether the mask allows it.
+    def each_number(self, stride: Value) -> AbstractContextManager[Scalar]:
+        """Iterate over the numbers of a node's edges, with padding."""
+        if not self.config.packed:
+            return loop(self.width)
+        # the mask of bits shows the compiler that vectors are whole: it writes no scalar loop for a remainder
+        return loop(minimum(maximum(stride, 0), self.width) & -VECTOR, vector=VECTOR)
 
-        A CPU's compiler would unroll a loop over eight actions before it vectorises it.
+    def take_edges(self, at: Coords, slot: Value, mask: Mask, live: Value) -> None:
+        """Give a new node a packed edge for each action of a mask.
+
+        It gets none if its game is over, or if the actions are more than `Spec.max_legal`.
         """
-        size = min(self.width, WORD_BITS)
-        with loop(self.width // size) as w:
-            word = int32(-1) if mask is None else mask(w)
+        root, node = self.root(at), self.node(at, slot)
+        used, count, rest = root.edge_words, registers(1, INT32), registers(1, UINT32)
+        actions = self.lane(at) * self.sizes.edges + self.index(used)
+        count[0] = 0
+        with loop(where(live, num_words(self.actions), 0)) as w:
+            rest[0] = uint32(mask(w))
+            with loop(popcount(rest[0])):
+                number, bits = count[0], rest[0]
+                action = w * WORD_BITS + popcount(~bits & (bits - 1))  # number of the lowest bit
+                self.edge_at(actions + minimum(number, self.width - 1), 0).set(0, action)
+                count[0] = number + 1
+                rest[0] = bits & (bits - 1)  # without the lowest bit
+        num_edges = where(count[0] > self.width, 0, count[0])
+        stride = whole_vectors(num_edges)
+        node.set_edges(used + stride, num_edges)  # behind the row of actions
+        root.edge_words = used + stride * self.config.edge_words
+
+
+class Edges:
+    """Edges of a node, by their numbers.
+
+    Attributes:
+        at, slot: place of the node.
+        node: the node.
+        count: number of edges, without padding.
+        stride: number of edges, with padding.
+        first: offset of the first edge, see `TreeMemory.edge_at`.
+        num_legal: number of legal actions.
+    """
+
+    count: Scalar
+    stride: Scalar
+    first: Scalar
+    num_legal: Scalar
+
+    def __init__(self, tree: TreeMemory, at: Coords, slot: Value):
+        self.tree, self.at, self.slot = tree, at, slot
+        self.node = tree.node(at, slot)
+
+    def offset(self, k: Value) -> Scalar:
+        """Return where an edge lies."""
+        return self.first + k
+
+    def __getitem__(self, k: Value) -> Edge:
+        return self.tree.edge_at(self.offset(k), self.stride)
+
+    def action(self, k: Scalar) -> Scalar:
+        """Return the action of an edge; any action for padding."""
+        raise NotImplementedError
+
+    def each(self, first: Value | None = None) -> AbstractContextManager[tuple[Scalar, Scalar]]:
+        """Iterate over the edges in whole vectors; yield each number and whether its action is legal.
+
+        first: number of the first edges that are needed; others may be left out.
+        """
+        raise NotImplementedError
+
+
+class PackedEdges(Edges):
+    """Edges for the legal actions alone."""
+
+    def __init__(self, tree: TreeMemory, at: Coords, slot: Value):
+        super().__init__(tree, at, slot)
+        self.count = self.num_legal = minimum(maximum(self.node.num_edges, 0), tree.width)
+        self.stride = whole_vectors(self.count)
+        self.first = tree.lane(at) * tree.sizes.edges + tree.index(self.node.first_edge)
+
+    def action(self, k: Scalar) -> Scalar:
+        return clamp(self[k].action, self.tree.actions)
+
+    @contextmanager
+    def each(self, first: Value | None = None) -> Iterator[tuple[Scalar, Scalar]]:
+        count = self.count if first is None else minimum(self.count, first)
+        with self.tree.each_number(whole_vectors(count)) as k:
+            yield k, k < count
+
+
+class AllActions(Edges):
+    """Edges for all actions of the game, of which a mask has the legal ones."""
+
+    def __init__(self, tree: TreeMemory, at: Coords, slot: Value, mask: Mask | None):
+        super().__init__(tree, at, slot)
+        self.mask = mask or self.node.mask
+        self.count = self.stride = int32(tree.width)
+        self.first = (tree.lane(at) * tree.slots + slot) * (tree.config.edge_words * tree.width)
+
+    @property
+    def num_legal(self) -> Scalar:  # type: ignore[override] # only UCB needs it
+        return sum_in_range(num_words(self.tree.actions), lambda w: popcount(uint32(self.mask(w))))
+
+    def action(self, k: Scalar) -> Scalar:
+        return minimum(k, self.tree.actions - 1)
+
+    @contextmanager
+    def each(self, first: Value | None = None) -> Iterator[tuple[Scalar, Scalar]]:
+        size = min(self.tree.width, WORD_BITS)
+        with loop(self.tree.width // size) as w:
+            word = self.mask(w)
+            # a CPU's compiler would unroll a loop over eight actions before it vectorises it
             with loop(size, unroll=is_gpu() or size > VECTORS[0]) as bit:
                 yield w * size + bit, (word >> bit & 1) != 0

@@ -27,7 +27,7 @@ from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.interop import ExportInJitError
-from tensor_envs.search.memory import MAX_BLOCKS, Node, SearchConfig, SearchSize, TreeArrays, TreeSizes, padded
+from tensor_envs.search.memory import MAX_BLOCKS, VECTOR, Node, SearchConfig, SearchSize, TreeArrays, TreeSizes
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
@@ -278,7 +278,9 @@ def search_config(
         raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
     determinizes = game.determinizes and determinize
     replays = determinizes or (game.spec.chance and chance == "open")
-    return SearchConfig(selection, replays, determinizes, counts=counts)
+    spec = game.spec
+    packed = not replays and spec.max_legal is not None and spec.num_actions > VECTOR
+    return SearchConfig(selection, replays, determinizes, packed, counts=counts)
 
 
 def _config(
@@ -360,12 +362,23 @@ def _search(
             search(buffers, params_array(params, table, layout.shards, layout.device), result)
             if size.return_tree:
                 trees.append(fetch(memory, chunk))
-    if evaluate is not None and (wrong := int((layout.table(result.action) < 0).sum())):
-        raise ValueError(f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games")
+    if evaluate is not None or (config.packed and not is_gpu(layout.device)):  # a GPU would have to wait for the result
+        _check_actions(state, config, layout.table(result.action))
     whole = None
     if size.return_tree:
-        whole = HostTree.of(config, tree_sizes(engine, config, size.slots), layout, trees)
+        whole = HostTree.of(config, config.width(env.spec), tree_sizes(engine, config, size.slots), layout, trees)
     return SearchOutput(layout.column(result.action), SearchTree(state, layout, result.numbers, whole, counted))
+
+
+def _check_actions(state: State, config: SearchConfig, actions: np.ndarray) -> None:
+    """Raise ValueError if searches failed: actions of -1."""
+    wrong = int((actions < 0).sum())
+    if not wrong:
+        return
+    most, bound = int(state.numpy()["legal_action_mask"].sum(1).max()), state.env.spec.max_legal
+    if config.packed and bound is not None and most > bound:
+        raise ValueError(f"max_legal in the Spec of {state.env!r} must be at least {most}, got {bound}")
+    raise ValueError(f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games")
 
 
 class Mode(NamedTuple):
@@ -525,7 +538,7 @@ class NetworkRunner:
         config = replace(config, values=self.form.values)
         self.config, self.output = config, output
         self.tree = memory_for(env.engine, config, self.size.slots, chunk, self.depth)
-        noise_words = config.selection.noise_count * padded(env.num_actions)
+        noise_words = config.selection.noise_count * config.width(env.spec)
         self.root_noise = chunk.empty(noise_words, dtypes.float32)
         numbers = self.size.params(0, chunk.grid.blocks, chunk.share, chunk.share)
         params = params_array(numbers, table, chunk.shards, chunk.device)

@@ -6,21 +6,19 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
-from tensor_envs._engine.kernels.base import Coords
-from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers, sum_in_range
-from tensor_envs.rules.lists import num_words, popcount
-from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
-from tensor_envs.search.memory import Edge, Mask, Node, PathStep, TreeMemory, wrap_index
+from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
+from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
+from tensor_envs.search.memory import Edge, Edges, Node, PathStep, TreeMemory, padded, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
 MIN_KEY_64 = -(2**63) + 1
-GROUP_ACTIONS = 512  # of all roots of a group
+GROUP_EDGES = 512  # of all roots of a group
 
-# action -> its score, and whether it may be chosen if it is legal
+# number of an edge -> its score, and whether it may be chosen if its action is legal
 Score = Callable[[Scalar], tuple[Scalar, Value]]
-PerAction = Callable[[Scalar], Scalar]
-Stage = Callable[[Scalar, Coords, Scalar], None]  # of a root's number in its group, the root and a slot
+PerEdge = Callable[[Scalar], Scalar]
+Stage = Callable[[Scalar, Edges], None]  # of a root's number in its group, and the edges of its node
 
 
 def sort_key(x: Scalar) -> Scalar:
@@ -57,7 +55,7 @@ class ActionSelection:
     Attributes:
         name: name of the strategy.
         uses_network: whether a network gives values and priors.
-        noise_count: noise values per action of the root.
+        noise_count: noise values per edge of the root.
         group: roots that run each stage of a selection in turn: their computations overlap, while those of one root
             wait for each other.
     """
@@ -79,12 +77,16 @@ class ActionSelection:
             below_root: whether they choose an action of later nodes, not of their roots.
         """
 
-    def score(self, k: Value, at: Coords, slot: Scalar, mask: Mask) -> Score:
-        """Return the scores by which a simulation selects an action of a node, for root `k` of a group."""
+    def score(self, k: Value, edges: Edges) -> Score:
+        """Return the scores by which a simulation selects an edge of a node, for root `k` of a group."""
         raise NotImplementedError
 
-    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
-        """Return the prior of a new node's action, given the network's prior and its logit minus the highest one."""
+    def num_scored(self, edges: Edges) -> Value | None:
+        """Return how many edges, from the first one on, a simulation may choose from; None for all."""
+        return None
+
+    def prior(self, edges: Edges, edge: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+        """Return the prior of a new node's edge, given the network's prior and its logit minus the highest one."""
         return prior
 
     def chosen(self, k: Scalar, edge: Edge) -> None:
@@ -96,95 +98,102 @@ class ActionSelection:
     def record(self, node: Node, step: PathStep, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         """Update a node's statistics with a return, given the action's visits and sum of returns before it."""
 
-    def final(self, at: Coords) -> tuple[PerAction, Score]:
-        """Return the weights of the root's actions, and the scores by which the action to play is chosen."""
-        total = float32(maximum(self.tree.node(at, 0).visits, 1))
+    def final(self, edges: Edges) -> tuple[PerEdge, Score]:
+        """Return the weights of the root's edges, and the scores by which the action to play is chosen."""
+        total = float32(maximum(edges.node.visits, 1))
 
-        def score(action: Scalar) -> tuple[Scalar, Value]:
-            return self.final_score(at, action, self.tree.edge(at, 0, action).visits), True
+        def score(edge: Scalar) -> tuple[Scalar, Value]:
+            return self.final_score(edges, edge), True
 
-        return lambda action: divide(float32(self.tree.edge(at, 0, action).visits), total), score
+        return lambda edge: divide(float32(edges[edge].visits), total), score
 
-    def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
-        """Return the final score of an action, given its visits."""
-        return float32(visits)
+    def final_score(self, edges: Edges, edge: Scalar) -> Scalar:
+        """Return the final score of an edge of the root."""
+        return float32(edges[edge].visits)
 
     # *** shared by the strategies ***
 
-    def best(self, mask: Mask, score: Score) -> Scalar:
-        """Return the legal action of the highest score; ties go to the lowest action."""
+    def best(self, edges: Edges, score: Score, first: Value | None = None) -> Scalar:
+        """Return the legal edge of the highest score, among the first ones; ties go to the lowest action."""
         last, best = self.tree.width - 1, registers(1, INT64)
         best[0] = MIN_KEY_64
-        with self.tree.each_action(mask) as (action, legal):
-            value, allowed = score(action)
-            key = (sort_key(value).to(INT64) << 32) | (last - action)
+        with edges.each(first) as (edge, legal):
+            value, allowed = score(edge)
+            key = (sort_key(value).to(INT64) << 32) | (last - edge)
             best[0] = maximum(best[0], where(legal & allowed, key, MIN_KEY_64))
         return wrap_index(last - best[0].to(INT32), self.tree.width)
 
-    def value_range(self, at: Coords, slot: Value) -> tuple[PerAction, Scalar, Scalar]:
-        """Return the values of actions, with the lowest and the highest of the tried ones, or NaNs without any."""
+    def value_range(self, edges: Edges) -> tuple[PerEdge, Scalar, Scalar]:
+        """Return the values of edges, with the lowest and the highest of the tried ones, or NaNs without any."""
         values, low, high = registers(self.tree.width, FLOAT32), registers(1, INT32), registers(1, INT32)
         low[0], high[0] = MAX_KEY, MIN_KEY
-        with self.tree.each_action() as (action, _):
-            edge = self.tree.edge(at, slot, action)
+        with edges.each() as (k, _):
+            edge = edges[k]
             value, tried = edge.value, edge.visits > 0
-            values[action] = value
+            values[k] = value
             low[0] = minimum(low[0], where(tried, sort_key(value), MAX_KEY))
             high[0] = maximum(high[0], where(tried, sort_key(value), MIN_KEY))
-        return lambda action: values[action], from_sort_key(low[0]), from_sort_key(high[0])
+        return lambda k: values[k], from_sort_key(low[0]), from_sort_key(high[0])
 
-    def softmax(self, mask: Mask, logit: PerAction) -> tuple[PerAction, PerAction]:
-        """Return the probabilities of actions, 0 for illegal ones, and their logits minus the highest one."""
+    def softmax(self, edges: Edges, logit: PerEdge) -> tuple[PerEdge, PerEdge]:
+        """Return the probabilities of edges, 0 for illegal actions, and their logits minus the highest one."""
         softmax = Softmax(self.tree)
-        softmax.set_logits(0, mask, logit)
+        softmax.set_logits(0, edges, logit)
         softmax.set_terms(1)
-        return softmax.weights(0), lambda action: softmax.relative(0, action)
+        return softmax.weights(0), lambda edge: softmax.relative(0, edge)
 
 
 class Softmax:
-    """Softmax over a node's actions for each of a few roots, in stages that store their results in registers."""
+    """Softmax over a node's edges for each of a few roots, in stages that store their results in registers."""
 
     def __init__(self, tree: TreeMemory, roots: int = 1):
         self.tree, self.width = tree, tree.width
         self.logits, self.terms = (registers(roots * self.width, FLOAT32) for _ in range(2))
-        self.total = registers(roots, FLOAT32)
+        self.total, self.strides = registers(roots, FLOAT32), registers(roots, INT32)
 
-    def set_logits(self, k: Value, mask: Mask, logit: PerAction) -> None:
+    def set_logits(self, k: Value, edges: Edges, logit: PerEdge) -> None:
         """Store the logits of root `k` minus the highest one of a legal action."""
         base, top = k * self.width, registers(1, INT32)
+        self.strides[k] = edges.stride
         top[0] = MIN_KEY
-        with self.tree.each_action(mask) as (action, legal):
-            x = where(legal, logit(action), LOWEST)
-            self.logits[base + action] = x
+        with edges.each() as (edge, legal):
+            x = where(legal, logit(edge), LOWEST)
+            self.logits[base + edge] = x
             top[0] = maximum(top[0], sort_key(x))
         highest = from_sort_key(top[0])
-        with self.tree.each_action(mask) as (action, legal):
-            self.logits[base + action] -= highest
-            self.terms[base + action] = where(legal, 1.0, 0.0)
+        with edges.each() as (edge, legal):
+            self.logits[base + edge] -= highest
+            self.terms[base + edge] = where(legal, 1.0, 0.0)
 
     def set_terms(self, count: Value) -> None:
         """Store the exponentials of the logits of the first `count` roots, 0 for illegal actions, and their sums.
 
-        These loops over roots read no tree, so they are vectorised.
+        These loops read no tree, so they are vectorised.
         """
-        with loop(count * self.width) as index:
-            self.terms[index] *= exp(self.logits[index])
+        if not self.tree.config.packed:  # one loop for the edges of all roots
+            with loop(count * self.width) as index:
+                self.terms[index] *= exp(self.logits[index])
         total = registers(1, INT32)
-        fixed_point = 2.0 ** (31 - self.width.bit_length())  # no sum wraps: a term is 1 at most
+        # no sum wraps: a term is 1 at most
+        fixed_point = 2.0 ** (31 - padded(self.tree.actions).bit_length())
         with loop(count) as k:
+            base, stride = k * self.width, self.strides[k]
+            if self.tree.config.packed:
+                with self.tree.each_number(stride) as edge:
+                    self.terms[base + edge] *= exp(self.logits[base + edge])
             total[0] = 0  # compilers vectorise sums of integers, but not those of floats
-            with loop(self.width) as action:
-                total[0] += int32(self.terms[k * self.width + action] * fixed_point + 0.5)
+            with self.tree.each_number(stride) as edge:
+                total[0] += int32(self.terms[base + edge] * fixed_point + 0.5)
             self.total[k] = float32(maximum(total[0], 1)) * (1 / fixed_point)
 
-    def weights(self, k: Value) -> PerAction:
-        """Return the weights of root `k`; a sum that each action loaded would be gathered."""
+    def weights(self, k: Value) -> PerEdge:
+        """Return the weights of root `k`; a sum that each edge loaded would be gathered."""
         total = self.total[k]
-        return lambda action: divide(self.terms[k * self.width + action], total)
+        return lambda edge: divide(self.terms[k * self.width + edge], total)
 
-    def relative(self, k: Value, action: Scalar) -> Scalar:
-        """Return an action's logit minus the highest one."""
-        return self.logits[k * self.width + action]
+    def relative(self, k: Value, edge: Scalar) -> Scalar:
+        """Return an edge's logit minus the highest one."""
+        return self.logits[k * self.width + edge]
 
 
 class UCB(ActionSelection):
@@ -199,16 +208,19 @@ class UCB(ActionSelection):
 
     name, uses_network = "playout", False
 
-    def score(self, k: Value, at: Coords, slot: Scalar, mask: Mask) -> Score:
-        tree = self.tree
-        largest = tree.root(at).largest
-        legal = sum_in_range(num_words(tree.actions), lambda w: popcount(uint32(mask(w))))
-        exploration = tree.params.table(tree.index(tree.node(at, slot).visits))
-        # `exploration_table` has the two factors of the term that do not depend on the action
-        exploration *= tree.params.table(tree.slots + tree.index(minimum(legal, tree.actions)))
+    def num_scored(self, edges: Edges) -> Value | None:
+        """Return the number of tried edges and one more: untried ones have one score, so the first one is the next."""
+        return edges.node.visits + 1
 
-        def score(action: Scalar) -> tuple[Scalar, Value]:
-            edge = tree.edge(at, slot, action)
+    def score(self, k: Value, edges: Edges) -> Score:
+        tree = self.tree
+        largest = tree.root(edges.at).largest
+        # `exploration_table` has the two factors of the term that do not depend on the action
+        exploration = tree.params.table(tree.index(edges.node.visits))
+        exploration *= tree.params.table(tree.slots + tree.index(minimum(edges.num_legal, tree.actions)))
+
+        def score(k: Scalar) -> tuple[Scalar, Value]:
+            edge = edges[k]
             n = float32(edge.visits)
             return divide(edge.value_sum, maximum(n, 1.0) * largest) + divide(exploration, n + 1.0), True
 
@@ -223,33 +235,33 @@ class MuZero(ActionSelection):
 
     name, noise_count = "muzero", 2  # Dirichlet noise for the priors, Gumbel noise for the final choice
 
-    def score(self, k: Value, at: Coords, slot: Scalar, mask: Mask) -> Score:
-        tree, node = self.tree, self.tree.node(at, slot)
+    def score(self, k: Value, edges: Edges) -> Score:
+        node = edges.node
         visits = node.visits
-        exploration = tree.params.table(tree.index(visits))
+        exploration = self.tree.params.table(self.tree.index(visits))
         value = divide(node.raw_value + node.value_sum, float32(visits) + 1.0)
-        values, low, high = self.value_range(at, slot)
+        values, low, high = self.value_range(edges)
         low, high = minimum(value, low), maximum(value, high)
         spread = maximum(high - low, 1e-8)
 
-        def score(action: Scalar) -> tuple[Scalar, Value]:
-            edge = tree.edge(at, slot, action)
+        def score(k: Scalar) -> tuple[Scalar, Value]:
+            edge = edges[k]
             n = edge.visits
-            value = where(n > 0, divide(values(action) - low, spread), 0.0)
+            value = where(n > 0, divide(values(k) - low, spread), 0.0)
             return value + divide(exploration * edge.prior, float32(n) + 1.0), True
 
         return score
 
-    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
-        fraction = where(slot == 0, self.tree.params.table(2 * self.tree.slots), 0.0)
-        return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(at, 0, action)] * fraction
+    def prior(self, edges: Edges, edge: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+        fraction = where(edges.slot == 0, self.tree.params.table(2 * self.tree.slots), 0.0)
+        return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(edges.at, 0, edge)] * fraction
 
     def record(self, node: Node, step: PathStep, visits: Scalar, total: Scalar, gain: Scalar) -> None:
         node.value_sum += gain
 
-    def final_score(self, at: Coords, action: Scalar, visits: Scalar) -> Scalar:
-        power = self.tree.params.table(self.tree.slots + visits)
-        return power + self.tree.root_noise[self.tree.noise(at, 1, action)]
+    def final_score(self, edges: Edges, edge: Scalar) -> Scalar:
+        power = self.tree.params.table(self.tree.slots + edges[edge].visits)
+        return power + self.tree.root_noise[self.tree.noise(edges.at, 1, edge)]
 
 
 class GumbelMuZero(ActionSelection):
@@ -263,7 +275,7 @@ class GumbelMuZero(ActionSelection):
 
     def __init__(self, tree: TreeMemory):
         super().__init__(tree)
-        self.group = max(1, min(tree.roots, GROUP_ACTIONS // tree.width))
+        self.group = max(1, min(tree.roots, GROUP_EDGES // tree.width))
         self.policy, self.values = Softmax(tree, self.group), registers(self.group * tree.width, FLOAT32)
         # of the nodes of a group; `low` and `high` are those of the tried actions, then of the scale
         kinds = {INT32: ("visits", "tried", "max_visits"), FLOAT32: ("raw_value", "prior_sum", "value_sum")}
@@ -279,13 +291,13 @@ class GumbelMuZero(ActionSelection):
         with branch(below_root):
             self.policy.set_terms(count)
 
-    def load_values(self, k: Value, at: Coords, slot: Value) -> None:
-        """Store the values of all actions, and what their scale depends on."""
-        values, self.low[k], self.high[k] = self.value_range(at, slot)
-        with self.tree.each_action() as (action, _):
-            self.values[k * self.tree.width + action] = values(action)
+    def load_values(self, k: Value, edges: Edges) -> None:
+        """Store the values of all edges, and what their scale depends on."""
+        values, self.low[k], self.high[k] = self.value_range(edges)
+        with self.tree.each_number(edges.stride) as edge:
+            self.values[k * self.tree.width + edge] = values(edge)
         for name, array in self.node.items():
-            array[k] = getattr(self.tree.node(at, slot), name)
+            array[k] = getattr(edges.node, name)
 
     def set_scale(self, k: Value) -> None:
         """Store the mixed value of untried actions, and the scale of values. It reads no tree, so it is vectorised."""
@@ -298,36 +310,36 @@ class GumbelMuZero(ActionSelection):
         self.low[k], self.mixed[k] = low, mixed
         self.factor[k] = divide(float32(max_visits) + 50.0, maximum(high - low, 1e-8))
 
-    def scale_values(self, k: Value, at: Coords, slot: Value) -> None:
-        """Store the scaled values of all actions, and the logits of the improved policy: the sum with the priors."""
-        tree, base = self.tree, k * self.tree.width
+    def scale_values(self, k: Value, edges: Edges) -> None:
+        """Store the scaled values of all edges, and the logits of the improved policy: the sum with the priors."""
+        base = k * self.tree.width
         mixed, low, factor = self.mixed[k], self.low[k], self.factor[k]
 
-        def logit(action: Scalar) -> Scalar:
-            edge = tree.edge(at, slot, action)
-            scaled = factor * (where(edge.visits > 0, self.values[base + action], mixed) - low) * 0.1
-            self.values[base + action] = scaled
+        def logit(number: Scalar) -> Scalar:
+            edge = edges[number]
+            scaled = factor * (where(edge.visits > 0, self.values[base + number], mixed) - low) * 0.1
+            self.values[base + number] = scaled
             return edge.prior + scaled
 
-        self.policy.set_logits(k, tree.node(at, slot).mask, logit)
+        self.policy.set_logits(k, edges, logit)
 
-    def score(self, k: Value, at: Coords, slot: Scalar, mask: Mask) -> Score:
-        tree, visits = self.tree, self.tree.node(at, slot).visits
-        considered = minimum(tree.root(at).num_legal, tree.considered)
+    def score(self, k: Value, edges: Edges) -> Score:
+        tree, visits = self.tree, edges.node.visits
+        considered = minimum(tree.root(edges.at).num_legal, tree.considered)
         turn = considered * tree.simulations + minimum(visits, tree.simulations - 1)
         weight = self.policy.weights(k)
-        wanted, at_root = tree.params.table(turn, INT32), slot == 0
+        wanted, at_root = tree.params.table(turn, INT32), edges.slot == 0
 
-        def score(action: Scalar) -> tuple[Scalar, Value]:
-            n = tree.edge(at, slot, action).visits
-            below_root = weight(action) - divide(float32(n), float32(visits) + 1.0)
-            root = tree.root_noise[tree.noise(at, 0, action)] + self.values[k * tree.width + action]
+        def score(edge: Scalar) -> tuple[Scalar, Value]:
+            n = edges[edge].visits
+            below_root = weight(edge) - divide(float32(n), float32(visits) + 1.0)
+            root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[k * tree.width + edge]
             return where(at_root, root, below_root), ~at_root | (n == wanted)
 
         return score
 
-    def prior(self, at: Coords, slot: Scalar, action: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
-        self.tree.root_noise[self.tree.noise(at, 0, action)] += where(slot == 0, logit, 0.0)
+    def prior(self, edges: Edges, edge: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+        self.tree.root_noise[self.tree.noise(edges.at, 0, edge)] += where(edges.slot == 0, logit, 0.0)
         return logit
 
     def chosen(self, k: Scalar, edge: Edge) -> None:
@@ -347,12 +359,12 @@ class GumbelMuZero(ActionSelection):
         node.prior_sum += where(first, weight, 0.0)
         node.value_sum += weight * (divide(total + gain, float32(visits + 1)) - before)
 
-    def final(self, at: Coords) -> tuple[PerAction, Score]:
-        self.prepare(lambda stage: stage(int32(0), at, int32(0)), 1, scalar(True))
-        max_visits = self.tree.node(at, 0).max_visits
+    def final(self, edges: Edges) -> tuple[PerEdge, Score]:
+        self.prepare(lambda stage: stage(int32(0), edges), 1, scalar(True))
+        max_visits = edges.node.max_visits
 
-        def score(action: Scalar) -> tuple[Scalar, Value]:
-            noise = self.tree.root_noise[self.tree.noise(at, 0, action)]
-            return noise + self.values[action], self.tree.edge(at, 0, action).visits == max_visits
+        def score(edge: Scalar) -> tuple[Scalar, Value]:
+            noise = self.tree.root_noise[self.tree.noise(edges.at, 0, edge)]
+            return noise + self.values[edge], edges[edge].visits == max_visits
 
         return self.policy.weights(0), score

@@ -22,12 +22,13 @@ from tensor_envs.rules.spec import GameState
 from tensor_envs.search.memory import (
     MAX_ROWS,
     Counts,
-    Position,
+    Edges,
     SearchConfig,
     TreeArrays,
     TreeMemory,
     Walk,
     clamp,
+    whole_vectors,
     wrap_index,
 )
 from tensor_envs.search.selection import Stage, is_finite
@@ -46,7 +47,7 @@ class NetworkOutput(NamedTuple):
 class Result(NamedTuple):
     """Result of a search at its roots."""
 
-    action: Any  # int32 [rows]; -1 if the network's output was not finite
+    action: Any  # int32 [rows]; -1 if the network's output was not finite, or with more legal actions than declared
     # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; floats by bits. With
     # `SearchConfig.counts` those of each block are followed by its counts [counts, lanes], see `Decisions`
     numbers: Any
@@ -81,29 +82,34 @@ class Search(TreeMemory):
         root.slot = root.num_steps = root.num_legal = 0
         words, place = self.words(at, 0)
         words.store(place, s=s, flags=flags)
-        self.node(at, 0).set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
+        self.walk(at).set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
+        # without visits, a resumed tree may have the edges of another position
+        is_new = (self.resumed == 0) | (self.node(at, 0).visits == 0)
+        root.largest = where(self.resumed == 0, 1.0, root.largest)
+        root.edge_words = where(is_new, 0, root.edge_words)
+        self.write_node(at, 0, is_new)
         return s, flags
 
-    def init_statistics(self) -> None:
-        """Clear the roots' statistics, unless the search resumes earlier trees."""
+    def write_node(self, at: Coords, slot: Value, is_new: Value = True) -> None:
+        """Write the position of a walk to a node; a new node gets edges, and statistics of 0."""
+        walk, node, packed = self.walk(at), self.node(at, slot), self.config.packed
+        words = 0 if packed else num_words(self.actions)
+        node.set_position(walk.mover, walk.returns(), [walk.mask(w) for w in range(words)])
+        with branch(scalar(is_new)):
+            if packed:
+                self.take_edges(at, slot, walk.mask, walk.mover >= 0)
+            node.visits = 0
+            if self.selection.uses_network:
+                node.tried = node.max_visits = node.prior_sum = node.value_sum = 0
+            edges = self.edges_of(at, slot)
+            with edges.each() as (k, _):
+                edge = edges[k]
+                edge.visits = edge.value_sum = edge.child = 0
 
-        def stage(at: Coords) -> None:
-            self.root(at).largest = 1.0
-            if not self.selection.uses_network:  # otherwise `expand` clears the roots
-                self.clear(at, 0)
-
-        with branch(self.resumed == 0):
-            self.each_root(stage)
-
-    def clear(self, at: Coords, slot: Value) -> None:
-        """Set the statistics of a new node and of its actions to 0."""
+    def has_edges(self, at: Coords, slot: Value) -> Scalar:
+        """Return whether a node has edges: a finished game has none, nor has one of more actions than declared."""
         node = self.node(at, slot)
-        node.visits = 0
-        if self.selection.uses_network:
-            node.tried = node.max_visits = node.prior_sum = node.value_sum = 0
-        with self.each_action() as (action, _):
-            edge = self.edge(at, slot, action)
-            edge.visits = edge.value_sum = edge.child = 0
+        return node.num_edges > 0 if self.config.packed else node.mover >= 0
 
     def mover(self, s: GameState, flags: Sequence[Scalar]) -> Scalar:
         """Return the player to move, or -1 once the game is over."""
@@ -161,8 +167,8 @@ class Search(TreeMemory):
     def _start(self, at: Coords) -> None:
         """Start a simulation at the root, unless the game is over."""
         walk = self.walk(at)
-        walk.node = walk.leaf = walk.action = 0
-        self._enqueue(at, walk.live != 0 if self.config.replays else self.node(at, 0).mover >= 0)
+        walk.node = walk.leaf = walk.edge = walk.action = 0
+        self._enqueue(at, walk.live != 0 if self.config.replays else self.has_edges(at, 0))
 
     def _enqueue(self, at: Coords, live: Scalar) -> None:
         """Append a root to the queue if it is live; otherwise the next root overwrites it."""
@@ -182,25 +188,28 @@ class Search(TreeMemory):
                 with loop(count) as k:
                     lane = wrap_index(self.queue[wrap_index(first + k, self.roots)], self.roots)
                     at = self.first_root if self.roots == 1 else self.t.block.at(lane)
-                    stage(k, at, self.walk(at).node)
+                    walk = self.walk(at)
+                    stage(k, self.edges_of(at, walk.node, walk.mask if self.config.replays else None))
 
             self.selection.prepare(each, count, self.counts.steps > 0)
-            each(lambda k, at, slot: self._choose(k, at, slot, self.counts.steps + first + k))
+            each(lambda k, edges: self._choose(k, edges, self.counts.steps + first + k))
             self.selection.complete_steps(count, lambda k: self.step(self.counts.steps + first + k))
 
-    def _choose(self, k: Scalar, at: Coords, slot: Scalar, number: Scalar) -> None:
-        """Choose the next action of root `k` of a group and record it as the step of a number."""
-        walk = self.walk(at)
-        position: Position = walk if self.config.replays else self.node(at, slot)
-        action = self.selection.best(position.mask, self.selection.score(k, at, slot, position.mask))
-        edge = self.edge(at, slot, action)
+    def _choose(self, k: Scalar, edges: Edges, number: Scalar) -> None:
+        """Choose the next edge of root `k` of a group and record it as the step of a number."""
+        at, slot, walk = edges.at, edges.slot, self.walk(edges.at)
+        # where simulations replay, the legal actions are others in each visit, so untried ones are not in order
+        first = None if self.config.replays else self.selection.num_scored(edges)
+        best = self.selection.best(edges, self.selection.score(k, edges), first)
+        edge = edges[best]
         child = edge.child
         self.selection.chosen(k, edge)
         step = self.step(number)
-        step.node, step.edge, step.lane = self.node_offset(at, slot), self.edge_offset(at, slot, action), at.batch.lane
+        step.node, step.edge, step.lane = self.node_offset(at, slot), edges.offset(best), at.batch.lane
         if self.config.replays:  # otherwise they are those of the node
             step.player, step.returned = walk.mover, select(walk.returns(), walk.mover)
-        walk.node, walk.leaf, walk.action = child, slot, action
+        walk.node, walk.leaf = child, slot
+        walk.edge, walk.action = best, edges.action(best)
         if self.config.replays:
             walk.untried = child == 0
         else:
@@ -259,13 +268,10 @@ class Search(TreeMemory):
     def _link(self, at: Coords, slot: Scalar) -> None:
         """Write the node that a simulation has reached and link it to its parent."""
         walk = self.walk(at)
-        edge = self.edge(at, walk.leaf, clamp(walk.action, self.actions))
-        edge.child = where((walk.untried != 0) & (walk.mover >= 0), slot, edge.child)
         self.root(at).slot = slot
-        if not self.selection.uses_network:
-            self.clear(at, slot)
-        mask = [walk.mask(w) for w in range(num_words(self.actions))]
-        self.node(at, slot).set_position(walk.mover, walk.returns(), mask)
+        self.write_node(at, slot)
+        edge = self.edges_of(at, walk.leaf)[wrap_index(walk.edge, self.width)]
+        edge.child = where((walk.untried != 0) & self.has_edges(at, slot), slot, edge.child)
 
     def backward(self, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
         """Add the returns of a simulation to every action on its path."""
@@ -282,7 +288,8 @@ class Search(TreeMemory):
         self.each_root(settle)
         with loop(self.root(self.first_root).num_steps) as number:
             step = self.step(number)
-            node, edge, lane = self.node_at(step.node), self.edge_at(step.edge), step.lane
+            node, lane = self.node_at(step.node), step.lane
+            edge = self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
             at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(lane, self.roots))
             player = step.player if self.config.replays else node.mover
             returned = step.returned if self.config.replays else select(node.returns(), player)
@@ -301,21 +308,18 @@ class Search(TreeMemory):
     def expand(self, at: Coords, slot: Scalar, output: NetworkOutput) -> None:
         """Write the network's priors and value to a new node."""
         row, node, root = self._row(at), self.node(at, slot), self.root(at)
-        num_legal, invalid = (registers(1, INT32) for _ in range(2))
+        edges, num_legal, invalid = self.edges_of(at, slot), *(registers(1, INT32) for _ in range(2))
         num_legal[0], invalid[0] = 0, 0
 
-        def logit(action: Scalar) -> Scalar:
-            return output.logits[row * self.actions + minimum(action, self.actions - 1)]
+        def logit(edge: Scalar) -> Scalar:
+            return output.logits[row * self.actions + edges.action(edge)]
 
-        with self.each_action(node.mask) as (action, legal):
+        with edges.each() as (edge, legal):
             num_legal[0] += legal
-            invalid[0] |= int32(legal & ~is_finite(logit(action)))
-        prior, relative = self.selection.softmax(node.mask, logit)
-        with branch((slot != 0) | (self.resumed == 0)):
-            self.clear(at, slot)
-        with self.each_action() as (action, _):
-            edge = self.edge(at, slot, action)
-            edge.prior = self.selection.prior(at, slot, action, prior(action), relative(action))
+            invalid[0] |= int32(legal & ~is_finite(logit(edge)))
+        prior, relative = self.selection.softmax(edges, logit)
+        with edges.each() as (edge, _):
+            edges[edge].prior = self.selection.prior(edges, edge, prior(edge), relative(edge))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
         node.raw_value = select(values, node.mover)
         with branch((invalid[0] != 0) & (node.mover >= 0)):
@@ -344,24 +348,27 @@ class Search(TreeMemory):
 
     def finalize(self, at: Coords, result: Result) -> None:
         """Choose a root's action and write it with visits, weights and values."""
-        node, size = self.node(at, 0), self.actions
+        edges, node, size = self.edges_of(at, 0), self.node(at, 0), self.actions
         row, mover = self.in_batch(at).batch.row, node.mover
-        weight, score = self.selection.final(at)
-        best = self.selection.best(node.mask, score)
+        weight, score = self.selection.final(edges)
+        best = edges.action(self.selection.best(edges, score))
         total, first = registers(1, FLOAT32), row * (3 * size + 1)
         if self.config.counts:
             place = self.in_batch(at).batch
             first = first + place.block * (place.lanes * num_counts(self.t.game.spec))
         total[0] = node.raw_value if self.config.values else 0.0
-        with loop(size) as action:
-            edge = self.edge(at, 0, action)
-            share = where(mover < 0, 0.0, weight(action))
+        if self.config.packed:  # actions without an edge
+            with loop(3 * size) as k:
+                result.numbers[first + k] = 0
+        with loop(edges.count if self.config.packed else size) as k:
+            edge, action = edges[k], edges.action(k)
+            share = where(mover < 0, 0.0, weight(k))
             for part, x in enumerate((edge.visits, bitcast(share, INT32), bitcast(edge.value, INT32))):
                 result.numbers[first + part * size + action] = x
             total[0] += edge.value_sum
         visits = node.visits
         value = divide(total[0], float32(visits) + 1.0 if self.config.values else float32(maximum(visits, 1)))
-        result.action[row] = where(mover < 0, 0, where(is_finite(value), best, -1))
+        result.action[row] = where(mover < 0, 0, where(is_finite(value) & self.has_edges(at, 0), best, -1))
         result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT32)
 
 
@@ -398,7 +405,6 @@ class PlayoutSearch:
             search.init_root(at, a.old, a.row_keys)
 
         search.each_root(init_root)
-        search.init_statistics()
         with loop(search.simulations) as k:
             slot = k + (1 + search.resumed)
             search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
@@ -430,7 +436,7 @@ class InitRoot:
         row_keys: Any
         params: Any
         noise: Any  # float32 [B, ActionSelection.noise_count, actions]
-        root_noise: Any  # float32 [rows, ActionSelection.noise_count, padded actions]
+        root_noise: Any  # float32 [rows, ActionSelection.noise_count, edges]
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         search = Search(t, a.tree, a.params, self.config, a.root_noise)
@@ -440,12 +446,12 @@ class InitRoot:
             s, flags = search.init_root(at, a.old, a.row_keys)
             write(at, s, flags, (), [scalar(0.0)] * t.players)
             row = minimum(search.in_batch(at).batch.row, search.params.roots - 1)
-            with loop(count) as part, loop(search.actions) as action:
-                x = a.noise[(row * count + part) * search.actions + action]
-                a.root_noise[search.noise(at, part, action)] = x
+            edges = search.edges_of(at, 0)
+            with loop(count) as part, loop(edges.count if self.config.packed else search.actions) as k:
+                x = a.noise[(row * count + part) * search.actions + edges.action(k)]
+                a.root_noise[search.noise(at, part, k)] = x
 
         search.each_root(stage)
-        search.init_statistics()
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,23 @@ from tensor_envs.counts import DecisionCounts
 from tensor_envs.interop import to_numpy
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.lists import num_words
-from tensor_envs.search.memory import Edge, Node, PathStep, Root, SearchConfig, TreeArrays, TreeSizes
+from tensor_envs.search.memory import (
+    PACKED_WORDS,
+    Edge,
+    Entry,
+    Node,
+    PathStep,
+    Root,
+    SearchConfig,
+    TreeArrays,
+    TreeSizes,
+    whole_vectors,
+)
 
 if TYPE_CHECKING:
     from tensor_envs.state import State
 
+FIRST_EDGE, NUM_EDGES = -2, -1  # words of a node with packed edges
 ONE = int(np.float32(1).view(np.int32))
 STEP, LEVEL, MARGIN = 58, 84, 40  # distances in a picture, in pixels
 GOOD, BAD, NEITHER = (44, 105, 176), (196, 57, 50), (230, 230, 230)
@@ -126,12 +138,14 @@ class SearchTree:
         row = integer("i", i, 0, self._layout.batch - 1)
         count = integer("nodes", nodes, 1, 1000)
         if (whole := self._whole) is not None:
-            tree = whole.visits[row], whole.values[row], whole.children[row]
+            edges = whole.edges_of(row)
         else:
             summary = self.summary()
-            visits, values = (summary[name][row][None] for name in ("visit_counts", "qvalues"))
-            tree = visits, values, np.zeros_like(visits)
-        return tree_svg(*tree, count, functools.partial(self._names, row))
+            visits, values = (summary[name][row] for name in ("visit_counts", "qvalues"))
+            action = np.flatnonzero(visits)
+            nothing = np.zeros_like(action)
+            edges = TriedEdges(nothing, nothing, action, visits[action], values[action] * visits[action], nothing)
+        return tree_svg(edges, count, functools.partial(self._names, row))
 
     def _names(self, row: int, paths: Sequence[tuple[int, ...]]) -> list[str]:
         """Return the name of the last action of each path from a root; a path comes after its beginnings."""
@@ -212,19 +226,37 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
     return SearchTree(tree._env.step(tree._state, actions), layout, numbers, subtrees)
 
 
+class TriedEdges(NamedTuple):
+    """Edges that a search has visited, in the order of rows, slots and actions; an array [edges] for each property."""
+
+    row: np.ndarray
+    slot: np.ndarray  # slot of the edge's node
+    action: np.ndarray
+    visits: np.ndarray
+    value_sum: np.ndarray  # sum of the returns of the player who chose the action
+    child: np.ndarray  # slot that the action leads to; 0 for none
+
+    @property
+    def value(self) -> np.ndarray:
+        """Mean returns."""
+        return self.value_sum / self.visits.astype(np.float32)
+
+
 @dataclass(frozen=True)
 class HostTree:
     """Host copy of the trees of a batch, row by row; floats are stored by their bits.
 
     Attributes:
         config: options of the search.
+        width: edges of a node where they are not packed.
         roots: int32 [B, Root.size].
         nodes: int32 [B, slots, words of a node].
-        edges: int32 [B, slots, words, actions].
+        edges: int32 [B, words], see `memory`.
         states: uint32 [B, slots, words]; one slot if simulations replay.
     """
 
     config: SearchConfig
+    width: int
     roots: np.ndarray
     nodes: np.ndarray
     edges: np.ndarray
@@ -232,50 +264,71 @@ class HostTree:
 
     @classmethod
     def of(
-        cls, config: SearchConfig, sizes: TreeSizes, whole: BatchLayout, chunks: Sequence[Sequence[np.ndarray]]
+        cls,
+        config: SearchConfig,
+        width: int,
+        sizes: TreeSizes,
+        whole: BatchLayout,
+        chunks: Sequence[Sequence[np.ndarray]],
     ) -> HostTree:
         """Join the arrays of all chunks of a batch, as `fetch` returns them."""
         joined = (np.concatenate(part, axis=1)[:, : whole.share] for part in zip(*chunks, strict=True))
         states, nodes, edges = (part.reshape(whole.batch, -1) for part in joined)
         rest, batch = nodes[:, Root.size : sizes.steps].reshape(whole.batch, -1, sizes.node), whole.batch
-        slots = rest.shape[1]
-        return cls(
-            config,
-            nodes[:, : Root.size],
-            rest,
-            edges.reshape(batch, slots, config.edge_words, -1),
-            states.reshape(batch, 1 if config.replays else slots, -1),
-        )
+        states = states.reshape(batch, 1 if config.replays else rest.shape[1], -1)
+        return cls(config, width, nodes[:, : Root.size], rest, edges, states)
 
     @property
     def slots(self) -> int:
         return self.nodes.shape[1]
 
-    @property
-    def visits(self) -> np.ndarray:
-        """Visits of every action of a node, int32 [B, slots, A]."""
-        return self.edges[:, :, Edge.visits.index]
+    def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return where the edges of every node begin in its row, and their number with padding, int64 [B, slots]."""
+        if not self.config.packed:
+            shape, size = self.nodes.shape[:2], self.config.edge_words * self.width
+            return np.broadcast_to(np.arange(self.slots) * size, shape), np.full(shape, self.width)
+        stride = whole_vectors(self.nodes[:, :, NUM_EDGES]).astype(np.int64)
+        return self.nodes[:, :, FIRST_EDGE] - stride, stride
 
-    @property
-    def values(self) -> np.ndarray:
-        """Mean return of every action to its player, float32 [B, slots, A]; 0 for an untried action."""
-        return self._sums.view(np.float32) / np.maximum(self.visits, 1).astype(np.float32)
+    def _addresses(self, rows: slice) -> tuple[np.ndarray, ...]:
+        """Return row, slot, number and address of the statistics of every edge of some rows, and its node's stride."""
+        begin, stride = (part[rows] for part in self._blocks())
+        count = self.nodes[rows, :, NUM_EDGES] if self.config.packed else stride
+        # a finished game has no edges
+        row, slot, number = ragged(np.where(self.nodes[rows, :, Node.mover.index] >= 0, count, 0))
+        stride = stride[row, slot]
+        return row + (rows.start or 0), slot, number, begin[row, slot] + number + stride * self.config.packed, stride
 
-    @property
-    def _sums(self) -> np.ndarray:
-        return self.edges[:, :, Edge.value_sum.index]
+    def tried(self, rows: slice = slice(None)) -> TriedEdges:
+        """Return the edges with visits of some rows."""
+        row, slot, number, address, stride = self._addresses(rows)
+        visits = self.edges[row, address]
+        chosen = np.flatnonzero(visits)
+        row, slot, number, address, stride, visits = (
+            part[chosen] for part in (row, slot, number, address, stride, visits)
+        )
+        action = self.edges[row, address - stride] if self.config.packed else number
 
-    @property
-    def children(self) -> np.ndarray:
-        """Slot that each action leads to, int32 [B, slots, A]; 0 for none."""
-        return self.edges[:, :, Edge.child.index]
+        def entry(which: Entry) -> np.ndarray:
+            return self.edges[row, address + which.index * stride]
+
+        return TriedEdges(row, slot, action, visits, entry(Edge.value_sum).view(np.float32), entry(Edge.child))
+
+    def edges_of(self, row: int) -> TriedEdges:
+        """Return the edges with visits of one row."""
+        return self.tried(slice(row, row + 1))
 
     def numbers(self, actions: int) -> np.ndarray:
         """Return int32 [B, 3 A + 1] in the format of `Result.numbers`; weights are shares of visits."""
-        visits, node_visits = self.visits[:, 0, :actions], self.nodes[:, 0, Node.visits.index].astype(np.float32)
-        values, network = self.values[:, 0, :actions], self.config.selection.uses_network
-        parts = self.nodes[:, 0, [Node.raw_value.index]] * network, self._sums[:, 0, :actions]
-        total = np.cumsum(np.concatenate(parts, axis=1).view(np.float32), axis=1, dtype=np.float32)[:, -1]
+        batch, network = len(self.nodes), self.config.selection.uses_network
+        root = HostTree(self.config, self.width, self.roots, self.nodes[:, :1], self.edges, self.states).tried()
+        visits, values, sums = (np.zeros((batch, actions), dtype) for dtype in (np.int32, np.float32, np.float32))
+        visits[root.row, root.action] = root.visits
+        values[root.row, root.action] = root.value
+        sums[root.row, root.action] = root.value_sum
+        node_visits = self.nodes[:, 0, Node.visits.index].astype(np.float32)
+        raw_value = self.nodes[:, 0, [Node.raw_value.index]].view(np.float32) * np.float32(network)
+        total = np.cumsum(np.concatenate([raw_value, sums], axis=1), axis=1, dtype=np.float32)[:, -1]
         share = visits / np.maximum(node_visits, 1)[:, None]
         value = total / (node_visits + 1 if network else np.maximum(node_visits, 1))
         floats = np.concatenate([share, values, value[:, None]], axis=1).astype(np.float32)
@@ -287,11 +340,12 @@ class HostTree:
         They are padded to a power of two of nodes, so that the next searches find memory and captures of their size.
         """
         batch, slots = self.nodes.shape[:2]
-        rows, children = np.arange(batch), self.children
-        parent = np.zeros((batch, slots), np.int32)
-        row, node, through = np.nonzero(children)
-        parent[row, children[row, node, through]] = node
-        first = children[rows, 0, action]
+        rows, edges = np.arange(batch), self.tried()
+        linked = edges.child > 0
+        parent, first = np.zeros((batch, slots), np.int32), np.zeros(batch, np.int32)
+        parent[edges.row[linked], edges.child[linked]] = edges.slot[linked]
+        taken = (edges.slot == 0) & (edges.action == action[edges.row])
+        first[edges.row[taken]] = edges.child[taken]
         inside = np.arange(slots) == np.where(first > 0, first, -1)[:, None]
         for slot in range(1, slots):  # a child's slot is higher than its parent's
             inside[:, slot] |= inside[rows, parent[:, slot]]
@@ -306,15 +360,38 @@ class HostTree:
             result[row, new] = part[row, old]
             return result
 
-        nodes, edges = moved(self.nodes), moved(self.edges)
-        states = self.states if self.config.replays else moved(self.states)
-        child = edges[row, new, Edge.child.index]
-        edges[row, new, Edge.child.index] = np.where(child > 0, place[row[:, None], child], 0)
-        returns = nodes[:, :, Node.size : nodes.shape[2] - num_words(edges.shape[3])].view(np.float32)
-        returns[row, new] -= returns[row, 0].copy()
-        roots = self.roots.copy()
+        nodes, roots = moved(self.nodes), self.roots.copy()
         roots[:, Root.largest.index] = np.where(first > 0, roots[:, Root.largest.index], ONE)
-        return HostTree(self.config, roots, nodes, edges, states)
+        returns = nodes[:, :, Node.size : Node.size + self._players].view(np.float32)
+        returns[row, new] -= returns[row, 0].copy()
+        words = np.zeros((batch, self.edges.shape[1] // slots * (size + 1)), np.int32)
+        states = self.states if self.config.replays else moved(self.states)
+        result = HostTree(self.config, self.width, roots, nodes, words, states)
+        result._take_edges(self, row, old, new)
+        number, slot, _, address, stride = result._addresses(slice(None))
+        child = address + Edge.child.index * stride
+        words[number, child] = np.where(words[number, child] > 0, place[number, words[number, child]], 0)
+        return result
+
+    @property
+    def _players(self) -> int:
+        rest = PACKED_WORDS if self.config.packed else num_words(self.width)
+        return self.nodes.shape[2] - Node.size - rest
+
+    def _take_edges(self, other: HostTree, row: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
+        """Copy the edges of other trees' nodes, of slots `old`, to those of slots `new`."""
+        begin, stride = other._blocks()
+        lengths = np.zeros(self.nodes.shape[:2], np.int64)
+        lengths[row, new] = stride[row, old] * self.config.edge_words
+        if self.config.packed:
+            ends = np.cumsum(lengths, axis=1)
+            first = ends - lengths + lengths // self.config.edge_words
+            self.nodes[:, :, FIRST_EDGE] = first
+            self.roots[:, Root.edge_words.index] = ends[:, -1]
+        sources = np.zeros_like(lengths)
+        sources[row, new] = begin[row, old]
+        row, slot, k = ragged(lengths)
+        self.edges[row, self._blocks()[0][row, slot] + k] = other.edges[row, sources[row, slot] + k]
 
     def put(self, tree: TreeArrays, slots: int, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
         """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them.
@@ -332,7 +409,7 @@ class HostTree:
         new = slots - self.slots
         nodes = np.concatenate([self.roots, self.nodes.reshape(whole.batch, -1)], axis=1)
         write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + slots * PathStep.size))
-        write(tree.edges, of_chunk(self.edges, new * int(np.prod(self.edges.shape[2:]))))
+        write(tree.edges, of_chunk(self.edges, new * (self.edges.shape[1] // self.slots)))
         if not self.config.replays:
             states = of_chunk(self.states, new * self.states.shape[2])
             blocks = states.reshape(-1, chunk.grid.lanes, states.shape[1])
@@ -346,17 +423,20 @@ def fetch(tree: TreeArrays, chunk: BatchLayout) -> list[np.ndarray]:
     return [part.reshape(chunk.shards, chunk.grid.rows, -1) for part in parts]
 
 
-def tree_svg(
-    visits: np.ndarray,
-    values: np.ndarray,
-    children: np.ndarray,
-    count: int,
-    names: Callable[[Sequence[tuple[int, ...]]], list[str]],
-) -> str:
+def ragged(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return row, column and number of every item, where an entry of a table counts its items, int64 [items] each."""
+    counts = counts.astype(np.int64)
+    row, column = np.nonzero(counts)
+    each = counts[row, column]
+    number = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+    return np.repeat(row, each), np.repeat(column, each), number
+
+
+def tree_svg(edges: TriedEdges, count: int, names: Callable[[Sequence[tuple[int, ...]]], list[str]]) -> str:
     """Draw the `count` most visited actions of a tree, each with its name, visits and mean return.
 
     Args:
-        visits, values, children: [slots, A].
+        edges: edges of one tree.
         count: maximum number of actions.
         names: returns the names of the last actions of paths from the root.
 
@@ -364,23 +444,25 @@ def tree_svg(
         An SVG document.
     """
     children_of: dict[int, list[int]] = {0: []}
-    items = [(0, int(visits[0].sum()), 0.0)]  # depth, visits, value
+    items = [(0, int(edges.visits[edges.slot == 0].sum()), 0.0)]  # depth, visits, value
     paths: list[tuple[int, ...]] = [()]
     waiting: list[tuple[int, int, int, int, int]] = []
+    begins = np.searchsorted(edges.slot, np.arange(edges.slot.max(initial=0) + 2))  # first edge of each node
 
     def push(slot: int, item: int, depth: int) -> None:
-        for action in np.flatnonzero(visits[slot]):
-            heapq.heappush(waiting, (-int(visits[slot, action]), depth, item, int(action), slot))
+        for k in range(*begins[slot : slot + 2].tolist()):
+            heapq.heappush(waiting, (-int(edges.visits[k]), depth, item, int(edges.action[k]), k))
 
     push(0, 0, 1)
     while waiting and len(items) <= count:
-        negative_visits, depth, parent, action, slot = heapq.heappop(waiting)
+        negative_visits, depth, parent, action, k = heapq.heappop(waiting)
         item = len(items)
         children_of[item] = []
         children_of[parent].append(item)
-        items.append((depth, -negative_visits, float(values[slot, action])))
+        items.append((depth, -negative_visits, float(edges.value[k])))
         paths.append((*paths[parent], action))
-        if child := int(children[slot, action]):
+        child = int(edges.child[k])
+        if 0 < child < len(begins) - 1:  # a node without visits has no edges
             push(child, item, depth + 1)
     x, order = [0.0] * len(items), 0
     stack = [(0, False)]

@@ -96,6 +96,11 @@ def check_play(env: Env, steps: int, device: Any) -> str:
             (mask.any(1) == ~was_over).all(),
             f"{line_of(env, 'legal_action_mask')}: legal actions must exist exactly while a game goes on",
         )
+        most, bound = int(mask.sum(1).max()), env.spec.max_legal
+        require(
+            bound is None or most <= bound,
+            f"{line_of(env, 'spec')}: max_legal is {bound}, a position has {most} legal actions",
+        )
         players = before["current_player"][~was_over]
         require(((players >= 0) & (players < env.num_players)).all(), "current_player is no player")
         moved |= set(players.tolist())

@@ -132,22 +132,24 @@ def check_trees(name: str, found: te.search.SearchOutput, simulations: int) -> N
     """Check how visits of nodes and of their actions add up, in every tree of a search that keeps them."""
     whole, env = found.search_tree._whole, shared_env(name)
     assert whole is not None
-    counts, children = whole.visits, whole.children
-    assert counts.shape[:2] == (len(found.action.numpy()), simulations + 1)
-    assert not counts[:, :, env.num_actions :].any(), "padding is never chosen"
-    np.testing.assert_array_equal(whole.nodes[:, :, Node.visits.index], counts.sum(2))
-    row, node, action = np.nonzero(children)
-    child = children[row, node, action]
+    edges, shape = whole.tried(), (len(found.action.numpy()), simulations + 1)
+    assert whole.nodes.shape[:2] == shape
+    assert edges.action.min() >= 0 and edges.action.max() < env.num_actions, "padding is never chosen"
+    counts = np.zeros(shape, np.int32)
+    np.add.at(counts, (edges.row, edges.slot), edges.visits)
+    np.testing.assert_array_equal(whole.nodes[:, :, Node.visits.index], counts)
+    linked = edges.child > 0
+    row, node, child, through = (part[linked] for part in (edges.row, edges.slot, edges.child, edges.visits))
     assert (child > node).all() and child.max() <= simulations and len(row) > 10
     assert len(set(zip(row.tolist(), child.tolist(), strict=True))) == len(row), "a node has one parent"
-    through, below = counts[row, node, action], counts[row, child].sum(1)
+    below = counts[row, child]
     if whole.config.replays:  # a sequence of actions may end one game and not another
         assert (through > below).all()
     else:
         assert (through == 1 + below).all()
-    linked = np.zeros(counts.shape[:2], bool)
-    linked[:, 0] = linked[row, child] = True
-    assert not counts[~linked].any(), "what was never reached again has no visits"
+    is_linked = np.zeros(shape, bool)
+    is_linked[:, 0] = is_linked[row, child] = True
+    assert not counts[~is_linked].any(), "what was never reached again has no visits"
 
 
 @pytest.mark.slow

@@ -13,7 +13,10 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
+from tensor_envs.rules import bit, number, popcount
 from tensor_envs.search import noise, policies
+from tensor_envs.search.memory import Root, whole_vectors
+from tensor_envs.search.tree import NUM_EDGES
 from tests.games.shared import shared_env
 from tests.search.reference import searched
 
@@ -199,14 +202,14 @@ def test_a_subtree_of_several_devices_and_of_chance() -> None:
 def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes before the allocation, and what it names fits."""
     message = (
-        r"at most 9363 for 16 games, got 16384: their trees need 14.0 GiB of at most 8; or search 8 games at a time"
+        r"at most 138083 for 16 games, got 262144: their trees need 15.2 GiB of at most 8; or search 8 games at a time"
     )
     chess, allocate = te.make("chess").init(64), policies.memory_for
     monkeypatch.setattr(policies, "memory_for", None)
     with pytest.raises(ValueError, match=message):
-        te.search.playout_policy(chess, 16384)
-    with pytest.raises(ValueError, match="num_simulations must be at most 7049 for 16 games, got 8000"):
-        te.search.gumbel_muzero_policy(chess, network(chess.env), 8000)
+        te.search.playout_policy(chess, 2**18)
+    with pytest.raises(ValueError, match="num_simulations must be at most 112221 for 16 games, got 120000"):
+        te.search.gumbel_muzero_policy(chess, network(chess.env), 120_000)
     monkeypatch.setattr(policies, "memory_for", allocate)
     monkeypatch.setattr(policies, "MAX_TREE_BYTES", 2**20)
     state = shared_env("tic_tac_toe").init(64)
@@ -218,6 +221,63 @@ def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ValueError, match="at most 58 for 64 games"):
         te.search.playout_policy(state, 60)
     policies.chunk_of.cache_clear()
+
+
+@pytest.mark.parametrize(("name", "words"), [("chess", 4 * 224), ("othello", 4 * 64), ("go", 3 * 96)])
+def test_nodes_have_room_for_legal_actions(name: str, words: int) -> None:
+    """Count the words of a node's edges: of legal actions with their numbers, or of all actions of a dense board."""
+    env = shared_env(name)
+    config = policies.search_config(env, policies.UCB)
+    one, two = (policies.tree_sizes(env.engine, config, slots).edges for slots in (1, 2))
+    assert two - one == words
+
+
+def test_nodes_take_the_room_of_their_legal_actions() -> None:
+    """Each node's edges follow those of the node before, in whole vectors."""
+    state = played(shared_env("othello"), 8, 6)
+    whole = te.search.playout_policy(state, 32, keep_tree=True).search_tree._whole
+    assert whole is not None
+    counts = whole.nodes[:, :, NUM_EDGES]
+    assert (counts[:, 0] == state.legal_action_mask.numpy().sum(1)).all() and len(np.unique(counts)) > 3
+    assert (whole.roots[:, Root.edge_words.index] == (4 * whole_vectors(counts)).sum(1)).all()
+    tried = whole.tried(slice(3, 4))
+    root = tried.action[tried.slot == 0]
+    assert (np.diff(root) > 0).all() and state.legal_action_mask.numpy()[3, root].all()
+
+
+@dataclasses.dataclass(frozen=True)
+class Crowded:
+    """Players take numbers from 0 to 31 in turns, once each, and the last one wins; declares too few legal actions."""
+
+    @property
+    def spec(self) -> te.Spec:
+        return te.Spec(2, 32, (1,), (te.Field("taken", kind="uint32"),), "float32", max_legal=20)
+
+    def init(self, chance: te.Chance) -> dict[str, Any]:
+        return {}
+
+    def legal_action_mask(self, s: te.GameState) -> Any:
+        return te.Mask([~s.taken])
+
+    def step(self, s: te.GameState, action: Any, chance: te.Chance) -> te.Outcome:
+        taken = s.taken | bit(action)
+        return te.Outcome.win(
+            s.replace(taken=taken, current_player=1 - s.current_player), s.current_player, popcount(taken) == 32
+        )
+
+    def observe(self, s: te.GameState, player: Any) -> Any:
+        return [number(s.taken)]
+
+
+def test_more_legal_actions_than_declared_are_refused() -> None:
+    env = te.Env(te.GameEntry("crowded", Crowded), Crowded(), "crowded")
+    state = env.init(2)
+    for search in (te.search.playout_policy, lambda *a: te.search.muzero_policy(a[0], network(env), a[1])):
+        with pytest.raises(ValueError, match=r"max_legal in the Spec of .*crowded.* must be at least 32, got 20"):
+            search(state, 8)
+    for action in range(12):
+        state = env.step(state, [action] * 2)
+    assert te.search.playout_policy(state, 64).search_tree.visit_counts.sum(1).tolist() == [64, 64]
 
 
 def test_wrong_subtrees_are_refused() -> None:

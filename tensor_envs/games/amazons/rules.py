@@ -63,7 +63,8 @@ class Amazons:
         # amazons of the player to move and of the opponent, arrows, the amazon in action or none; phase of the turn
         sets = tuple(Field(name, (self.grid.words,), kind="uint32") for name in ("own", "other", "arrows", "active"))
         phase = Field("phase", high=SHOOT)
-        return Spec(2, self.cells, observation_shape=(5, self.size, self.size), fields=(*sets, phase))
+        lines = 4 * self.size  # cells of the four lines through an amazon
+        return Spec(2, self.cells, (5, self.size, self.size), (*sets, phase), max_legal=min(lines, self.cells))
 
     def init(self, chance: Chance) -> dict[str, Any]:
         n, third = self.size, (self.size - 1) // 3

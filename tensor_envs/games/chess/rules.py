@@ -95,6 +95,7 @@ class Chess:
         return Spec(
             num_players=2,
             num_actions=MOVES + len(CASTLES),
+            max_legal=218,  # of any position that a game reaches
             observation_shape=(23, SIDE, SIDE),
             fields=(
                 # pieces of the player to move and of the opponent; pawns, knights, bishops and queens, rooks and queens

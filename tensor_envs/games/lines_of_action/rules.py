@@ -81,7 +81,8 @@ class LinesOfAction:
                 for name, digits in (("starts", DIGITS), ("ends", DIGITS), ("changes", CHANGE_DIGITS))
             ),
         )
-        return Spec(2, len(PLANES) * SQUARES, observation_shape=(2, SIDE, SIDE), fields=fields)
+        # each of twelve pieces has at most one move in each of eight directions
+        return Spec(2, len(PLANES) * SQUARES, observation_shape=(2, SIDE, SIDE), fields=fields, max_legal=12 * 8)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {"own": uint64(BLACK), "other": uint64(WHITE)}

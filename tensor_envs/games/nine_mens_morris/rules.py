@@ -63,7 +63,9 @@ class NineMensMorris:
         # men of the player to move, the opponent's; turns before this one; whether a man is to be removed
         men = tuple(Field(name, kind="uint32") for name in ("own", "other"))
         rest = Field("turns", high=self.max_turns), Field("removes", kind="bool")
-        return Spec(2, POINTS + POINTS**2, observation_shape=(self.planes, SIDE, SIDE), fields=men + rest)
+        shape = self.planes, SIDE, SIDE
+        # three men that fly have the most moves
+        return Spec(2, POINTS + POINTS**2, observation_shape=shape, fields=men + rest, max_legal=3 * POINTS)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {}

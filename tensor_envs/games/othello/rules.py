@@ -44,7 +44,7 @@ class Othello:
     def spec(self) -> Spec:
         # discs of the player to move, the opponent's, and the squares of legal discs
         fields = tuple(Field(name, kind="uint64") for name in ("own", "other", "moves"))
-        return Spec(2, SQUARES + 1, observation_shape=(2, SIDE, SIDE), fields=fields)
+        return Spec(2, SQUARES + 1, observation_shape=(2, SIDE, SIDE), fields=fields, max_legal=SQUARES)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         own, other = map(uint64, START)

@@ -103,7 +103,9 @@ class Quoridor:
             Field("odd", (2,), kind="uint64"),  # of both players
         )
         shape = (5 + 2 * self.digits, self.size, self.size)
-        return Spec(2, self.squares + 2 * self.inner**2, observation_shape=shape, fields=fields)
+        walls = 2 * self.inner**2
+        # a pawn has five moves at most: three steps, and two cells beside or behind the other pawn
+        return Spec(2, self.squares + walls, observation_shape=shape, fields=fields, max_legal=walls + 5)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         middle = self.size // 2

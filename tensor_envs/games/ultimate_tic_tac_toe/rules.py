@@ -51,7 +51,9 @@ class UltimateTicTacToe:
         boards = (Field(name, high=BOARDS) for name in ("own_boards", "other_boards"))
         # small boards that are closed, and those for the next mark
         sets = (Field(name, high=BOARDS) for name in ("closed", "active"))
-        return Spec(2, CELLS, observation_shape=(5, SIDE, SIDE), fields=(*marks, *boards, *sets))
+        fields = *marks, *boards, *sets
+        # all cells are legal at the start and when any board may be chosen, mostly those of one board are
+        return Spec(2, CELLS, observation_shape=(5, SIDE, SIDE), fields=fields, max_legal=CELLS)
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {"active": BOARDS}
