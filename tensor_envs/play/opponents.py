@@ -141,8 +141,8 @@ class Advice(NamedTuple):
 def searched(state: State, simulations: int) -> Advice:
     """Return the advice of a playout search."""
     output = playout_policy(state, simulations)
-    action = int(output.action.item())
-    return Advice([action], float(output.search_tree.qvalues.numpy()[0, action]))
+    action, summary = int(output.action.item()), output.search_tree.summary()
+    return Advice([action], float(summary["qvalues"][0, action]), bool(summary["proven"][0]))
 
 
 def solved(state: State, solver: ShedSolver) -> Advice | None:

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
 VECTOR = 16  # packed edges of a vector
 PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
+LOSS, DRAW, WIN = 1, 2, 3  # outcomes of positions for one player; 0 where nothing is proven
+OUTCOME_SHIFT = 28  # bits of a slot in `Edge.link`; a tree has fewer slots
 MAX_BLOCKS = 256  # of the trees in memory at once
 MAX_ROWS = MAX_BLOCKS * LANES  # of a network's output
 
@@ -128,6 +130,7 @@ class Root(NamedRecord):
     num_legal = Entry()  # legal actions of the root
     edge_words = Entry()  # words of the tree's array of edges that its nodes have taken; only where edges are packed
     largest = Entry(FLOAT32)  # largest absolute return so far, at least 1
+    proven = Entry()  # proven outcome of the root for the player to move; 0 for none
 
 
 class Position(NamedRecord):
@@ -200,13 +203,23 @@ class Edge(NamedRecord):
 
     visits = Entry()
     value_sum = Entry(FLOAT32)  # sum of the returns of the player who chose it
-    child = Entry()  # slot that it leads to; 0 for none
+    link = Entry()  # slot that it leads to, 0 for none; above it the proven outcome for the player who chooses it
     prior = Entry(FLOAT32)  # only where a network gives priors
 
     @property
     def action(self) -> Scalar:
         """Action of a packed edge; any number for padding."""
         return self.get(-1)
+
+    @property
+    def child(self) -> Scalar:
+        """Slot that the action leads to; 0 for none."""
+        return self.link & (1 << OUTCOME_SHIFT) - 1
+
+    @property
+    def outcome(self) -> Scalar:
+        """Proven outcome for the player who chooses the action; 0 for none."""
+        return self.link >> OUTCOME_SHIFT
 
     @property
     def value(self) -> Scalar:
@@ -242,6 +255,7 @@ class SearchConfig:
             information changes where they lead. Nodes are then sequences of actions.
         determinizes: whether every simulation resamples what is hidden from the root's player.
         packed: whether edges are packed.
+        proves: whether outcomes are proven.
         values: values per row of a network's output: 1, or the number of players; 0 without a network.
         counts: whether the decisions of playouts are counted.
     """
@@ -250,6 +264,7 @@ class SearchConfig:
     replays: bool = False
     determinizes: bool = False
     packed: bool = False
+    proves: bool = False
     values: int = 0
     counts: bool = False
 
@@ -336,6 +351,11 @@ def whole_vectors(edges: Any) -> Any:
     return edges + (VECTOR - 1) & -VECTOR
 
 
+def num_results(actions: int) -> int:
+    """Return the words of a root in `Result.numbers`."""
+    return 3 * actions + 2
+
+
 def padded(actions: int) -> int:
     """Round a number of actions up to whole vectors; padding is never legal."""
     vector = next((n for n in VECTORS if actions <= n), WORD_BITS)
@@ -400,6 +420,10 @@ class TreeMemory:
 
     def node_at(self, offset: Value) -> Node:
         return Node(self.nodes, self._first_row * self.sizes.nodes + self.index(offset), 1, self.players)
+
+    def slot_at(self, offset: Scalar, at: Coords) -> Scalar:
+        """Return the slot of a node at an offset."""
+        return (offset - self.lane(at) * self.sizes.nodes - Root.size) // self.sizes.node
 
     def node(self, at: Coords, slot: Value) -> Node:
         return self.node_at(self.node_offset(at, slot))

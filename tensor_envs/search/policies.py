@@ -27,7 +27,16 @@ from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.interop import ExportInJitError
-from tensor_envs.search.memory import MAX_BLOCKS, VECTOR, Node, SearchConfig, SearchSize, TreeArrays, TreeSizes
+from tensor_envs.search.memory import (
+    MAX_BLOCKS,
+    VECTOR,
+    Node,
+    SearchConfig,
+    SearchSize,
+    TreeArrays,
+    TreeSizes,
+    num_results,
+)
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
@@ -61,6 +70,7 @@ def playout_policy(
     tree: SearchTree | None = None,
     determinize: bool = True,
     count_actions: bool = False,
+    prove: bool = True,
 ) -> SearchOutput:
     """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
@@ -86,6 +96,9 @@ def playout_policy(
             `determinize`. If False, the search sees everything: a player that cheats, to measure what knowing is worth.
         count_actions: count how often every action is legal and taken in the playouts, by whom and when, and the events
             of the rules, in the same kernel: `search_tree.playouts`. The counts are int32 and wrap beyond 2^31.
+        prove: back up proven outcomes (MCTS-Solver), in games for one, or for two with zero sum, without chance or
+            hidden information. Proven actions are not searched again, and a proven position ends its search. Their
+            values are exact. Outcomes are returns of -1, 0 and 1; other returns prove nothing.
 
     Returns:
         Actions, weights (shares of visits), and visits and values of the roots.
@@ -108,7 +121,7 @@ def playout_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     exploration = number("exploration", exploration, 0.0, MAX_EXPLORATION)
     limit = integer("limit", limit, 1, 2**31 - 1)
-    config = _config(state, UCB, chance, keep_tree, determinize, count_actions)
+    config = _config(state, UCB, chance, keep_tree, determinize, count_actions, prove)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
     table = exploration_table(exploration, size.slots, state.env.num_actions)
     return _search(state, config, size, table, seed, limit, tree)
@@ -270,7 +283,12 @@ def _considered_visits(max_considered: int, simulations: int) -> bytes:
 
 @functools.lru_cache(64)
 def search_config(
-    env: Env, selection: type[ActionSelection], chance: str = "open", determinize: bool = True, counts: bool = False
+    env: Env,
+    selection: type[ActionSelection],
+    chance: str = "open",
+    determinize: bool = True,
+    counts: bool = False,
+    prove: bool = True,
 ) -> SearchConfig:
     """Return the options that a search is compiled for. ValueError for a game that is too large to unroll."""
     game = env.engine.game
@@ -280,7 +298,10 @@ def search_config(
     replays = determinizes or (game.spec.chance and chance == "open")
     spec = game.spec
     packed = not replays and spec.max_legal is not None and spec.num_actions > VECTOR
-    return SearchConfig(selection, replays, determinizes, packed, counts=counts)
+    two = spec.num_players == 2 and spec.zero_sum
+    is_exact = spec.perfect_information and not spec.chance and (two or spec.num_players == 1)
+    proves = prove and is_exact and not replays and not selection.uses_network
+    return SearchConfig(selection, replays, determinizes, packed, proves, counts=counts)
 
 
 def _config(
@@ -290,6 +311,7 @@ def _config(
     keep_tree: bool,
     determinize: bool = True,
     counts: bool = False,
+    prove: bool = True,
 ) -> SearchConfig:
     """Check the arguments that all searches share, and return the options that they are compiled for."""
     instance("state", state, State)
@@ -297,7 +319,8 @@ def _config(
     instance("keep_tree", keep_tree, bool)
     instance("determinize", determinize, bool)
     instance("count_actions", counts, bool)
-    return search_config(state.env, selection, chance, determinize, counts)  # type: ignore[arg-type] # a class is hashable
+    instance("prove", prove, bool)
+    return search_config(state.env, selection, chance, determinize, counts, prove)  # type: ignore[arg-type] # a class is hashable
 
 
 def _resumed(state: State, config: SearchConfig, tree: SearchTree | None) -> int:
@@ -473,7 +496,7 @@ def memory_for(engine: Engine, config: SearchConfig, slots: int, chunk: BatchLay
 
 def result_arrays(env: Env, layout: BatchLayout, counted: BatchLayout | None = None) -> Result:
     """Allocate a result; with a layout `counted`, also its counts."""
-    words = 3 * env.num_actions + 1
+    words = num_results(env.num_actions)
     numbers = (layout, words) if counted is None else (counted, words + num_counts(env.spec))
     return Result(layout.empty(1, dtypes.int32), numbers[0].empty(numbers[1], dtypes.int32))
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
 from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
-from tensor_envs.search.memory import Edge, Edges, Node, PathStep, TreeMemory, padded, wrap_index
+from tensor_envs.search.memory import DRAW, WIN, Edge, Edges, Node, PathStep, TreeMemory, padded, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
@@ -222,9 +222,32 @@ class UCB(ActionSelection):
         def score(k: Scalar) -> tuple[Scalar, Value]:
             edge = edges[k]
             n = float32(edge.visits)
-            return divide(edge.value_sum, maximum(n, 1.0) * largest) + divide(exploration, n + 1.0), True
+            value = divide(edge.value_sum, maximum(n, 1.0) * largest)
+            # a node that a search visits is not proven, so it has an edge that is not proven
+            open = edge.outcome == 0 if tree.config.proves else True
+            return value + divide(exploration, n + 1.0), open
 
         return score
+
+    def final(self, edges: Edges) -> tuple[PerEdge, Score]:
+        weight, visits = super().final(edges)
+        if not self.tree.config.proves:
+            return weight, visits
+        # the most visited edge that is not proven, if there is one
+        likely = self.best(edges, lambda k: (float32(edges[k].visits), edges[k].outcome == 0))
+        likely_edge = edges[likely]
+        beats_draws = (likely_edge.visits > 0) & (likely_edge.value_sum >= 0)
+
+        def score(k: Scalar) -> tuple[Scalar, Value]:
+            edge = edges[k]
+            outcome = edge.outcome
+            among_losses = float32(edge.visits) * 2.0**-30 - 1.0  # the most visited one took longest to refute
+            unproven = where(k == likely, 1.0, 0.0)
+            draw = where(beats_draws, 0.5, 2.0)
+            proven = where(outcome == WIN, 3.0, where(outcome == DRAW, draw, among_losses))
+            return where(outcome == 0, unproven, proven), True
+
+        return weight, score
 
 
 class MuZero(ActionSelection):

@@ -2,7 +2,11 @@
 
 A simulation descends from the root to an action that has not been tried, plays it, and adds the value of the new
 position to every action on its path. Each action sums the returns of the player who chose it, for any number of
-players. An action that ends its game has no child: a later visit plays it again.
+players. An action that ends its game has no child: a later visit plays it again, unless outcomes are proven.
+
+The end of a game proves its outcome: a win, a draw or a loss. A position is won if one action wins, and it has the best
+outcome of its actions once all of them are proven. Proven actions are not searched again, and a proven root ends its
+search. Source: M. Winands, Y. Björnsson, J. Saito, "Monte-Carlo tree search solver", 2008.
 """
 
 from __future__ import annotations
@@ -20,7 +24,11 @@ from tensor_envs.rules.lists import num_words, select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.search.memory import (
+    DRAW,
+    LOSS,
     MAX_ROWS,
+    OUTCOME_SHIFT,
+    WIN,
     Counts,
     Edges,
     SearchConfig,
@@ -28,6 +36,7 @@ from tensor_envs.search.memory import (
     TreeMemory,
     Walk,
     clamp,
+    num_results,
     whole_vectors,
     wrap_index,
 )
@@ -48,8 +57,8 @@ class Result(NamedTuple):
     """Result of a search at its roots."""
 
     action: Any  # int32 [rows]; -1 if the network's output was not finite, or with more legal actions than declared
-    # int32 [rows, 3 A + 1]: visits, weights and values of all actions, the root's value; floats by bits. With
-    # `SearchConfig.counts` those of each block are followed by its counts [counts, lanes], see `Decisions`
+    # int32 [rows, 3 A + 2]: visits, weights and values of all actions, the root's value and its proven outcome; floats
+    # by bits. With `SearchConfig.counts` those of each block precede its counts [counts, lanes], see `Decisions`
     numbers: Any
 
 
@@ -63,6 +72,8 @@ class Search(TreeMemory):
         self.walks = t.block.registers(self.walk_words, INT32)
         self.current = t.registers()  # current positions of the simulations
         self.queue, self.counts = t.block.registers(1, INT32), Counts(registers(Counts.size, INT32))
+        # outcome for player 0 of the position after the step that `prove` visits next
+        self.outcomes = t.block.registers(1, INT32)
 
     def each_root(self, stage: Callable[[Coords], None]) -> None:
         self.t.block.each(stage, unroll_max=0)
@@ -88,6 +99,10 @@ class Search(TreeMemory):
         root.largest = where(self.resumed == 0, 1.0, root.largest)
         root.edge_words = where(is_new, 0, root.edge_words)
         self.write_node(at, 0, is_new)
+        root.proven = 0
+        if self.config.proves:
+            with branch(~is_new):
+                root.proven = self._outcome(at, self.edges_of(at, 0))
         return s, flags
 
     def write_node(self, at: Coords, slot: Value, is_new: Value = True) -> None:
@@ -104,7 +119,7 @@ class Search(TreeMemory):
             edges = self.edges_of(at, slot)
             with edges.each() as (k, _):
                 edge = edges[k]
-                edge.visits = edge.value_sum = edge.child = 0
+                edge.visits = edge.value_sum = edge.link = 0
 
     def has_edges(self, at: Coords, slot: Value) -> Scalar:
         """Return whether a node has edges: a finished game has none, nor has one of more actions than declared."""
@@ -168,7 +183,9 @@ class Search(TreeMemory):
         """Start a simulation at the root, unless the game is over."""
         walk = self.walk(at)
         walk.node = walk.leaf = walk.edge = walk.action = 0
-        self._enqueue(at, walk.live != 0 if self.config.replays else self.has_edges(at, 0))
+        if not self.config.replays:
+            walk.live = self.has_edges(at, 0) & (self.root(at).proven == 0)
+        self._enqueue(at, walk.live != 0)
 
     def _enqueue(self, at: Coords, live: Scalar) -> None:
         """Append a root to the queue if it is live; otherwise the next root overwrites it."""
@@ -228,6 +245,8 @@ class Search(TreeMemory):
         s, was = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
         s, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
         flags = [x | y for x, y in zip(was, flags, strict=True)]  # a finished root stays finished
+        if self.config.proves:
+            flags[0] = flags[0] | (walk.live == 0)  # a proven root has no playout
         returns = [x + r for x, r in zip(walk.returns(), rewards, strict=True)]
         words, place = self.words(at, slot)
         words.store(place, s=s, flags=flags)
@@ -271,9 +290,9 @@ class Search(TreeMemory):
         self.root(at).slot = slot
         self.write_node(at, slot)
         edge = self.edges_of(at, walk.leaf)[wrap_index(walk.edge, self.width)]
-        edge.child = where((walk.untried != 0) & self.has_edges(at, slot), slot, edge.child)
+        edge.link = where((walk.untried != 0) & self.has_edges(at, slot), slot, edge.link)
 
-    def backward(self, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
+    def backward(self, slot: Scalar, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
         """Add the returns of a simulation to every action on its path."""
         final = self.t.block.registers(self.players, FLOAT32)
 
@@ -284,8 +303,19 @@ class Search(TreeMemory):
                 largest = maximum(largest, maximum(x, -x))
             root.largest = largest
             store(final, at.register, values)
+            if self.config.proves:
+                is_over, value = self.node(at, slot).mover < 0, values[0]
+                is_outcome = (value == -1.0) | (value == 0.0) | (value == 1.0)
+                outcome = where(is_over & is_outcome, int32(value) + DRAW, 0)
+                self.outcomes[at.register.index(0, 1)] = outcome
+                any_outcome[0] |= outcome
 
+        any_outcome = registers(1, INT32)
+        any_outcome[0] = 0
         self.each_root(settle)
+        if self.config.proves:
+            with branch(any_outcome[0] != 0):
+                self._prove()
         with loop(self.root(self.first_root).num_steps) as number:
             step = self.step(number)
             node, lane = self.node_at(step.node), step.lane
@@ -298,6 +328,38 @@ class Search(TreeMemory):
             self.selection.record(node, step, visits, total, gain)
             edge.visits, edge.value_sum = visits + 1, total + gain
             node.visits += 1
+
+    def _prove(self) -> None:
+        """Mark the edges of the simulations' paths whose outcome is proven, from the leaves to the roots."""
+        num_steps = self.root(self.first_root).num_steps
+        with loop(num_steps) as number:
+            # steps of lower levels come first
+            step = self.step(num_steps - 1 - number)
+            at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(step.lane, self.roots))
+            place = at.register.index(0, 1)
+            outcome = self.outcomes[place]
+            with branch(outcome != 0):
+                node = self.node_at(step.node)
+                edge = self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
+                edge.link |= where(node.mover == 0, outcome, LOSS + WIN - outcome) << OUTCOME_SHIFT
+                slot = self.slot_at(step.node, at)
+                of_mover = self._outcome(at, self.edges_of(at, slot))
+                of_first = where((of_mover != 0) & (node.mover != 0), LOSS + WIN - of_mover, of_mover)
+                self.outcomes[place] = of_first
+                with branch(slot == 0):
+                    self.root(at).proven = of_mover
+
+    def _outcome(self, at: Coords, edges: Edges) -> Scalar:
+        """Return the proven outcome of a node for the player to move; 0 if there is none."""
+        best, num_open = (registers(1, INT32) for _ in range(2))
+        best[0], num_open[0] = 0, 0
+        with edges.each() as (k, legal):
+            outcome = where(legal, edges[k].outcome, 0)
+            best[0] = maximum(best[0], outcome)
+            num_open[0] += int32(legal & (outcome == 0))
+        # a game that pays more than 1 may have something better than a win
+        wins = (best[0] == WIN) & (self.root(at).largest <= 1.0)
+        return where(wins | (num_open[0] == 0), best[0], 0)
 
     # *** network output ***
 
@@ -343,7 +405,7 @@ class Search(TreeMemory):
         Blocks beyond the last one of the batch, which repeat it, have counts of their own.
         """
         block = at.batch.block + maximum(self.params.first_block, 0)
-        first = 3 * self.actions + 1
+        first = num_results(self.actions)
         return at.batch._replace(block=block).index(first + number, first + num_counts(self.t.game.spec))
 
     def finalize(self, at: Coords, result: Result) -> None:
@@ -352,7 +414,7 @@ class Search(TreeMemory):
         row, mover = self.in_batch(at).batch.row, node.mover
         weight, score = self.selection.final(edges)
         best = edges.action(self.selection.best(edges, score))
-        total, first = registers(1, FLOAT32), row * (3 * size + 1)
+        total, first = registers(1, FLOAT32), row * num_results(size)
         if self.config.counts:
             place = self.in_batch(at).batch
             first = first + place.block * (place.lanes * num_counts(self.t.game.spec))
@@ -362,14 +424,20 @@ class Search(TreeMemory):
                 result.numbers[first + k] = 0
         with loop(edges.count if self.config.packed else size) as k:
             edge, action = edges[k], edges.action(k)
-            share = where(mover < 0, 0.0, weight(k))
-            for part, x in enumerate((edge.visits, bitcast(share, INT32), bitcast(edge.value, INT32))):
+            share, mean = where(mover < 0, 0.0, weight(k)), edge.value
+            if self.config.proves:
+                mean = where(edge.outcome > 0, float32(edge.outcome - DRAW), mean)
+            for part, x in enumerate((edge.visits, bitcast(share, INT32), bitcast(mean, INT32))):
                 result.numbers[first + part * size + action] = x
             total[0] += edge.value_sum
         visits = node.visits
         value = divide(total[0], float32(visits) + 1.0 if self.config.values else float32(maximum(visits, 1)))
+        proven = self.root(at).proven
+        if self.config.proves:
+            value = where(proven > 0, float32(proven - DRAW), value)
         result.action[row] = where(mover < 0, 0, where(is_finite(value) & self.has_edges(at, 0), best, -1))
         result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT32)
+        result.numbers[first + 3 * size + 1] = where(mover < 0, 0, proven)
 
 
 # *** kernels ***
@@ -410,7 +478,7 @@ class PlayoutSearch:
             search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
             t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))
             playouts.play_to_end(search.params.limit)
-            search.backward(playouts.returns)
+            search.backward(slot, playouts.returns)
         search.each_root(lambda at: search.finalize(at, a.result))
 
 
@@ -472,7 +540,7 @@ class ExpandAndSelect:
         search = Search(t, a.tree, a.params, self.config, a.root_noise)
         slot = search.slot()
         search.each_root(lambda at: search.expand(at, slot, a.output))
-        search.backward(lambda at: search.network_returns(at, slot, a.output))
+        search.backward(slot, lambda at: search.network_returns(at, slot, a.output))
         search.simulate(maximum(slot, search.resumed) + 1, writer(t, a.leaf))
 
 
@@ -495,5 +563,5 @@ class Finalize:
         slot = search.slot()
         with branch(search.separate != 0):
             search.each_root(lambda at: search.expand(at, slot, a.output))
-        search.backward(lambda at: search.network_returns(at, slot, a.output))
+        search.backward(slot, lambda at: search.network_returns(at, slot, a.output))
         search.each_root(lambda at: search.finalize(at, a.result))

@@ -21,7 +21,11 @@ from tensor_envs.interop import to_numpy
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.lists import num_words
 from tensor_envs.search.memory import (
+    DRAW,
+    LOSS,
+    OUTCOME_SHIFT,
     PACKED_WORDS,
+    WIN,
     Edge,
     Entry,
     Node,
@@ -30,12 +34,14 @@ from tensor_envs.search.memory import (
     SearchConfig,
     TreeArrays,
     TreeSizes,
+    num_results,
     whole_vectors,
 )
 
 if TYPE_CHECKING:
     from tensor_envs.state import State
 
+SLOTS = (1 << OUTCOME_SHIFT) - 1  # bits of `Edge.link`
 FIRST_EDGE, NUM_EDGES = -2, -1  # words of a node with packed edges
 ONE = int(np.float32(1).view(np.int32))
 STEP, LEVEL, MARGIN = 58, 84, 40  # distances in a picture, in pixels
@@ -63,20 +69,20 @@ class SearchTree:
         counted: BatchLayout | None = None,
     ):
         """Wrap the results of a batch. counted: layout of numbers that are followed by counts."""
-        self._counted, first = counted, 3 * state.env.num_actions + 1
+        self._counted, first = counted, num_results(state.env.num_actions)
         self.playouts = DecisionCounts(state.env, counted or layout, numbers if counted else None, first)
         self._state, self._layout, self._numbers, self._whole = state, layout, numbers, whole
         self._env, self._actions = state.env, state.env.num_actions
 
     def _part(self, part: int) -> Tensor:
-        """Return visits (0), weights (1), values (2) [B, A] or the root's value (3) [B, 1], as int32 bits."""
+        """Return visits (0), weights (1), values (2) [B, A] or the root's value and outcome (3) [B, 2], int32 bits."""
         layout, size = self._layout, self._actions
         rows = self._rows(self._numbers)
-        return rows[:, :, part * size : min((part + 1) * size, 3 * size + 1)].reshape(layout.batch, -1)
+        return rows[:, :, part * size : min((part + 1) * size, num_results(size))].reshape(layout.batch, -1)
 
     def _rows(self, numbers: Any) -> Any:
-        """Return the numbers of all games without their counts, [shards, share, 3 A + 1]."""
-        layout, size, counted = self._layout, 3 * self._actions + 1, self._counted
+        """Return the numbers of all games without their counts, [shards, share, 3 A + 2]."""
+        layout, size, counted = self._layout, num_results(self._actions), self._counted
         if counted is not None:
             blocks = numbers.reshape(counted.rows // counted.grid.lanes, -1)
             numbers = blocks[:, : counted.grid.lanes * size]
@@ -101,14 +107,19 @@ class SearchTree:
     @property
     def value(self) -> Tensor:
         """Value of the game for the player to move, float32 [B]; 0 in a game that is over."""
-        return self._part(3).bitcast(dtypes.float32).reshape(self._layout.batch)
+        return self._part(3)[:, 0].bitcast(dtypes.float32)
+
+    @property
+    def proven(self) -> Tensor:
+        """Whether the value is that of perfect play, bool [B]; False in a game that is over."""
+        return self._part(3)[:, 1] > 0
 
     @property
     def _weights(self) -> Tensor:
         return self._part(1).bitcast(dtypes.float32)
 
     def summary(self) -> dict[str, np.ndarray]:
-        """Return visit_counts, visit_probs, qvalues, value and action_weights as NumPy arrays, by one download."""
+        """Return visit_counts, visit_probs, qvalues, value, proven and action_weights, NumPy arrays by one download."""
         layout, size = self._layout, self._actions
         rows = self._rows(download(self._numbers))
         numbers = rows.reshape(layout.batch, -1)
@@ -118,7 +129,8 @@ class SearchTree:
             "visit_counts": visits,
             "visit_probs": probs.astype(np.float32),
             "qvalues": floats[:, 2 * size : 3 * size],
-            "value": floats[:, -1],
+            "value": floats[:, -2],
+            "proven": numbers[:, -1] > 0,
             "action_weights": floats[:, size : 2 * size],
         }
 
@@ -144,7 +156,9 @@ class SearchTree:
             visits, values = (summary[name][row] for name in ("visit_counts", "qvalues"))
             action = np.flatnonzero(visits)
             nothing = np.zeros_like(action)
-            edges = TriedEdges(nothing, nothing, action, visits[action], values[action] * visits[action], nothing)
+            edges = TriedEdges(
+                nothing, nothing, action, visits[action], values[action] * visits[action], nothing, nothing
+            )
         return tree_svg(edges, count, functools.partial(self._names, row))
 
     def _names(self, row: int, paths: Sequence[tuple[int, ...]]) -> list[str]:
@@ -235,6 +249,7 @@ class TriedEdges(NamedTuple):
     visits: np.ndarray
     value_sum: np.ndarray  # sum of the returns of the player who chose the action
     child: np.ndarray  # slot that the action leads to; 0 for none
+    outcome: np.ndarray  # proven outcome for the player who chose the action; 0 for none
 
     @property
     def value(self) -> np.ndarray:
@@ -312,27 +327,30 @@ class HostTree:
         def entry(which: Entry) -> np.ndarray:
             return self.edges[row, address + which.index * stride]
 
-        return TriedEdges(row, slot, action, visits, entry(Edge.value_sum).view(np.float32), entry(Edge.child))
+        sums, link = entry(Edge.value_sum).view(np.float32), entry(Edge.link)
+        return TriedEdges(row, slot, action, visits, sums, link & SLOTS, link >> OUTCOME_SHIFT)
 
     def edges_of(self, row: int) -> TriedEdges:
         """Return the edges with visits of one row."""
         return self.tried(slice(row, row + 1))
 
     def numbers(self, actions: int) -> np.ndarray:
-        """Return int32 [B, 3 A + 1] in the format of `Result.numbers`; weights are shares of visits."""
+        """Return int32 [B, 3 A + 2] in the format of `Result.numbers`; weights are shares of visits."""
         batch, network = len(self.nodes), self.config.selection.uses_network
         root = HostTree(self.config, self.width, self.roots, self.nodes[:, :1], self.edges, self.states).tried()
         visits, values, sums = (np.zeros((batch, actions), dtype) for dtype in (np.int32, np.float32, np.float32))
         visits[root.row, root.action] = root.visits
-        values[root.row, root.action] = root.value
+        values[root.row, root.action] = np.where(root.outcome > 0, root.outcome - DRAW, root.value)
         sums[root.row, root.action] = root.value_sum
         node_visits = self.nodes[:, 0, Node.visits.index].astype(np.float32)
         raw_value = self.nodes[:, 0, [Node.raw_value.index]].view(np.float32) * np.float32(network)
         total = np.cumsum(np.concatenate([raw_value, sums], axis=1), axis=1, dtype=np.float32)[:, -1]
         share = visits / np.maximum(node_visits, 1)[:, None]
         value = total / (node_visits + 1 if network else np.maximum(node_visits, 1))
-        floats = np.concatenate([share, values, value[:, None]], axis=1).astype(np.float32)
-        return np.concatenate([visits, floats.view(np.int32)], axis=1)
+        proven = self.roots[:, [Root.proven.index]]
+        value = np.where(proven > 0, proven - DRAW, value[:, None])
+        floats = np.concatenate([share, values, value], axis=1).astype(np.float32)
+        return np.concatenate([visits, floats.view(np.int32), proven], axis=1)
 
     def under(self, action: np.ndarray) -> HostTree:
         """Return the trees below an action of every root; a tree may be empty.
@@ -342,10 +360,12 @@ class HostTree:
         batch, slots = self.nodes.shape[:2]
         rows, edges = np.arange(batch), self.tried()
         linked = edges.child > 0
-        parent, first = np.zeros((batch, slots), np.int32), np.zeros(batch, np.int32)
+        parent = np.zeros((batch, slots), np.int32)
+        first, outcome = np.zeros(batch, np.int32), np.zeros(batch, np.int32)
         parent[edges.row[linked], edges.child[linked]] = edges.slot[linked]
         taken = (edges.slot == 0) & (edges.action == action[edges.row])
         first[edges.row[taken]] = edges.child[taken]
+        outcome[edges.row[taken]] = edges.outcome[taken]
         inside = np.arange(slots) == np.where(first > 0, first, -1)[:, None]
         for slot in range(1, slots):  # a child's slot is higher than its parent's
             inside[:, slot] |= inside[rows, parent[:, slot]]
@@ -363,14 +383,22 @@ class HostTree:
         nodes, roots = moved(self.nodes), self.roots.copy()
         roots[:, Root.largest.index] = np.where(first > 0, roots[:, Root.largest.index], ONE)
         returns = nodes[:, :, Node.size : Node.size + self._players].view(np.float32)
-        returns[row, new] -= returns[row, 0].copy()
+        paid = returns[:, 0].copy()
+        returns[row, new] -= paid[row]
+        # an outcome is a sum of rewards since the root: those of the old one hold if nothing has been paid since
+        holds = (first > 0) & ~paid.any(1)
+        mover = np.stack([tree[:, 0, Node.mover.index] for tree in (self.nodes, nodes)])
+        of_mover = np.where(mover[0] == mover[1], outcome, LOSS + WIN - outcome)
+        roots[:, Root.proven.index] = np.where(holds & (outcome > 0), of_mover, 0)
         words = np.zeros((batch, self.edges.shape[1] // slots * (size + 1)), np.int32)
         states = self.states if self.config.replays else moved(self.states)
         result = HostTree(self.config, self.width, roots, nodes, words, states)
         result._take_edges(self, row, old, new)
-        number, slot, _, address, stride = result._addresses(slice(None))
-        child = address + Edge.child.index * stride
-        words[number, child] = np.where(words[number, child] > 0, place[number, words[number, child]], 0)
+        of, _, _, address, stride = result._addresses(slice(None))
+        address += Edge.link.index * stride
+        link = words[of, address]
+        child = np.where(link & SLOTS, place[of, link & SLOTS], 0)
+        words[of, address] = child | np.where(holds[of], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
         return result
 
     @property

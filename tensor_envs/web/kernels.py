@@ -15,7 +15,7 @@ from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, func
 from tensor_envs.games.shed.layers import first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import judge
 from tensor_envs.rules.kernel import trace
-from tensor_envs.search.memory import SearchSize, TreeArrays
+from tensor_envs.search.memory import SearchSize, TreeArrays, num_results
 from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config, tree_sizes
 from tensor_envs.search.selection import UCB
 from tensor_envs.search.simulation import PlayoutSearch, Result
@@ -66,7 +66,7 @@ def of_player(env: Env) -> Kernels:
         "edges": (dtypes.int32, room.edges),
         "params": (dtypes.int32, len(params)),
         "action": (dtypes.int32, 1),
-        "summary": (dtypes.int32, 3 * env.num_actions + 1),
+        "summary": (dtypes.int32, num_results(env.num_actions)),
     }
     tree, result = TreeArrays("tree_states", "nodes", "edges"), Result("action", "summary")
     search = PlayoutSearch.Arrays(tree, "states", "keys", "params", result)

@@ -22,11 +22,20 @@ class Node:
         self.visits, self.counts = 0, [0] * actions
         self.sums: list[Any] = [real(0.0)] * actions
         self.children: list[Node | None] = [None] * actions
+        self.outcomes = dict[int, int]()  # proven ones for the player to move, by action
+
+    def outcome(self, largest: Any) -> int | None:
+        """Return the proven outcome for the player to move."""
+        best = max(self.outcomes.values(), default=-1)
+        wins = best == 1 and largest <= 1
+        return best if wins or len(self.outcomes) == self.mask.bit_count() else None
 
     def choose(self, exploration: float, share: Any, mask: int) -> int:
         explore = real(real(exploration * np.sqrt(self.visits) + 1e-6) * real(1 / np.sqrt(mask.bit_count())))
         scores = [
-            real(real(s / real(max(n, 1))) * share) + real(explore / real(n + 1)) if mask >> a & 1 else -np.inf
+            real(real(s / real(max(n, 1))) * share) + real(explore / real(n + 1))
+            if mask >> a & 1 and a not in self.outcomes
+            else -np.inf
             for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True))
         ]
         return int(np.argmax(np.array(scores)))
@@ -43,10 +52,14 @@ class Search:
         exploration: float = EXPLORATION,
         limit: int = 2**31 - 1,
         chance: str = "sampled",
+        prove: bool = True,
     ):
         self.game, self.exploration, self.limit = plain.game, exploration, limit
         self.determinizes = self.game.determinizes
         self.replays = self.determinizes or (self.game.spec.chance and chance == "open")
+        spec = self.game.spec
+        is_exact = spec.num_players <= 2 and spec.perfect_information and not spec.chance
+        self.proves = prove and is_exact and (spec.zero_sum or spec.num_players == 1) and not self.replays
         self.row, self.seed = row, seed_words(seed)
         self.players, self.actions = self.game.spec.num_players, self.game.spec.num_actions
         self.legal, self.widths, self.plies = ([0] * self.actions for _ in range(3))
@@ -69,6 +82,8 @@ class Search:
             while waiting:
                 node = waiting.pop()
                 node.returns = [real(x - y) for x, y in zip(node.returns, paid, strict=True)]
+                if any(paid):
+                    node.outcomes.clear()
                 waiting += [child for child in node.children if child is not None]
 
     def node(self, s: Any, returns: list[Any]) -> Node:
@@ -112,6 +127,8 @@ class Search:
         return s.replace(key=[uint32(self.key[0] ^ simulation), ~uint32(self.key[1])])
 
     def simulate(self, simulation: int) -> None:
+        if self.proves and self.root.outcome(self.largest) is not None:
+            return
         way, s, returns, over = (self.replay if self.replays else self.advance)(simulation)
         ends = self.playout(s, returns, over, simulation)
         self.largest = max(self.largest, *map(abs, ends))
@@ -119,6 +136,19 @@ class Search:
             node.visits += 1
             node.counts[action] += 1
             node.sums[action] = real(node.sums[action] + real(ends[mover] - before[mover]))
+        outcome = int(ends[0]) if self.proves and over and ends[0] in (-1, 0, 1) else None
+        for node, action, mover, _ in reversed(way):
+            if outcome is None:
+                break
+            node.outcomes[action] = -outcome if mover else outcome
+            of_mover = node.outcome(self.largest)
+            outcome = -of_mover if mover and of_mover is not None else of_mover
+
+    def value(self, action: int) -> Any:
+        """Return the value of an action of the root."""
+        if action in self.root.outcomes:
+            return real(self.root.outcomes[action])
+        return self.root.sums[action] / real(max(self.root.counts[action], 1))
 
     def chosen(self, node: Node, s: Any, returns: list[Any], mask: int) -> tuple[Node, int, int, list[Any]]:
         """Return a step of a simulation: the node, the action, who plays it, and the returns before it."""
@@ -182,8 +212,3 @@ def search_of(
         for k in range(1, simulations + 1):
             search.simulate(k)
     return search
-
-
-def searched(*arguments: Any, **options: Any) -> Node:
-    """Return the root after the searches of `search_of`."""
-    return search_of(*arguments, **options).root

@@ -96,7 +96,7 @@ def test_counts_take_no_kernel() -> None:
     for count, words in ((False, 0), (True, num_counts(env.spec))):
         assert cost(lambda count=count: te.search.playout_policy(state, 8, count_actions=count))[0] == 1
         numbers = te.search.playout_policy(state, 8, count_actions=count).search_tree._numbers
-        assert numbers.nbytes() == 4 * BATCH * (3 * 9 + 1 + words)
+        assert numbers.nbytes() == 4 * BATCH * (3 * 9 + 2 + words)
 
 
 def test_counts_need_their_option() -> None:

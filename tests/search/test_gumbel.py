@@ -11,6 +11,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.search.memory import Node
+from tensor_envs.search.tree import TriedEdges
 from tests.games.shared import shared_env
 
 MOVES, WINS = (0, 3, 1, 4), 2  # after these moves the first player wins there; other moves lose, but for one
@@ -80,6 +81,14 @@ def test_weights(value: float) -> None:
     assert ((weights > 0.01) & (weights < 0.99)).sum() >= 2
 
 
+def by_action(edges: TriedEdges, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return visits and mean returns of all actions in the first 501 slots, [B, 501, 9]."""
+    visits, values = (np.zeros((batch, 502, 9), dtype) for dtype in (np.int32, np.float32))
+    visits[edges.row, edges.slot, edges.action] = edges.visits
+    values[edges.row, edges.slot, edges.action] = edges.value
+    return visits[:, :501], values[:, :501]
+
+
 def test_choices_below_the_root() -> None:
     """One more simulation follows, at every node below the root, the action by which its weight exceeds its visits."""
     logits = adversarial_logits()
@@ -92,13 +101,14 @@ def test_choices_below_the_root() -> None:
         for simulations in (500, 501)
     )
     assert before is not None and after is not None
-    gained = after.visits[:, :501, :9] - before.visits[:, :, :9]
+    (visits_before, values), (visits_after, _) = (by_action(tree.tried(), len(logits)) for tree in (before, after))
+    gained = visits_after - visits_before
     rows, slots = np.nonzero(gained[:, 1:].any(2))
     for row, slot in zip(rows, slots + 1, strict=True):
-        node, visits = before.nodes[row, slot], before.visits[row, slot, :9]
+        node, visits = before.nodes[row, slot], visits_before[row, slot]
         legal = [bool(node[-1] >> action & 1) for action in range(9)]
         raw_value = node.view(np.float32)[Node.raw_value.index]
-        policy = improved_policy(logits[row], legal, visits, before.values[row, slot, :9], raw_value)
+        policy = improved_policy(logits[row], legal, visits, values[row, slot], raw_value)
         scores = np.where(legal, policy - visits / (visits.sum() + 1), -9)
         assert scores[gained[row, slot].argmax()] > scores.max() - 1e-4
         checked += 1

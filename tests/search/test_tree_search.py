@@ -13,12 +13,12 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.rules import bit, number, popcount
+from tensor_envs.rules import bit, has_bit, number, popcount
 from tensor_envs.search import noise, policies
 from tensor_envs.search.memory import Root, whole_vectors
 from tensor_envs.search.tree import NUM_EDGES
 from tests.games.shared import shared_env
-from tests.search.reference import searched
+from tests.search.reference import Search, search_of
 
 GAMES = ["tic_tac_toe", "connect_four", "shed", "othello"]
 
@@ -71,6 +71,15 @@ def won(board: int) -> bool:
     return any(board & line == line for line in lines)
 
 
+def check_reference(found: dict[str, np.ndarray], row: int, search: Search) -> None:
+    """Compare a row of a summary with a plain search, bit for bit."""
+    assert found["visit_counts"][row].tolist() == search.root.counts
+    assert found["qvalues"][row].tolist() == [search.value(action) for action in range(search.actions)]
+    proven = search.root.outcome(search.largest) if search.proves else None
+    assert found["proven"][row] == (proven is not None)
+    assert proven is None or found["value"][row] == proven
+
+
 @pytest.mark.slow
 def test_no_mistake_in_any_position_of_tic_tac_toe() -> None:
     state, best = every_position()
@@ -91,10 +100,7 @@ def test_as_the_plain_search(name: str) -> None:
         state = env.step(state, actions[-1])
     found = te.search.playout_policy(state, simulations, seed=4, chance="sampled").search_tree.summary()
     for row in range(3):
-        root = searched(env, 9, row, [a[row] for a in actions], simulations, 4)
-        assert found["visit_counts"][row].tolist() == root.counts
-        values = [s / np.float32(max(n, 1)) for n, s in zip(root.counts, root.sums, strict=True)]
-        assert found["qvalues"][row].tolist() == values
+        check_reference(found, row, search_of(env, 9, row, [a[row] for a in actions], simulations, 4))
 
 
 def test_a_search_that_sees_what_is_hidden() -> None:
@@ -119,12 +125,12 @@ def test_replayed_simulations_find_the_same_without_chance(name: str, monkeypatc
     state = played(env, 5, 1)
     if env.spec.chance:
         pytest.skip("chance goes another way in every simulation")
-    once = te.search.playout_policy(state, 64).search_tree.summary()
+    once = te.search.playout_policy(state, 64, prove=False).search_tree.summary()
     config = policies._config
     monkeypatch.setattr(
-        policies, "_config", lambda *a: dataclasses.replace(config(*a), replays=True, determinizes=False)
+        policies, "_config", lambda *a: dataclasses.replace(config(*a), replays=True, determinizes=False, packed=False)
     )
-    again = te.search.playout_policy(state, 64).search_tree.summary()
+    again = te.search.playout_policy(state, 64, prove=False).search_tree.summary()
     for key, value in once.items():
         assert (value == again[key]).all(), key
 
@@ -148,10 +154,7 @@ def test_a_search_goes_on_from_what_is_known(name: str) -> None:
         added = found["visit_counts"].sum(1) - before["visit_counts"].sum(1)
         assert added.tolist() == np.where(state.terminated.numpy(), 0, simulations).tolist()
         for row in range(3):
-            root = searched(env, 9, row, [], simulations, 4, [a[row] for a in more])
-            assert found["visit_counts"][row].tolist() == root.counts
-            values = [s / np.float32(max(n, 1)) for n, s in zip(root.counts, root.sums, strict=True)]
-            assert found["qvalues"][row].tolist() == values
+            check_reference(found, row, search_of(env, 9, row, [], simulations, 4, [a[row] for a in more]))
 
 
 @pytest.mark.slow
@@ -223,6 +226,49 @@ def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     policies.chunk_of.cache_clear()
 
 
+def test_proofs_are_right_in_every_position() -> None:
+    """Compare proven values and the actions played there with the solution of tic-tac-toe."""
+    state, best = every_position()
+    output = te.search.playout_policy(state, num_simulations=512)
+    summary, action = output.search_tree.summary(), output.action.numpy()
+    proven, values = summary["proven"], te.solve(state.env).value(state)
+    assert proven.mean() > 0.9 and (proven == output.search_tree.proven.numpy()).all()
+    assert (summary["value"] == values)[proven].all()
+    assert best[np.arange(state.batch), action][proven].all()
+    ended = summary["visit_counts"].sum(1) < 512
+    assert (proven[ended]).all() and ended.sum() > 2000
+    plain = te.search.playout_policy(state, num_simulations=512, prove=False).search_tree.summary()
+    assert not plain["proven"].any() and (plain["visit_counts"].sum(1) == 512).all()
+
+
+def test_no_mistake_in_critical_positions_of_connect_four() -> None:
+    """With at most 16 empty cells; an exact search is the judge."""
+    env = shared_env("connect_four")
+    state = played(env, 600, 26)
+    state = state[np.flatnonzero(~state.terminated.numpy())]
+    best, mask = te.solve(env, method="search").best_actions(state), state.legal_action_mask.numpy()
+    critical = np.flatnonzero((best & mask).any(1) & ~(best | ~mask).all(1))
+    assert len(critical) > 60
+    output = te.search.playout_policy(env.take(state, critical), 8192)
+    action = output.action.numpy()
+    assert best[critical, action].all() and output.search_tree.proven.numpy().mean() > 0.8
+
+
+def test_a_subtree_keeps_its_proofs() -> None:
+    """A resumed search of a proven position ends at once; an unproven one goes on."""
+    env = shared_env("tic_tac_toe")
+    state = played(env, 64, 4)
+    out = te.search.playout_policy(state, 300, keep_tree=True)
+    tree = te.search.subtree(out.search_tree, out.action)
+    state = env.step(state, out.action)
+    known, again = tree.summary(), te.search.playout_policy(state, 8, tree=tree).search_tree.summary()
+    live = ~state.terminated.numpy()
+    more = again["visit_counts"].sum(1) - known["visit_counts"].sum(1)
+    assert known["proven"][live].any() and (more[known["proven"]] == 0).all()
+    assert (again["value"] == known["value"])[known["proven"]].all()
+    assert (again["proven"] >= known["proven"]).all() and not again["proven"][~live].any()
+
+
 @pytest.mark.parametrize(("name", "words"), [("chess", 4 * 224), ("othello", 4 * 64), ("go", 3 * 96)])
 def test_nodes_have_room_for_legal_actions(name: str, words: int) -> None:
     """Count the words of a node's edges: of legal actions with their numbers, or of all actions of a dense board."""
@@ -251,13 +297,13 @@ class Crowded:
 
     @property
     def spec(self) -> te.Spec:
-        return te.Spec(2, 32, (1,), (te.Field("taken", kind="uint32"),), "float32", max_legal=20)
+        return te.Spec(2, 32, (1,), (te.Field("taken", kind="uint32"),), "float32", max_legal=16)
 
     def init(self, chance: te.Chance) -> dict[str, Any]:
         return {}
 
     def legal_action_mask(self, s: te.GameState) -> Any:
-        return te.Mask([~s.taken])
+        return [~has_bit(s.taken, number) for number in range(32)]
 
     def step(self, s: te.GameState, action: Any, chance: te.Chance) -> te.Outcome:
         taken = s.taken | bit(action)
@@ -273,9 +319,9 @@ def test_more_legal_actions_than_declared_are_refused() -> None:
     env = te.Env(te.GameEntry("crowded", Crowded), Crowded(), "crowded")
     state = env.init(2)
     for search in (te.search.playout_policy, lambda *a: te.search.muzero_policy(a[0], network(env), a[1])):
-        with pytest.raises(ValueError, match=r"max_legal in the Spec of .*crowded.* must be at least 32, got 20"):
+        with pytest.raises(ValueError, match=r"max_legal in the Spec of .*crowded.* must be at least 32, got 16"):
             search(state, 8)
-    for action in range(12):
+    for action in range(16):
         state = env.step(state, [action] * 2)
     assert te.search.playout_policy(state, 64).search_tree.visit_counts.sum(1).tolist() == [64, 64]
 

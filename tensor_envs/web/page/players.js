@@ -159,8 +159,9 @@ export async function judge(file, game, legal, about, kinds) {
   const found = ending(game, legal, about);
   if (found) return found;
   const { action: [action], summary } = await asked(file, "search", game);
-  // visits, weights and values of all actions, one after the other
-  return { actions: [action], value: new Float32Array(summary.slice().buffer)[2 * about.actions.length + action], exact: false };
+  // visits, weights and values of all actions, one after the other; the value of the position and its proven outcome
+  const value = new Float32Array(summary.slice().buffer)[2 * about.actions.length + action];
+  return { actions: [action], value, exact: summary[3 * about.actions.length + 1] > 0 };
 }
 
 // the action of a player of some kind, who is to move: file, game, legal actions, about
