@@ -5,10 +5,11 @@ import sys
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's, read at its import; measurements are on one core
 
-from benchmark import equilibrium, main, network, search, settings, training
+from benchmark import equilibrium, main, network, search, settings, strength, training
 
 MODES = {
     "--search": search,
+    "--strength": strength,
     "--equilibrium": equilibrium,
     "--network": network,
     "--training": training,

@@ -8,6 +8,7 @@
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
 `te.search.gumbel_muzero_policy` with the package's network of two hidden layers. "torch", "jax" and "numpy" are the
 same search with networks in those libraries, whose values have a tanh; mctx's is in JAX. All have the same weights.
+"none" is that search with the same logits and values for every position, so that its time is that of the tree.
 
 One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
 Where tinygrad's default device is CUDA, JAX uses it too; on a GPU times are wall times. The first search is timed in a
@@ -17,6 +18,7 @@ separate process with all cores and an empty cache of kernels.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import itertools
 import math
@@ -40,7 +42,7 @@ from tensor_envs.search.outputs import Evaluate
 from tensor_envs.train.network import Network, evaluator
 
 LIBRARIES = ("torch", "jax", "numpy")
-EVALUATIONS = ("playout", "gumbel", *LIBRARIES)
+EVALUATIONS = ("playout", "gumbel", *LIBRARIES, "none")
 OPENING = 2  # random plies before the searched positions
 Search = Callable[[], object]
 Job = tuple[str, str, int, int, int]  # game, evaluation, batch, simulations, units of a hidden layer
@@ -53,8 +55,21 @@ def own_search(name: str, evaluation: str, batch: int, simulations: int, hidden:
         state = env.step(state, te.agents.uniform(state))
     if evaluation == "playout":
         return lambda: te.to_numpy(te.search.playout_policy(state, simulations).action)
+    if evaluation == "none":
+        return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, no_network, simulations).action)
     network = host_network(evaluation, env, hidden) if evaluation in LIBRARIES else own_network(env, hidden)
     return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, network, simulations).action)
+
+
+@functools.cache
+def fixed_output(batch: int, actions: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    return random.normal(size=(batch, actions)).astype(np.float32), random.normal(0, 0.1, batch).astype(np.float32)
+
+
+def no_network(state: te.State) -> tuple[np.ndarray, np.ndarray]:
+    """Return logits and values that do not depend on the positions."""
+    return fixed_output(state.batch, state.env.num_actions)
 
 
 def weights_of(observation: Sequence[int], actions: int, hidden: int) -> list[np.ndarray]:
@@ -223,6 +238,8 @@ def compare(options: argparse.Namespace) -> None:
     for library, extra in (("torch", "torch"), ("jax", "peers")):
         if library in options.evaluation:
             need(library, f"--evaluation {library}", extra)
+    if options.peers and "none" in options.evaluation:
+        raise ValueError("--evaluation none is measured without --peers")
     if options.peers:
         for package in ("jax", "mctx", "pgx"):
             need(package, "--peers", "peers")

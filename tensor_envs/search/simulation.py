@@ -330,15 +330,17 @@ class Search(TreeMemory):
             node.visits += 1
 
     def _prove(self) -> None:
-        """Mark the edges of the simulations' paths whose outcome is proven, from the leaves to the roots."""
+        """Mark the edges of the simulations' paths whose outcome is proven, from the leaves to the roots.
+
+        The step of a lower level has a higher number, so steps are visited in descending order.
+        """
         num_steps = self.root(self.first_root).num_steps
         with loop(num_steps) as number:
-            # steps of lower levels come first
             step = self.step(num_steps - 1 - number)
             at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(step.lane, self.roots))
             place = at.register.index(0, 1)
             outcome = self.outcomes[place]
-            with branch(outcome != 0):
+            with branch(outcome != 0):  # an action is proven if the position after it is
                 node = self.node_at(step.node)
                 edge = self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
                 edge.link |= where(node.mover == 0, outcome, LOSS + WIN - outcome) << OUTCOME_SHIFT

@@ -150,7 +150,7 @@ class SearchTree:
         row = integer("i", i, 0, self._layout.batch - 1)
         count = integer("nodes", nodes, 1, 1000)
         if (whole := self._whole) is not None:
-            edges = whole.edges_of(row)
+            edges = whole.tried(slice(row, row + 1))
         else:
             summary = self.summary()
             visits, values = (summary[name][row] for name in ("visit_counts", "qvalues"))
@@ -289,55 +289,53 @@ class HostTree:
         """Join the arrays of all chunks of a batch, as `fetch` returns them."""
         joined = (np.concatenate(part, axis=1)[:, : whole.share] for part in zip(*chunks, strict=True))
         states, nodes, edges = (part.reshape(whole.batch, -1) for part in joined)
-        rest, batch = nodes[:, Root.size : sizes.steps].reshape(whole.batch, -1, sizes.node), whole.batch
-        states = states.reshape(batch, 1 if config.replays else rest.shape[1], -1)
-        return cls(config, width, nodes[:, : Root.size], rest, edges, states)
+        rest = nodes[:, Root.size : sizes.steps].reshape(whole.batch, -1, sizes.node)
+        by_slot = states.reshape(whole.batch, 1 if config.replays else rest.shape[1], -1)
+        return cls(config, width, nodes[:, : Root.size], rest, edges, by_slot)
 
     @property
     def slots(self) -> int:
         return self.nodes.shape[1]
 
+    def _by_slot(self) -> np.ndarray:
+        """Return the edges where they are not packed, [B, slots, words, actions]."""
+        return self.edges.reshape(*self.nodes.shape[:2], self.config.edge_words, self.width)
+
     def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return where the edges of every node begin in its row, and their number with padding, int64 [B, slots]."""
-        if not self.config.packed:
-            shape, size = self.nodes.shape[:2], self.config.edge_words * self.width
-            return np.broadcast_to(np.arange(self.slots) * size, shape), np.full(shape, self.width)
+        """Return where the packed edges of every node begin in its row, and their number with padding, [B, slots]."""
         stride = whole_vectors(self.nodes[:, :, NUM_EDGES]).astype(np.int64)
         return self.nodes[:, :, FIRST_EDGE] - stride, stride
 
     def _addresses(self, rows: slice) -> tuple[np.ndarray, ...]:
-        """Return row, slot, number and address of the statistics of every edge of some rows, and its node's stride."""
+        """Return row, slot, action, address and distance of entries of the tried edges of some rows."""
+        first = rows.start or 0
+        if not self.config.packed:
+            row, slot, action = np.nonzero(self._by_slot()[rows, :, Edge.visits.index])
+            address = slot * (self.config.edge_words * self.width) + action
+            return row + first, slot, action, address, np.full_like(row, self.width)
         begin, stride = (part[rows] for part in self._blocks())
-        count = self.nodes[rows, :, NUM_EDGES] if self.config.packed else stride
-        # a finished game has no edges
-        row, slot, number = ragged(np.where(self.nodes[rows, :, Node.mover.index] >= 0, count, 0))
-        stride = stride[row, slot]
-        return row + (rows.start or 0), slot, number, begin[row, slot] + number + stride * self.config.packed, stride
+        row, slot, number = ragged(self.nodes[rows, :, NUM_EDGES])
+        distance, actions = stride[row, slot], begin[row, slot] + number
+        row += first
+        tried = np.flatnonzero(self.edges[row, actions + distance])
+        row, slot, actions, distance = row[tried], slot[tried], actions[tried], distance[tried]
+        return row, slot, self.edges[row, actions], actions + distance, distance
 
     def tried(self, rows: slice = slice(None)) -> TriedEdges:
-        """Return the edges with visits of some rows."""
-        row, slot, number, address, stride = self._addresses(rows)
-        visits = self.edges[row, address]
-        chosen = np.flatnonzero(visits)
-        row, slot, number, address, stride, visits = (
-            part[chosen] for part in (row, slot, number, address, stride, visits)
-        )
-        action = self.edges[row, address - stride] if self.config.packed else number
+        """Return the tried edges of some rows."""
+        row, slot, action, address, distance = self._addresses(rows)
 
         def entry(which: Entry) -> np.ndarray:
-            return self.edges[row, address + which.index * stride]
+            return self.edges[row, address + which.index * distance]
 
-        sums, link = entry(Edge.value_sum).view(np.float32), entry(Edge.link)
-        return TriedEdges(row, slot, action, visits, sums, link & SLOTS, link >> OUTCOME_SHIFT)
-
-    def edges_of(self, row: int) -> TriedEdges:
-        """Return the edges with visits of one row."""
-        return self.tried(slice(row, row + 1))
+        visits, sums, link = (entry(which) for which in (Edge.visits, Edge.value_sum, Edge.link))
+        return TriedEdges(row, slot, action, visits, sums.view(np.float32), link & SLOTS, link >> OUTCOME_SHIFT)
 
     def numbers(self, actions: int) -> np.ndarray:
         """Return int32 [B, 3 A + 2] in the format of `Result.numbers`; weights are shares of visits."""
         batch, network = len(self.nodes), self.config.selection.uses_network
-        root = HostTree(self.config, self.width, self.roots, self.nodes[:, :1], self.edges, self.states).tried()
+        tried = self.tried()
+        root = TriedEdges(*(part[tried.slot == 0] for part in tried))
         visits, values, sums = (np.zeros((batch, actions), dtype) for dtype in (np.int32, np.float32, np.float32))
         visits[root.row, root.action] = root.visits
         values[root.row, root.action] = np.where(root.outcome > 0, root.outcome - DRAW, root.value)
@@ -390,15 +388,19 @@ class HostTree:
         mover = np.stack([tree[:, 0, Node.mover.index] for tree in (self.nodes, nodes)])
         of_mover = np.where(mover[0] == mover[1], outcome, LOSS + WIN - outcome)
         roots[:, Root.proven.index] = np.where(holds & (outcome > 0), of_mover, 0)
-        words = np.zeros((batch, self.edges.shape[1] // slots * (size + 1)), np.int32)
         states = self.states if self.config.replays else moved(self.states)
-        result = HostTree(self.config, self.width, roots, nodes, words, states)
-        result._take_edges(self, row, old, new)
-        of, _, _, address, stride = result._addresses(slice(None))
-        address += Edge.link.index * stride
-        link = words[of, address]
-        child = np.where(link & SLOTS, place[of, link & SLOTS], 0)
-        words[of, address] = child | np.where(holds[of], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
+        if self.config.packed:
+            edges = np.zeros((batch, self.edges.shape[1] // slots * (size + 1)), np.int32)
+        else:
+            edges = moved(self._by_slot()).reshape(batch, -1)
+        result = HostTree(self.config, self.width, roots, nodes, edges, states)
+        if self.config.packed:
+            result._take_edges(self, row, old, new)
+        row, _, _, address, distance = result._addresses(slice(None))
+        address += Edge.link.index * distance
+        link = edges[row, address]
+        child = np.where(link & SLOTS, place[row, link & SLOTS], 0)
+        edges[row, address] = child | np.where(holds[row], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
         return result
 
     @property
@@ -407,19 +409,17 @@ class HostTree:
         return self.nodes.shape[2] - Node.size - rest
 
     def _take_edges(self, other: HostTree, row: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
-        """Copy the edges of other trees' nodes, of slots `old`, to those of slots `new`."""
+        """Copy the packed edges of other trees' nodes, of slots `old`, to those of slots `new`, without gaps."""
         begin, stride = other._blocks()
-        lengths = np.zeros(self.nodes.shape[:2], np.int64)
+        lengths, sources = (np.zeros(self.nodes.shape[:2], np.int64) for _ in range(2))
         lengths[row, new] = stride[row, old] * self.config.edge_words
-        if self.config.packed:
-            ends = np.cumsum(lengths, axis=1)
-            first = ends - lengths + lengths // self.config.edge_words
-            self.nodes[:, :, FIRST_EDGE] = first
-            self.roots[:, Root.edge_words.index] = ends[:, -1]
-        sources = np.zeros_like(lengths)
         sources[row, new] = begin[row, old]
+        ends = np.cumsum(lengths, axis=1)
+        starts = ends - lengths
+        self.nodes[:, :, FIRST_EDGE] = starts + lengths // self.config.edge_words  # behind the actions
+        self.roots[:, Root.edge_words.index] = ends[:, -1]
         row, slot, k = ragged(lengths)
-        self.edges[row, self._blocks()[0][row, slot] + k] = other.edges[row, sources[row, slot] + k]
+        self.edges[row, starts[row, slot] + k] = other.edges[row, sources[row, slot] + k]
 
     def put(self, tree: TreeArrays, slots: int, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
         """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them.

@@ -16,6 +16,7 @@ import tensor_envs as te
 from tensor_envs.rules import bit, has_bit, number, popcount
 from tensor_envs.search import noise, policies
 from tensor_envs.search.memory import Root, whole_vectors
+from tensor_envs.search.selection import UCB
 from tensor_envs.search.tree import NUM_EDGES
 from tests.games.shared import shared_env
 from tests.search.reference import Search, search_of
@@ -273,7 +274,7 @@ def test_a_subtree_keeps_its_proofs() -> None:
 def test_nodes_have_room_for_legal_actions(name: str, words: int) -> None:
     """Count the words of a node's edges: of legal actions with their numbers, or of all actions of a dense board."""
     env = shared_env(name)
-    config = policies.search_config(env, policies.UCB)
+    config = policies.search_config(env, UCB)
     one, two = (policies.tree_sizes(env.engine, config, slots).edges for slots in (1, 2))
     assert two - one == words
 
