@@ -136,6 +136,7 @@ def gumbel_muzero_policy(
     seed: int = 0,
     chance: Literal["open", "sampled"] = "open",
     keep_tree: bool = False,
+    prove: bool = False,
 ) -> SearchOutput:
     """Run Gumbel MuZero's search with a network and the exact rules, like mctx's function of this name.
 
@@ -155,6 +156,7 @@ def gumbel_muzero_policy(
         seed: seed of noise and chance. A game at a ply has the same draws in any batch.
         chance, keep_tree: as in `playout_policy`. No search can resume these trees: sequential halving plans all
             visits of a root.
+        prove: as in `playout_policy`. Visits then differ from those of mctx, and values of proven actions are exact.
 
     Returns:
         Actions, weights (the improved policy), and visits and values of the roots.
@@ -176,7 +178,8 @@ def gumbel_muzero_policy(
     _check_hashable(evaluate)
     considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
     scale = number("gumbel_scale", gumbel_scale, 0.0, 1e6)
-    config, size = _config(state, GumbelMuZero, chance, keep_tree), SearchSize(count, 0, keep_tree, considered)
+    config = _config(state, GumbelMuZero, chance, keep_tree, prove=prove)
+    size = SearchSize(count, 0, keep_tree, considered)
     table = _considered_visits(considered, count)
 
     def noise(words: Tensor) -> Tensor:
@@ -198,6 +201,7 @@ def muzero_policy(
     chance: Literal["open", "sampled"] = "open",
     keep_tree: bool = False,
     tree: SearchTree | None = None,
+    prove: bool = False,
 ) -> SearchOutput:
     """Run MuZero's search with a network and the exact rules, like mctx's function of this name.
 
@@ -210,6 +214,7 @@ def muzero_policy(
         pb_c_init, pb_c_base: weights of the exploration term.
         temperature: the action is drawn with weights visits ** (1 / temperature); 0 takes the most visited one.
         keep_tree, tree: as in `playout_policy`.
+        prove: as in `gumbel_muzero_policy`.
 
     Returns:
         Actions, weights (shares of visits), and visits and values of the roots.
@@ -230,7 +235,7 @@ def muzero_policy(
     alpha = number("dirichlet_alpha", dirichlet_alpha, 1e-3, 16.0)
     init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
-    config = _config(state, MuZero, chance, keep_tree)
+    config = _config(state, MuZero, chance, keep_tree, prove=prove)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
     visits = np.arange(size.slots)
     explore = np.sqrt(visits + 1) * (init + np.log((visits + base + 2) / base))
@@ -300,7 +305,7 @@ def search_config(
     packed = not replays and spec.max_legal is not None and spec.num_actions > VECTOR
     two = spec.num_players == 2 and spec.zero_sum
     is_exact = spec.perfect_information and not spec.chance and (two or spec.num_players == 1)
-    proves = prove and is_exact and not replays and not selection.uses_network
+    proves = prove and is_exact and not replays
     return SearchConfig(selection, replays, determinizes, packed, proves, counts=counts)
 
 

@@ -7,12 +7,14 @@ from typing import ClassVar
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
 from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
+from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
-from tensor_envs.search.memory import DRAW, WIN, Edge, Edges, Node, PathStep, TreeMemory, padded, wrap_index
+from tensor_envs.search.memory import DRAW, LOSS, WIN, Edge, Edges, Node, PathStep, TreeMemory, padded, wrap_index
 
 LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
 MIN_KEY_64 = -(2**63) + 1
+TIER = 1e36  # distance of scores that proofs or visits decide, beyond all others
 GROUP_EDGES = 512  # of all roots of a group
 
 # number of an edge -> its score, and whether it may be chosen if its action is legal
@@ -105,13 +107,33 @@ class ActionSelection:
         def score(edge: Scalar) -> tuple[Scalar, Value]:
             return self.final_score(edges, edge), True
 
-        return lambda edge: divide(float32(edges[edge].visits), total), score
+        return lambda edge: divide(float32(edges[edge].visits), total), self.wins_first(edges, score)
 
     def final_score(self, edges: Edges, edge: Scalar) -> Scalar:
         """Return the final score of an edge of the root."""
         return float32(edges[edge].visits)
 
     # *** shared by the strategies ***
+
+    def is_open(self, edge: Edge) -> Value:
+        """Return whether a simulation may search an edge: proven ones are not searched again.
+
+        A node that a simulation visits is not proven, so it has such an edge.
+        """
+        return edge.outcome == 0 if self.tree.config.proves else True
+
+    def wins_first(self, edges: Edges, score: Score) -> Score:
+        """Return final scores by which a proven win comes first, and a proven loss after all other edges."""
+        if not self.tree.config.proves:
+            return score
+
+        def ranked(edge: Scalar) -> tuple[Scalar, Value]:
+            value, allowed = score(edge)
+            outcome = edges[edge].outcome
+            tier = where(outcome == WIN, TIER, where(outcome == LOSS, -TIER, 0.0))
+            return value + tier + where(allowed, 0.0, -0.1 * TIER), True
+
+        return ranked
 
     def best(self, edges: Edges, score: Score, first: Value | None = None) -> Scalar:
         """Return the legal edge of the highest score, among the first ones; ties go to the lowest action."""
@@ -127,9 +149,13 @@ class ActionSelection:
         """Return the values of edges, with the lowest and the highest of the tried ones, or NaNs without any."""
         values, low, high = registers(self.tree.width, FLOAT32), registers(1, INT32), registers(1, INT32)
         low[0], high[0] = MAX_KEY, MIN_KEY
+        # an outcome is a sum of rewards since the root
+        paid = select(edges.node.returns(), edges.node.mover) if self.tree.config.proves else scalar(0.0)
         with edges.each() as (k, _):
             edge = edges[k]
             value, tried = edge.value, edge.visits > 0
+            if self.tree.config.proves:
+                value = where(edge.outcome > 0, float32(edge.outcome - DRAW) - paid, value)
             values[k] = value
             low[0] = minimum(low[0], where(tried, sort_key(value), MAX_KEY))
             high[0] = maximum(high[0], where(tried, sort_key(value), MIN_KEY))
@@ -223,13 +249,12 @@ class UCB(ActionSelection):
             edge = edges[k]
             n = float32(edge.visits)
             value = divide(edge.value_sum, maximum(n, 1.0) * largest)
-            # a node that a search visits is not proven, so it has an edge that is not proven
-            open = edge.outcome == 0 if tree.config.proves else True
-            return value + divide(exploration, n + 1.0), open
+            return value + divide(exploration, n + 1.0), self.is_open(edge)
 
         return score
 
     def final(self, edges: Edges) -> tuple[PerEdge, Score]:
+        """Return the weights and final scores of edges: a draw comes before an edge that seems to lose."""
         weight, visits = super().final(edges)
         if not self.tree.config.proves:
             return weight, visits
@@ -271,7 +296,7 @@ class MuZero(ActionSelection):
             edge = edges[k]
             n = edge.visits
             value = where(n > 0, divide(values(k) - low, spread), 0.0)
-            return value + divide(exploration * edge.prior, float32(n) + 1.0), True
+            return value + divide(exploration * edge.prior, float32(n) + 1.0), self.is_open(edge)
 
         return score
 
@@ -357,7 +382,11 @@ class GumbelMuZero(ActionSelection):
             n = edges[edge].visits
             below_root = weight(edge) - divide(float32(n), float32(visits) + 1.0)
             root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[k * tree.width + edge]
-            return where(at_root, root, below_root), ~at_root | (n == wanted)
+            planned = ~at_root | (n == wanted)
+            if not tree.config.proves:
+                return where(at_root, root, below_root), planned
+            # once all edges of the plan are proven, a simulation takes another one
+            return where(at_root, root, below_root) + where(planned, 0.0, -TIER), self.is_open(edges[edge])
 
         return score
 
@@ -390,4 +419,4 @@ class GumbelMuZero(ActionSelection):
             noise = self.tree.root_noise[self.tree.noise(edges.at, 0, edge)]
             return noise + self.values[edge], edges[edge].visits == max_visits
 
-        return self.policy.weights(0), score
+        return self.policy.weights(0), self.wins_first(edges, score)

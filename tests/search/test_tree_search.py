@@ -242,6 +242,22 @@ def test_proofs_are_right_in_every_position() -> None:
     assert not plain["proven"].any() and (plain["visit_counts"].sum(1) == 512).all()
 
 
+@pytest.mark.parametrize("search", [te.search.gumbel_muzero_policy, te.search.muzero_policy])
+def test_proofs_with_a_network(search: Any) -> None:
+    """Proofs are right whatever the network is; without them, no value is proven."""
+    state, best = every_position()
+    state, best = state[::8], best[::8]
+    evaluate, values = network(state.env), te.solve(state.env).value(state)
+    output = search(state, evaluate, 200, prove=True)
+    summary, action = output.search_tree.summary(), output.action.numpy()
+    proven = summary["proven"]
+    assert proven.mean() > 0.8 and (summary["value"] == values)[proven].all()
+    assert best[np.arange(state.batch), action][proven].all()
+    assert (summary["visit_counts"].sum(1) == 200)[~proven].all()
+    assert (summary["visit_counts"].sum(1) < 200)[proven].any()
+    assert not search(state, evaluate, 20).search_tree.proven.numpy().any()
+
+
 def test_no_mistake_in_critical_positions_of_connect_four() -> None:
     """With at most 16 empty cells; an exact search is the judge."""
     env = shared_env("connect_four")
@@ -353,6 +369,8 @@ def test_wrong_subtrees_are_refused() -> None:
             te.search.playout_policy(root, 4, tree=other)
     with pytest.raises(TypeError, match="keep_tree must be"):
         te.search.playout_policy(state, 4, keep_tree=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="prove must be"):
+        te.search.playout_policy(state, 4, prove=1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="determinize must be"):
         te.search.playout_policy(state, 4, determinize=1)  # type: ignore[arg-type]
 

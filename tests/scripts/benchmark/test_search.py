@@ -16,11 +16,23 @@ pytestmark = pytest.mark.cpu
 def test_rows() -> None:
     few = ["--batch", "8", "--simulations", "4", "--runs", "1", "--seconds", "0.01", "--hidden", "8"]
     command = [sys.executable, str(SCRIPTS / "benchmark.py"), "--search", "--env", "tic_tac_toe", *few]
-    command += ["--evaluation", "playout", "gumbel", "numpy"]
+    command += ["--evaluation", "playout", "gumbel", "numpy", "none"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| tic")]
-    assert [row[1].strip() for row in rows] == ["playout", "gumbel", "numpy"]
+    assert [row[1].strip() for row in rows] == ["playout", "gumbel", "numpy", "none"]
     for *_, rate, first in rows:
         assert int(rate.replace(",", "")) > 1000
         assert 0.05 < float(first) < 60  # includes compilation
+
+
+@pytest.mark.slow
+def test_matches_against_open_spiel() -> None:
+    pytest.importorskip("pyspiel")
+    options = ["--strength", "--env", "connect_four", "--simulations", "8", "--games", "4"]
+    done = subprocess.run([sys.executable, str(SCRIPTS / "benchmark.py"), *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| connect")]
+    assert [row[2].strip() for row in rows] == ["0.7", "1.4"]
+    for *_, score, ours, theirs in rows:
+        assert 0 <= float(score.split()[0]) <= 1 and float(ours) > 0 and float(theirs) > 0
