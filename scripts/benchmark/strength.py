@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import itertools
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -52,10 +51,8 @@ def match(name: str, simulations: int, constant: float, games: int, seed: int) -
     state, seats = env.init(games, seed=seed), np.arange(games) % 2
     random, points = np.random.default_rng(seed), np.full(games, np.nan)
     our_seconds, their_seconds = list[float](), list[float]()
-    for ply in itertools.count():
-        open_games = np.flatnonzero(np.isnan(points))
-        if not open_games.size:
-            return points, float(np.mean(our_seconds)) / games, float(np.mean(their_seconds))
+    ply = 0
+    while (open_games := np.flatnonzero(np.isnan(points))).size:
         fields, draws = state.numpy(), random.integers(2**31, size=games // 2)
         begin = time.process_time()
         actions = te.to_numpy(te.search.playout_policy(state, simulations, seed=seed).action).copy()
@@ -73,7 +70,8 @@ def match(name: str, simulations: int, constant: float, games: int, seed: int) -
             others[row].apply_action(int(actions[row]))
             if others[row].is_terminal():
                 points[row] = (others[row].returns()[seats[row]] + 1) / 2
-        state = env.step(state, actions)
+        state, ply = env.step(state, actions), ply + 1
+    return points, float(np.mean(our_seconds)) / games, float(np.mean(their_seconds))
 
 
 def work(options: argparse.Namespace) -> None:

@@ -390,17 +390,17 @@ class HostTree:
         roots[:, Root.proven.index] = np.where(holds & (outcome > 0), of_mover, 0)
         states = self.states if self.config.replays else moved(self.states)
         if self.config.packed:
-            edges = np.zeros((batch, self.edges.shape[1] // slots * (size + 1)), np.int32)
+            words = np.zeros((batch, self.edges.shape[1] // slots * (size + 1)), np.int32)
         else:
-            edges = moved(self._by_slot()).reshape(batch, -1)
-        result = HostTree(self.config, self.width, roots, nodes, edges, states)
+            words = moved(self._by_slot()).reshape(batch, -1)
+        result = HostTree(self.config, self.width, roots, nodes, words, states)
         if self.config.packed:
             result._take_edges(self, row, old, new)
         row, _, _, address, distance = result._addresses(slice(None))
         address += Edge.link.index * distance
-        link = edges[row, address]
+        link = words[row, address]
         child = np.where(link & SLOTS, place[row, link & SLOTS], 0)
-        edges[row, address] = child | np.where(holds[row], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
+        words[row, address] = child | np.where(holds[row], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
         return result
 
     @property
