@@ -170,7 +170,8 @@ class Pieces(PieceRules):
             actions = tuple(plane * len(places) + place for plane in planes for place in places)
             observed = self.spec.observation_shape[0]
             observation = tuple(plane * size + image(cell) for plane in range(observed) for cell in range(size))
-            yield Symmetry(actions, observation, {"board": places})
+            fields = dict.fromkeys(self._set_names, places)
+            yield Symmetry(actions, observation, {"board": places}, fields)
 
     def _is_mirrored(self, images: list[int]) -> bool:
         """Return whether the data are the same after an exchange of left and right; `images` are those of cells."""

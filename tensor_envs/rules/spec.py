@@ -108,7 +108,7 @@ class Spec:
             or truncate it.
         chance: whether `init` or `step` draw random values.
         zero_sum: whether the rewards of every step sum to 0.
-        perfect_information: whether every player's observation shows the whole state.
+        perfect_information: whether nothing is hidden: every player's observations so far show the whole state.
         events: names of the events that every `Outcome` of `step` reports.
         max_legal: largest number of legal actions of a position, to be declared where few of the actions are legal. The
             trees of a search then hold legal actions alone. None: the trees hold all actions.
@@ -380,8 +380,16 @@ class Outcome:
 class Symmetry:
     """Index maps under which a game is unchanged: new[i] = old[map[i]], for flattened arrays.
 
-    `actions` [A] maps legal_action_mask (and so policies); `observation` maps the flattened observation; `state` maps
-    list entries of the state dictionary by name.
+    Attributes:
+        actions: map of the legal_action_mask (and so of policies), [A].
+        observation: map of the flattened observation.
+        state: maps of list entries of the state dictionary, by name.
+        fields: maps of the fields of `Spec.fields` that the symmetry moves, by name: of the bits of a word, of a list
+            of words or of a number, or of the entries of a list of bools or numbers. Each row of the last axis is
+            mapped; bits beyond a map stay. `te.solve` and `te.perft` identify positions by them, and leave out a
+            symmetry with None.
+        values: maps of the values of int32 fields that name a cell, by name.
+        derived: names of fields that follow from the other fields. They are no part of what identifies a position.
 
     Examples:
         >>> identity, *others = te.make("tic_tac_toe").symmetries()
@@ -392,6 +400,9 @@ class Symmetry:
     actions: tuple[int, ...]
     observation: tuple[int, ...]
     state: Mapping[str, tuple[int, ...]]
+    fields: Mapping[str, tuple[int, ...]] | None = None
+    values: Mapping[str, tuple[int, ...]] = default(default_factory=dict)
+    derived: tuple[str, ...] = ()
 
 
 class Rules(Protocol):

@@ -132,16 +132,8 @@ def checks(others: Array) -> Array:
 
 
 def images(words: Array, maps: BitMaps) -> list[Array]:
-    """Return the images of positions; a position without images is its own."""
-    if not maps.maps:
-        return []
-    still = (words & np.array(maps.silent, np.uint32) != 0).any(1)
-    every = []
-    for moves in maps.maps:
-        image = moved(words, moves)
-        image[still] = words[still]
-        every.append(image)
-    return every
+    """Return the images of positions, one array for each symmetry."""
+    return [moved(words, moves) for moves in maps.maps]
 
 
 def canonical(words: Array, maps: BitMaps) -> Array:

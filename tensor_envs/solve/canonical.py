@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_
 from typing import NamedTuple
 
 import numpy as np
@@ -31,15 +29,12 @@ class BitMaps(NamedTuple):
 
     Attributes:
         maps: a permutation each, without the identity.
-        silent: bits of each word that no permutation has; a position with one of them set has no image.
     """
 
     maps: tuple[tuple[BitMove, ...], ...] = ()
-    silent: tuple[int, ...] = ()
 
     def canonical(self, words: list[Scalar]) -> list[Scalar]:
         """Return the least of a position and its images."""
-        moves = reduce(and_, (x & mask == 0 for x, mask in zip(words, self.silent, strict=True)))
         best = words
         for permutation in self.maps:
             image = list(words)
@@ -52,7 +47,7 @@ class BitMaps(NamedTuple):
             less = scalar(False)
             for x, y in reversed(list(zip(image, best, strict=True))):
                 less = (x < y) | ((x == y) & less)
-            best = [where(less & moves, x, y) for x, y in zip(image, best, strict=True)]
+            best = [where(less, x, y) for x, y in zip(image, best, strict=True)]
         return best
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.env import Env
 from tensor_envs.solve.branches import PARENTS, Branches
+from tensor_envs.solve.field_maps import FieldMaps
 from tensor_envs.solve.packed import Array, Groups, Packed, concat, groups
 from tensor_envs.state import State
 
 MAX_DEPTH = 2**31 - 1
 CHUNK = 1 << 14  # rows whose images are computed at once: they stay in cache
-PLAYER_BITS = 12  # bits of the player in the last word of a canonical key, below the result
 
 
 class Positions(NamedTuple):
@@ -94,24 +94,23 @@ class Expander(Branches):
         self.by_ply = self.rules_read_ply or count_plies
         self.results: list[tuple[float, ...]] = []
         self.paid_early = False
-        self._key_masks = np.full(self.layout.field_words, 0xFFFFFFFF, np.uint32)
-        for name in ("ply", "episode"):
-            (slot,) = self.layout.slots[name]
-            self._key_masks[slot.word] &= 0xFFFFFFFF ^ ((1 << slot.width) - 1) << slot.shift
+        self._key_masks = FieldMaps(self.spec, self.layout, ()).masks
         table = self.first_table
         buffers = self.upload(table)
         self._images: list[Array] = []
-        if symmetry and self.spec.observation_dtype == "bool":
-            observations, maps = self._observations(buffers), [np.array(s.observation) for s in self.env.symmetries()]
+        if symmetry:
+            self._maps = FieldMaps(self.spec, self.layout, self.env.symmetries())
+            packed = self._maps.packed(table)
+            bits = np.unpackbits(packed, axis=1, bitorder="little")
             # other symmetries would map to positions that the start does not lead to
-            maps = [p for p in maps if (observations[:, p] == observations).all()]
+            maps = [p for p in self._maps.permutations if (bits[:, p] == bits[:, : len(p)]).all()]
             self._images = [images(p) for p in maps] if len(maps) > 1 else []
         self.start = self._children(buffers, table, self._results(table), np.zeros(0, np.int32))
         self.symmetry = symmetry
 
     @property
     def has_symmetries(self) -> bool:
-        """Whether positions are keyed by their observations, up to symmetry, instead of their fields."""
+        """Whether positions are keyed by the least images of their fields, instead of their fields."""
         return bool(self._images)
 
     # *** batches ***
@@ -137,25 +136,20 @@ class Expander(Branches):
 
     # *** keys of positions ***
 
-    def _observations(self, buffers: BatchBuffers) -> Array:
-        """Return the observations of the players to move, bool [rows, entries]."""
-        return self.engine.observe(buffers, None).numpy().reshape(buffers.batch, -1)
-
-    def rows(self, buffers: BatchBuffers, table: Array) -> Rows:
-        """Return the keys, results and plies of a batch, for a lookup."""
+    def rows(self, table: Array) -> Rows:
+        """Return the keys, results and plies of a table, for a lookup."""
         results = self._results(table)
-        columns = self._canonical(buffers, table, results)[0] if self._images else self._words(table, results)
+        columns = self._canonical(table, results)[0] if self._images else self._words(table, results)
         return Rows(columns, results, self.number(table, self.ply_slot))
 
     def _words(self, table: Array, results: Array) -> list[Array]:
         """Return the keys of a table: the fields without ply and episode, then the result."""
         return [*(table[:, w] & mask for w, mask in enumerate(self._key_masks)), results.astype(np.uint32)]
 
-    def _canonical(self, buffers: BatchBuffers, table: Array, results: Array) -> tuple[list[Array], Array]:
-        """Return canonical keys (least image of the observation, then player and result) and orbit sizes."""
-        smallest, orbits = canonical(self._observations(buffers)[: len(table)], self._images)
-        player = (self.number(table, self.player_slot) - self.player_slot.low).astype(np.uint32)
-        return [*smallest, player | results.astype(np.uint32) << PLAYER_BITS], orbits
+    def _canonical(self, table: Array, results: Array) -> tuple[list[Array], Array]:
+        """Return canonical keys (least image of the fields, then the result) and orbit sizes."""
+        smallest, orbits = canonical(self._maps.packed(table), self._images)
+        return [*smallest, results.astype(np.uint32)], orbits
 
     def _children(self, buffers: BatchBuffers, table: Array, results: Array, parents: Array) -> Children:
         """Return the games of a table, the first ones of a batch, as children with equal positions merged."""
@@ -166,7 +160,7 @@ class Expander(Branches):
         if not self._images:
             merged = Positions(words, words, results, np.ones(len(first), np.uint16))
             return Children(parents, number, merged, number)
-        columns, orbits = self._canonical(self.gather(buffers, first), table[first], results)
+        columns, orbits = self._canonical(table[first], results)
         keys = Packed.of(columns)
         same = groups(keys)
         first = same.first
@@ -230,23 +224,23 @@ def images(permutation: Array) -> Array:
     return table[: -(-size // 8)]
 
 
-def canonical(observations: Array, maps: list[Array]) -> tuple[list[Array], Array]:
+def canonical(packed: Array, maps: list[Array]) -> tuple[list[Array], Array]:
     """Return the least image of every row under some maps, as columns of 32-bit words, and the orbit sizes.
 
     Args:
-        observations: bool [rows, entries].
+        packed: bits of each row, packed into bytes, uint8 [rows, bytes].
         maps: tables by `images`, the identity first.
     """
-    packed = np.packbits(observations, axis=1, bitorder="little")
     words = maps[0].shape[2]
-    least = np.empty((words, len(observations)), np.uint64)
-    orbits = np.empty(len(observations), np.uint16)
-    for at in range(0, len(observations), CHUNK):
-        columns = [np.ascontiguousarray(column, np.intp) for column in packed[at : at + CHUNK].T]
-        original = best = _image(maps[0], columns)
-        fixed = np.ones(len(columns[0]), np.uint16)  # maps that leave the row unchanged; the identity is one
+    least = np.empty((words, len(packed)), np.uint64)
+    orbits = np.empty(len(packed), np.uint16)
+    for at in range(0, len(packed), CHUNK):
+        chunk = packed[at : at + CHUNK]
+        columns = {int(j): np.ascontiguousarray(chunk[:, j], np.intp) for j in np.flatnonzero(chunk.any(0))}
+        original = best = _image(maps[0], columns, len(chunk))
+        fixed = np.ones(len(chunk), np.uint16)  # maps that leave the row unchanged; the identity is one
         for table in maps[1:]:
-            image = _image(table, columns)
+            image = _image(table, columns, len(chunk))
             fixed += np.logical_and.reduce([x == y for x, y in zip(image, original, strict=True)])
             less, same = np.zeros(len(fixed), bool), np.ones(len(fixed), bool)
             for x, y in zip(image, best, strict=True):
@@ -259,11 +253,10 @@ def canonical(observations: Array, maps: list[Array]) -> tuple[list[Array], Arra
     return [halves[k, :, h].astype(np.uint32) for k in range(words) for h in (0, 1)], orbits
 
 
-def _image(table: Array, columns: list[Array]) -> list[Array]:
-    """Return the image of rows, given by columns of bytes, under a map, as columns of 64-bit words."""
-    words: list[Array] = []
-    for k in range(table.shape[2]):
-        words.append(table[0, :, k].take(columns[0]))
-        for j, column in enumerate(columns[1:], 1):
-            words[k] |= table[j, :, k].take(column)
+def _image(table: Array, columns: Mapping[int, Array], rows: int) -> list[Array]:
+    """Return the image of rows, given by their columns of bytes that are not 0, as columns of 64-bit words."""
+    words = [np.zeros(rows, np.uint64) for _ in range(table.shape[2])]
+    for k, word in enumerate(words):
+        for j, column in columns.items():
+            word |= table[j, :, k].take(column)
     return words

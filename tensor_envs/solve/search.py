@@ -22,10 +22,10 @@ from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.registry import env_of, has_words_of, words_metadata
 from tensor_envs.solve import claims
-from tensor_envs.solve.bit_maps import bit_maps
 from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill
 from tensor_envs.solve.branches import Branches, counter
 from tensor_envs.solve.canonical import BitMaps
+from tensor_envs.solve.field_maps import FieldMaps
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import BEGIN, FAR, NO_ACTION, OTHER_RESULTS, PAID_EARLY, PROVEN, RUNNING, TOO_DEEP, Prove
@@ -98,7 +98,8 @@ class SearchSolution(ExactValues):
         self._layout = BatchLayout(stacks, device, 1, grid)
         self._maps = BitMaps()  # regions of set-colouring games are those of one orientation
         if not self._sizes.cells:
-            self._maps = bit_maps(Branches(start), self._packing.layout, self._packing.kept)
+            layout = self._packing.layout
+            self._maps = FieldMaps(spec, layout, self.env.symmetries()).bit_maps(self._packing.kept)
         self._kernel = Prove(by_ply, depth, self._maps)
         bucket = BUCKET * entry_words(self._sizes.position, self._sizes.region)
         self._buckets = memory // (4 * bucket)

@@ -357,7 +357,7 @@ class Solution(ExactValues):
         """Return the stored values of positions, for player 0."""
         instance("state", state, State)
         buffers, table = self._game.batch(state)
-        return self._lookup(self._game.rows(buffers, table), "state")
+        return self._lookup(self._game.rows(table), "state")
 
     def _lookup(self, rows: Rows, what: str) -> Array:
         """Look up the values of rows, finished ones included. ValueError for a position that is not stored."""
@@ -385,7 +385,7 @@ class Solution(ExactValues):
         buffers, _ = self._game.batch(state)
         scores, legal = np.zeros(shape, self._values.dtype), np.zeros(shape, bool)
         for rows, actions, after, table in self._game.after(buffers, state.batch):
-            values = farther(self._lookup(self._game.rows(after, table), "what an action leads to"))
+            values = farther(self._lookup(self._game.rows(table), "what an action leads to"))
             at = rows[::outcomes], actions[::outcomes] // outcomes
             scores[at], legal[at] = values.reshape(-1, outcomes).mean(1), True
         return scores, legal

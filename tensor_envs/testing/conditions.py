@@ -16,6 +16,7 @@ from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 
 BATCH, SEED = 6, 11
+MANY = 512  # games of checks that compare games with each other
 MAX_STEPS = 20_000  # steps after which a check stops waiting for an event
 Values = dict[str, np.ndarray]
 Check = Callable[[Env, int, Any], str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,13 @@ import numpy as np
 
 from tensor_envs.env import Env
 from tensor_envs.io import load_state, save_state
+from tensor_envs.rules import Symmetry
 from tensor_envs.sampling import uniform
+from tensor_envs.solve.field_maps import FieldMaps
+from tensor_envs.state import State
 from tensor_envs.testing.conditions import (
     BATCH,
+    MANY,
     SEED,
     ConformanceError,
     over,
@@ -88,7 +93,7 @@ def check_saving(env: Env, steps: int, device: Any) -> str:
 
 
 def check_symmetries(env: Env, steps: int, device: Any) -> str:
-    """Check that symmetries map masks, rewards, ends and player 0's observations."""
+    """Check that symmetries map masks, rewards, ends, player 0's observations and the fields."""
     part(env, "notation")
     symmetries = list(islice(env.symmetries(), 9))
     size = math.prod(env.observation_shape)
@@ -98,7 +103,11 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
         f"{env.entry.load('notation').__name__}.symmetries must yield the identity first: "
         f"Symmetry(tuple(range({env.num_actions})), tuple(range({size})), {{}})",
     )
+    layout = env.engine.layout
+    maps = FieldMaps(env.spec, layout, symmetries)
+    permutations = iter(maps.permutations[symmetries[0].fields is not None :])
     for symmetry in symmetries[1:]:
+        sources = next(permutations) if symmetry.fields is not None else None
         actions = np.array(symmetry.actions)
         # new[i] = old[map[i]]: the action that old action a becomes is the i with map[i] = a
         back = np.argsort(actions)
@@ -109,9 +118,31 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
             require((two["legal_action_mask"] == mapped).all(), "a symmetry maps the mask otherwise")
             require((two["rewards"] == one["rewards"]).all(), "a symmetry changes the rewards")
             require((over(two) == over(one)).all(), "a symmetry changes the end")
+            if sources is not None:
+                before, after = (bits_of(maps, state) for state in (plain, image))
+                require((before[:, sources] == after[:, : len(sources)]).all(), "a symmetry maps the fields otherwise")
             chosen = uniform(plain).numpy()
             plain, image = env.step(plain, chosen), env.step(image, back[chosen])
         observed = env.observe(plain, 0).numpy().reshape(BATCH, -1)[:, np.array(symmetry.observation)]
         same = (env.observe(image, 0).numpy().reshape(BATCH, -1) == observed).all()
         require(same, "a symmetry maps observations otherwise")
+    check_derived(env, symmetries, maps, steps, device)
     return f"{len(symmetries) - 1} beside the identity"
+
+
+def bits_of(maps: FieldMaps, state: State) -> np.ndarray:
+    """Return the bits that identify the positions of games, uint8 [B, bits]."""
+    return np.unpackbits(maps.packed(state.buffers.layout.table(state.buffers.words)), axis=1, bitorder="little")
+
+
+def check_derived(env: Env, symmetries: Sequence[Symmetry], maps: FieldMaps, steps: int, device: Any) -> None:
+    """Check that fields which symmetries call derived are equal in games whose other fields are equal."""
+    derived = {name for symmetry in symmetries for name in symmetry.derived}
+    state = env.init(MANY, SEED, device)
+    for _ in range(min(steps, 8) if derived else 0):
+        values, first = state.numpy(), dict[bytes, int]()
+        alike = [first.setdefault(bits.tobytes(), i) for i, bits in enumerate(bits_of(maps, state))]
+        for name in derived:
+            same = (values[name] == values[name][alike]).all()
+            require(same, f"field {name!r} does not follow from the other fields, so a symmetry must not derive it")
+        state = env.step(state, uniform(state))

@@ -13,8 +13,6 @@ import tensor_envs as te
 from tensor_envs.games.hex.rules import Hex as HexRules
 from tensor_envs.rules import Outcome, int32, one_hot, where
 from tensor_envs.solve import search
-from tensor_envs.solve.bit_maps import bit_maps, observed, samples
-from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.proof import FAR
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference as ConnectFour
@@ -245,39 +243,6 @@ def test_mirror_images_share_entries_of_the_table() -> None:
     one, other = (position(env, moves) for moves in ("1132", "5534"))
     distance, before = exact.distance(one), exact.nodes
     assert exact.distance(other) == distance and before > 1000 > 100 * (exact.nodes - before)
-
-
-@pytest.mark.parametrize(
-    ("game", "config", "count"),
-    [
-        ("connect_four", {}, 1),
-        ("tic_tac_toe", {}, 7),
-        ("hyper_tic_tac_toe", {"shape": (3, 4), "k": 3}, 3),
-        pytest.param("chess", {}, 0, marks=pytest.mark.slow),
-    ],
-)
-def test_symmetries_are_permutations_of_bits(game: str, config: Any, count: int) -> None:
-    """Compare images of positions, and their number, with the observations that `Env.symmetries` maps."""
-    env = shared_env(game, **config)
-    layout = env.engine.layout
-    found = bit_maps(Branches(env), layout, list(range(layout.field_words)))
-    assert len(found.maps) == count
-    table = samples(Branches(env))[::7]
-    before, legal = observed(Branches(env), table)
-    wanted = {(before[:, list(s.observation)].tobytes(), legal[:, list(s.actions)].tobytes()) for s in env.symmetries()}
-    met = {(before.tobytes(), legal.tobytes())}
-    for moves in found.maps:
-        image = table.copy()
-        for move in moves:
-            image[:, move.target] &= np.uint32(0xFFFFFFFF ^ move.moved)
-        for move in moves:
-            part = table[:, move.source] & np.uint32(move.mask)
-            image[:, move.target] |= (
-                part << np.uint32(move.shift) if move.shift >= 0 else part >> np.uint32(-move.shift)
-            )
-        after, mask = observed(Branches(env), image)
-        met.add((after.tobytes(), mask.tobytes()))
-    assert met == wanted if count else len(met) == 1
 
 
 def test_given_games_are_searched_at_once() -> None:

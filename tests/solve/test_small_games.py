@@ -125,7 +125,7 @@ class Coin:
 
 def symmetries(rules: Coin) -> Iterator[te.Symmetry]:
     for order in ((0, 1), (1, 0)):
-        yield te.Symmetry((0,), order, {})
+        yield te.Symmetry((0,), order, {}, {}, {"cell": (0, *(1 + k for k in order))})
 
 
 def to_dict(rules: Coin, fields: dict[str, Any]) -> dict[str, Any]:

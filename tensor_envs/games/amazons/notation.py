@@ -49,4 +49,5 @@ def action_to_string(rules: Amazons, action: int) -> str:
 def symmetries(rules: Amazons) -> Iterator[Symmetry]:
     """Yield the identity and the exchange of left and right (A10)."""
     for step in (1, -1):
-        yield kit.of_cells(kit.rearranged(range(rules.size), range(rules.size)[::step]), 5)
+        cells = kit.rearranged(range(rules.size), range(rules.size)[::step])
+        yield kit.of_cells(cells, 5, sets=("own", "other", "arrows", "active"))

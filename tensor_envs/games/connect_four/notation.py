@@ -34,4 +34,4 @@ def symmetries(rules: ConnectFour) -> Iterator[Symmetry]:
     for step in (1, -1)[: rules.columns]:
         columns = range(rules.columns)[::step]
         cells = kit.rearranged(range(rules.rows), columns)
-        yield Symmetry(tuple(columns), kit.planes(cells, 2), {"board": cells})
+        yield Symmetry(tuple(columns), kit.planes(cells, 2), {"board": cells}, {"own": cells, "other": cells})

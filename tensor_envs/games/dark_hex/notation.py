@@ -20,4 +20,4 @@ def symmetries(rules: DarkHex) -> Iterator[Symmetry]:
     """Yield the identity and the half turn (D10)."""
     for step in (1, -1)[: rules.cells]:
         cells = tuple(range(rules.cells)[::step])
-        yield kit.of_cells(cells, 3, found=cells)
+        yield kit.of_cells(cells, 3, sets=("own", "other", "found"), found=cells)

@@ -77,4 +77,4 @@ def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
             seen[k] = numbers[image[cell] // wide % 2 if plane < 2 else plane, image[cell]]
         moved = tuple(lines.index(image[cell]) for cell in lines)
         owners = tuple(boxes.index(image[cell]) for cell in boxes)
-        yield Symmetry(moved, tuple(seen), {"lines": moved, "boxes": owners})
+        yield Symmetry(moved, tuple(seen), {"lines": moved, "boxes": owners}, {"lines": moved, "first": owners})

@@ -1,6 +1,7 @@
 """Dictionaries, action names and symmetries of go."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -11,6 +12,7 @@ from tensor_envs.games.go.rules import Go
 from tensor_envs.ops import fields
 from tensor_envs.render.grids import cell_name, rows_of
 from tensor_envs.rules import Symmetry, pack
+from tensor_envs.rules.scalar import WORD_BITS
 
 KO = 2  # in `board`: an empty point that a ko closes
 COLUMNS = "ABCDEFGHJKLMNOPQRST"
@@ -96,5 +98,12 @@ def action_to_string(rules: Go, action: int) -> str:
 def symmetries(rules: Go) -> Iterator[Symmetry]:
     """Yield the eight of the square (G13)."""
     for points in rules.grid.symmetries():
-        past = {"history": kit.planes(points, rules.superko)} if rules.superko else {}
-        yield kit.of_cells(points, 5, fixed=1, **past)
+        derived = ("atari", "groups")
+        if not rules.superko:
+            ko = {"ko": (*points, rules.points)}
+            yield kit.of_cells(points, 5, fixed=1, values=ko, derived=derived)
+            continue
+        symmetry = kit.of_cells(points, 5, fixed=1, derived=derived, history=kit.planes(points, rules.superko))
+        size = WORD_BITS * rules.words  # a past board is a row of two sets of whole words
+        boards = (*points, *range(rules.points, size), *(size + point for point in points))
+        yield replace(symmetry, fields={"own": points, "other": points, "history": boards})

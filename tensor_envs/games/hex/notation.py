@@ -35,4 +35,5 @@ def action_to_string(rules: Hex, action: int) -> str:
 def symmetries(rules: Hex) -> Iterator[Symmetry]:
     """Yield the identity and the half turn (H9)."""
     for step in (1, -1)[: rules.cells]:
-        yield kit.of_cells(tuple(range(rules.cells)[::step]), 3, fixed=int(rules.swap))
+        cells = tuple(range(rules.cells)[::step])
+        yield kit.of_cells(cells, 3, fixed=int(rules.swap), derived=("groups",))

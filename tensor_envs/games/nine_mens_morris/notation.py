@@ -61,7 +61,8 @@ def symmetries(rules: NineMensMorris) -> Iterator[Symmetry]:
             points = tuple(numbers[turn[swapped(cell) if swap else cell]] for cell in CELLS)
             cells = tuple(CELLS[points[numbers[c]]] if c in numbers else c for c in range(SIDE**2))
             moves = (POINTS + POINTS * points[a] + points[b] for a in range(POINTS) for b in range(POINTS))
-            yield Symmetry((*points, *moves), kit.planes(cells, rules.planes), {"board": points})
+            men = {"own": points, "other": points}
+            yield Symmetry((*points, *moves), kit.planes(cells, rules.planes), {"board": points}, men)
 
 
 def swapped(cell: int) -> int:

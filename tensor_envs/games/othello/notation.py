@@ -37,4 +37,4 @@ def symmetries(rules: Othello) -> Iterator[Symmetry]:
     for transposed in (False, True):
         for step in (1, -1):
             order = range(SIDE)[::step]
-            yield kit.of_cells(kit.rearranged(order, order, transposed), 2, fixed=1)
+            yield kit.of_cells(kit.rearranged(order, order, transposed), 2, fixed=1, derived=("moves",))

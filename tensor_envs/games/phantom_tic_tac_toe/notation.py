@@ -19,4 +19,4 @@ def action_to_string(rules: PhantomTicTacToe, action: int) -> str:
 def symmetries(rules: PhantomTicTacToe) -> Iterator[Symmetry]:
     """Yield the eight of the square, the identity first (P10)."""
     for cells in GRID.symmetries():
-        yield kit.of_cells(cells, 3, found=cells)
+        yield kit.of_cells(cells, 3, sets=("own", "other", "found"), found=cells)

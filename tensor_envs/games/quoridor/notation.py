@@ -71,4 +71,9 @@ def symmetries(rules: Quoridor) -> Iterator[Symmetry]:
         planes = [squares] * 2 + [plane] * 2 + [squares] * (1 + 2 * rules.digits)
         observation = tuple(k * n * n + cell for k, cells in enumerate(planes) for cell in cells)
         sides = (n * n + k * m * m + wall for k in (0, 1) for wall in walls)
-        yield Symmetry((*squares, *sides), observation, {"board": squares, "horizontal": walls, "vertical": walls})
+        state = {"board": squares, "horizontal": walls, "vertical": walls}
+        crossings = list(range(STRIDE**2))  # bits of a word of walls, in rows of STRIDE
+        for wall, source in enumerate(walls):
+            crossings[STRIDE * (wall // m) + wall % m] = STRIDE * (source // m) + source % m
+        fields = dict.fromkeys(SIDES, tuple(crossings))
+        yield Symmetry((*squares, *sides), observation, state, fields, {"pawns": squares}, WORDS)

@@ -1,6 +1,7 @@
 """Dictionaries, action names and symmetries of ultimate tic-tac-toe."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tensor_envs._validate import nested
@@ -64,4 +65,7 @@ def action_to_string(rules: UltimateTicTacToe, action: int) -> str:
 def symmetries(rules: UltimateTicTacToe) -> Iterator[Symmetry]:
     """Yield the eight symmetries of the square (U10)."""
     for cells, boards in zip(Grid(SIDE, SIDE).symmetries(), Grid(3, 3).symmetries(), strict=True):
-        yield kit.of_cells(cells, 5, active=boards)
+        symmetry = kit.of_cells(cells, 5, active=boards)
+        marks = dict.fromkeys(("own", "other"), cells)
+        sets = dict.fromkeys(("own_boards", "other_boards", "closed", "active"), boards)
+        yield replace(symmetry, fields=marks | sets)

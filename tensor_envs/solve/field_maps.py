@@ -1,0 +1,141 @@
+"""Symmetries of a game as permutations of the bits of its states' fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tensor_envs._engine.layout import Layout, Slot
+from tensor_envs.rules.scalar import WORD_BITS
+from tensor_envs.rules.spec import Field, Spec, Symmetry
+from tensor_envs.solve.canonical import BitMaps, BitMove
+from tensor_envs.solve.packed import Array
+
+NO_KEY = ("ply", "episode")  # fields that do not tell positions of a ply apart
+
+
+class FieldMaps:
+    """Bits that identify a position, and their permutations under symmetries.
+
+    The bits are those of a state's words, without the fields in `NO_KEY` and those that follow from others. A number
+    whose values a symmetry maps has one bit for each value instead.
+
+    Attributes:
+        masks: bits of each word that belong to keys, uint32 [words].
+        permutations: for each symmetry that declares its fields the bits' sources, int64 [bits].
+    """
+
+    def __init__(self, spec: Spec, layout: Layout, symmetries: Iterable[Symmetry]):
+        """Translate the field maps of symmetries into permutations of bits.
+
+        Args:
+            spec: fields of the game.
+            layout: words of its states.
+            symmetries: symmetries of the game; those without field maps are left out.
+
+        Raises:
+            ValueError: a map of an unknown field, or one that is no permutation of its bits or values.
+        """
+        declared = [symmetry for symmetry in symmetries if symmetry.fields is not None]
+        fields = {field.name: field for field in spec.all_fields}
+        for symmetry in declared:
+            for name in (*(symmetry.fields or ()), *symmetry.values, *symmetry.derived):
+                if name not in fields:
+                    raise ValueError(f"a symmetry must map fields of {sorted(fields)}, got {name!r}")
+            for name, order in symmetry.values.items():
+                low, high = fields[name].low, fields[name].high
+                if low is None or high is None or sorted(order) != list(range(high - low + 1)):
+                    raise ValueError(f"a symmetry must permute the values of {name!r}, an int32, got {order}")
+        self._layout = layout
+        self._derived = {name for symmetry in declared for name in symmetry.derived}
+        by_value = {name for symmetry in declared for name in symmetry.values} - self._derived
+        self.masks = np.full(layout.field_words, 0xFFFFFFFF, np.uint32)
+        for name in {*NO_KEY, *self._derived, *by_value} & layout.slots.keys():
+            for slot in layout.slots[name]:
+                for bit in range(slot.width):
+                    at = place(slot, bit)
+                    self.masks[at // WORD_BITS] &= np.uint32(0xFFFFFFFF ^ 1 << at % WORD_BITS)
+        self._numbers = [(name, slot) for name in sorted(by_value) for slot in layout.slots[name]]
+        self._sizes = [1 << slot.width for _, slot in self._numbers]
+        self.permutations = [self._permutation(symmetry, fields) for symmetry in declared]
+
+    def _permutation(self, symmetry: Symmetry, fields: dict[str, Field]) -> Array:
+        """Return the source of each bit, int64 [bits]."""
+        sources = np.arange(WORD_BITS * len(self.masks) + sum(self._sizes))
+        for name, order in (symmetry.fields or {}).items():
+            for row in rows_of(fields[name], list(self._layout.slots[name])):
+                if sorted(order) != list(range(len(order))) or len(order) > len(row):
+                    raise ValueError(f"a symmetry must permute the {len(row)} entries of {name!r}, got {order}")
+                for target, source in zip(row, order, strict=False):
+                    sources[target] = row[source]
+        first = WORD_BITS * len(self.masks)
+        for (name, slot), size in zip(self._numbers, self._sizes, strict=True):
+            order = symmetry.values.get(name, ())
+            sources[first : first + len(order)] = first + np.array(order, np.int64)
+            first += size
+        return sources
+
+    def packed(self, table: Array) -> Array:
+        """Return the bits that identify positions, packed into bytes, uint8 [rows, bytes].
+
+        Args:
+            table: words of states, uint32 [rows, words].
+        """
+        words = np.ascontiguousarray(table[:, : len(self.masks)] & self.masks, "<u4")
+        parts = [words.view(np.uint8)]
+        if self._numbers:
+            unary = np.zeros((len(table), sum(self._sizes)), bool)
+            first = 0
+            for (_, slot), size in zip(self._numbers, self._sizes, strict=True):
+                value = table[:, slot.word] >> np.uint32(slot.shift) & np.uint32(size - 1)
+                unary[np.arange(len(table)), first + value.astype(np.int64)] = True
+                first += size
+            parts.append(np.packbits(unary, axis=1, bitorder="little"))
+        return np.concatenate(parts, axis=1)
+
+    def bit_maps(self, words: list[int]) -> BitMaps:
+        """Return the symmetries for positions of some words of the layout.
+
+        There are none if fields follow from others, or if a symmetry maps the values of numbers.
+        """
+        if self._derived or self._numbers:
+            return BitMaps()
+        maps = []
+        for sources in self.permutations:
+            moved = np.flatnonzero(sources != np.arange(len(sources)))
+            if len(moved):
+                pairs = [(int(sources[to]), int(to)) for to in moved]
+                maps.append(grouped([(within(words, source), within(words, to)) for source, to in pairs]))
+        return BitMaps(tuple(maps))
+
+
+def place(slot: Slot, bit: int) -> int:
+    """Return the number of a slot's bit among all bits of a state."""
+    return WORD_BITS * slot.word + slot.shift + bit
+
+
+def rows_of(field: Field, slots: list[Slot]) -> list[list[int]]:
+    """Return the bits that a map of a field permutes: rows of its last axis, or the bits of a single number.
+
+    A map of a list of int32 permutes whole numbers, so that each of their bits has a row of its own.
+    """
+    count = field.shape[-1] if field.shape else 1
+    lists = [slots[k : k + count] for k in range(0, len(slots), count)]
+    if field.shape and field.kind == "int32":
+        return [[place(slot, bit) for slot in row] for row in lists for bit in range(row[0].width)]
+    return [[place(slot, bit) for slot in row for bit in range(slot.width)] for row in lists]
+
+
+def within(words: list[int], bit: int) -> tuple[int, int]:
+    """Return the place of a bit: the number of its word among `words`, and the bit of that word."""
+    return words.index(bit // WORD_BITS), bit % WORD_BITS
+
+
+def grouped(pairs: list[tuple[tuple[int, int], tuple[int, int]]]) -> tuple[BitMove, ...]:
+    """Join the bits that move by the same distance."""
+    masks: dict[tuple[int, int, int], int] = {}
+    for (source, bit), (target, to) in pairs:
+        key = source, target, to - bit
+        masks[key] = masks.get(key, 0) | 1 << bit
+    return tuple(BitMove(*key, mask) for key, mask in masks.items())
