@@ -99,8 +99,8 @@ def perft(
         depth: number of plies; None counts until all games are over.
         unique: identify equal positions of a ply and expand each once. Otherwise every sequence is played by itself,
             depth first, in little memory but in time proportional to the number of sequences.
-        symmetry: count positions that `Env.symmetries` maps to each other once. It needs observations of bools, and
-            uses the symmetries that leave the start unchanged.
+        symmetry: count positions that `Env.symmetries` maps to each other once. It uses the symmetries that have
+            `fields` and leave the start unchanged.
         progress: show a progress bar on stderr.
 
     Returns:

@@ -108,11 +108,6 @@ class Expander(Branches):
         self.start = self._children(buffers, table, self._results(table), np.zeros(0, np.int32))
         self.symmetry = symmetry
 
-    @property
-    def has_symmetries(self) -> bool:
-        """Whether positions are keyed by the least images of their fields, instead of their fields."""
-        return bool(self._images)
-
     # *** batches ***
 
     def batch(self, state: State) -> tuple[BatchBuffers, Array]:

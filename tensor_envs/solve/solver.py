@@ -481,7 +481,7 @@ class Solution(ExactValues):
         """
         origin = self._game.origin
         metadata = {"env": words_metadata(self.env), "symmetry": self._game.symmetry, "tables": len(self._tables)}
-        metadata |= {"depth": self.depth}
+        metadata |= {"depth": self.depth, "keys": "fields"}
         arrays = self._arrays() | {"wins": np.array([self._wins], np.uint8)}
         write_arrays(file_path("path", path), FORMAT, metadata, arrays | start_arrays(origin))
 
@@ -502,7 +502,7 @@ class Solution(ExactValues):
             depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
             game = Expander(start, metadata["symmetry"], count_plies=False)
             by_observation = metadata["symmetry"] and env.spec.observation_dtype == "bool"
-            if by_observation and "layout" not in metadata["env"] and not game.has_symmetries:
+            if by_observation and metadata.get("keys") != "fields":
                 raise ValueError(f"an earlier version has solved {env!r} by its observations: solve it again")
             tables = [
                 Packed(*(np.array(arrays[f"{name}{k}"]) for name in ("base", "varying", "keys")))

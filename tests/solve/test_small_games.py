@@ -175,7 +175,7 @@ def test_positions_are_not_merged_without_symmetries(tmp_path: Path) -> None:
     assert te.perft(env, symmetry=True).positions == te.perft(env).positions
     exact.save(tmp_path / "new")
     metadata, arrays = read_arrays(tmp_path / "new", FORMAT)
-    del metadata["env"]["layout"]
+    del metadata["keys"]
     write_arrays(tmp_path / "old", FORMAT, metadata, arrays)
     with pytest.raises(ValueError, match=r"an earlier version has solved .* by its observations: solve it again"):
         te.Solution.load(tmp_path / "old")
