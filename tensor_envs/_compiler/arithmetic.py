@@ -6,6 +6,7 @@ its operands, except where another operation made both.
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -17,13 +18,22 @@ from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, LIMITS, SIGNED, UIN
 I = Instruction  # noqa: E741
 
 
+FLOAT32_END = 2.0**128 - 2.0**103  # the least number that rounds to infinity as a float32
+
+
 def wrap(value: Any, dtype: DType) -> Any:
-    """Return a Python number as one of a dtype: integers wrap around, floats are rounded."""
+    """Return a Python number as one of a dtype.
+
+    Integers wrap around. Floats are rounded, and saturate as integers, where NaN is 0.
+    """
     if dtype is BOOL:
         return bool(value)
     if dtype is FLOAT32:
-        return float(np.float32(value if isinstance(value, float) else _to_float64(int(value))))
+        real = value if isinstance(value, float) else _to_float64(int(value))
+        return math.copysign(math.inf, real) if abs(real) >= FLOAT32_END else float(np.float32(real))
     low, high = LIMITS[dtype]
+    if isinstance(value, float):
+        return 0 if math.isnan(value) else low if value <= low else high if value >= high else int(value)
     return (int(value) - low) % (high - low + 1) + low
 
 
@@ -277,6 +287,11 @@ def less(a: I, b: I) -> I:
     return current().pure("<", BOOL, (a, b), 0, 1)
 
 
+def at_most(a: I, b: I) -> I:
+    """Return whether a <= b, which is false for NaN."""
+    return bit_or(less(a, b), equal(a, b)) if a.dtype is FLOAT32 else invert(less(b, a))
+
+
 def equal(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if a.dtype is not FLOAT32:
@@ -363,7 +378,7 @@ def minimum(a: I, b: I) -> I:
 
 
 def cast(a: I, dtype: DType) -> I:
-    """Return the same number as another dtype; integers are cut off, floats rounded towards 0."""
+    """Return the same number as another dtype: integers are cut off, floats rounded towards 0 or saturated."""
     if a.dtype is dtype:
         return a
     if _is_const(a):
@@ -371,7 +386,9 @@ def cast(a: I, dtype: DType) -> I:
     if dtype is BOOL:
         return invert(equal(a, const(0, a.dtype)))
     low, high = LIMITS[dtype]
-    if dtype is FLOAT32 or a.dtype is FLOAT32:
+    if a.dtype is FLOAT32:
+        return _saturated(a, dtype)
+    if dtype is FLOAT32:
         return current().pure("cast", dtype, (a,), low, high)
     if a.op == "cast" and a.operands[0].dtype is not FLOAT32:
         inner, (min_value, max_value) = a.operands[0], LIMITS[a.dtype]
@@ -384,6 +401,19 @@ def cast(a: I, dtype: DType) -> I:
     if low <= a.low and a.high <= high:
         low, high = a.low, a.high
     return current().pure("cast", dtype, (a,), low, high)
+
+
+def _saturated(a: I, dtype: DType) -> I:
+    """Return a float32 as an integer: rounded towards 0, the nearest limit out of range, 0 for NaN.
+
+    Languages leave such conversions undefined, so only a number within the limits is converted.
+    """
+    low, high = LIMITS[dtype]
+    zero, first, end = (const(float(x), FLOAT32) for x in (0, low, high + 1))
+    within = bit_and(at_most(first, a), less(a, end))
+    whole = current().pure("cast", dtype, (choose(within, a, zero),), low, high)
+    above = choose(at_most(end, a), const(high, dtype), const(0, dtype))
+    return choose(within, whole, choose(less(a, first), const(low, dtype), above))
 
 
 _FORMATS = {FLOAT32: "f", INT32: "i", UINT32: "I"}

@@ -409,10 +409,6 @@ def _shift(op: Operation, a: Any, b: Any) -> Scalar:
     return Scalar(_RECORD[op](a.instruction(), amount), dtype)
 
 
-def _not(op: Callable[[Instruction, Instruction], Instruction]) -> Callable[[Instruction, Instruction], Instruction]:
-    return lambda a, b: arithmetic.invert(op(a, b))
-
-
 _RECORD: dict[Operation, Callable[[Instruction, Instruction], Instruction]] = {
     operator.add: arithmetic.add,
     operator.sub: arithmetic.subtract,
@@ -425,11 +421,11 @@ _RECORD: dict[Operation, Callable[[Instruction, Instruction], Instruction]] = {
     operator.lshift: arithmetic.shift_left,
     operator.rshift: arithmetic.shift_right,
     operator.eq: arithmetic.equal,
-    operator.ne: _not(arithmetic.equal),
+    operator.ne: lambda a, b: arithmetic.invert(arithmetic.equal(a, b)),
     operator.lt: arithmetic.less,
     operator.gt: lambda a, b: arithmetic.less(b, a),
-    operator.le: _not(lambda a, b: arithmetic.less(b, a)),
-    operator.ge: _not(arithmetic.less),
+    operator.le: arithmetic.at_most,
+    operator.ge: lambda a, b: arithmetic.at_most(b, a),
 }
 
 
@@ -522,6 +518,8 @@ def _convert(x: Value, dtype: DType) -> Scalar:
 def int32(x: Value) -> Scalar:
     """Convert to an int32; a uint32 keeps its 32 bits.
 
+    A float32 is rounded towards 0. Out of range it is the nearest limit, and NaN is 0.
+
     Examples:
         >>> int32(True), int32(uint32(2**32 - 1))
         (int32(1), int32(-1))
@@ -530,7 +528,7 @@ def int32(x: Value) -> Scalar:
 
 
 def uint32(x: Value) -> Scalar:
-    """Convert to a uint32; what is beyond its 32 bits is cut off.
+    """Convert to a uint32; what is beyond its 32 bits is cut off. A float32 is converted as by `int32`.
 
     Examples:
         >>> uint32(int32(-1))
@@ -540,7 +538,7 @@ def uint32(x: Value) -> Scalar:
 
 
 def uint64(x: Value) -> Scalar:
-    """Convert to a uint64; a negative number wraps around.
+    """Convert to a uint64; a negative int32 wraps around. A float32 is converted as by `int32`.
 
     Examples:
         >>> uint64(1) << 40

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+NAN = 0x7FC00000  # one of the words that are no number
 BITS = {"bool": 1, "int32": 32, "uint32": 32, "uint64": 64}
 
 
@@ -22,7 +23,13 @@ def wrapped(value: Any, kind: str) -> Any:
         return value != 0
     if kind == "float32":
         exact = value if isinstance(value, float) else (np.int64 if value < 0 else np.uint64)(value)
-        return float(np.float32(exact))
+        with np.errstate(over="ignore"):
+            return float(np.float32(exact))
+    if isinstance(value, float):
+        if value != value:
+            return 0
+        low = -(1 << 31) if kind == "int32" else 0
+        return int(min(max(value, low), low + (1 << BITS[kind]) - 1))
     value = int(value) & (1 << BITS[kind]) - 1
     return value - (1 << 32) if kind == "int32" and value >> 31 else value
 
@@ -354,7 +361,7 @@ rolled_map_range = map_range
 def encoded(value: Any, kind: str) -> list[int]:
     """Return a number of a kind as its words of 32 bits, the low one first."""
     if kind == "float32":
-        return [struct.unpack("I", struct.pack("f", value))[0]]
+        return [NAN] if value != value else [struct.unpack("I", struct.pack("f", value))[0]]
     bits = int(value) & 2**64 - 1
     return [bits & 2**32 - 1, bits >> 32] if kind == "uint64" else [bits & 2**32 - 1]
 
