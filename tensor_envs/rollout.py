@@ -16,7 +16,7 @@ from tensor_envs._runtime.buffers import upload
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs._runtime.launch import realize
+from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._validate import instance, integer, shown
 from tensor_envs.counts import DecisionCounts
 from tensor_envs.env import Env
@@ -49,12 +49,12 @@ class Rollout(DecisionCounts):
     @property
     def returns(self) -> Tensor:
         """Sums of rewards, float32 [B, P]; whole numbers are exact up to 2^24."""
-        return self._columns(0)
+        return settled(self._columns(0))
 
     @property
     def wins(self) -> Tensor:
         """Episodes that ended with a positive reward for the player, int32 [B, P]; exact up to 2^24."""
-        return self._columns(self.state.env.num_players).cast(dtypes.int32)
+        return settled(self._columns(self.state.env.num_players).cast(dtypes.int32))
 
     def _columns(self, first: int) -> Tensor:
         """Return P columns of the totals. Lazy, since building a view takes longer than a short rollout."""
@@ -65,9 +65,9 @@ class Rollout(DecisionCounts):
         """Finished episodes, int32 [B]."""
         begin, end = self._begin, self.state
         if self._autoreset:
-            return (end.episode - begin.episode).cast(dtypes.int32)
+            return settled((end.episode - begin.episode).cast(dtypes.int32))
         finished, before = (s.terminated | s.truncated for s in (end, begin))
-        return (finished & ~before).cast(dtypes.int32)
+        return settled((finished & ~before).cast(dtypes.int32))
 
 
 def rollout(
@@ -196,7 +196,7 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
     limit, words = integer("limit", limit, 1, 2**31 - 1), seed_words(seed)
     actions = None if action is None else env.action_buffer(state, action)
     returns = env.engine.playout(buffers, n, actions, words, limit)
-    return returns.reshape(state.batch, n, env.num_players).mean(1)
+    return settled(returns.reshape(state.batch, n, env.num_players).mean(1))
 
 
 def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:

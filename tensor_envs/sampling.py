@@ -5,6 +5,7 @@ from __future__ import annotations
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.random import threefry
+from tensor_envs._runtime.launch import settled
 from tensor_envs._validate import instance, integer
 from tensor_envs.state import State
 
@@ -59,7 +60,7 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
             decision of an episode, such as `state.ply`.
 
     Returns:
-        int32 [B], lazy. Row i depends on row i alone; a row without legal actions has an arbitrary action.
+        int32 [B]; lazy in a jit. Row i depends on row i alone; a row without legal actions has an arbitrary action.
 
     Raises:
         TypeError, ValueError: an argument of another dtype or shape.
@@ -91,7 +92,7 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     noise = (-numbers.log()).log().contiguous()
     noisy = masked.cast(dtypes.float32) - noise
     possible = (noisy > LOWEST).where(noisy, LOWEST)  # neither NaN nor -inf
-    return mask.where(possible, 2 * LOWEST).argmax(1).cast(dtypes.int32)
+    return settled(mask.where(possible, 2 * LOWEST).argmax(1).cast(dtypes.int32))
 
 
 def uniform(state: State) -> Tensor:

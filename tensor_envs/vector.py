@@ -538,7 +538,7 @@ class VectorEnv:
     def _check_outside_jit(self) -> None:
         """Raise RuntimeError inside a jit."""
         if stays_lazy():
-            raise RuntimeError(
+            raise ExportInJitError(
                 "a VectorEnv cannot be stepped inside a jit, which would replay one step: step its env there, "
                 "env.reset(env.step(state, action))"
             )

@@ -13,6 +13,7 @@ from tinygrad.engine.realize import run_linear
 
 from tensor_envs._compiler.tape import Tape
 from tensor_envs._runtime.buffers import buffer_of, device_of
+from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import compiling_in_process, is_gpu, primary
 from tensor_envs._runtime.programs import ProgramFuture, compile_graph, compile_tape
 from tensor_envs._runtime.threads import blocks_of
@@ -89,6 +90,14 @@ def realize(first: Tensor, *more: Tensor) -> Tensor:
             compile_graph(linear)
             run_linear(linear, variables)
     return first
+
+
+def settled(tensor: Tensor) -> Tensor:
+    """Realise a tensor, unless a jit is capturing, so that it can be read in any thread.
+
+    tinygrad compiles what it needs when a lazy tensor is read, and its kernel cache belongs to one thread.
+    """
+    return tensor if stays_lazy() else realize(tensor.contiguous())
 
 
 @contextmanager

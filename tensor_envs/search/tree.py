@@ -15,6 +15,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._runtime.buffers import download, upload, write
+from tensor_envs._runtime.launch import settled
 from tensor_envs._validate import instance, integer
 from tensor_envs.counts import DecisionCounts
 from tensor_envs.interop import to_numpy
@@ -91,32 +92,32 @@ class SearchTree:
     @property
     def visit_counts(self) -> Tensor:
         """Simulations that start with each action, int32 [B, A]."""
-        return self._part(0)
+        return settled(self._part(0))
 
     @property
     def visit_probs(self) -> Tensor:
         """Shares of the simulations, float32 [B, A]; all 0 in a game that is over."""
         counts = self.visit_counts
-        return counts / counts.sum(1, keepdim=True).maximum(1)
+        return settled(counts / counts.sum(1, keepdim=True).maximum(1))
 
     @property
     def qvalues(self) -> Tensor:
         """Mean returns of each action for the player to move, float32 [B, A]; 0 for an untried action."""
-        return self._part(2).bitcast(dtypes.float32)
+        return settled(self._part(2).bitcast(dtypes.float32))
 
     @property
     def value(self) -> Tensor:
         """Value of the game for the player to move, float32 [B]; 0 in a game that is over."""
-        return self._part(3)[:, 0].bitcast(dtypes.float32)
+        return settled(self._part(3)[:, 0].bitcast(dtypes.float32))
 
     @property
     def proven(self) -> Tensor:
         """Whether the value is that of perfect play, bool [B]; False in a game that is over."""
-        return self._part(3)[:, 1] > 0
+        return settled(self._part(3)[:, 1] > 0)
 
     @property
     def _weights(self) -> Tensor:
-        return self._part(1).bitcast(dtypes.float32)
+        return settled(self._part(1).bitcast(dtypes.float32))
 
     def summary(self) -> dict[str, np.ndarray]:
         """Return visit_counts, visit_probs, qvalues, value, proven and action_weights, NumPy arrays by one download."""
