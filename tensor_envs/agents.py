@@ -16,13 +16,15 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.random import seed_words, threefry
+from tensor_envs._runtime.buffers import upload
+from tensor_envs._runtime.capture import ReadInJitError
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
 from tensor_envs.interop import ExportInJitError, to_numpy
 from tensor_envs.jit import jit
 from tensor_envs.sampling import FLOOR, masked_logits, sample_action, uniform
-from tensor_envs.search.outputs import Evaluate
+from tensor_envs.search.outputs import Evaluate, checked, host_array_of, library_of
 from tensor_envs.search.policies import (
     EXPLORATION,
     MAX_EXPLORATION,
@@ -78,8 +80,8 @@ def greedy(evaluate: Evaluate) -> Policy:
     """Return a policy that plays the action of a network's highest logit.
 
     Args:
-        evaluate: as in `te.search.gumbel_muzero_policy`, in tinygrad operations; captured, so pass the same function
-            every time.
+        evaluate: as in `te.search.gumbel_muzero_policy`, of any library there; one of tinygrad is captured, so pass the
+            same function every time.
 
     Returns:
         A policy. It raises ValueError for legal logits that are NaN or infinite, unless a jit captures it.
@@ -97,18 +99,20 @@ def greedy(evaluate: Evaluate) -> Policy:
     function("evaluate", evaluate)
 
     @jit
-    def choose(state: State) -> Tensor:
+    def choose(state: State, logits: Tensor | None) -> Tensor:
         mask = state.legal_action_mask
-        return _marked(masked_logits(_logits(evaluate, state), mask).argmax(1), mask, mask)
+        logits = _logits(evaluate, state) if logits is None else logits
+        return _marked(masked_logits(logits, mask).argmax(1), mask, mask)
 
-    return lambda state: _checked(choose(state), "evaluate must give finite numbers, got NaN or infinity")
+    played = _of_network(evaluate, choose)
+    return lambda state: _checked(played(state), "evaluate must give finite numbers, got NaN or infinity")
 
 
 def softmax(evaluate: Evaluate) -> Callable[[State], Tensor]:
     """Return the probabilities of a network's policy, for `te.exploitability` and `te.best_response`.
 
     Args:
-        evaluate: as in `te.search.gumbel_muzero_policy`; captured, so pass the same function every time.
+        evaluate: as in `greedy`.
 
     Returns:
         A function of a State to probabilities float32 [B, A], the softmax of the legal logits; 0 for illegal actions.
@@ -125,24 +129,43 @@ def softmax(evaluate: Evaluate) -> Callable[[State], Tensor]:
     function("evaluate", evaluate)
 
     @jit
-    def probabilities(state: State) -> Tensor:
+    def probabilities(state: State, logits: Tensor | None) -> Tensor:
         mask = state.legal_action_mask
-        return mask.where(masked_logits(_logits(evaluate, state), mask).float().softmax(1), 0)
+        logits = _logits(evaluate, state) if logits is None else logits
+        return mask.where(masked_logits(logits, mask).float().softmax(1), 0)
 
-    return lambda state: probabilities(state)
+    return _of_network(evaluate, probabilities)
+
+
+def _of_network(
+    evaluate: Evaluate, captured: Callable[[State, Tensor | None], Tensor]
+) -> Callable[[State], Tensor]:
+    """Return a function of a State; `captured` evaluates a network of tinygrad itself, and gets the logits of others."""
+    on_host = False
+
+    def call(state: State) -> Tensor:
+        nonlocal on_host
+        if not on_host:
+            try:
+                return captured(state, None)
+            except (ExportInJitError, ReadInJitError):
+                on_host = True
+        if stays_lazy():
+            raise ExportInJitError("a jit cannot capture a network that computes on the host")
+        form, logits, _ = checked(evaluate(state), state)
+        values = np.asarray(host_array_of(form.library, logits), np.float32)
+        return captured(state, upload(np.ascontiguousarray(values).reshape(-1), state.device).reshape(values.shape))
+
+    return call
 
 
 def _logits(evaluate: Evaluate, state: State) -> Tensor:
-    """Return a network's logits. TypeError unless it gives, without an export, a tuple that starts with a Tensor."""
-    try:
-        output = evaluate(state)
-    except ExportInJitError:
-        raise TypeError(
-            "evaluate must be of tinygrad's operations, got a function that exports or searches: "
-            "make it a policy, a function of a State to actions"
-        ) from None
+    """Return the logits of a network of tinygrad. ExportInJitError for one of another library."""
+    output = evaluate(state)
+    if isinstance(output, tuple) and output and library_of(output[0]) not in (None, "tinygrad"):
+        raise ExportInJitError("a jit cannot capture a network that computes on the host")
     if not isinstance(output, tuple) or not output or not isinstance(output[0], Tensor):
-        raise TypeError(f"evaluate must return two Tensors, logits and values, got {shown(output)}")
+        raise TypeError(f"evaluate must return two arrays, logits and values, got {shown(output)}")
     return output[0]
 
 

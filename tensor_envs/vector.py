@@ -23,7 +23,16 @@ from tensor_envs._runtime.launcher import Launch, lends
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.env import Env
-from tensor_envs.interop import from_dlpack, from_numpy, keep_exports, to_dlpack, to_numpy, to_torch, torch_stream
+from tensor_envs.interop import (
+    ExportInJitError,
+    from_dlpack,
+    from_numpy,
+    keep_exports,
+    to_dlpack,
+    to_numpy,
+    to_torch,
+    torch_stream,
+)
 from tensor_envs.state import State
 
 Autoreset = Literal["same_step", "next_step", "disabled"]

@@ -179,10 +179,10 @@ def wrong(says: Any) -> Any:
         (lambda e: te.regret(e, agents.uniform, wrong(np.zeros(3)), 8), r"must give finite numbers \[8\]"),
         (lambda e: te.regret(e, agents.uniform, wrong(np.full(8, np.nan)), 8), "must give finite numbers"),
         (lambda e: te.arena(e, cast(Any, {1: agents.uniform, 2: agents.uniform}), 2), "a policy's name"),
-        (lambda e: agents.greedy(cast(Any, lambda s: None))(e.init(2)), "evaluate must return two Tensors"),
+        (lambda e: agents.greedy(cast(Any, lambda s: None))(e.init(2)), "evaluate must return two arrays"),
         (
             lambda e: agents.greedy(lambda s: (te.to_numpy(e.observe(s)), s.ply))(e.init(2)),
-            "evaluate must be of tinygrad's",
+            "evaluate must return a tuple of two arrays",
         ),
         (lambda e: agents.greedy(lambda s: (Tensor.full((2, 9), float("nan")), s.ply))(e.init(2)), "2 games"),
     ],

@@ -27,6 +27,10 @@ from tensor_envs._runtime.launcher import Launch, PreparedLaunch, ProgramLaunche
 from tensor_envs._runtime.programs import compile_graph
 
 
+class ReadInJitError(JitError):
+    """A function reads the values of a Tensor while a jit captures it."""
+
+
 class NothingRecordedError(Exception):
     """The function runs no kernel."""
 
@@ -107,6 +111,11 @@ class CapturedFunction:
             except JitError as error:
                 if "didn't JIT" in str(error):
                     raise NothingRecordedError from None
+                if "cannot access tensor data" in str(error):
+                    raise ReadInJitError(
+                        "a function that a jit captures must not read values of Tensors in Python, by numpy, item or "
+                        "tolist: a replay would use those of the capture"
+                    ) from error
                 raise
         results = results if isinstance(results, tuple) else ()
         calls = jit.captured.linear.src

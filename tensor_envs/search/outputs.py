@@ -16,7 +16,7 @@ from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, kee
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.dlpack import on_card
 from tensor_envs._validate import shown
-from tensor_envs.interop import card_array, from_numpy, keep_exports, torch_stream
+from tensor_envs.interop import card_array, from_numpy, keep_exports, to_numpy, torch_stream
 from tensor_envs.search.simulation import NetworkOutput
 from tensor_envs.state import State
 
@@ -115,8 +115,15 @@ def _is_here(x: Any, device: DeviceName) -> bool:
     return is_cuda(device) and on_card(x) and x.__dlpack_device__()[1] == card_of(str(device))
 
 
+def host_array_of(library: str, x: Any) -> Any:
+    """Return an array of a library as what NumPy can read; NumPy has no bfloat16, in which PyTorch's may be."""
+    if library == "tinygrad":
+        return to_numpy(x.cast(dtypes.float32))
+    return x.float().cpu() if library == "PyTorch" else x
+
+
 class HostEvaluation:
-    """Evaluation of a search's leaves by a function of PyTorch, JAX or NumPy.
+    """Evaluation of a search's leaves by a function that reads them on the host: of PyTorch, JAX, NumPy or mixed.
 
     Games on a card are evaluated there by functions of PyTorch and JAX; arrays on the CPU are copied to the card.
 
@@ -129,7 +136,7 @@ class HostEvaluation:
         output: buffers for the kernels of the search; on the CPU they share memory with `arrays`.
 
     Raises:
-        TypeError, ValueError: as in `checked`; `evaluate` exports tensors or searches, and returns tensors of tinygrad.
+        TypeError, ValueError: as in `checked`.
     """
 
     def __init__(self, evaluate: Evaluate, leaves: State):
@@ -142,10 +149,6 @@ class HostEvaluation:
         self.leaves = State(env, leaves.buffers, (keep_exports(observation), keep_exports(mask)))
         self.observe()
         self.form, *_ = checked(evaluate(self.leaves), leaves)
-        if self.form.library == "tinygrad":
-            raise TypeError(
-                "evaluate must return arrays of another library if it exports tensors or searches, got Tensors"
-            )
         self.arrays = [np.zeros(batch * size, np.float32) for size in (env.num_actions, self.form.values)]
         self.shares = leaves.device == "CPU"
         make = from_numpy if self.shares else functools.partial(upload, device=leaves.device)
@@ -164,7 +167,6 @@ class HostEvaluation:
                 copy(found.device, address_of(buffer), found.address, array.nbytes)
                 keep_until_done(found.device, found.owner)
                 continue
-            # NumPy has no bfloat16, in which PyTorch's tensors may be
-            array.reshape(x.shape)[:] = x.float() if self.form.library == "PyTorch" else x
+            array.reshape(x.shape)[:] = host_array_of(self.form.library, x)
             if not self.shares:
                 write(buffer, array)

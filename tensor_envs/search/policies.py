@@ -18,7 +18,7 @@ from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs._engine.random import seed_words
 from tensor_envs._runtime.buffers import empty_buffer, upload
-from tensor_envs._runtime.capture import CapturedFunction, RepeatedLaunch, before_capture
+from tensor_envs._runtime.capture import CapturedFunction, ReadInJitError, RepeatedLaunch, before_capture
 from tensor_envs._runtime.context import LOCK, stays_lazy
 from tensor_envs._runtime.cuda import deferring
 from tensor_envs._runtime.devices import DeviceName, is_gpu
@@ -39,7 +39,7 @@ from tensor_envs.search.memory import (
 )
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
-from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
+from tensor_envs.search.selection import MAX_VALUE, UCB, ActionSelection, GumbelMuZero, MuZero
 from tensor_envs.search.simulation import ExpandAndSelect, Finalize, InitRoot, NetworkOutput, PlayoutSearch, Result
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
 from tensor_envs.state import State
@@ -406,7 +406,8 @@ def _check_actions(state: State, config: SearchConfig, actions: np.ndarray) -> N
     most, bound = int(state.numpy()["legal_action_mask"].sum(1).max()), state.env.spec.max_legal
     if config.packed and bound is not None and most > bound:
         raise ValueError(f"max_legal in the Spec of {state.env!r} must be at least {most}, got {bound}")
-    raise ValueError(f"evaluate must give finite numbers, got NaN or infinity in the searches of {wrong} games")
+    allowed = f"finite numbers, values of at most {MAX_VALUE:g} in magnitude"
+    raise ValueError(f"evaluate must give {allowed}, got others in the searches of {wrong} games")
 
 
 class Mode(NamedTuple):
@@ -553,11 +554,15 @@ class NetworkRunner:
                 buffers = (empty_buffer(chunk.batch * size, dtypes.float32, chunk.device) for size in sizes)
                 self._prepare(config, table, NetworkOutput(*buffers))  # compiles while tinygrad compiles the network
                 realize(*output)  # the capture must not contain what a first call sets up
-        if self.form.library != "tinygrad":
-            self.host = HostEvaluation(evaluate, self.leaf)
-            self.form = self.host.form
-            self._prepare(config, table, self.host.output)
         self.evaluation = CapturedFunction(self._evaluate)
+        if self.form.library == "tinygrad":
+            with suppress(ReadInJitError):  # a function may read values and return Tensors
+                self._bind()
+                self.launch_network()
+                return
+        self.host = HostEvaluation(evaluate, self.leaf)
+        self.form = self.host.form
+        self._prepare(config, table, self.host.output)
         self._bind()
 
     def _prepare(self, config: SearchConfig, table: bytes, output: NetworkOutput) -> None:

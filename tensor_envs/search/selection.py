@@ -37,8 +37,16 @@ def _flip(bits: Scalar) -> Scalar:
     return bits ^ where(bits < 0, 0x7FFFFFFF, 0)
 
 
+MAX_VALUE = 1e30  # of a network: sums over all simulations stay finite
+
+
 def is_finite(x: Scalar) -> Scalar:
     return bitcast(x, INT32) & 0x7F800000 != 0x7F800000
+
+
+def is_value(x: Scalar) -> Scalar:
+    """Return whether a number is at most `MAX_VALUE` in magnitude, and no NaN."""
+    return (x <= MAX_VALUE) & (x >= -MAX_VALUE)
 
 
 def exp(x: Scalar) -> Scalar:

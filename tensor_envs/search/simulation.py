@@ -20,7 +20,7 @@ from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
 from tensor_envs._engine.kernels.rollout import BlockState, Decisions, num_counts
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, do_while, loop, registers
-from tensor_envs.rules.lists import num_words, select
+from tensor_envs.rules.lists import any_of, num_words, select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.search.memory import (
@@ -40,7 +40,7 @@ from tensor_envs.search.memory import (
     whole_vectors,
     wrap_index,
 )
-from tensor_envs.search.selection import Stage, is_finite
+from tensor_envs.search.selection import Stage, is_finite, is_value
 
 # handler of a simulation's last position, given its state, flags, returns so far and the rewards of its last action
 Arrived = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
@@ -385,6 +385,7 @@ class Search(TreeMemory):
         with edges.each() as (edge, _):
             edges[edge].prior = self.selection.prior(edges, edge, prior(edge), relative(edge))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
+        invalid[0] |= int32(any_of(~is_value(value) for value in values))
         node.raw_value = select(values, node.mover)
         with branch((invalid[0] != 0) & (node.mover >= 0)):
             self.node(at, 0).raw_value = float("nan")  # for `finalize`

@@ -275,7 +275,7 @@ def test_networks_and_searches() -> None:
     expected = np.exp(env.observe(env.init(6)).numpy()[:, 2:4].astype(float))
     assert np.allclose(chances(env.init(6)).numpy(), expected / expected.sum(1, keepdims=True), atol=1e-6)
     assert 0.1 < te.exploitability(env, chances) < 1
-    with pytest.raises(TypeError, match="evaluate must return two Tensors"):
+    with pytest.raises(TypeError, match="evaluate must return two arrays"):
         te.agents.softmax(lambda state: 1)(env.init(2))  # type: ignore[arg-type,return-value]
 
 
