@@ -68,7 +68,7 @@ def store(name: str, content: bytes, mode: int = 0o644) -> str | None:
     return None
 
 
-def _version(compiler: str) -> str:
+def version(compiler: str) -> str:
     """Return the first line of `compiler --version`, or why there is none."""
     try:
         result = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=60, check=False)
@@ -135,7 +135,7 @@ def cpu_compiler() -> str:
     if own:
         _check_clang(VARIABLE, own)
         return own
-    if general and "clang" in _version(general):
+    if general and "clang" in version(general):
         return general
     if default := _default_compiler():
         return default
@@ -146,9 +146,9 @@ def cpu_compiler() -> str:
 
 def _check_clang(variable: str, compiler: str) -> None:
     """Raise RuntimeError unless the compiler that a variable names is a clang."""
-    version = _version(compiler)
-    if "clang" not in version:
-        message = f"the environment variable {variable} is {compiler!r}, which is no clang ({version})"
+    said = version(compiler)
+    if "clang" not in said:
+        message = f"the environment variable {variable} is {compiler!r}, which is no clang ({said})"
         raise RuntimeError(f"{message}; unset it or {INSTALL}")
 
 
@@ -240,4 +240,4 @@ def compile_object(source: str, arch: str, options: Sequence[str]) -> bytes:
 
 def describe() -> str:
     """Return name and version of the CPU compiler, for benchmark tables."""
-    return _version(cpu_compiler())
+    return version(cpu_compiler())

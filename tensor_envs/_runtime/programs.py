@@ -1,15 +1,19 @@
 """Programs of kernels: compiled ahead of need in a pool of threads, their binaries cached on disk.
 
 The cache is a folder of files, one for each binary, named by a hash of everything that the binary depends on. A file is
-written whole or not at all and starts with a checksum, so damage costs a compilation and never gives a wrong program.
+written whole or not at all and starts with a checksum of its name and content, so damage or an exchange of files costs
+a compilation and never gives a wrong program.
 """
 
 from __future__ import annotations
 
 import copy
+import ctypes
 import functools
 import hashlib
+import importlib
 import os
+import platform
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -30,9 +34,19 @@ from tensor_envs._compiler.tape import Tape
 from tensor_envs._runtime import clang
 from tensor_envs._runtime.linear import Linear
 
-FOLDER, FORMAT = "programs", 1
+FOLDER, FORMAT = "programs", 2
 CACHE_MAX_BYTES = 2**29
 DIGEST_BYTES = 32
+# by the class of tinygrad's compiler the module of its library, and the function that writes the parts of its version
+VERSIONS = {
+    "NVRTCCompiler": ("nvrtc", "nvrtcVersion", [ctypes.c_int32] * 2),
+    "NVPTXCompiler": ("nvrtc", "nvrtcVersion", [ctypes.c_int32] * 2),
+    "HIPCompiler": ("comgr", "amd_comgr_get_version", [ctypes.c_size_t] * 2),
+    **dict.fromkeys(
+        ("CPULLVMCompiler", "AMDLLVMCompiler", "LVPCompiler"), ("llvm", "LLVMGetVersion", [ctypes.c_uint32] * 3)
+    ),
+}
+COMMANDS = {"NVCCCompiler": "nvcc", "HIPCCCompiler": "hipcc"}  # compilers that are programs
 THREAD_SAFE = {"ClangCompiler", "NVRTCCompiler"}
 ANY_SIZE = 2**40  # stands for the length of an array, which is a part of tinygrad's programs
 
@@ -193,7 +207,7 @@ class BinaryFuture:
         else:
             binary = self.compiler.compile(self.source)
         if self.file is not None:
-            clang.store(self.file, hashlib.sha256(binary).digest() + binary)
+            clang.store(self.file, _digest(self.file, binary) + binary)
         return binary
 
     def _file(self) -> str | None:
@@ -201,7 +215,10 @@ class BinaryFuture:
         if self.compiler.cachekey is None or getenv("CACHELEVEL", 2) < 1:
             return None
         flags = [x for x in vars(self.compiler).values() if isinstance(x, (str, bool, list))]
-        compiler = (clang.FLAGS, clang.identity()) if self.is_clang else clang.processor()
+        if self.is_clang:
+            compiler: Any = clang.FLAGS, clang.identity()
+        else:
+            compiler = compiler_version(type(self.compiler).__name__), clang.processor()
         key = f"{FORMAT} {type(self.compiler).__name__} {flags} {compiler}\n{self.source}"
         return f"{FOLDER}/{hashlib.sha256(key.encode()).hexdigest()}"
 
@@ -209,13 +226,36 @@ class BinaryFuture:
 compiled_binary = functools.lru_cache(512)(BinaryFuture)
 
 
+@functools.cache
+def compiler_version(kind: str) -> str:
+    """Return the version of the library or program of a compiler of tinygrad, by the name of its class.
+
+    A device's own compiler, as of OpenCL or Metal, comes with the driver and the system.
+    """
+    if kind in COMMANDS:
+        return clang.version(COMMANDS[kind])
+    if kind not in VERSIONS:
+        return f"{platform.release()} {platform.version()}"
+    module, function, types = VERSIONS[kind]
+    library = importlib.import_module(f"tinygrad.runtime.autogen.{module}")
+    parts = [number() for number in types]
+    getattr(library, function)(*map(ctypes.byref, parts))
+    return ".".join(str(part.value) for part in parts)
+
+
+def _digest(file: str, binary: bytes) -> bytes:
+    """Return the checksum of a binary in a file of the cache."""
+    return hashlib.sha256(file.encode() + b"\n" + binary).digest()
+
+
 def _read(file: str) -> bytes | None:
-    """Return the binary in a file of the cache, if there is one and it is whole."""
+    """Return the binary in a file of the cache, if there is one, it is whole and of that name."""
     for folder in clang.cache_folders():
         with suppress(OSError):
             content = (folder / file).read_bytes()
-            if hashlib.sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
-                return content[DIGEST_BYTES:]
+            binary = content[DIGEST_BYTES:]
+            if _digest(file, binary) == content[:DIGEST_BYTES]:
+                return binary
     return None
 
 

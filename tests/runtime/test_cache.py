@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
+import platform
 import shutil
 import sqlite3
 import subprocess
@@ -11,8 +13,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tinygrad.device import Compiler
 
 from tensor_envs._runtime import clang, programs
 from tests.mounted import run_mounted
@@ -84,6 +88,40 @@ def test_damaged_files(once: Path, name: str) -> None:
     assert all(file.read_bytes() == before[file] for file in ours), "what is damaged is replaced"
 
 
+def test_exchanged_files(played: Path) -> None:
+    """The binary of another kernel is no damage by itself, and yet is compiled again."""
+    files = sorted(file for file in (played / "cache" / programs.FOLDER).iterdir())
+    contents = [file.read_bytes() for file in files]
+    assert len({*contents}) == len(files) > 1
+    for file, content in zip(files, contents[1:] + contents[:1], strict=True):
+        file.write_bytes(content)
+    check(played)
+    assert [file.read_bytes() for file in files] == contents
+
+
+@pytest.mark.parametrize("kind", ["NVRTCCompiler", "NVCCCompiler", "HIPCCCompiler", "MetalCompiler"])
+def test_keys_have_the_version_of_the_compiler(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two versions of a compiler do not share files."""
+
+    def file_name(release: int) -> str | None:
+        def write(*parts: Any) -> None:
+            for part in parts:
+                part._obj.value = release
+
+        programs.compiler_version.cache_clear()
+        monkeypatch.setattr(importlib.import_module("tinygrad.runtime.autogen.nvrtc"), "nvrtcVersion", write)
+        monkeypatch.setattr(clang, "version", lambda command: f"{command} {release}")
+        monkeypatch.setattr(platform, "version", lambda: str(release))
+        compiler = type(kind, (Compiler,), {})("key")
+        renderer: Any = type("Renderer", (), {"compiler": compiler})()
+        return programs.BinaryFuture("source", renderer).file
+
+    monkeypatch.setattr(programs, "_read", lambda file: b"")
+    names = [file_name(release) for release in (12, 13, 12)]
+    programs.compiler_version.cache_clear()
+    assert names[0] == names[2] != names[1] and None not in names
+
+
 @pytest.mark.slow
 def test_damaged_tables(played: Path) -> None:
     connection = sqlite3.connect(played / "tinygrad" / "cache.db")
@@ -142,7 +180,8 @@ def whole_programs(folder: Path) -> int:
     for file in files:
         content = file.read_bytes()
         assert len(file.name) == 64, file
-        assert hashlib.sha256(content[32:]).digest() == content[:32], file
+        name = f"{file.parent.name}/{file.name}\n".encode()
+        assert hashlib.sha256(name + content[32:]).digest() == content[:32], file
     return len(files)
 
 
