@@ -129,7 +129,8 @@ def replay(game: Record) -> State:
         The last position, a state of one game.
 
     Raises:
-        ValueError: the game takes another course, with the first difference; another version of the game.
+        ValueError: the game takes another course, with the first difference; another version of the game, or an id or
+            rule fields that it does not have.
         TypeError: no Record.
 
     Examples:
@@ -142,7 +143,11 @@ def replay(game: Record) -> State:
 def positions(game: Record) -> list[State]:
     """Return all positions of a record, states of one game each. Errors are those of `replay`."""
     instance("game", game, Record)
-    again, states = _play(env_of(game.game), game.actions, game.seed, game.row, game.start)
+    try:
+        env = env_of(game.game)
+    except (AttributeError, ImportError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"game must be of an environment that te.make makes, got {shown(game.game)}: {error}") from None
+    again, states = _play(env, game.actions, game.seed, game.row, game.start)
     for name in ("names", "players", "rewards"):
         if len(getattr(game, name)) != len(game.actions):
             raise ValueError(f"game must have {name} of all its actions, got {len(getattr(game, name))}")

@@ -185,3 +185,22 @@ def test_a_record_from_a_start_has_the_chance_of_its_row() -> None:
     games = [te.record(env, [0], start=start, row=row) for row in (0, 5, 5)]
     dice = [env.state_to_dict(te.replay(game))["dice"] for game in games]
     assert dice[0] != dice[1] == dice[2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rules": {"gravitation": True}},
+        {"rules": {"gravity": "down"}},
+        {"rules": {"shape": [3, 3]}},
+        {"rules": 5},
+        {"id": "no_such_game"},
+        {"id": 7},
+        {"illegal": None},
+        {"version": 99},
+    ],
+)
+def test_a_record_of_no_environment(change: dict[str, Any]) -> None:
+    game = te.record(shared_env("tic_tac_toe"), [0, 3])
+    with pytest.raises(ValueError, match="game must be of an environment that te.make makes, got"):
+        te.replay(replace(game, game={**game.game, **change}))

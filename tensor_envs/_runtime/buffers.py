@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,7 +22,12 @@ from tensor_envs._runtime.devices import DeviceName, compiling_in_process, is_cp
 
 POOL_MAX_BYTES = 2**20  # size of a pooled buffer; larger ones cost little beside their use
 POOL_SIZE = 16  # buffers of a pool
+POOLS_MAX_BYTES = 2**25  # of all pools: those of sizes that do not return are given up
 POOL_PROBES = 4  # buffers of a pool that a call examines
+Pool = deque[tuple[Tensor, UOp]]
+PoolKey = tuple[int, DType, str, int]
+_pools: OrderedDict[PoolKey, Pool] = OrderedDict()  # the least recently used first
+_pooled_bytes = 0
 _alone = deque([object()])
 UNSHARED_REFCOUNT = sys.getrefcount(_alone[0])  # by a container and, during the call, by the argument
 
@@ -54,7 +59,8 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
         return Tensor(_allocated(UOp.new_buffer(device, size // len(device), dtype)).unshard(0))
     if size * dtype.itemsize > POOL_MAX_BYTES or is_capturing():  # a capture needs buffers of its own
         return Tensor(_allocated(UOp.new_buffer(device, size, dtype)))
-    pool = _pool(size, dtype, device, threading.get_ident())
+    key = size, dtype, device, threading.get_ident()
+    pool = _pool(key)
     for _ in range(min(len(pool), POOL_PROBES)):
         pool.rotate(-1)
         # The pool refers to the tensor, both to the buffer, tinygrad's table of buffers to its memory. More
@@ -67,14 +73,30 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
         ):
             return pool[-1][0]
     buffer = _allocated(UOp.new_buffer(device, size, dtype))
-    pool.append((Tensor(buffer), buffer))
-    return pool[-1][0]
+    new = Tensor(buffer)
+    _keep(key, pool, (new, buffer))
+    return new
 
 
-@functools.lru_cache(256)
-def _pool(size: int, dtype: DType, device: str, thread: int) -> deque[tuple[Tensor, UOp]]:
+def _pool(key: PoolKey) -> Pool:
     """Return a thread's latest buffers of a kind, each with its tensor; the least recently used comes first."""
-    return deque(maxlen=POOL_SIZE)
+    try:
+        _pools.move_to_end(key)
+        return _pools[key]
+    except KeyError:  # also where another thread has given the pool up meanwhile
+        return _pools.setdefault(key, deque(maxlen=POOL_SIZE))
+
+
+def _keep(key: PoolKey, pool: Pool, new: tuple[Tensor, UOp]) -> None:
+    """Add a buffer to a pool. The least recently used pools are given up where all take too many bytes."""
+    global _pooled_bytes
+    with LOCK:
+        if len(pool) < POOL_SIZE:
+            _pooled_bytes += key[0] * key[1].itemsize
+        pool.append(new)
+        while _pooled_bytes > POOLS_MAX_BYTES and len(_pools) > 1:
+            (size, dtype, *_), old = _pools.popitem(last=False)
+            _pooled_bytes -= len(old) * size * dtype.itemsize
 
 
 def _allocated(buffer: UOp) -> UOp:

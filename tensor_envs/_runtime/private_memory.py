@@ -33,12 +33,18 @@ class OwnMemory(BufferSpec):
         return BufferSpec, ()
 
 
+def rounded(size: int) -> int:
+    """Round a number of bytes up by at most an eighth, so that buffers of similar sizes share memory."""
+    step = 1 << max(size.bit_length() - 4, 0)
+    return -(-size // step) * step
+
+
 class _Lease:
     """Memory that returns to the free list when its last user lets go of it."""
 
     def __init__(self, size: int, synchronize: Callable[[], object]):
         """Keep a function that waits for kernels, which may still use memory that was released."""
-        self.size = size
+        self.size = size = rounded(size)
         try:
             self.memory = _free[size].pop()
             synchronize()
@@ -58,7 +64,8 @@ class _Lease:
                     self.memory.madvise(mmap.MADV_HUGEPAGE)
 
     def __del__(self, free: defaultdict[int, list[mmap.mmap]] = _free) -> None:  # the interpreter may be ending
-        free[self.size].append(self.memory)
+        if hasattr(self, "memory"):  # the allocation may have failed
+            free[self.size].append(self.memory)
 
 
 def allocate(buffer: Any, allocator: Any) -> None:
@@ -66,7 +73,7 @@ def allocate(buffer: Any, allocator: Any) -> None:
     lease = _Lease(buffer.nbytes, allocator.dev.synchronize)
     address: int = mv_address(lease.memory)  # type: ignore[no-untyped-call]
     buffer.options = OwnMemory(external_ptr=address)  # tinygrad neither keeps nor frees it
-    memory = allocator._alloc(lease.size, buffer.options)
+    memory = allocator._alloc(buffer.nbytes, buffer.options)
     memory.meta = lease
     buffer.allocate(memory)
 

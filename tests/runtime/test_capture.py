@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import math
 import pickle
+import sys
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,9 +14,10 @@ import numpy as np
 import pytest
 from tinygrad import Tensor, dtypes
 from tinygrad.helpers import TRAINING, Context, GlobalCounters
+from tinygrad.uop.ops import buffers as tinygrad_buffers
 
 import tensor_envs as te
-from tensor_envs._runtime import capture, private_memory
+from tensor_envs._runtime import buffers, capture, private_memory
 from tensor_envs._runtime.buffers import POOL_MAX_BYTES, POOL_SIZE, buffer_of, empty_buffer, upload
 from tests.games.shared import shared_env
 
@@ -225,12 +228,12 @@ def test_large_buffers_are_given_back() -> None:
     """Unreferenced memory is reused by the next buffer of its size."""
     size = POOL_MAX_BYTES // 4 + 1
     made = [empty_buffer(size, dtypes.int32, "CPU") for _ in range(3)]
-    assert len(private_memory._free[4 * size]) == 0
+    assert len(private_memory._free[private_memory.rounded(4 * size)]) == 0
     del made
     gc.collect()
-    assert len(private_memory._free[4 * size]) == 3
+    assert len(private_memory._free[private_memory.rounded(4 * size)]) == 3
     again = empty_buffer(size, dtypes.int32, "CPU")
-    assert len(private_memory._free[4 * size]) == 2 and again.numel() == size
+    assert len(private_memory._free[private_memory.rounded(4 * size)]) == 2 and again.numel() == size
 
 
 def test_memory_of_sizes_that_do_not_return_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,3 +265,38 @@ def test_training_is_captured_apart() -> None:
     with Context(TRAINING=1):  # type: ignore[no-untyped-call]
         assert [scale(numbers(1)).tolist() for _ in range(3)] == [[2]] * 3
     assert [scale(numbers(1)).tolist() for _ in range(3)] == [[1]] * 3
+
+
+def test_memory_of_ever_new_batch_sizes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buffers of sizes that do not return leave the pools, and their memory serves other sizes."""
+    limit = 2**20
+    monkeypatch.setattr(buffers, "POOLS_MAX_BYTES", limit, raising=False)
+    monkeypatch.setattr(private_memory, "KEPT", 4 * limit)
+
+    def held() -> int:
+        gc.collect()
+        free = sum(size * len(released) for size, released in private_memory._free.items())
+        return free + sum(part.nbytes for part in tinygrad_buffers.values())
+
+    for batch in (3000, 3100):  # the memory of the search's trees, and what it compiles
+        te.search.playout_policy(TTT.init(batch), 2)
+    before = held()
+    for batch in range(1000, 3000, 25):
+        te.search.playout_policy(TTT.init(batch), 2)
+    assert held() - before < 16 * limit
+
+
+def test_a_failed_allocation_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is the only one: memory that was not allocated is not returned."""
+    ignored = list[Any]()
+
+    def refuse(*_: Any) -> Any:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(private_memory, "_free", defaultdict(list))
+    monkeypatch.setattr(private_memory.mmap, "mmap", refuse)
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    with pytest.raises(OSError, match="Cannot allocate"):
+        private_memory._Lease(12345, lambda: None)
+    gc.collect()
+    assert not ignored
