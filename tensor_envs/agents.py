@@ -137,10 +137,8 @@ def softmax(evaluate: Evaluate) -> Callable[[State], Tensor]:
     return _of_network(evaluate, probabilities)
 
 
-def _of_network(
-    evaluate: Evaluate, captured: Callable[[State, Tensor | None], Tensor]
-) -> Callable[[State], Tensor]:
-    """Return a function of a State; `captured` evaluates a network of tinygrad itself, and gets the logits of others."""
+def _of_network(evaluate: Evaluate, captured: Callable[[State, Tensor | None], Tensor]) -> Callable[[State], Tensor]:
+    """Return a function of a State. `captured` evaluates a network of tinygrad, and takes the logits of others."""
     on_host = False
 
     def call(state: State) -> Tensor:

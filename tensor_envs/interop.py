@@ -68,8 +68,8 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
     """Return a tensor's values as an array.
 
     A lazy tensor is realised first, and its buffer is shared. This works in every thread; tinygrad's own `tolist`,
-    `item` and `numpy` of a lazy Tensor fail in other threads than the one that compiled first. With copy=None a view that is not contiguous gets a new
-    buffer, and a tensor on another device than CPU, or on several, is copied.
+    `item` and `numpy` of a lazy Tensor fail in other threads than the one that compiled first. With copy=None a view
+    that is not contiguous gets a new buffer, and a tensor on another device than CPU, or on several, is copied.
 
     Args:
         tensor: of a dtype that NumPy has.

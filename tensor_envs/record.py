@@ -146,7 +146,9 @@ def positions(game: Record) -> list[State]:
     try:
         env = env_of(game.game)
     except (AttributeError, ImportError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"game must be of an environment that te.make makes, got {shown(game.game)}: {error}") from None
+        raise ValueError(
+            f"game must be of an environment that te.make makes, got {shown(game.game)}: {error}"
+        ) from None
     again, states = _play(env, game.actions, game.seed, game.row, game.start)
     for name in ("names", "players", "rewards"):
         if len(getattr(game, name)) != len(game.actions):

@@ -471,7 +471,7 @@ MISTAKES = {  # name: text of the line that is named, message
     "select": ("select([1, 2, s.", rf"{PLACE}: .*\n?LINE: .*\n  an index must be in 0\.\.2, .*; got \d"),
     "lookup": ("gain = lookup(", r"LINE: .*\n  an index must be in 0\.\.2, also where its entry is not used; got \d"),
     "has_bit": ("~has_bit(", r"LINE: .*\n  an index must be in 0\.\.31, also where its entry is not used; got \d+"),
-    "hidden": ("def observe", "have looked the same to player 0, but field 'tricks' is .*LINE.* perfect_information=False"),
+    "hidden": ("def observe", "looked the same to player 0, but field 'tricks' is .*LINE.* perfect_information=False"),
     "counter": ("faces = [chance.draw", "LINE: step draws with the counter 2 at several plies of an episode"),
     "one player": ("def step", "player 1 never moved in 60 games: LINE: step must set current_player"),
     "endless": ("def step", "no game ended in 20000 plies: LINE: step must set terminated or truncated"),

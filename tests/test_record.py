@@ -202,5 +202,5 @@ def test_a_record_from_a_start_has_the_chance_of_its_row() -> None:
 )
 def test_a_record_of_no_environment(change: dict[str, Any]) -> None:
     game = te.record(shared_env("tic_tac_toe"), [0, 3])
-    with pytest.raises(ValueError, match="game must be of an environment that te.make makes, got"):
+    with pytest.raises(ValueError, match=r"game must be of an environment that te\.make makes, got"):
         te.replay(replace(game, game={**game.game, **change}))

@@ -38,7 +38,7 @@ FOLDER, FORMAT = "programs", 2
 CACHE_MAX_BYTES = 2**29
 DIGEST_BYTES = 32
 # by the class of tinygrad's compiler the module of its library, and the function that writes the parts of its version
-VERSIONS = {
+VERSIONS: dict[str, tuple[str, str, list[Any]]] = {
     "NVRTCCompiler": ("nvrtc", "nvrtcVersion", [ctypes.c_int32] * 2),
     "NVPTXCompiler": ("nvrtc", "nvrtcVersion", [ctypes.c_int32] * 2),
     "HIPCompiler": ("comgr", "amd_comgr_get_version", [ctypes.c_size_t] * 2),

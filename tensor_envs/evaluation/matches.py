@@ -24,6 +24,15 @@ MAX_GAMES = 2**24
 LIMIT = 10_000  # plies
 
 
+def share_returns(returns: np.ndarray) -> bool:
+    """Return whether several players have equal returns in every game, not all 0: the game is a cooperative one.
+
+    Args:
+        returns: [games, P].
+    """
+    return bool(returns.shape[1] > 1 and (returns == returns[:, :1]).all() and returns.any())
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Result of `te.evaluate`: returns and lengths of games between policies.
@@ -80,6 +89,11 @@ class Evaluation:
         values = self.points if values is None else values
         return np.asarray(Z * values.std(0) / np.sqrt(len(values)))
 
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether the players have equal returns in every game, not all 0. Then the mean return is the measure."""
+        return share_returns(self.returns)
+
     def by_player(self) -> np.ndarray:
         """Return the mean return of each policy as each player, float64 [P, P]; NaN for a player it never was."""
         count = self.returns.shape[1]
@@ -95,6 +109,8 @@ class Evaluation:
         """Return a line for all games and a line for each policy."""
         lines = [f"{len(self.returns)} games of {self.plies.mean():.1f} plies, {self.unfinished} unfinished"]
         errors, returns = self.interval(), self.interval(self.returns)
+        if self.is_cooperative:  # all share every result
+            return f"{lines[0]}; the team's mean return {self.mean_returns[0]:+.3f} +- {returns[0]:.3f}"
         for k, (score, value) in enumerate(zip(self.scores, self.mean_returns, strict=True)):
             lost = len(self.returns) - self.wins[k] - self.draws[k]
             lines.append(

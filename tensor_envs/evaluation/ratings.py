@@ -11,7 +11,7 @@ import numpy as np
 
 from tensor_envs._validate import instance
 from tensor_envs.env import Env
-from tensor_envs.evaluation.matches import LIMIT, Z, evaluate
+from tensor_envs.evaluation.matches import LIMIT, Evaluation, Z, evaluate, share_returns
 
 if TYPE_CHECKING:
     from tensor_envs.agents import Policy
@@ -29,6 +29,9 @@ class Ratings:
         intervals: half the width of the 95 % interval of each rating, float64 [N].
         scores: mean points of each policy (row) against each other, float64 [N, N]; NaN on the diagonal.
         games: number of games of each pair.
+        returns: in cooperative games, whose players have equal returns, the mean return of each policy with each other
+            as its partner, float64 [N, N], on the diagonal with itself; else None. There `elo` is NaN, `intervals` are
+            those of the diagonal.
 
     Examples:
         >>> policies = {"uniform": te.agents.uniform, "first": lambda state: state.legal_action_mask.numpy().argmax(1)}
@@ -42,10 +45,18 @@ class Ratings:
     intervals: np.ndarray
     scores: np.ndarray
     games: int
+    returns: np.ndarray | None = None
 
     def __str__(self) -> str:
         """Return a table of ratings and scores, the best policy first."""
         width = max(map(len, self.names))
+        if self.returns is not None:
+            lines = [f"{'team':{width}}   mean return    with: {' '.join(self.names)}"]
+            for k in np.argsort(-np.diag(self.returns)):
+                row = " ".join(f"{x:{max(len(n), 5)}.3f}" for n, x in zip(self.names, self.returns[k], strict=True))
+                own = f"{self.returns[k, k]:+8.3f} +- {self.intervals[k]:.3f}"
+                lines.append(f"{self.names[k]:{width}} {own}    {row}")
+            return "\n".join(lines)
         lines = [f"{'player':{width}}   Elo        against: {' '.join(self.names)}"]
         for k in np.argsort(-self.elo):
             row = " ".join(
@@ -66,6 +77,9 @@ def arena(
     device: Any = None,
 ) -> Ratings:
     """Play a round robin of a game for two players, and estimate Elo ratings by maximum likelihood.
+
+    In a cooperative game, whose players have equal returns, each policy also plays with itself, and the measure is the
+    mean return.
 
     Args:
         env: an environment of two players.
@@ -94,12 +108,28 @@ def arena(
     for name in policies:
         instance("a policy's name", name, str)
     names, count = tuple(policies), len(policies)
-    points = np.zeros((count, count))
+    points, results = np.zeros((count, count)), dict[tuple[int, int], Evaluation]()
     for i, k in combinations(range(count), 2):
         pair = [policies[names[i]], policies[names[k]]]
-        result = evaluate(env, pair, games, "rotate", opening, seed, limit, device)
-        points[i, k], points[k, i] = result.points.sum(0)
+        results[i, k] = evaluate(env, pair, games, "rotate", opening, seed, limit, device)
+        points[i, k], points[k, i] = results[i, k].points.sum(0)
+    if share_returns(np.concatenate([result.returns for result in results.values()])):
+        for k, name in enumerate(names):
+            results[k, k] = evaluate(env, [policies[name]] * 2, games, "rotate", opening, seed, limit, device)
+        return _teams(names, results, games)
     return ratings_of(names, points, games)
+
+
+def _teams(names: tuple[str, ...], results: Mapping[tuple[int, int], Evaluation], games: int) -> Ratings:
+    """Return the mean returns of all pairs of policies in a cooperative game."""
+    count = len(names)
+    returns, intervals, scores = np.zeros((count, count)), np.zeros(count), np.full((count, count), 0.5)
+    np.fill_diagonal(scores, np.nan)
+    for (i, k), result in results.items():
+        returns[i, k] = returns[k, i] = result.mean_returns[0]
+        if i == k:
+            intervals[i] = result.interval(result.returns)[0]
+    return Ratings(names, np.full(count, np.nan), intervals, scores, games, returns)
 
 
 def ratings_of(names: Sequence[str], points: np.ndarray, games: int) -> Ratings:

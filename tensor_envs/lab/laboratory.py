@@ -18,7 +18,7 @@ from tensor_envs._validate import instance, integer, number, shown, wrong_type
 from tensor_envs.agents import Policy
 from tensor_envs.env import Env
 from tensor_envs.lab import measures
-from tensor_envs.lab.estimates import Array, Measurement
+from tensor_envs.lab.estimates import Array, Measurement, estimate
 from tensor_envs.lab.measures import ActionUse
 from tensor_envs.lab.play import COUNTED, Match, Played, play, play_uniform
 from tensor_envs.lab.progress import ProgressBar
@@ -304,7 +304,13 @@ class _Variant:
         orders = [tuple(policies[strong if number == seat else weak] for number in seats) for seat in seats]
         mean = (work(strong) + work(weak) * (len(seats) - 1)) / len(seats)
         matches = [Match(order, deals, replica=replica, work=mean) for order in orders for replica in range(replicas)]
-        return _Series(matches, lambda played: numbers(_points(played).reshape(len(seats), replicas, -1, len(seats))))
+
+        def measured(played: list[Played]) -> Iterator[tuple[str, Measurement]]:
+            if all(games.is_cooperative for games in played):  # both kinds are one team
+                return iter([("return", estimate(np.mean([games.returns[:, 0] for games in played], 0)))])
+            return numbers(_points(played).reshape(len(seats), replicas, -1, len(seats)))
+
+        return _Series(matches, measured)
 
     def _play(self, series: Sequence[_Series], bar: ProgressBar, plies: float) -> None:
         """Play all games, and more of those whose intervals are too wide. plies: expected length of a game."""

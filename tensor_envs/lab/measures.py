@@ -58,9 +58,12 @@ class ActionUse:
 
 
 def scores(games: Played) -> Iterator[tuple[str, Measurement]]:
-    """Yield the score of each player, and of who begins where that is not always the same player."""
+    """Yield the score of each player, and of who begins where that is not always the same player.
+
+    In games for one, and in cooperative ones, yield the return.
+    """
     points, players = games.points, games.returns.shape[1]
-    if players == 1:
+    if players == 1 or games.is_cooperative:
         yield "return", estimate(games.returns[:, 0])
         return
     for number in range(1 if players == 2 else players):
@@ -72,7 +75,7 @@ def scores(games: Played) -> Iterator[tuple[str, Measurement]]:
 def outcomes(games: Played) -> Iterator[tuple[str, Measurement]]:
     """Yield scores, draws, truncations and lengths."""
     yield from scores(games)
-    if games.returns.shape[1] > 1:
+    if games.returns.shape[1] > 1 and not games.is_cooperative:
         yield "draws", estimate(np.all(games.points < 1, 1), share=True)
     yield "truncated", estimate(games.truncated, share=True)
     yield "plies", estimate(games.plies)

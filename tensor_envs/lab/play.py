@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_envs.env import Env
+from tensor_envs.evaluation.matches import share_returns
 from tensor_envs.interop import to_numpy
 from tensor_envs.rollout import playout, rollout_from
 from tensor_envs.sampling import uniform
@@ -70,6 +71,11 @@ class Played:
         """Points, float64 [N, P]: 1 for the highest return, shared equally in a tie, else 0."""
         best = self.returns == self.returns.max(1, keepdims=True)
         return np.asarray(best / best.sum(1, keepdims=True))
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether the players have equal returns in every game, not all 0."""
+        return share_returns(self.returns)
 
     def __add__(self, other: Played) -> Played:
         """Return these games and others."""

@@ -70,7 +70,7 @@ class FieldMaps:
                 for target, source in zip(row, order, strict=False):
                     sources[target] = row[source]
         first = WORD_BITS * len(self.masks)
-        for (name, slot), size in zip(self._numbers, self._sizes, strict=True):
+        for (name, _), size in zip(self._numbers, self._sizes, strict=True):
             order = symmetry.values.get(name, ())
             sources[first : first + len(order)] = first + np.array(order, np.int64)
             first += size

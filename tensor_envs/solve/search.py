@@ -23,7 +23,7 @@ from tensor_envs.env import Env
 from tensor_envs.registry import env_of, has_words_of, words_metadata
 from tensor_envs.solve import claims
 from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill
-from tensor_envs.solve.branches import Branches, counter
+from tensor_envs.solve.branches import counter
 from tensor_envs.solve.canonical import BitMaps
 from tensor_envs.solve.field_maps import FieldMaps
 from tensor_envs.solve.outcomes import facts

@@ -356,7 +356,7 @@ class Solution(ExactValues):
     def _scores(self, state: State, exact: bool = True) -> Array:
         """Return the stored values of positions, for player 0."""
         instance("state", state, State)
-        buffers, table = self._game.batch(state)
+        _, table = self._game.batch(state)
         return self._lookup(self._game.rows(table), "state")
 
     def _lookup(self, rows: Rows, what: str) -> Array:
@@ -384,7 +384,7 @@ class Solution(ExactValues):
         outcomes, shape = self._game.outcomes, (state.batch, self.env.num_actions)
         buffers, _ = self._game.batch(state)
         scores, legal = np.zeros(shape, self._values.dtype), np.zeros(shape, bool)
-        for rows, actions, after, table in self._game.after(buffers, state.batch):
+        for rows, actions, _, table in self._game.after(buffers, state.batch):
             values = farther(self._lookup(self._game.rows(table), "what an action leads to"))
             at = rows[::outcomes], actions[::outcomes] // outcomes
             scores[at], legal[at] = values.reshape(-1, outcomes).mean(1), True

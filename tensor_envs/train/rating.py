@@ -93,7 +93,9 @@ def rate(
     device: str | None,
     prefix: str = "",
 ) -> dict[str, float]:
-    """Rate a player in every seat against copies of the rival of the settings, or alone in a game for one player.
+    """Rate a player in every seat against copies of the rival of the settings.
+
+    In a game for one player it plays alone, and in a cooperative game, whose players have equal returns, with itself.
 
     Args:
         env: the environment.
@@ -106,15 +108,17 @@ def rate(
 
     Returns:
         "score", 1 for a win and a half for a draw, with "score_interval", half the width of its 95 % interval, both in
-        games for several players only; the mean return, "mean_return"; with an oracle "regret", the mean exact regret
-        of a decision; and "exploitability" if the judges want it.
+        games for several players that are not cooperative; the mean return, "mean_return"; with an oracle "regret", the
+        mean exact regret of a decision; and "exploitability" if the judges want it.
     """
     rival = playout_search(config.rival_simulations, RIVAL_SEED) if config.rival_simulations else uniform
     games = config.rating_games - config.rating_games % env.num_players
     common: dict[str, Any] = {"seed": config.seed + 1, "device": device, "opening": config.rating_opening}
     result = evaluate(env, [player, *[rival] * (env.num_players - 1)], games, **common)
     metrics = dict[str, float]()
-    if env.num_players > 1:
+    if result.is_cooperative:  # a score would be the same for every player
+        result = evaluate(env, [player] * env.num_players, games, **common)
+    elif env.num_players > 1:
         metrics |= {"score": float(result.scores[0]), "score_interval": float(result.interval()[0])}
     metrics["mean_return"] = float(result.mean_returns[0])
     if judges.oracle is not None:

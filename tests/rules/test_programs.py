@@ -410,7 +410,8 @@ def test_quotients_of_bounded_numbers() -> None:
 
 NAN, INFINITY = float("nan"), float("inf")
 SPECIAL = [NAN, INFINITY, -INFINITY, 3e9, -3e9, 5e9, 2.0**31, -(2.0**31), 2.0**32, 3e19, 2.0**64, -0.5, 2.75, 3e38]
-COMPARISONS = ", ".join(f"{pair}" for op in ("<", "<=", ">", ">=", "==", "!=") for pair in (f"q {op} 1.0", f"1.0 {op} q"))
+OPERATORS = ("<", "<=", ">", ">=", "==", "!=")
+COMPARISONS = ", ".join(f"q {operator} 1.0, 1.0 {operator} q" for operator in OPERATORS)
 
 
 def test_comparisons_with_nan() -> None:
