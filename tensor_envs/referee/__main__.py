@@ -7,10 +7,12 @@
 
 A --player is uniform, playout:SIMULATIONS[:EXPLORATION], weights (those of the package), perfect (where te.solve solves
 the game), a .safetensors file of a run of `python -m tensor_envs.train`, or package.module:function from a str to a str
-(or to a str and a number of tokens). A --command reads the prompt and writes its answer. A --model is asked at --url,
-an endpoint with OpenAI's chat completions; its key is in the environment variable that --key-variable names. All of
-them may be given several times. Prompts have the rules, the position, the moves so far and the legal moves. If an
-answer names no legal move, the player is asked again; after --tries answers it loses by an illegal action.
+(or to a str and a number of tokens). A --command reads the prompt and writes its answer. A --model is asked at --url, an endpoint
+with OpenAI's chat completions; its key is in the environment variable that --key-variable names. All of them may be
+given several times. Prompts have the rules, the position, the moves so far and the legal moves. If an answer names no
+legal move, the player is asked again; after --tries answers it loses by an illegal action. An endpoint that is
+overloaded is asked again after a while. If it stays so, the tournament ends with the scores and the report of the games
+until then, and the same command with the same --save continues it.
 
 Besides results, every move is judged by its regret: exactly where the game is solved in seconds, else by playout search
 of --simulations. A --disguise shows players of text the same game under another skin: symmetry, renamed, permuted,
@@ -21,16 +23,20 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 
-from tensor_envs._command import add_rules, busy, command_parser, device_of, new_file, run, whole
+from tensor_envs._command import EXPECTED, add_rules, busy, command_parser, device_of, new_file, real, run, whole
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
+from tensor_envs.record import Record
 from tensor_envs.referee.disguise import KINDS, Disguise
-from tensor_envs.referee.matches import Settings, ratings, scores, tournament
+from tensor_envs.referee.matches import MAX_TIME, OtherTournament, Settings, ratings, scores, tournament
 from tensor_envs.referee.players import KEY, Participant, command, endpoint, function, packaged
 from tensor_envs.referee.report import page
+from tensor_envs.referee.saved import HINT, SavedGames
 from tensor_envs.registry import make
 from tensor_envs.search.policies import MAX_SIMULATIONS
 
@@ -65,17 +71,8 @@ def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
     ]
 
 
-def write(path: Path, text: str, mode: str = "w") -> None:
-    """Write a text to a file. OSError, which names the file, if it cannot be written."""
-    try:
-        with path.open(mode, encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:  # on a full disk Python's own names no file
-        raise OSError(error.errno, error.strerror, str(path)) from None
-
-
 def work(options: argparse.Namespace) -> None:
-    """Play the tournament of the options."""
+    """Play the tournament of the options, or the rest of it."""
     if options.save and options.report and options.save.resolve() == options.report.resolve():
         raise ValueError(f"--save and --report must be two files, got {options.save} and {options.report}")
     env = make(options.game, **dict(options.rules))
@@ -88,18 +85,43 @@ def work(options: argparse.Namespace) -> None:
         options.opening,
         options.limit,
         tuple(options.disguise),
+        options.time_limit,
+        options.retries,
     )
-    records = []
-    with busy("solving"):
-        matches = tournament(env, players, options.games, options.seed, settings, num_simulations=options.simulations)
-    for number, game in enumerate(matches):
-        records.append(game)
-        if options.save is not None:
-            write(options.save, game.to_json() + "\n", "w" if number == 0 else "a")
-        totals = [sum(column) for column in zip(*game.rewards, strict=True)]
-        result = ", ".join(f"{name} {value:+g}" for name, value in zip(game.notes["players"], totals, strict=True))
-        ended = "" if game.terminated or game.truncated else ", unfinished"
-        print(f"game {number}: {result} in {len(game.actions)} plies{ended}", flush=True)
+    saved = None if options.save is None else SavedGames(options.save, options.resume)
+    with nullcontext() if saved is None else closing(saved):
+        _play_all(options, env, players, settings, saved)
+
+
+def _play_all(
+    options: argparse.Namespace, env: Env, players: Sequence[Participant], settings: Settings, saved: SavedGames | None
+) -> None:
+    """Play, save, print and report the games. An error in a game ends the tournament after tables and report."""
+    played = [] if saved is None else saved.records
+    if saved is not None and saved.dropped:
+        print(f"{saved.path}: the last line is cut off; its game is played again ...", file=sys.stderr)
+    try:
+        with busy("solving"):
+            matches = tournament(
+                env, players, options.games, options.seed, settings, num_simulations=options.simulations, played=played
+            )
+    except OtherTournament as error:
+        raise ValueError(f"{str(options.save)!r} cannot be continued: {error}; {HINT}") from None
+    records, failure, old = list[Record](), None, {id(game) for game in played}
+    try:
+        for number, game in enumerate(matches):
+            records.append(game)
+            if saved is not None and id(game) not in old:
+                saved.append(game)
+            totals = [sum(column) for column in zip(*game.rewards, strict=True)]
+            result = ", ".join(f"{name} {value:+g}" for name, value in zip(game.notes["players"], totals, strict=True))
+            ended = "" if game.terminated or game.truncated else ", unfinished"
+            source = f", from {options.save}" if id(game) in old else ""
+            print(f"game {number}: {result} in {len(game.actions)} plies{ended}{source}", flush=True)
+    except EXPECTED as error:
+        if not records:
+            raise
+        failure = error
     print(f"{env.id} on {device_of()}, regret by {records[0].notes['oracle']}")
     elo, table = ratings(records), scores(records)
     print(elo)
@@ -107,6 +129,16 @@ def work(options: argparse.Namespace) -> None:
         print(score)
     if options.report is not None:
         write(options.report, page(records, table, elo))
+    if failure is not None:
+        raise failure
+
+
+def write(path: Path, text: str) -> None:
+    """Write a text to a file. OSError, which names the file, if it cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:  # on a full disk Python's own names no file
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -130,7 +162,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--disguise", nargs="+", default=[], choices=KINDS, help="show the game under another skin")
     parser.add_argument("--no-history", action="store_true", help="leave the moves so far out of prompts")
     parser.add_argument("--no-legal", action="store_true", help="leave the legal moves out of prompts")
-    parser.add_argument("--save", type=new_file, metavar="FILE", help="records of the games, as JSON lines")
+    text = "seconds for an answer; default: %(default)g"
+    parser.add_argument("--time-limit", type=real(1e-3, MAX_TIME), default=Settings.time_limit, metavar="S", help=text)
+    text = "further requests after a failure that may pass, with growing waits; default: %(default)s"
+    parser.add_argument("--retries", type=whole(0, 100), default=Settings.retries, metavar="N", help=text)
+    text = "records of the games, as JSON lines; games that it has are not played again"
+    parser.add_argument("--save", type=new_file, metavar="FILE", help=text)
+    text = "continue the tournament of --save, the default, or replace the file"
+    parser.add_argument("--resume", action=argparse.BooleanOptionalAction, default=True, help=text)
     parser.add_argument("--report", type=new_file, metavar="FILE", help="a page of HTML with scores and boards")
     run(parser, work, arguments)
 

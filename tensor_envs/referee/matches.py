@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._validate import instance, integer, one_of, wrong_type
+from tensor_envs._validate import instance, integer, number, one_of, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, actions_of
-from tensor_envs.evaluation.oracles import oracle_of
+from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
 from tensor_envs.evaluation.ratings import Ratings, ratings_of
-from tensor_envs.record import NO_ACTION, Record, begin, extend
+from tensor_envs.record import NO_ACTION, Record, begin, extend, replay
 from tensor_envs.referee.disguise import KINDS, Disguise
+from tensor_envs.registry import env_metadata
 from tensor_envs.sampling import uniform
 from tensor_envs.text import IllegalMove, reward
 
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
     from tensor_envs.agents import Oracle
     from tensor_envs.referee.players import Participant
     from tensor_envs.state import State
+
+
+MAX_WAIT = 600.0  # seconds before another request; an endpoint that asks for more ends the tournament
+MAX_TIME = 86400.0  # upper bound of a time limit in seconds
+
+
+class OtherTournament(ValueError):
+    """Record among those played that does not belong to the tournament."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,9 @@ class Settings:
         opening: number of uniformly random plies at the start, which do not count.
         limit: plies after which a game is cut off.
         disguise: kinds of a disguise, see `Disguise`; each game is under another one.
+        time_limit: seconds for an answer; a later one is a TimeoutError. In the main thread a signal interrupts it.
+        retries: further requests after a ConnectionError or a TimeoutError of a player, such as an endpoint that is
+            overloaded. Waits before them double from one second on, unless the endpoint names another.
 
     Examples:
         >>> from tensor_envs.referee import Settings
@@ -51,6 +64,8 @@ class Settings:
     opening: int = 2
     limit: int = LIMIT
     disguise: tuple[str, ...] = ()
+    time_limit: float = 600.0
+    retries: int = 4
 
     def __post_init__(self) -> None:
         for name in ("history", "legal"):
@@ -58,6 +73,8 @@ class Settings:
         integer("tries", self.tries, 1, MAX_GAMES)
         integer("opening", self.opening, 0, LIMIT)
         integer("limit", self.limit, 1, MAX_GAMES)
+        number("time_limit", self.time_limit, 1e-3, MAX_TIME)
+        integer("retries", self.retries, 0, 100)
         if not isinstance(self.disguise, (tuple, list)):
             raise wrong_type("disguise", "a tuple of kinds", self.disguise)
         object.__setattr__(self, "disguise", tuple(self.disguise))
@@ -75,12 +92,14 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
         settings: default: `Settings()`.
 
     Returns:
-        The record. Its notes have "players", the names by seat; "disguise"; and "moves", for each action None in the
-        opening, else "seconds", "answers", "illegal" and "unparsable" (numbers of answers), and "tokens" or None.
+        The record. Its notes have "players", the names by seat; "disguise"; "settings", what players are asked; and
+        "moves", for each action None in the opening, else "seconds", "answers", "illegal" and "unparsable" (numbers of
+        answers), and "tokens" or None.
 
     Raises:
         ValueError, TypeError: another number of players; an environment that raises errors for illegal actions; an
             answer that is no text.
+        ConnectionError, TimeoutError: a player that does not answer, also after the retries.
 
     Examples:
         >>> from tensor_envs.referee import packaged, play
@@ -102,17 +121,25 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
             action = int(uniform(state).item())
             moves.append(None)
         else:
-            player, start = players[int(state.current_player.item())], time.perf_counter()
+            player = players[int(state.current_player.item())]
+            start = time.perf_counter()
             noted: dict[str, Any] = {}
             if player.policy is not None:
                 action = int(actions_of(player.policy, state)[0])
+                noted["seconds"] = round(time.perf_counter() - start, 6)
             else:
                 action = _asked(player, skin, seen, image, settings, noted)
-            moves.append({"seconds": round(time.perf_counter() - start, 6), **noted})
+            moves.append(noted)
         game, state = extend(game, state, action)
         seen, image = (game, state) if not skin.kinds else extend(seen, image, skin.shown(action))
     names = [player.name for player in players]
-    return replace(game, notes={"players": names, "disguise": skin.notes, "moves": moves})
+    notes = {"players": names, "disguise": skin.notes, "settings": _noted(settings), "moves": moves}
+    return replace(game, notes=notes)
+
+
+def _noted(settings: Settings) -> dict[str, Any]:
+    """Return the settings that change what players are asked, but the disguise, which has a note of its own."""
+    return {name: getattr(settings, name) for name in ("history", "legal", "tries", "opening", "limit")}
 
 
 def _check(env: Env, players: Sequence[Participant], settings: Settings | None) -> None:
@@ -133,17 +160,21 @@ def _asked(
     player: Participant, skin: Disguise, seen: Record, image: State, settings: Settings, noted: dict[str, Any]
 ) -> int:
     """Return the action that a player of text names, or NO_ACTION after too many wrong answers; write notes."""
-    noted |= {"answers": [], "illegal": 0, "unparsable": 0, "tokens": None}
+    from tensor_envs.referee.players import MAX_ANSWER  # see `_check`
+
+    noted |= {"seconds": 0.0, "answers": [], "illegal": 0, "unparsable": 0, "tokens": None}
     question = f"{skin.rules()}\n{skin.prompt(image, seen if settings.history else None, settings.legal)}"
     text = question
     for _ in range(settings.tries):
-        answer = player.ask(text) if player.ask else None
-        answer, tokens = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
-        if not isinstance(answer, str):
-            raise TypeError(f"the player {player.name!r} must answer with a str, got {type(answer).__name__}")
-        noted["answers"].append(answer)
+        answer, tokens, seconds = _answer(player, text, settings)
+        noted["seconds"] = round(noted["seconds"] + seconds, 6)
+        noted["answers"].append(answer[:MAX_ANSWER])
         if tokens is not None:
             noted["tokens"] = (noted["tokens"] or 0) + integer("tokens", tokens, 0, 2**53)
+        if len(answer) > MAX_ANSWER:
+            noted["unparsable"] += 1
+            text = f"{question}\nYour answer cannot be played: it has more than {MAX_ANSWER} characters.\n"
+            continue
         try:
             return skin.parse(answer, image)
         except IllegalMove:
@@ -156,6 +187,31 @@ def _asked(
     return NO_ACTION
 
 
+def _answer(player: Participant, text: str, settings: Settings) -> tuple[str, Any, float]:
+    """Ask a player until it answers. Return the answer, the number of tokens or None, and the answer's seconds."""
+    from tensor_envs.referee.players import time_limit  # see `_check`
+
+    for retry in range(settings.retries + 1):
+        start = time.perf_counter()
+        try:
+            with time_limit(settings.time_limit):
+                answer = player.ask(text) if player.ask else None
+            break
+        except (ConnectionError, TimeoutError) as error:
+            named = getattr(error, "retry_after", None)
+            wait = float(2**retry) if named is None else named
+            if retry == settings.retries or wait > MAX_WAIT:
+                asked = "" if named is None else f" (it asks to wait {named:g} s)"
+                kind = TimeoutError if isinstance(error, TimeoutError) else ConnectionError
+                raise kind(f"the player {player.name!r} does not answer: {error}{asked}") from None
+            print(f"{player.name}: {error}; the next request follows in {wait:g} s ...", file=sys.stderr, flush=True)
+            time.sleep(wait)
+    answer, tokens = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
+    if not isinstance(answer, str):
+        raise TypeError(f"the player {player.name!r} must answer with a str, got {type(answer).__name__}")
+    return answer, tokens, time.perf_counter() - start
+
+
 def tournament(
     env: Env,
     players: Sequence[Participant],
@@ -164,6 +220,7 @@ def tournament(
     settings: Settings | None = None,
     oracle: Oracle | None = None,
     num_simulations: int = 1024,
+    played: Sequence[Record] = (),
 ) -> Iterator[Record]:
     """Play a round robin; solve the game first, if nothing else judges the moves.
 
@@ -176,6 +233,8 @@ def tournament(
         settings: default: `Settings()`.
         oracle: values for the regret of each move; None: as in `te.text.reward`.
         num_simulations: as in `te.text.reward`.
+        played: records of this tournament, such as those of a run that an error has ended; these games are not played
+            again.
 
     Returns:
         Iterator of the records, each as soon as its game ends. They are as by `play`, and their notes also have
@@ -183,7 +242,8 @@ def tournament(
 
     Raises:
         ValueError, TypeError: fewer players, names that are not different, or an odd number of games; arguments that
-            `play` refuses.
+            `play` refuses; a record of another tournament among those played.
+        ConnectionError, TimeoutError: from the iterator, as in `play`.
 
     Examples:
         >>> from tensor_envs.referee import packaged, ratings, tournament
@@ -210,7 +270,50 @@ def tournament(
             for pair in combinations(players, 2)
             for game in range(games)
         ]
-    return (_judged(play(env, seats, number, settings), judge) for number, seats in schedule)
+    done = dict[tuple[int, tuple[str, ...]], Record]()
+    keys = {_key(*of_schedule) for of_schedule in schedule}
+    for k, game in enumerate(played):
+        instance(f"played[{k}]", game, Record)
+        key = _fitting(f"played[{k}]", game, env, Settings() if settings is None else settings, judge)
+        if key not in keys or key in done:
+            rest = "one of the schedule" if key not in keys else "in the list once"
+            raise OtherTournament(f"played[{k}] must be {rest}, got seed {key[0]} with {', '.join(key[1])}")
+        done[key] = game
+    return (
+        done[key] if (key := _key(number, seats)) in done else _judged(play(env, seats, number, settings), judge)
+        for number, seats in schedule
+    )
+
+
+def _key(seed: int, seats: Sequence[Participant]) -> tuple[int, tuple[str, ...]]:
+    """Return what tells the games of a tournament apart: the seed and the players by seat."""
+    return seed, tuple(player.name for player in seats)
+
+
+def _fitting(name: str, game: Record, env: Env, settings: Settings, judge: Oracle) -> tuple[int, tuple[str, ...]]:
+    """Return the key of a record. OtherTournament unless a tournament of this kind has played it."""
+    notes = game.notes
+    disguise = notes.get("disguise")
+    wanted: dict[str, tuple[Any, Any]] = {
+        "game": (game.game, env_metadata(env)),
+        "start": ((game.row, game.start), (0, None)),
+        "settings": (notes.get("settings"), _noted(settings)),
+        "disguise": (disguise.get("kinds") if isinstance(disguise, dict) else None, list(settings.disguise)),
+    }
+    if isinstance(judge, PlayoutOracle) or "PlayoutOracle" in str(notes.get("oracle")):  # exact values agree
+        wanted["oracle"] = notes.get("oracle"), repr(judge)
+    for kind, (came, allowed) in wanted.items():
+        if came != allowed:
+            raise OtherTournament(f"{name} must have the {kind} {shown(allowed)}, got {shown(came)}")
+    names, moves, regrets = (notes.get(kind) for kind in ("players", "moves", "regret"))
+    lists = isinstance(names, list) and isinstance(moves, list) and isinstance(regrets, list)
+    if not (lists and len(names) == env.num_players and len(moves) == len(regrets) == len(game.actions)):
+        raise OtherTournament(f"{name} must have notes of its players, and of each of its moves")
+    try:
+        replay(game)
+    except ValueError as error:
+        raise OtherTournament(f"{name} cannot be replayed: {error}") from None
+    return game.seed, tuple(map(str, names))
 
 
 def _judged(game: Record, judge: Oracle) -> Record:
@@ -330,8 +433,8 @@ def _points(records: Sequence[Record]) -> tuple[list[str], list[list[list[float]
     names = list(dict.fromkeys(name for game in records for name in game.notes["players"]))
     table: list[list[list[float]]] = [[[] for _ in names] for _ in names]
     together = defaultdict[Any, dict[str, float]](dict)  # returns that are compared
-    for number, game in enumerate(records):
-        together[game.seed if len(game.notes["players"]) == 1 else f"game {number}"] |= _returns(game)
+    for index, game in enumerate(records):
+        together[game.seed if len(game.notes["players"]) == 1 else f"game {index}"] |= _returns(game)
     for returns in together.values():
         for one, other in combinations(returns, 2):
             points, i, k = float(np.sign(returns[one] - returns[other]) + 1) / 2, names.index(one), names.index(other)

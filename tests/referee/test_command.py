@@ -32,7 +32,9 @@ def test_a_tournament_is_printed_saved_and_reported(tmp_path: Path) -> None:
     path, page = tmp_path / "games.jsonl", tmp_path / "page.html"
     path.write_text("an older file")
     players = ("--player", f"{HERE}:reader", "--player", "perfect", "--player", "weights", "--command", PROGRAM)
-    code, out, errors = run("tic_tac_toe", *players, "--games", 2, "--opening", 0, "--save", path, "--report", page)
+    code, out, errors = run(
+        "tic_tac_toe", *players, "--games", 2, "--opening", 0, "--save", path, "--report", page, "--no-resume"
+    )
     assert (code, errors) == (0, "") and out.count("\n") == 12 + 1 + 5 + 4
     assert "regret by <Solution of <Env tic_tac_toe-v0" in out and re.search(r"^perfect +\+\d+ \+- +\d+", out, re.M)
     assert re.search(rf"^{HERE}:reader: .* 0 lost; .* regret 0\.0000 .*0\.0% illegal, 0\.0% unparsable$", out, re.M)
@@ -120,9 +122,9 @@ def test_a_language_model_at_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> Non
         assert code == 2 and "answered what is no chat completion: KeyError('choices')" in errors
         code, _, errors = run(*arguments[:3], "--model", "another", "--player", "uniform")
         assert code == 2 and f'{url} answered 404: {{"error": "no such model"}}' in errors
-        code, _, errors = run(*arguments[:3], "--model", "cut off", "--player", "uniform")
+        code, _, errors = run(*arguments[:3], "--model", "cut off", "--player", "uniform", "--retries", 0)
         assert code == 2 and f"{url} cannot be reached: IncompleteRead" in errors
-    code, _, errors = run(*arguments)
+    code, _, errors = run(*arguments, "--retries", 0)
     assert code == 2 and f"{url} cannot be reached: " in errors
 
 
@@ -134,6 +136,9 @@ def test_a_language_model_at_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> Non
         ("http://[::1/v1", "url must have a host"),
         ("http://127.0.0.1/a b", "url must have a host"),
         ("https://", "url must have a host"),
+        ("https://me:a-secret@127.0.0.1/v1", r"^url must have no user, query or fragment; a key is in an environment"),
+        ("https://me:a-secret@[::1/v1", "^url must have no user, query or fragment"),
+        ("https://127.0.0.1/v1?key=a-secret", "^url must have no user, query or fragment"),
     ],
 )
 def test_wrong_endpoints(url: str, message: str) -> None:

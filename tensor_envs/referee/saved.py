@@ -1,0 +1,87 @@
+"""Files of records that a tournament extends game by game, and continues after an interruption."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from io import FileIO
+from pathlib import Path
+
+from tensor_envs.record import FORMAT, Record
+
+START = json.dumps({"format": FORMAT}).encode()[:-1]  # of the line of every record
+HINT = "name another file, or start again with --no-resume, which replaces it"
+
+
+class SavedGames:
+    """File of a tournament's records, JSON lines. One process at a time writes to it.
+
+    Attributes:
+        path: path of the file.
+        records: the complete records that it has, none unless the tournament is to continue.
+        dropped: whether its last line was cut off, as by a process that was killed.
+
+    Raises:
+        ValueError: a line that holds no record; another process writes to the file.
+        OSError: a file that cannot be read or written; the message names it.
+    """
+
+    def __init__(self, path: Path, resume: bool):
+        self.path = path
+        self.records = list[Record]()
+        self.dropped = False
+        self._kept = 0  # bytes of the complete records
+        self._has_end = True  # whether a newline ends the last of them
+        self._file = FileIO(path, "a")
+        self._regular = path.is_file()  # others, such as /dev/stdout, have nothing to continue
+        try:
+            self._lock()
+            if resume and self._regular:
+                self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file, which other processes may write to from now on."""
+        self._file.close()
+
+    def append(self, game: Record) -> None:
+        """Write a record behind the complete ones. OSError, which names the file, if that fails."""
+        line = b"\n" * (not self._has_end) + game.to_json().encode() + b"\n"
+        try:
+            if self._regular:
+                self._file.truncate(self._kept)
+            if self._file.write(line) != len(line):  # the disk is full, as the rest would say
+                self._file.write(line)
+            if self._regular:
+                os.fsync(self._file.fileno())
+        except OSError as error:  # on a full disk Python's own names no file
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
+        self._kept += len(line)
+        self._has_end = True
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{str(self.path)!r} is written by another tournament in progress") from None
+        except OSError:  # not every file system has locks
+            pass
+
+    def _read(self) -> None:
+        """Read the records. A last line without its end is kept if it is complete."""
+        lines = self.path.read_bytes().splitlines(keepends=True)
+        for number, line in enumerate(lines, 1):
+            is_cut = not line.endswith(b"\n")  # as by a process that was killed
+            try:
+                self.records.append(Record.from_json(line.decode()))
+            except ValueError as error:
+                if is_cut and line.startswith(START[: len(line)]):
+                    self.dropped = True
+                    return
+                text = f"{str(self.path)!r} cannot be continued: line {number} has no record ({error}); {HINT}"
+                raise ValueError(text) from None
+            self._kept += len(line)
+            self._has_end = not is_cut
