@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import json
+import re
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -21,6 +24,8 @@ from tensor_envs.state import State
 FORMAT = "tensor_envs record 1"
 JSON_LINES = ".jsonl"
 NO_ACTION = -1  # illegal in every game
+CHARSET = re.compile(rb"(?<![A-Za-z])CA\s*\[([^\]]{0,40})\]", re.IGNORECASE)  # of SGF
+CHARSET_WITHIN = 4096  # bytes of a file's beginning
 KINDS: dict[str, Any] = {  # of a record's entries in JSON
     "game": dict, "seed": int, "row": int, "start": (dict, NoneType), "actions": list, "names": list, "players": list,
     "rewards": list, "terminated": bool, "truncated": bool, "notes": dict,
@@ -186,7 +191,7 @@ def save_game(game: Record, path: str | Path) -> None:
     instance("game", game, Record)
     path = file_path("path", path)
     text = game.to_json() + "\n"
-    if path.suffix != JSON_LINES:
+    if path.suffix.lower() != JSON_LINES:
         env = env_of(game.game)
         write = _format(env, path).write
         rows = [env.row(state, 0) for state in _play(env, game.actions, game.seed, game.row, game.start)[1]]
@@ -205,7 +210,9 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
             board and the komi of the file. JSON lines name theirs.
 
     Returns:
-        The record.
+        The record. Its notes have "tags", what a file of PGN or SGF says of players, dates and the result, which
+            `save_game` writes again; and "after_end", moves that follow an end of the game by our rules, such as a
+            third repetition, with a UserWarning.
 
     Raises:
         FileNotFoundError: no such file.
@@ -222,6 +229,8 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
     path = file_path("path", path)
     if env is not None:
         instance("env", env, Env)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"path must be a regular file, got {str(path)!r}")  # reading a pipe might never end
     data, place = path.read_bytes(), ""
 
     def names(moves: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -232,22 +241,60 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
             place = ""
 
     try:
-        text = data.decode("utf-8-sig")  # programs of Windows begin a file with a mark
-        if path.suffix == JSON_LINES:
-            return Record.from_json(text.partition("\n")[0])
+        if path.suffix.lower() == JSON_LINES:
+            return Record.from_json(data.decode("utf-8-sig").partition("\n")[0])
+        if not data:
+            raise ValueError("it is empty")
+        text = _text(data, path)
         env = env or _home(path, text)
-        start, moves, *chance = _format(env, path).read(env.rules, text)
-        return record(env, names(moves), start=start, **(chance[0] if chance else {}))
+        format = _format(env, path)
+        start, moves, *more = format.read(env.rules, text)
+        found = {"notes": {}, **(more[0] if more else {})}
+        notes = found.pop("notes")
+        game, state = begin(env, start=start, **found)
+        after_end = list[str]()
+        for name in names(moves):
+            over = game.terminated or game.truncated
+            if over and hasattr(format, "goes_on") and format.goes_on(env.rules, env.row(state, 0)):
+                after_end.append(name)
+            else:
+                game, state = extend(game, state, name)
     except ValueError as error:
         raise ValueError(f"{str(path)!r} holds no game that can be read: {place}{error}") from None
+    if after_end:
+        notes["after_end"] = after_end
+        message = f"{str(path)!r}: by the rules of {env!r} the game is over after {len(game.actions)} moves"
+        warnings.warn(f"{message}; the rest, {len(after_end)}, is in the record's notes", stacklevel=2)
+    if game.terminated or game.truncated:  # the rules say who has won
+        notes.get("tags", {}).pop(getattr(format, "RESULT", None), None)
+    return replace(game, notes={name: value for name, value in notes.items() if value})
+
+
+def _text(data: bytes, path: Path) -> str:
+    """Decode a file: by its mark of UTF-16 or UTF-8, by the encoding that SGF's CA names, as UTF-8, or as Latin-1."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
+    for zeros, encoding in ((data[1:8:2], "utf-16-le"), (data[:8:2], "utf-16-be")):
+        if zeros and not any(zeros):
+            return data.decode(encoding, errors="replace")
+    named = CHARSET.search(data[:CHARSET_WITHIN]) if path.suffix.lower() == ".sgf" else None
+    if named and named[1].strip().lower() not in (b"", b"utf-8", b"utf8"):
+        try:
+            return data.decode(named[1].decode("latin-1").strip(), errors="replace")
+        except LookupError:
+            raise ValueError(f"node 0: CA names an unknown encoding, {shown(named[1].decode('latin-1'))}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("utf-8-sig", errors="replace") if named else data.decode("latin-1")
 
 
 def _home(path: Path, text: str) -> Env:
     """Return the game whose files have an ending, with the rules that a text names. ValueError unless there is one."""
     games = list[tuple[str, dict[str, Any]]]()
     for name, entry in entries().items():
-        if path.suffix in entry.files and name == entry.id:
-            module = importlib.import_module(entry.files[path.suffix])
+        if path.suffix.lower() in entry.files and name == entry.id:
+            module = importlib.import_module(entry.files[path.suffix.lower()])
             fields = module.rule_fields(text) if hasattr(module, "rule_fields") else {}
             games += [] if fields is None else [(name, fields)]
     if len(games) != 1:
@@ -257,10 +304,10 @@ def _home(path: Path, text: str) -> Env:
 
 def _format(env: Env, path: Path) -> Any:
     """Return the reader and writer of a file's ending. ValueError if the game has none."""
-    if path.suffix not in env.entry.files:
+    if path.suffix.lower() not in env.entry.files:
         endings = " or ".join((JSON_LINES, *env.entry.files))
         raise ValueError(f"path must end with {endings} for {env.id!r}, got {path.name!r}")
-    return importlib.import_module(env.entry.files[path.suffix])
+    return importlib.import_module(env.entry.files[path.suffix.lower()])
 
 
 def begin(env: Env, seed: int = 0, row: int = 0, start: dict[str, Any] | None = None) -> tuple[Record, State]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,10 @@ def test_wrong_records(tmp_path: Path) -> None:
         te.save_game(te.record(ttt, [0]), tmp_path / "a.pgn")
     for name, text, message in (
         ("a.jsonl", "{}", "holds no game that can be read: text must be a line of JSON"),
-        ("b.pgn", "", "it has neither tags nor moves"),
+        ("b.pgn", "", "it is empty"),
+        ("g.pgn", "{a comment}", "it has neither tags nor moves"),
+        ("h.txt", "", "it is empty"),
+        ("i.jsonl", "", "text must be a line of JSON"),
         ("c.pgn", "1. e4 (1. d4", "a variation has no end"),
         ("d.pgn", "1. e4 e4", "action 1: no legal action"),
         ("e.xyz", "(;)", "env must be given for files that end with '.xyz', of 0 games"),
@@ -123,8 +127,8 @@ def test_wrong_records(tmp_path: Path) -> None:
             te.load_game(tmp_path / name)
     with pytest.raises(TypeError, match="env must be of type Env, got 'chess'"):
         te.load_game(tmp_path / "d.pgn", "chess")  # type: ignore[arg-type]
-    (tmp_path / "f.pgn").write_bytes(b'[White "Andr\xe9"] *')
-    with pytest.raises(ValueError, match=r"f.pgn' holds no game that can be read"):
+    os.mkfifo(tmp_path / "f.pgn")
+    with pytest.raises(ValueError, match="path must be a regular file, got "):
         te.load_game(tmp_path / "f.pgn")
     assert np.isfinite(te.record(ttt, []).rewards).all()
 

@@ -101,7 +101,11 @@ def test_files_of_other_programs(text: str, names: tuple[str, ...], fields: dict
 
 
 WRONG = [
-    ("", "node 0: a property, a node or \\) is missing before 'the end'"),
+    ("", "it is empty"),
+    ("(", "node 0: a property, a node or \\) is missing before 'the end'"),
+    ("(;SZ[9]HA[2];W[dd])", "node 0: HA is 2, and no such stones are set up"),
+    ("(;SZ[9]CA[nothing];W[dd])", "node 0: CA names an unknown encoding, 'nothing'"),
+    ("(;sz[9];b[dd];w[dd])", r"node 2, W\[dd\]: action 1: no legal action"),
     ("(;SZ[9];B[dd];W", "node 2: a property, a node or \\) is missing before 'W'"),
     ("()", "node 0: the game has no root"),
     ("(;SZ[9:7])", "node 0: SZ must be the side of a square board, got '9:7'"),
@@ -114,9 +118,8 @@ WRONG = [
     ("(;SZ[9];B[aa]B[bb])", "node 1: the property B must stand once"),
     ("(;SZ[9]PL[x])", "node 0: PL must be B or W, got 'x'"),
     ("(;SZ[9]AB[d])", r"node 0, AB\[d\]: a point must be two letters"),
-    ("(;SZ[9];B[];W[];B[dd])", r"node 3, B\[dd\]: actions must end with the game"),
     ("(;GM[11]SZ[5];B[f1])", r"node 1, B\[f1\]: a move must be a cell of a1..e5, swap-pieces, resign or forfeit"),
-    ("(;GM[11]SZ[5];B[a1];W[swap-sides])", r"node 2, W\[swap-sides\]: a move must be"),
+    ("(;GM[11]SZ[5];B[a1];W[b1];B[swap-sides])", r"node 3, B\[swap-sides\]: a move must be"),
     ("(;GM[2])", "env must be given for files that end with '.sgf', of 0 games"),
 ]
 

@@ -12,6 +12,11 @@ COLOURS = "BW"  # of player 0 and player 1
 SETUP = {"AB": STONES[0], "AW": STONES[1], "AE": 0}  # stones by property
 READ = {*COLOURS, *SETUP, "PL", "SZ", "KM", "GM", "RE"}  # properties with a meaning here
 RESULTS = {1.0: "B+", -1.0: "W+"}  # by the reward of player 0
+# properties that say something of a game, but nothing of its moves
+NOTED = ("AN", "BR", "BT", "CP", "DT", "EV", "GC", "GN", "HA", "ON", "OT", "PB", "PC", "PW", "RE", "RO", "RU", "SO",
+    "TM", "US", "WR", "WT")  # fmt: skip
+RESULT = "RE"
+BEGIN = re.compile(r"\(\s*;")
 TOKEN = re.compile(r"\s*(?:([();])|([A-Za-z]+)\s*((?:\[(?:[^\]\\]|\\.)*\]\s*)+))", re.DOTALL)
 VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
 
@@ -23,7 +28,9 @@ def main_line(text: str) -> list[Node]:
         ValueError: the text does not begin with a game, it breaks off, or a property that is read stands twice in a
             node; the error names the node.
     """
-    nodes, depth, position = list[dict[str, list[str]]](), 0, max(0, text.find("("))
+    nodes, depth = list[dict[str, list[str]]](), 0
+    begin = BEGIN.search(text)  # text may precede the game
+    position = begin.start() if begin else max(0, text.find("("))
     while token := TOKEN.match(text, position):
         position = token.end()
         sign, name, values = token.groups()
@@ -34,7 +41,8 @@ def main_line(text: str) -> list[Node]:
         elif sign == ";" and depth:
             nodes.append({})
         elif name and nodes:
-            name = "".join(filter(str.isupper, name))  # lower case letters are those of older formats
+            # lower case letters within a name are those of older formats; some programs have no others
+            name = "".join(filter(str.isupper, name)) or name.upper()
             found = [re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) for value in VALUE.findall(values)]
             if name in nodes[-1] and name in READ:
                 raise ValueError(f"node {len(nodes) - 1}: the property {name} must stand once, with all its values")
@@ -67,8 +75,30 @@ def size_of(root: Node, default: str) -> int:
     return int(side)
 
 
+def noted_of(nodes: Sequence[Node]) -> dict[str, Any]:
+    """Return the notes of a record: the root's properties about the players and the game."""
+    tags = {name: one(nodes[0], name, "") for name in NOTED if one(nodes[0], name, "")}
+    return {"tags": tags} if tags else {}
+
+
+def handicap_of(nodes: Sequence[Node]) -> int:
+    """Return the number of handicap stones that the first moves of Black are; 0 if they are set up or none.
+
+    ValueError for a handicap without stones.
+    """
+    number = one(nodes[0], "HA", "0")
+    stones = int(number) if number.isdecimal() and len(number) < 4 else 0
+    colours = [colour for node in nodes for colour in COLOURS for _ in node.get(colour, ())]
+    is_set_up = any("AB" in node for node in nodes)
+    if stones < 2 or is_set_up:
+        return 0
+    if colours[:stones] != [COLOURS[0]] * stones:
+        raise ValueError(f"node 0: HA is {stones}, and no such stones are set up")
+    return stones
+
+
 def moves_of(nodes: Sequence[Node], mover: int) -> Iterator[tuple[str, str]]:
-    """Yield the moves after the setup: the text of each, and its place in the file.
+    """Yield the moves after the setup and handicap stones: the text of each, and its place in the file.
 
     Args:
         nodes: the main line.
@@ -77,11 +107,14 @@ def moves_of(nodes: Sequence[Node], mover: int) -> Iterator[tuple[str, str]]:
     Raises:
         ValueError: a player moves out of turn, or stones are set up later; the error names the node.
     """
-    moved = False
+    moved, given = False, handicap_of(nodes)
     for number, node in enumerate(nodes):
         if moved and SETUP.keys() & node.keys():
             raise ValueError(f"node {number}: stones are set up after the first move")
         for colour, value in ((letter, value) for letter in COLOURS for value in node.get(letter, ())):
+            if given:
+                given -= 1
+                continue
             place = f"node {number}, {colour}[{value}]"
             if colour != COLOURS[mover]:
                 raise ValueError(f"{place}: {COLOURS[mover]} is to move")
@@ -100,14 +133,18 @@ def setup_of(nodes: Sequence[Node], cells: Callable[[str], list[int]], size: int
     Raises:
         ValueError: a value is no point; the error names the node.
     """
-    board, player = None, None
+    board, player, given = None, None, handicap_of(nodes)
     for number, node in enumerate(nodes):
-        for name, stone in SETUP.items():
-            for value in node.get(name, ()):
+        stones = {name: node.get(name, ()) for name in SETUP}
+        if given and COLOURS[0] in node:
+            stones["AB"] = node[COLOURS[0]]
+            given -= len(stones["AB"])
+        for name, values in stones.items():
+            for value in values:
                 board = board or [0] * size
                 try:
                     for cell in cells(value):
-                        board[cell] = stone
+                        board[cell] = SETUP[name]
                 except ValueError as error:
                     raise ValueError(f"node {number}, {name}[{value}]: {error}") from None
         if "PL" in node:
@@ -116,13 +153,20 @@ def setup_of(nodes: Sequence[Node], cells: Callable[[str], list[int]], size: int
                 raise ValueError(f"node {number}: PL must be B or W, got {shown(node['PL'][0])}")
             player = COLOURS.index(letter)
         for mover, colour in enumerate(COLOURS):
-            if colour in node:  # without PL the colour of the first move says who begins
+            if colour in node and node.get(colour) is not stones["AB"]:
+                # without PL the colour of the first move says who begins
                 return board, mover if player is None else player
-    return board, 0 if player is None else player
+    if player is None:  # behind handicap stones White moves first
+        player = int(board is not None and STONES[0] in board and STONES[1] not in board)
+    return board, player
 
 
 def write(
-    root: Mapping[str, str], moves: Sequence[str], start: dict[str, Any] | None, name_of: Callable[[int], str]
+    root: Mapping[str, str],
+    moves: Sequence[str],
+    start: dict[str, Any] | None,
+    name_of: Callable[[int], str],
+    notes: Mapping[str, Any],
 ) -> str:
     """Return a game as text.
 
@@ -131,8 +175,15 @@ def write(
         moves: the texts of all moves.
         start: the first position, with "board" and "current_player"; None for the usual one.
         name_of: the function of a cell's text.
+        notes: notes of the record, see `noted_of`.
     """
-    properties = {"FF": "4", "CA": "UTF-8", "AP": "tensor_envs", **root}
+    tags = notes.get("tags")
+    noted = {
+        name: re.sub(r"([\]\\])", r"\\\1", value)
+        for name, value in (tags.items() if isinstance(tags, dict) else ())
+        if name in NOTED and isinstance(value, str)
+    }
+    properties = {"FF": "4", "CA": "UTF-8", "AP": "tensor_envs", **noted, **root}
     text, mover = "".join(f"{name}[{value}]" for name, value in properties.items()), 0
     if start is not None:
         mover = start["current_player"]

@@ -21,7 +21,7 @@ WIDTH = 36  # of White's column
 NUMBER = re.compile(r"^\s*(\d+)\)", re.MULTILINE)
 TURN = re.compile(r"([1-6])([1-6]):((?:(?![1-6]{2}:)[^\n])*)")
 CUBE = re.compile(r"Doubles( => \d+)?|Takes|Drops|Wins \d+ points?( and the match)?", re.IGNORECASE)
-COMMENT = re.compile(r';\s*\[(Seed|Row) "(\d+)"\]', re.IGNORECASE)
+COMMENT = re.compile(r';\s*\[(Seed|Row|Plies) "(\d+)"\]', re.IGNORECASE)
 
 
 def write(rules: Backgammon, game: Record, positions: Sequence[dict[str, Any]]) -> str:
@@ -35,7 +35,15 @@ def write(rules: Backgammon, game: Record, positions: Sequence[dict[str, Any]]) 
         dice, men = positions[first]["dice"], positions[first]["men"]
         moves = turn_to_string(_side(men, player), (game.actions[ply] for ply in turn))
         cells.append(f"{''.join(map(str, _thrown(dice)))}: {moves or 'Cannot Move'}")
-    lines = [f'; [Seed "{game.seed}"]', f'; [Row "{game.row}"]', "", " 0 point match", "", " Game 1"]
+    lines = [
+        f'; [Seed "{game.seed}"]',
+        f'; [Row "{game.row}"]',
+        f'; [Plies "{len(game.actions)}"]',
+        "",
+        " 0 point match",
+        "",
+        " Game 1",
+    ]
     lines.append(f" {'White : 0':<{WIDTH + 5}}Black : 0")
     for row in range(0, len(cells), 2):
         white, black = (*cells[row : row + 2], "")[:2]
@@ -47,8 +55,20 @@ def write(rules: Backgammon, game: Record, positions: Sequence[dict[str, Any]]) 
 
 def read(rules: Backgammon, text: str) -> tuple[None, Iterator[tuple[str, str]], dict[str, int]]:
     """Return the names and places of the moves of the first game, and the seed and row of its dice."""
-    chance = {"seed": 0, "row": 0} | {name.lower(): int(number) for name, number in COMMENT.findall(text)}
-    return None, _moves(rules, text, chance), chance
+    found = {name.lower(): int(number) for name, number in COMMENT.findall(text)}
+    plies = found.pop("plies", None)  # files of earlier versions have no number
+    chance = {"seed": 0, "row": 0} | found
+    return None, _counted(_moves(rules, text, chance), plies), chance
+
+
+def _counted(moves: Iterator[tuple[str, str]], plies: int | None) -> Iterator[tuple[str, str]]:
+    """Yield moves. ValueError at their end if they are fewer than the file says."""
+    count = 0
+    for move in moves:
+        yield move
+        count += 1
+    if plies is not None and count < plies:
+        raise ValueError(f"it breaks off: it has {count} of {plies} moves")
 
 
 def _moves(rules: Backgammon, text: str, chance: dict[str, int]) -> Iterator[tuple[str, str]]:

@@ -30,6 +30,7 @@ PIECES = "PNBRQK"
 CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}
 KINGS = {"K": "e1", "Q": "e1", "k": "e8", "q": "e8"}
 FILE_NAMES = "abcdefgh"
+MAX_DIGITS = 10  # of a number in a FEN
 PROMOTIONS = "rbn"  # pieces of the planes of underpromotions
 # a move in UCI, or in standard or long algebraic notation
 MOVE = "(?:[KQRBN]?[a-h]?[1-8]?[-x]?[a-h][1-8](?:=?[QRBNqrbn])?|O-O(?:-O)?|0-0(?:-0)?)"
@@ -141,8 +142,10 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
     """Return the parts of a FEN: pieces, player, castling rights, en passant or "", quiet plies, move number."""
     instance("fen", fen, str)
     words = fen.split()
+    if len(words) == 4:
+        words += ["0", "1"]  # as in extended position descriptions
     if len(words) != 6:
-        raise ValueError(f"fen must be six words, got {shown(fen)}")
+        raise ValueError(f"fen must be six words, or four without the numbers, got {shown(fen)}")
     placed, player, rights, target, quiet, number = words
     rows = re.sub("[1-8]", lambda digit: "." * int(digit.group()), placed).split("/")
     if len(rows) != SIDE or any(not re.fullmatch(f"[.{PIECES}{PIECES.lower()}]{{8}}", row) for row in rows):
@@ -173,11 +176,12 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
         and target[0] + ("7" if white else "2") not in board
     ):
         raise ValueError(f"fen must have - or a square that a pawn has just passed, got {shown(target)}")
-    if not (quiet.isdecimal() and int(quiet) <= rules.quiet_plies):
-        raise ValueError(f"fen must have 0..{rules.quiet_plies} quiet plies, got {shown(quiet)}")
-    if not (number.isdecimal() and 1 <= int(number) < 2**30):
+    if not (quiet.isdecimal() and len(quiet) <= MAX_DIGITS):
+        raise ValueError(f"fen must have a number of quiet plies, got {shown(quiet)}")
+    if not (number.isdecimal() and len(number) <= MAX_DIGITS and 1 <= int(number) < 2**30):
         raise ValueError(f"fen must have a move's number from 1 on, got {shown(number)}")
-    return board, int(not white), rights, target, int(quiet), int(number)
+    # players of other rules go on where a game is drawn here
+    return board, int(not white), rights, target, min(int(quiet), rules.quiet_plies), int(number)
 
 
 def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
@@ -254,20 +258,27 @@ def _name(rules: Chess, action: int) -> ActionName:
 def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
     """Return the legal actions by their names in standard and long algebraic notation, without signs of check.
 
-    Long algebraic names are "Ng1-f3" and "Ng1f3", "e4xd5", "e7-e8=Q".
+    Long algebraic names are "Ng1-f3" and "Ng1f3", "e4xd5", "e7-e8=Q". Names may have more of the first square than
+    they need, as "Ngf3" or "N1f3", and may lack "x" and "=", unless two actions would have such a name.
     """
     names = {name: action for action, name in zip(legal, _algebraic(rules, s, legal), strict=True)}
-    longer = dict[str, int]()
+    longer = dict[str, set[int]]()
     for name, action in names.items():
         if action in CASTLES:
-            longer[name.replace("O", "0")] = action
+            longer[name.replace("O", "0")] = {action}
             continue
         start, end = (square_of(square, s) for square in ends_of(action))
-        piece, _, promotion = name.partition("=")
-        piece, between = piece[0] if piece[0] in PIECES else "", "x" if "x" in name else "-"
-        for sign in (between, ""):
-            longer[piece + start + sign + end + f"={promotion}" * bool(promotion)] = action
-    return names | longer
+        standard, _, promotion = name.partition("=")
+        piece = standard[0] if standard[0] in PIECES else ""
+        takes = "x" in standard
+        origins = ["", start[0], start[1], start] if piece else [start[0], start] if takes else ["", start]
+        for origin in origins:
+            signs = ("x", "") if takes else ("-", "") if origin == start else ("",)
+            for sign in signs:
+                for equals in ("=", "") if promotion else ("",):
+                    longer.setdefault(piece + origin + sign + end + equals + promotion, set()).add(action)
+    unique = {name: min(actions) for name, actions in longer.items() if len(actions) == 1}
+    return unique | names
 
 
 def move_pattern(names: Iterable[str]) -> str:

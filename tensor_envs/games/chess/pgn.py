@@ -1,20 +1,33 @@
 """Portable Game Notation: games of chess in files."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs._validate import shown
 from tensor_envs.games.chess.notation import san
-from tensor_envs.games.chess.rules import Chess
-from tensor_envs.ops.fields import legal_actions
+from tensor_envs.games.chess.rules import Chess, legal_moves
+from tensor_envs.ops.fields import legal_actions, state_of
 from tensor_envs.record import Record
 
 TAGS = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?"}
+RESULT = "Result"
+POSITION = ("FEN", "SetUp")  # tags of the first position
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+VARIANTS = {"", "standard", "chess", "classical", "normal", "from position"}  # names of chess itself
 WIDTH = 79
-TAG = re.compile(r'^\s*\[(\w+)\s+"((?:[^"\\]|\\.)*)"\]\s*$', re.MULTILINE)
+TAG = re.compile(r'\s*(?:[;%][^\n]*(?:\n\s*|\Z))*\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]')
 COMMENTS = re.compile(r"\{[^}]*\}|;[^\n]*|^%[^\n]*|\$\d+", re.MULTILINE)
 MOVE_NUMBERS = re.compile(r"\b\d+\.+")
+SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | {"×": "x", ":": "x", "½": "1/2"}
+    | dict(zip("♔♕♖♗♘♚♛♜♝♞", "KQRBN" * 2, strict=True)) | dict.fromkeys("♙♟\ufe0e\ufe0f", ""))  # fmt: skip
+ANNOTATION = re.compile(r"\d+|[.…!?+#=±∓⩲⩱∞□†‡/-]+|e\.?p\.?")  # a word beside the moves
+MARKS = "+#!?=±∓⩲⩱∞□†‡"  # behind a move
+EN_PASSANT = re.compile(r"(?<=[a-h][36])e\.?p\.?$")
+CASTLING = re.compile(r"[oO0]-?[oO0](-?[oO0])?")
+PROMOTION = re.compile(r"([a-h][18])[=/]?([QRBNqrbn])$")
+IN_BRACKETS = re.compile(r"([a-h][18])=?\(([QRBN])\)")  # a promotion, not a variation
+NULL_MOVES = {"--", "Z0", "@@@@", "0000", "null", "pass"}
 
 
 def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> str:
@@ -23,7 +36,11 @@ def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> st
     result = "*"
     if last["terminated"] or last["truncated"]:
         result = {1.0: "1-0", -1.0: "0-1"}.get(last["rewards"][0], "1/2-1/2")
-    tags = TAGS | {"Result": result} | ({} if game.start is None else {"SetUp": "1", "FEN": game.start["fen"]})
+    noted = _noted_tags(game)
+    if result == "*" and noted.get(RESULT) in RESULTS:
+        result = noted[RESULT]  # a player has resigned, for example
+    tags = TAGS | noted | {RESULT: result}
+    tags |= {} if game.start is None else {"SetUp": "1", "FEN": game.start["fen"]}
     words = []
     for k, (s, action) in enumerate(zip(positions[:-1], game.actions, strict=True)):
         number, black = divmod(s["ply"], 2)
@@ -35,30 +52,91 @@ def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> st
         if len(lines[-1]) + len(word) + 1 > WIDTH:
             lines.append("")
         lines[-1] += f" {word}" if lines[-1] else word
-    return "".join(f'[{name} "{value}"]\n' for name, value in tags.items()) + "\n" + "\n".join(lines) + "\n"
+    head = "".join(f'[{name} "{_escaped(value)}"]\n' for name, value in tags.items())
+    return head + "\n" + "\n".join(lines) + "\n"
 
 
-def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
-    """Return the first position, None for the usual one, and the names and places of the moves of the first game.
+def _noted_tags(game: Record) -> dict[str, str]:
+    """Return the tags among the notes of a record, but those of its first position."""
+    tags = game.notes.get("tags")
+    return {
+        name: value
+        for name, value in (tags.items() if isinstance(tags, dict) else ())
+        if re.fullmatch(r"\w+", name) and isinstance(value, str) and name not in POSITION
+    }
 
-    Comments, annotations and variations are skipped. ValueError for a text without moves and tags.
+
+def _escaped(value: str) -> str:
+    return " ".join(value.split()).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def goes_on(rules: Chess, s: dict[str, Any]) -> bool:
+    """Return whether players may go on after an end of a game here: a draw that somebody has to claim elsewhere."""
+    moves = legal_moves(state_of(rules, s))
+    return any(bool(squares.value) for squares in (*moves.planes, *moves.castles))
+
+
+def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]], dict[str, Any]]:
+    """Return the first position, None for the usual one, names and places of the moves of the first game, and notes.
+
+    Comments, annotations and variations are skipped.
+
+    Raises:
+        ValueError: a text without moves and tags, or one that breaks off; a variant of chess.
     """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     tags, position = dict[str, str](), 0
-    while tag := TAG.search(text, position):
-        if text[position : tag.start()].strip():
-            break  # tags of the next game
-        tags[tag[1]], position = tag[2], tag.end()
-    body = COMMENTS.sub(" ", text[position:])
-    while "(" in body:
-        shorter = re.sub(r"\([^()]*\)", " ", body)
-        if shorter == body:
-            raise ValueError("a variation has no end")
-        body = shorter
-    moves = list[tuple[str, str]]()
-    for word in MOVE_NUMBERS.sub(" ", body).split():
-        if word in RESULTS:
-            break
-        moves.append((word, f"move {len(moves) + 1}, {word}"))
-    if not (tags or moves):
+    while tag := TAG.match(text, position):
+        value = re.sub(r"\\(.)", r"\1", tag[2])
+        tags[tag[1]], position = value, tag.end()
+    variant = tags.get("Variant", "").strip()
+    if variant.lower() not in VARIANTS:
+        raise ValueError(f"its variant is {shown(variant)}, and only chess can be read")
+    words, ended = _words(text[position:])
+    if not (tags or words):
         raise ValueError("it has neither tags nor moves")
-    return ({"fen": tags["FEN"]} if "FEN" in tags else None), moves
+    if tags and not ended:
+        raise ValueError(f"it breaks off: a result, one of {', '.join(RESULTS)}, must end the moves")
+    kept = {name: value for name, value in tags.items() if name not in POSITION and TAGS.get(name) != value}
+    if kept.get(RESULT) == "*":
+        del kept[RESULT]
+    start = {"fen": tags["FEN"]} if "FEN" in tags else None
+    return start, _named(words), {"notes": {"tags": kept} if kept else {}}
+
+
+def _words(text: str) -> tuple[list[str], bool]:
+    """Return the moves of the first game and whether a result ends them."""
+    body = IN_BRACKETS.sub(r"\1=\2", COMMENTS.sub(" ", text.translate(SIGNS)))
+    if "{" in body:
+        raise ValueError("a comment has no end")
+    depth, line = 0, list[str]()
+    for part in re.split(r"([()])", body):  # variations in brackets
+        if part in ("(", ")"):
+            depth += 1 if part == "(" else -1
+            line.append(" ")
+        elif depth <= 0:
+            line.append(part)
+    if depth > 0:
+        raise ValueError("a variation has no end")
+    words = list[str]()
+    for word in MOVE_NUMBERS.sub(" ", "".join(line)).split():
+        if word in RESULTS or word == "1/2":
+            return words, True
+        if word.startswith("["):
+            break  # tags of the next game
+        if word in NULL_MOVES or not ANNOTATION.fullmatch(word):
+            words.append(word)
+    return words, False
+
+
+def _named(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the names and places of moves. ValueError for a null move."""
+    for number, word in enumerate(words, 1):
+        place = f"move {number}, {word}"
+        if word in NULL_MOVES:
+            raise ValueError(f"{place}: it is a null move, which chess does not have")
+        name = EN_PASSANT.sub("", word).rstrip(MARKS)
+        if castling := CASTLING.fullmatch(name):
+            name = "O-O-O" if castling[1] else "O-O"
+        name = PROMOTION.sub(lambda match: f"{match[1]}={match[2].upper()}", name)
+        yield name, place

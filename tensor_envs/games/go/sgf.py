@@ -6,10 +6,13 @@ from typing import Any
 
 from tensor_envs.games._kit import sgf
 from tensor_envs.games.go.notation import KO, action_to_string, areas, to_dict
-from tensor_envs.games.go.rules import Go
+from tensor_envs.games.go.rules import MAX_PLIES_A_POINT, Go
 from tensor_envs.record import Record
 
 NUMBER, LETTERS = "1", "abcdefghijklmnopqrs"
+RESULT = sgf.RESULT
+HUNDREDTHS = 100  # a komi from here on is written in hundredths
+MAX_PASSES = 2  # that end a game
 
 
 def rule_fields(text: str) -> dict[str, Any] | None:
@@ -18,12 +21,26 @@ def rule_fields(text: str) -> dict[str, Any] | None:
     if root is None:
         return None
     fields: dict[str, Any] = {"size": sgf.size_of(root, "19")}
-    if "KM" in root:
-        try:
-            fields["komi"] = float(sgf.one(root, "KM", ""))
-        except ValueError:
-            raise ValueError(f"node 0: KM must be a number, got {root['KM'][0]!r}") from None
+    if written := sgf.one(root, "KM", ""):
+        fields["komi"] = _komi_of(written)
+    plies = sum(len(node.get(colour, ())) for node in sgf.main_line(text) for colour in sgf.COLOURS)
+    if plies >= MAX_PLIES_A_POINT * fields["size"] ** 2:
+        fields["max_plies"] = plies + 1  # so that the limit does not end the game
     return fields
+
+
+def _komi_of(written: str) -> float:
+    """Return the komi in points of KM's value.
+
+    Some servers write hundredths, as 650, and half of the points, in stones, as 3.75 or 375 for 7.5 points.
+    """
+    try:
+        komi = float(written.replace(",", "."))
+    except ValueError:
+        raise ValueError(f"node 0: KM must be a number, got {written!r}") from None
+    if abs(komi) >= HUNDREDTHS and komi.is_integer():
+        komi /= 100
+    return komi * 2 if komi * 2 % 1 == 0.5 else komi
 
 
 def write(rules: Go, game: Record, positions: Sequence[dict[str, Any]]) -> str:
@@ -35,16 +52,21 @@ def write(rules: Go, game: Record, positions: Sequence[dict[str, Any]]) -> str:
     if won := sgf.winner(positions[-1]):
         black, white = areas(rules, to_dict(rules, positions[-1])["board"])
         root["RE"] = won + f"{abs(black - white - rules.komi):g}" * won.endswith("+")
-    return sgf.write(
-        root, [point_of(rules, action) for action in game.actions], game.start, lambda cell: point_of(rules, cell)
-    )
+    moves = [point_of(rules, action) for action in game.actions]
+    return sgf.write(root, moves, game.start, lambda cell: point_of(rules, cell), game.notes)
 
 
-def read(rules: Go, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]]]:
-    """Return the first position, None for the usual one, and the names and places of the moves in the main line."""
+def goes_on(rules: Go, s: dict[str, Any]) -> bool:
+    """Return whether players may go on after an end of a game here: always, as after two passes in a dispute."""
+    return True
+
+
+def read(rules: Go, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]], dict[str, Any]]:
+    """Return the first position, None for the usual one, names and places of the moves in the main line, and notes."""
     fields, nodes = rule_fields(text), sgf.main_line(text)
     if fields is None:
         raise ValueError(f"node 0: GM must be {NUMBER}, got {nodes[0]['GM'][0]}")
+    fields.pop("max_plies", None)
     for field, value in fields.items():
         if value != getattr(rules, field):
             raise ValueError(f"node 0: {field} is {value:g}, and that of the environment is {getattr(rules, field):g}")
@@ -53,19 +75,24 @@ def read(rules: Go, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[st
     if board or player:
         start = {"board": board or [0] * rules.points, "current_player": player, "passed": False}
         start |= {"history": [0] * rules.superko * rules.points} if rules.superko else {}
-    return start, _named(rules, sgf.moves_of(nodes, player))
+    return start, _named(rules, sgf.moves_of(nodes, player)), {"notes": sgf.noted_of(nodes)}
 
 
 def _named(rules: Go, moves: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the names and places of moves. ValueError for one that is no point."""
+    """Yield the names and places of moves, but of a third pass on at the end. ValueError for one that is no point."""
+    passes = list[str]()
     for value, place in moves:
         if value.strip() in ("", "tt"):
-            action = rules.points
-        else:
-            try:
-                (action,) = points_of(rules, value)
-            except ValueError as error:
-                raise ValueError(f"{place}: {error}") from None
+            passes.append(place)
+            if len(passes) <= MAX_PASSES:
+                yield action_to_string(rules, rules.points), place
+            continue
+        yield from ((action_to_string(rules, rules.points), late) for late in passes[MAX_PASSES:])
+        passes.clear()
+        try:
+            (action,) = points_of(rules, value)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
         yield action_to_string(rules, action), place
 
 

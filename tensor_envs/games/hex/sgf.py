@@ -9,7 +9,9 @@ from tensor_envs.games.hex.notation import action_to_string
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.record import Record
 
-NUMBER, SWAP = "11", "swap-pieces"
+NUMBER = "11"
+SWAP, SWAP_SIDES = "swap-pieces", "swap-sides"
+RESULT = sgf.RESULT
 ENDS = ("resign", "forfeit")  # instead of a move
 
 
@@ -25,11 +27,11 @@ def write(rules: Hex, game: Record, positions: Sequence[dict[str, Any]]) -> str:
     if won := sgf.winner(positions[-1]):
         root["RE"] = won
     moves = [SWAP if action == rules.cells else action_to_string(rules, action) for action in game.actions]
-    return sgf.write(root, moves, game.start, lambda cell: action_to_string(rules, cell))
+    return sgf.write(root, moves, game.start, lambda cell: action_to_string(rules, cell), game.notes)
 
 
-def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]]]:
-    """Return the first position, None for the usual one, and the names and places of the moves in the main line."""
+def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]], dict[str, Any]]:
+    """Return the first position, None for the usual one, names and places of the moves in the main line, and notes."""
     fields, nodes = rule_fields(text), sgf.main_line(text)
     if fields is None:
         raise ValueError(f"node 0: GM must be {NUMBER}, got {sgf.one(nodes[0], 'GM', '1')}")
@@ -37,17 +39,46 @@ def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[s
         raise ValueError(f"node 0: size is {fields['size']}, and that of the environment is {rules.size}")
     board, player = sgf.setup_of(nodes, lambda value: [cell_of(rules, value)], rules.cells)
     start = {"board": board or [0] * rules.cells, "current_player": player} if board or player else None
-    return start, _named(rules, sgf.moves_of(nodes, player))
+    nodes, is_mirrored = _with_swapped_sides(nodes)
+    moves = _named(rules, sgf.moves_of(nodes, player), is_mirrored)
+    return start, moves, {"notes": sgf.noted_of(nodes)}
 
 
-def _named(rules: Hex, moves: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the names and places of moves, until a player gives up. ValueError for one that is no cell."""
+def _with_swapped_sides(nodes: Sequence[sgf.Node]) -> tuple[Sequence[sgf.Node], bool]:
+    """Return nodes in which a swap of sides is one of pieces, and whether there is one.
+
+    After a swap of sides the first player goes on with the other colour. The same game with a swap of pieces is its
+    mirror image, in which the players keep their colours. A plain "swap" is told apart by the colour of the next move.
+    """
+    moves = [(k, colour, node[colour][0]) for k, node in enumerate(nodes) for colour in sgf.COLOURS if colour in node]
+    if len(moves) < 2 or moves[1][2].strip().lower() not in (SWAP_SIDES, "swap"):
+        return nodes, False
+    swap, colour, text = moves[1]
+    sides = text.strip().lower() == SWAP_SIDES or (len(moves) > 2 and moves[2][1] == colour)
+    exchanged = dict(zip(sgf.COLOURS, reversed(sgf.COLOURS), strict=True)) if sides else {}
+    return [
+        node if k < swap
+        else {**node, colour: [SWAP]} if k == swap
+        else {exchanged.get(name, name): values for name, values in node.items()}
+        for k, node in enumerate(nodes)
+    ], sides  # fmt: skip
+
+
+def _named(rules: Hex, moves: Iterator[tuple[str, str]], is_mirrored: bool) -> Iterator[tuple[str, str]]:
+    """Yield the names and places of moves, until a player gives up. ValueError for one that is no cell.
+
+    Cells after the swap are mirrored at the diagonal of the board if so asked.
+    """
+    swapped = False
     for value, place in moves:
         move = value.strip().lower()
         if move in ENDS:
             return
         try:
             action = rules.cells if move == SWAP else cell_of(rules, value)
+            if swapped and is_mirrored:
+                action = action % rules.size * rules.size + action // rules.size
+            swapped |= move == SWAP
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
         yield action_to_string(rules, action), place

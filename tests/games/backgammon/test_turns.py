@@ -137,7 +137,8 @@ def test_names_with_hits() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "it has neither a match nor turns"),
+        ("", "it is empty"),
+        ("\n", "it has neither a match nor turns"),
         ("hello world", "it has neither a match nor turns"),
         ("  1) 93: 8/5 6/5", "turn 1: two dice such as 31: must follow, got '93: 8/5 6/5'"),
         ("  1) garbage 31: 8/5", "turn 1: two dice such as 31: must follow"),
