@@ -238,16 +238,22 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         info |= self._info(games.action_mask, self._all, all_rewards)
         return games.observation, rewards.astype(np.float64), terminated, truncated, info
 
-    def play(self, actions: Any) -> SingleAgent:
-        """Play a step and return the games, whose attributes are its results; for adapters to other libraries."""
+    def play(self, actions: Any, played: np.ndarray | None = None) -> SingleAgent:
+        """Play a step and return the games, whose attributes are its results; for adapters to other libraries.
+
+        Args:
+            actions: integers [num_envs].
+            played: the games to step, bool [num_envs]; None for all. The others stay as they are.
+        """
         if not self._started:
             raise ResetNeeded("call reset before step")
         games = self.games
-        if self.autoreset_mode is AutoresetMode.DISABLED and games.over.any():
-            over = np.flatnonzero(games.over)
+        stuck = games.over if played is None else games.over & played
+        if self.autoreset_mode is AutoresetMode.DISABLED and stuck.any():
+            over = np.flatnonzero(stuck)
             rows = ", ".join(map(str, over[:8])) + ", ..." * (over.size > 8)
             raise ResetNeeded(f"the games of rows {rows} are over: call reset, or give their rows in reset_mask")
-        games.step(actions)
+        games.step(actions, played)
         return games
 
     def action_masks(self) -> np.ndarray:
@@ -336,7 +342,13 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
 def _environment(game: Any, rule_fields: dict[str, Any]) -> Env:
     """Return the Env of an id and rule fields, or an Env as it is."""
     if not isinstance(game, Env):
-        return make(game, **rule_fields)
+        try:
+            return make(game, **rule_fields)
+        except TypeError as error:
+            for name in rule_fields:
+                if f"no rule field {name!r}" in str(error):  # in Python's words, which TorchRL's GymEnv looks for
+                    raise TypeError(f"unexpected keyword argument {name!r}: {error}") from None
+            raise
     if rule_fields:
         raise TypeError(f"an Env has its rules already, got {next(iter(rule_fields))!r} besides")
     return game

@@ -275,18 +275,26 @@ class SingleAgent:
         self._check_turn(rows)
         self._advance(np.add(rows, until.LEAVE, dtype=np.int32))
 
-    def step(self, action: Any) -> None:
+    def step(self, action: Any, played: np.ndarray | None = None) -> None:
         """Play an action of the learner in every game, then the other players until the learner is to move again.
 
         A game that is over starts its next episode instead, with reward 0.
+
+        Args:
+            action: integers [B].
+            played: the games to step, bool [B]; None for all. The others stay as they are.
         """
         self._check_turn(np.False_)
-        if self.env.illegal == "raise" and self._limit is not None:  # a game at its limit ignores its action
-            played = host_ints("action", to_numpy(action) if isinstance(action, Tensor) else action, self.batch)
-            action = np.where(self.over, self.action_mask.argmax(1), played)
+        ignored = self.over if self._limit is not None else np.False_  # a game at its limit ignores its action
+        if played is not None:
+            ignored = ignored | ~played
+        if self.env.illegal == "raise" and ignored.any():
+            given = host_ints("action", to_numpy(action) if isinstance(action, Tensor) else action, self.batch)
+            action = np.where(ignored, self.action_mask.argmax(1), given)
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             action = self._host_actions(self._state(self._launches[-1].new), action)
-        self._advance(np.maximum(host_ints("action", action, self.batch), until.PASS))
+        commands = np.maximum(host_ints("action", action, self.batch), until.PASS)
+        self._advance(commands if played is None else np.where(played, commands, np.int32(until.LEAVE)))
 
     def _check_turn(self, rows: np.ndarray | np.bool_) -> None:
         """Raise RuntimeError if games wait for other players, unless all `rows` begin anew."""

@@ -11,7 +11,8 @@ registered as well. Rule fields that are ints, bools or strings are parameters. 
 A game with chance in its first state only, such as a deal of cards, starts with a chance node of all first states, so
 that counterfactual regret minimisation and exploitability are exact. In other games with chance, the start and every
 action are followed by a chance node of one outcome, at which the game samples: clones of a state sample independently.
-The parameter `seed` makes samples reproducible (-1: they are not).
+The parameter `seed` makes samples reproducible (-1: they are not). Games can be pickled, and states serialised, but for
+states of games that sample: pyspiel would need the samples still to come.
 
 An information state lists a player's observations and actions, ply by ply. Games of hidden information whose longest
 list has at most `MAX_INFORMATION` numbers have it as a tensor as well. `resample_from_infostate` draws one of the deals
@@ -478,6 +479,10 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
             tensor = self.tree.information_size > 0
             super().__init__(game_type(chance_mode=mode, provides_information_state_tensor=tensor), info, params or {})
 
+        def __reduce__(self) -> Any:
+            """Pickle as the text that `pyspiel.load_game` takes."""
+            return _load, (str(self),)
+
         def new_initial_state(self, state: Any = None) -> SpielState:
             return SpielState(self)
 
@@ -489,6 +494,11 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
             return Memory(self.tree) if kind.public_info else None
 
     return game_type(chance_mode=sampled, provides_information_state_tensor=False), SpielGame
+
+
+def _load(text: str) -> Any:
+    """Return a game; unpickling imports this module, which registers the games."""
+    return pyspiel.load_game(text)
 
 
 def register_games() -> None:

@@ -13,6 +13,7 @@ two players take turns, `gamma=-1` gives the next player's value the opposite si
 
 from __future__ import annotations
 
+import functools
 from collections import UserList
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.adapters.gymnasium import Info, SingleAgentVectorEnv
+from tensor_envs.adapters.gymnasium import Info, SingleAgentEnv, SingleAgentVectorEnv
 from tensor_envs.env import Env
 
 try:
@@ -97,20 +98,61 @@ class SingleAgentVecEnv(VecEnv):
         self.vector.close()
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """Return an attribute of some games; a method is a function for each, which is not called.
+
+        AttributeError for an attribute that a single game does not have.
+        """
+        rows = self._rows(indices)
+        if self._is_method(attr_name):
+            return [functools.partial(self._call_one, attr_name, row) for row in rows]
         values = self.vector.get_attr(attr_name)
-        return [values[row] for row in self._rows(indices)]
+        return [values[row] for row in rows]
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
         """Set `opponent` for all games. AttributeError for another attribute, ValueError for some games."""
         self._check_all(indices)
         self.vector.set_attr(attr_name, value)
 
-    def env_method(self, method_name: str, *arguments: Any, indices: Indices = None, **named: Any) -> Sequence[Any]:
-        """Return the entries of some games from a method of `SingleAgentVectorEnv`; `set_opponent` is for all games."""
-        if method_name == "set_opponent":
+    def env_method(self, method_name: str, *arguments: Any, indices: Indices = None, **named: Any) -> list[Any]:
+        """Return what a method of some games returns. `set_opponent` and `close` are for all games.
+
+        Raises:
+            AttributeError: no such method.
+            TypeError: an attribute that is no method.
+            ValueError: `step`, which all games do together; some games for a method that is for all.
+        """
+        rows = self._rows(indices)
+        if not self._is_method(method_name):
+            self.vector.get_attr(method_name)
+            raise TypeError(f"{method_name!r} is no method of the games")
+        if method_name == "step":
+            raise ValueError("method_name must not be 'step': all games are stepped together, by VecEnv.step")
+        if method_name == "reset":
+            return self._reset_some(rows, *arguments, **named)
+        if method_name in ("set_opponent", "close"):
             self._check_all(indices)
         results = self.vector.call(method_name, *arguments, **named)
-        return [results[row] for row in self._rows(indices)]
+        return [results[row] for row in rows]
+
+    def _call_one(self, name: str, row: int, *arguments: Any, **named: Any) -> Any:
+        """Call a method of one game."""
+        return self.env_method(name, *arguments, indices=row, **named)[0]
+
+    def _reset_some(self, rows: list[int], seed: int | None = None, options: Any = None) -> list[tuple[Any, Info]]:
+        """Reset some games. Return the observation and the info of each."""
+        mask = np.isin(np.arange(self.num_envs), rows)
+        some = {} if mask.all() else {"reset_mask": mask}
+        observations, info = self.vector.reset(seed=seed, options={**(options or {}), **some})
+        kept = {name: values for name, values in info.items() if name[0] != "_"}
+        return [(observations[row], {name: values[row] for name, values in kept.items()}) for row in rows]
+
+    def _is_method(self, name: str) -> bool:
+        """Return whether a single game has a method of a name. AttributeError for one of the vector alone."""
+        if not callable(getattr(self.vector, name, None)) or name == "opponent":
+            return False
+        if not hasattr(SingleAgentEnv, name):
+            raise AttributeError(f"a game has no method {name!r}")
+        return True
 
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
         return [False] * len(self._rows(indices))

@@ -35,7 +35,9 @@ class SingleAgentTorchEnv(EnvBase):
     Keys are "observation", "action_mask" (bool [num_envs, A], for the transform ActionMask), "action" (int64
     [num_envs]) and those of TorchRL. "player" (int64 [num_envs]) is the learner's player, or the player to move, unless
     `player` is a single index; with `player="all"` "rewards" (float32 [num_envs, P]) are every player's for the ply.
-    TorchRL resets games that are over; "_reset" is their mask. `reset(options={"state": ...})` starts from positions.
+    TorchRL resets games that are over; "_reset" is their mask, and "_step" that of the games that a step plays. All
+    actions are in the mask of a game that is over, since TorchRL asks for one that it does not play.
+    `reset(options={"state": ...})` starts from positions.
     All tensors are on the host.
     """
 
@@ -100,9 +102,11 @@ class SingleAgentTorchEnv(EnvBase):
         return tensordict
 
     def _step(self, tensordict: Any) -> Any:
-        games = self.vector.play(tensordict["action"].numpy())
+        played = tensordict.get("_step", None)
+        rows = None if played is None else played.reshape(-1).numpy()
+        games = self.vector.play(tensordict["action"].numpy(), rows)
         columns = {"done": games.over.copy(), "terminated": games.terminated, "truncated": games.truncated}
-        columns["reward"] = games.rewards
+        columns["reward"] = games.rewards if rows is None else games.rewards * rows
         tensors = self._tensors() | {name: torch.from_numpy(column[:, None]) for name, column in columns.items()}
         return self._dictionary(tensors)
 
@@ -113,7 +117,10 @@ class SingleAgentTorchEnv(EnvBase):
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Return what is read after a step or a reset, in the memory of the games' new arrays."""
         games = self.vector.games
-        arrays = {"observation": games.observation, "action_mask": games.action_mask.view(np.bool_)}
+        mask = games.action_mask.view(np.bool_)
+        if games.over.any():
+            mask = mask | games.over[:, None]
+        arrays = {"observation": games.observation, "action_mask": mask}
         if games.seats is None or len(games.seats) > 1:
             arrays["player"] = games.players
         if games.seats is None:

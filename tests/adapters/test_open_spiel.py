@@ -279,6 +279,16 @@ def test_states_are_copied_and_pickled() -> None:
     assert len(state.history()) == 3 and len(clone.returns()) == 2
 
 
+@pytest.mark.parametrize("text", ["tic_tac_toe", "shed(cards=6,seed=3)", "kuhn_poker", "backgammon(seed=5)"])
+def test_games_are_pickled(text: str) -> None:
+    game = pyspiel.load_game(f"tensor_envs_{text}")
+    again = pickle.loads(pickle.dumps(game))
+    assert str(again) == str(game) and again.get_parameters() == game.get_parameters()
+    assert again.num_distinct_actions() == game.num_distinct_actions()
+    states = [play(one.new_initial_state(), np.random.default_rng(1), 4) for one in (game, again)]
+    assert states[0].history() == states[1].history() and str(states[0]) == str(states[1])
+
+
 def test_trees_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tree drops what it keeps once it has become large; states go on, and results are the same."""
     monkeypatch.setattr(tensor_envs.adapters.open_spiel, "CACHE_SIZE", 50)

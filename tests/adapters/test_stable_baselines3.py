@@ -15,12 +15,15 @@ pytest.importorskip("sb3_contrib")
 
 import gymnasium  # noqa: E402
 from sb3_contrib import MaskablePPO  # noqa: E402
+from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback  # noqa: E402
+from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_masked  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
-from stable_baselines3.common.vec_env import VecMonitor, VecNormalize  # noqa: E402
+from stable_baselines3.common.evaluation import evaluate_policy  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
-from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv  # noqa: E402
+from tensor_envs.adapters.gymnasium import SingleAgentEnv, SingleAgentVectorEnv  # noqa: E402
 from tensor_envs.adapters.stable_baselines3 import SingleAgentVecEnv  # noqa: E402
 from tensor_envs.registry import gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
@@ -121,6 +124,58 @@ def test_attributes_for_stable_baselines3() -> None:
     with pytest.raises(AttributeError, match="the games share one environment, so 'player' cannot be set"):
         env.set_attr("player", 1)
     env.close()
+
+
+def test_attributes_and_methods_are_those_of_separate_environments() -> None:
+    """`has_attr`, `get_attr`, `env_method` and `env_is_wrapped` are as DummyVecEnv's; a question resets nothing."""
+    own = SingleAgentVecEnv("tic_tac_toe", 3)
+    dummy = DummyVecEnv([lambda: SingleAgentEnv("tic_tac_toe")] * 3)
+    names = ["reset", "step", "render", "close", "action_masks", "set_opponent", "opponent", "action_space", "call"]
+    for env in (own, dummy):
+        env.seed(3)
+        env.reset()
+        env.step(np.array([0, 1, 2]))
+    before = own.vector.games.state.numpy()
+    for name in [*names, "observation_space", "play", "nothing", "metadata", "render_mode"]:
+        assert own.has_attr(name) == dummy.has_attr(name), name
+        if own.has_attr(name):
+            assert [callable(value) for value in own.get_attr(name, [0, 2])] == [
+                callable(value) for value in dummy.get_attr(name, [0, 2])
+            ]
+    assert own.env_is_wrapped(VecMonitor, [1]) == dummy.env_is_wrapped(VecMonitor, [1]) == [False]
+    after = own.vector.games.state.numpy()
+    assert all((before[name] == after[name]).all() for name in ("own", "other", "ply"))
+    masks = own.get_attr("action_masks")
+    assert [mask().tolist() for mask in masks] == [mask.tolist() for mask in own.env_method("action_masks")]
+    for env in (own, dummy):
+        with pytest.raises(AttributeError):
+            env.env_method("nothing")
+        with pytest.raises(TypeError):
+            env.env_method("render_mode")
+    ((observation, info),) = own.env_method("reset", indices=1)
+    ((expected, same),) = dummy.env_method("reset", indices=1)
+    assert observation.shape == expected.shape and info.keys() == same.keys() and not observation.any()
+    plies = own.vector.games.state.ply.tolist()
+    assert plies[1] == 0 and plies[0] > 0 and plies[2] > 0
+    with pytest.raises(ValueError, match="all games are stepped together"):
+        own.env_method("step", 0)
+    with pytest.raises(ValueError, match="indices must be all 3 games"):
+        own.env_method("close", indices=0)
+    own.get_attr("reset")[2](seed=None)
+    assert own.vector.games.state.ply.tolist()[2] == 0
+
+
+def test_policies_are_evaluated() -> None:
+    """Evaluations of both libraries, which ask for attributes between steps, play to the end."""
+    env = SingleAgentVecEnv("tic_tac_toe", num_envs=4)
+    learner = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=32, n_epochs=1)
+    returns, lengths = evaluate_masked(learner, SingleAgentVecEnv("tic_tac_toe", 4), 8, return_episode_rewards=True)
+    assert len(returns) == 8 and all(3 <= length <= 5 for length in lengths)
+    returns, lengths = evaluate_policy(learner, SingleAgentVecEnv("tic_tac_toe", 4), 8, return_episode_rewards=True)
+    assert len(returns) == 8 and all(1 <= length <= 5 for length in lengths)
+    callback = MaskableEvalCallback(SingleAgentVecEnv("tic_tac_toe", 4), n_eval_episodes=4, eval_freq=8, verbose=0)
+    learner.learn(64, callback=callback)
+    assert callback.n_calls > 8 and np.isfinite(callback.last_mean_reward)
 
 
 def middle(state: te.State) -> list[int]:

@@ -10,7 +10,7 @@ pytest.importorskip("torchrl")
 
 import torch  # noqa: E402
 from tinygrad.helpers import GlobalCounters  # noqa: E402
-from torchrl.envs import ActionMask, EnvBase, RewardScaling, TransformedEnv  # noqa: E402
+from torchrl.envs import ActionMask, EnvBase, GymEnv, RewardScaling, TransformedEnv  # noqa: E402
 from torchrl.envs.utils import check_env_specs, step_mdp  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
@@ -54,10 +54,46 @@ def test_rollouts_with_masks() -> None:
     next_ = steps["next"]
     assert next_["terminated"].any() and next_["truncated"].any() and next_["reward"].any()
     assert (next_["done"] == next_["terminated"] | next_["truncated"]).all()
-    assert not next_["action_mask"][next_["done"].squeeze(-1)].any()  # nothing is legal after the end
+    assert next_["action_mask"][next_["done"].squeeze(-1)].all()  # an action after the end is not played
     ended = next_["done"][:, :-1].squeeze(-1)
     after, before = steps["observation"][:, 1:], next_["observation"][:, :-1]
     assert (after[~ended] == before[~ended]).all()
+
+
+def test_rollouts_until_all_games_are_over() -> None:
+    """Each game is played once; TorchRL repeats its last entries until all games are over."""
+    env = masked("tic_tac_toe", 32)
+    env.set_seed(2)
+    steps = env.rollout(50, break_when_any_done=False, break_when_all_done=True)
+    next_, length = steps["next"], steps.batch_size[1]
+    done = next_["done"].squeeze(-1)
+    assert 3 <= length <= 5 and done[:, -1].all() and not done[:, 0].any()
+    assert (done[:, 1:] | ~done[:, :-1]).all()  # no game begins again
+    first = done.int().argmax(1)
+    assert len(first.unique()) > 1
+    for row, end in enumerate(first.tolist()):
+        assert (next_["reward"][row, end:] == next_["reward"][row, end]).all()
+        assert (next_["observation"][row, end:] == next_["observation"][row, end]).all()
+        legal = steps["action_mask"][row, : end + 1].gather(-1, steps["action"][row, : end + 1].unsqueeze(-1))
+        assert legal.all()
+
+
+@pytest.mark.parametrize("illegal", ["lose", "raise"])
+def test_a_step_of_some_games(illegal: str) -> None:
+    env = SingleAgentTorchEnv("tic_tac_toe", 4, player="all", illegal=illegal)
+    data = env.reset(seed=1)
+    data["action"] = torch.tensor([0, 1, 2, 3])
+    data["_step"] = torch.tensor([True, False, True, False]).unsqueeze(-1)
+    after = env.step(data)["next"]
+    assert after["player"].tolist() == [1, 0, 1, 0] and env.vector.games.state.ply.tolist() == [1, 0, 1, 0]
+
+
+def test_torchrls_own_wrapper_of_gymnasium() -> None:
+    env = GymEnv("tensor_envs/TicTacToe-v0")
+    check_env_specs(env, seed=3)
+    assert env.rollout(2)["observation"].shape[1:] == (2, 3, 3)
+    with pytest.raises(TypeError, match="no rule field 'columns'; its fields are shape, k"):
+        GymEnv("tensor_envs/HyperTicTacToe-v0", columns=3)
 
 
 def test_resets_are_those_of_torchrl() -> None:
