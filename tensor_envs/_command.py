@@ -33,11 +33,46 @@ class Failure(Exception):
     """Wrong result of a command whose input is right."""
 
 
-def command_parser(prog: str, doc: str | None) -> argparse.ArgumentParser:
+def command_parser(prog: str, doc: str | None) -> CommandParser:
     """Return a parser whose help shows a docstring: its first line, then the options, then the rest."""
     description, _, epilog = (doc or "").partition("\n")
     formatter = argparse.RawDescriptionHelpFormatter
-    return argparse.ArgumentParser(prog, description=description, epilog=epilog, formatter_class=formatter)
+    return CommandParser(prog, description=description, epilog=epilog, formatter_class=formatter)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Parser in which options of several values add up when they are given twice, also in subcommands."""
+
+    def __init__(self, *arguments: Any, **named: Any):
+        super().__init__(*arguments, **named)
+        for name in (None, "store"):
+            self.register("action", name, _Store)
+
+
+class _Store(argparse.Action):
+    """Store a value, or add to the values that an option has got already."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        before = getattr(namespace, self.dest, self.default)
+        if option is not None and self.nargs in ("+", "*") and before is not self.default:
+            values = [*before, *values]
+        setattr(namespace, self.dest, values)
+
+
+class _StoreRules(_Store):
+    """Store rule fields, each of which is given once."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        super().__call__(parser, namespace, values, option)
+        given = dict[str, Any]()
+        for name, value in getattr(namespace, self.dest):
+            if name in given:
+                raise argparse.ArgumentError(self, f"{name} is given twice, as {given[name]!r} and {value!r}")
+            given[name] = value
 
 
 def run(
@@ -149,6 +184,8 @@ def whole(low: int, high: int | None = None) -> Callable[[str], int]:
     """Return the type of integers of at least `low` and at most `high`."""
 
     def integer(text: str) -> int:
+        if not text.isascii():
+            raise ValueError  # Python reads digits of all scripts
         value = int(text)
         if value < low or (high is not None and value > high):
             allowed = f"at least {low}" if high is None else f"in {low}..{high}"
@@ -163,6 +200,8 @@ def real(low: float, high: float, inclusive: bool = True) -> Callable[[str], flo
     """Return the type of finite numbers from `low`, which is included or not, to `high`."""
 
     def number(text: str) -> float:
+        if not text.isascii():
+            raise ValueError
         value = float(text)
         if not (low <= value <= high) or (value == low and not inclusive):
             least = "at least" if inclusive else "above"
@@ -193,7 +232,9 @@ def new_file(text: str) -> Path:
 def add_rules(parser: argparse.ArgumentParser) -> None:
     """Add --rules."""
     text = "fields of the game's rules, such as players=3"
-    parser.add_argument("--rules", nargs="*", type=_rule, default=[], metavar="FIELD=VALUE", help=text)
+    parser.add_argument(
+        "--rules", action=_StoreRules, nargs="*", type=_rule, default=[], metavar="FIELD=VALUE", help=text
+    )
 
 
 def _rule(text: str) -> tuple[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.layout import FLAGS, Layout
-from tensor_envs._validate import instance, integer, shown
+from tensor_envs._validate import instance, integer, plain, shown, wrong_type
 from tensor_envs.render.scene import without_secrets
 from tensor_envs.rules.actions import Actions
 from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
@@ -116,12 +116,19 @@ class NotatedGame(Generic[R_co]):
         return self._layout.game(layout.table(state.buffers.words)[i])
 
     def pack(self, games: Sequence[dict[str, Any]]) -> np.ndarray:
-        """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game."""
+        """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game.
+
+        Games are dictionaries or strings of the game's notation.
+        """
         instance("games", games, Sequence)
         values = []
+        if isinstance(games, str):
+            raise wrong_type("games", "a list of dictionaries or strings", games)
+        games = list(games)
         for i, game in enumerate(games):
             try:
-                values.append(self._from_dict(game))
+                games[i] = self._plain_game(game)
+                values.append(self._from_dict(games[i]))
             except (ValueError, TypeError, KeyError) as error:
                 what = f"{error} missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
@@ -135,6 +142,21 @@ class NotatedGame(Generic[R_co]):
                     f"game {i} of {self.id!r} has no {shown(min(unknown, key=repr))}; it has {sorted(names)}"
                 )
         return table
+
+    def _plain_game(self, game: Any) -> Any:
+        """Return a position as a dictionary without NumPy's arrays and numbers, or anything else as it is.
+
+        ValueError for a string if the game has no notation of positions.
+        """
+        if isinstance(game, dict):
+            return plain(game)
+        if not isinstance(game, str):
+            return game
+        parse = getattr(self.entry.find("notation"), "from_string", None)
+        if parse is None:
+            text = f"positions of {self.id!r} have no notation as a string, got {shown(game)}; give a dictionary"
+            raise ValueError(text)
+        return parse(self.rules, game)
 
     def _from_dict(self, game: dict[str, Any]) -> dict[str, Any]:
         """Return the values of all fields and flags. ValueError, TypeError or KeyError for an invalid game."""

@@ -38,6 +38,15 @@ def literal(text: str | ast.expr) -> Any:
         raise ValueError(f"must be a plain Python value, got {shown(text)}") from None
 
 
+def plain(value: Any) -> Any:
+    """Return a value with NumPy's arrays and numbers, also within dictionaries and lists, as Python's."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {name: plain(entry) for name, entry in value.items()}
+    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+
+
 def renamed(name: str, value: Any, **before: Any) -> Any:
     """Return an argument's value, which may have come by its name of version 0.2. Those names end with 0.4."""
     for old, argument in before.items():

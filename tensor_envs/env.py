@@ -316,12 +316,13 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
             raise ValueError(f"{len(wrong)} illegal actions ({some}); legal_action_mask says what is allowed")
 
     def state_from_dicts(
-        self, games: Sequence[dict[str, Any]], seed: int = 0, device: DeviceName | None = None, first_row: int = 0
+        self, games: Sequence[dict[str, Any] | str], seed: int = 0, device: DeviceName | None = None, first_row: int = 0
     ) -> S_co:
         """Return a batch of plain games. Row r gets the chance of row first_row + r, episode 0, of the seed.
 
         Args:
-            games: dictionaries as `state_to_dict` returns them.
+            games: dictionaries as `state_to_dict` returns them, also with NumPy's arrays and numbers, or strings of the
+                game's notation, such as a FEN in chess.
             seed, device, first_row: as in `init`.
 
         Returns:

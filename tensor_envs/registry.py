@@ -14,7 +14,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from tensor_envs._engine.entry import GameEntry
-from tensor_envs._validate import SHOWN, instance, shown
+from tensor_envs._validate import SHOWN, instance, plain, shown
 from tensor_envs.env import Env, Illegal
 from tensor_envs.rules.spec import with_max_plies
 
@@ -149,6 +149,7 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
     rules = entry.load_rules()
     if max_plies is not None:
         rule_fields["max_plies"] = max_plies
+    rule_fields = plain(rule_fields)
     fixed, names = entry.presets.get(id, {}), [f.name for f in fields(rules)]
     if "max_plies" not in names and "max_plies" in {**fixed, **rule_fields}:
         rules, names = with_max_plies(rules), [*names, "max_plies"]

@@ -487,3 +487,25 @@ def test_rollout_arguments() -> None:
     assert te.rollout(TTT, "uniform", *numbers).state.numpy()["ply"].tolist() == [3, 3]
     with pytest.raises(ValueError, match="policy must be 'uniform' or a function of a State, got 'best'"):
         te.rollout(TTT, "best", 2, 5)  # type: ignore[arg-type]
+
+
+def test_positions_of_numpy_and_strings() -> None:
+    """Boards of NumPy and positions of a game's notation are read as `reset` of the adapters reads them."""
+    game = {"board": np.array([1, -1, 0, 0, 0, 0, 0, 0, 0], np.int8), "current_player": np.int64(0)}
+    plain = {"board": [1, -1, *[0] * 7], "current_player": 0}
+    assert TTT.state_to_dict(TTT.state_from_dicts([game])) == TTT.state_to_dict(TTT.state_from_dicts([plain]))
+    chess, fen = te.make("chess"), "4k3/8/8/8/8/8/8/4K2R w K - 3 40"
+    assert chess.state_to_dict(chess.state_from_dicts([fen, {"fen": fen}]), 0)["fen"] == fen
+    with pytest.raises(TypeError, match="games must be a list of dictionaries or strings, got '4k3"):
+        chess.state_from_dicts(fen)
+    with pytest.raises(ValueError, match="positions of 'tic_tac_toe' have no notation as a string, got 'x'"):
+        TTT.state_from_dicts(["x"])
+
+
+def test_numbers_of_numpy_as_rule_fields() -> None:
+    assert te.make("go", komi=np.float32(6.5)).rules == te.make("go", komi=6.5).rules
+    assert te.make("shed", cards=np.int64(5)).rules == te.make("shed", cards=5).rules
+    assert te.make("hex", size=np.uint8(5), swap=np.False_).rules == te.make("hex", size=5, swap=False).rules
+    assert (
+        te.make("hyper_tic_tac_toe", shape=np.array([3, 4])).rules == te.make("hyper_tic_tac_toe", shape=(3, 4)).rules
+    )

@@ -243,6 +243,8 @@ def compare(options: argparse.Namespace) -> None:
     if options.peers:
         for package in ("jax", "mctx", "pgx"):
             need(package, "--peers", "peers")
+    for name in options.env:
+        te.make(name)  # raises ValueError for an unknown game before anything is measured
     print(f"on {device_of()}\n")
     columns = "| game | evaluation | simulations | batch | simulations/s | first search, s |"
     print(columns + " mctx + Pgx | ratio |" * options.peers)

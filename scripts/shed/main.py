@@ -25,7 +25,7 @@ import numpy as np
 import tensor_envs as te
 from shed import plot
 from shed.claims import claims
-from tensor_envs._command import busy, command_parser, device_of, need, new_file, run, whole
+from tensor_envs._command import busy, command_parser, device_of, need, new_file, real, run, whole
 from tensor_envs.games.shed.distances import MAX_CARDS, UNITS, Distances
 from tensor_envs.games.shed.lookup import DRAW, LOSS, WIN
 from tensor_envs.games.shed.notation import parse, write
@@ -146,18 +146,20 @@ def make_parser() -> argparse.ArgumentParser:
     common.add_argument("--quiet", action="store_true", help="print no progress")
 
     one = commands.add_parser("solve", parents=[common], help="solve the game and print counts")
-    one.add_argument("cards", type=int)
+    one.add_argument("cards", type=whole(1))
     one.add_argument(
         "--save", type=new_file, help="safetensors file of the table; an interrupted solve resumes from it"
     )
-    one.add_argument("--memory", type=float, metavar="GIB", help="memory limit; default: the free memory")
+    one.add_argument(
+        "--memory", type=real(0, 2**20, False), metavar="GIB", help="memory limit; default: the free memory"
+    )
     one.add_argument("--checksum", action="store_true", help="SHA-256 of all values")
     one.add_argument("--verify", action="store_true", help="solve again by another program and compare")
     one.set_defaults(work=solve_command)
 
     one = commands.add_parser("value", parents=[common], help="the value of a position, and the best actions")
     one.add_argument("position", help='such as "7-2+ [] 6-3"')
-    one.add_argument("--cards", type=int, help="cards in the game; default: the highest card of the position")
+    one.add_argument("--cards", type=whole(1), help="cards in the game; default: the highest card of the position")
     one.add_argument("--table", type=Path, help="a file written by solve --save")
     one.add_argument(
         "--distance", action="store_true", help=f"also print the distance to the end, up to {MAX_CARDS} cards"
@@ -165,7 +167,7 @@ def make_parser() -> argparse.ArgumentParser:
     one.set_defaults(work=value_command)
 
     one = commands.add_parser("play", parents=[common], help="play against the table")
-    one.add_argument("cards", type=int, nargs="?", default=7)
+    one.add_argument("cards", type=whole(1), nargs="?", default=7)
     one.add_argument("--second", action="store_true", help="the table begins")
     one.add_argument("--seed", type=whole(0), default=0, help="seed of the table's choice among its best actions")
     one.set_defaults(work=play_command)

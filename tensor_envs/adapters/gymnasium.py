@@ -364,24 +364,14 @@ def positions(env: Env, start: Any, count: int) -> np.ndarray:
     if isinstance(games, State):
         words = games.buffers.layout.table(env.check_state(games).buffers.words)
     else:
-        words = env.pack([_game(env, game) for game in games])
+        for game in games:
+            if not isinstance(game, (dict, str)):
+                raise wrong_type("a position", "a dictionary or a string", game)
+        words = env.pack(games)
     flags = env.engine.layout.unpack(words)
     if (over := flags["terminated"] | flags["truncated"]).any():
         raise ValueError(f"{name} must have no games that are over, got one at {over.argmax()}")
     return np.repeat(words, count // len(words), axis=0)
-
-
-def _game(env: Env, start: Any) -> dict[str, Any]:
-    """Return a position as a dictionary. TypeError for anything but a dictionary or a string."""
-    if isinstance(start, dict):
-        return start
-    if not isinstance(start, str):
-        raise wrong_type("a position", "a dictionary or a string", start)
-    parse = getattr(env.entry.find("notation"), "from_string", None)
-    if parse is None:
-        raise ValueError(f"positions of {env.id!r} have no notation as a string, got {shown(start)}; give a dictionary")
-    game: dict[str, Any] = parse(env.rules, start)
-    return game
 
 
 def register_games() -> None:

@@ -139,6 +139,7 @@ class ExportC(C):
     """C functions that take all arrays, used or not, and by value "numbers" and the number of blocks."""
 
     prefix, restrict = "", "restrict"
+    keep_loop = f"#ifdef __clang__\n{C.keep_loop}\n#endif"  # other compilers warn of it
 
     def __init__(self, tape: Tape, numbers: Sequence[str] = ()):
         super().__init__(tape)

@@ -31,7 +31,12 @@ def work(options: argparse.Namespace) -> None:
     if options.out is not None and options.out.suffix not in WRITERS:
         raise ValueError(f"--out must end in {', '.join(WRITERS)}, got {str(options.out)!r}")
     base = make(options.id, **dict(options.rules))
-    fields = dict(values_of(base, text) for text in options.vary)
+    fields = dict[str, list[Any]]()
+    for text in options.vary:
+        name, values = values_of(base, text)
+        if name in fields:
+            raise ValueError(f"--vary must have each field once, got {name} twice")
+        fields[name] = values
     envs = variants(base, None if options.sweep and not fields else fields, options.sweep or 1)
     shown = sys.stderr.isatty()
     report = measure(envs, options.players, options.games, options.precision, options.seed, shown, options.exploration)

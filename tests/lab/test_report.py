@@ -174,6 +174,10 @@ def test_command_refuses(tmp_path: Path) -> None:
     for arguments, message in (
         (["chess_960"], "unknown id 'chess_960'"),
         (["three_will", "--vary", "lone"], "no rule field 'lone'"),
+        (
+            ["three_will", "--vary", "to_win=2", "--vary", "to_win=3"],
+            "--vary must have each field once, got to_win twice",
+        ),
         (["hyper_tic_tac_toe", "--vary", "shape=()"], "shape must have one or more entries, got ()"),
         (["tic_tac_toe", "--players", "none"], "invalid player value: 'none'"),
         (["tic_tac_toe", "--out", str(tmp_path / "x.pdf")], "--out must end in .html, .md, .json"),

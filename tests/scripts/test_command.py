@@ -303,3 +303,50 @@ def test_a_command_line_is_checked(line: str, reason: str) -> None:
     text = line[1:-1]
     with pytest.raises(argparse.ArgumentTypeError, match=re.escape(f"must be a command line, got {text!r}{reason}")):
         command_line(text)
+
+
+def test_options_that_are_given_twice_add_up() -> None:
+    parser = command_parser("a", "A.")
+    parser.add_argument("--names", nargs="+", default=["x"])
+    parser.add_argument("--numbers", nargs="*", type=whole(0), default=())
+    parser.add_argument("--one", default="y")
+    _command.add_rules(parser)
+    options = parser.parse_args(["--names", "a", "--rules", "b=1", "--names", "b", "c", "--rules", "c=2", "--one", "z"])
+    assert options.names == ["a", "b", "c"] and options.rules == [("b", 1), ("c", 2)] and options.one == "z"
+    assert options.numbers == () and parser.parse_args(["--numbers", "3"]).numbers == [3]
+    assert parser.parse_args([]).names == parser.parse_args([]).names == ["x"]
+    inner = parser.add_subparsers().add_parser("inner")
+    inner.add_argument("--letters", nargs="+")
+    assert parser.parse_args(["inner", "--letters", "a", "--letters", "b"]).letters == ["a", "b"]
+
+
+@pytest.mark.parametrize("rules", [["k=4", "k=5"], ["k=4", "--rules", "k=5"], ["k=4", "misere=True", "k=4"]])
+def test_a_rule_field_is_given_once(rules: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    parser = command_parser("a", "A.")
+    _command.add_rules(parser)
+    with pytest.raises(SystemExit) as end:
+        parser.parse_args(["--rules", *rules])
+    assert end.value.code == 2 and "--rules: k is given twice, as 4 and " in capsys.readouterr().err
+
+
+def test_digits_are_those_of_ascii() -> None:
+    for read in (whole(0), real(0, 9)):
+        with pytest.raises(ValueError):
+            read("\N{ARABIC-INDIC DIGIT ONE}")
+    for arguments in (["solve", "\N{ARABIC-INDIC DIGIT ONE}"], ["play", "\N{FULLWIDTH DIGIT THREE}"]):
+        code, _, errors = run_here(importlib.import_module("shed.main").main, arguments)
+        assert code == 2 and "argument cards: invalid int value" in errors
+
+
+def test_rules_of_two_options_make_one_game(tmp_path: Path) -> None:
+    main = importlib.import_module("tensor_envs.export.__main__").main
+    path = tmp_path / "kalah.c"
+    code, _, errors = run_here(
+        main, ["kalah", "--rules", "houses=3", "--rules", "seeds=8", "--to", "c", str(path), "--lanes", "1"]
+    )
+    assert (code, errors) == (0, "") and "houses=3, seeds=8" in path.read_text()[:400]
+
+
+def test_a_benchmark_of_searches_names_an_unknown_game() -> None:
+    code, out, errors = run_here(importlib.import_module("benchmark.search").main, ["--search", "--env", "nope"])
+    assert (code, out) == (2, "") and "unknown id 'nope'" in errors
