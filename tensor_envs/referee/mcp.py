@@ -2,7 +2,9 @@
 
     python -m tensor_envs.referee.mcp    # on stdin and stdout, started by a client; needs the extra `mcp`
 
-The client plays one seat, and a player of the package the others.
+The client plays one seat, and a player of the package the others. The server draws the seed of a game, which the client
+reads once the game is over. --custom lets clients name games as package.module:Name and players as .safetensors files,
+so that they choose code and files of this machine.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Callable, Sequence
+from secrets import randbits
 from typing import Any
 
 from tensor_envs._command import EXPECTED, command_parser, need, run
-from tensor_envs._validate import integer
+from tensor_envs._validate import integer, shown
 from tensor_envs.evaluation.matches import actions_of
 from tensor_envs.record import begin, extend
 from tensor_envs.referee.players import packaged
 from tensor_envs.registry import make
 from tensor_envs.text import describe, parse, prompt, seat_names
+
+MAX_TABLES = 64  # games that are kept
+SEED_BITS = 63
 
 
 class ClientGame:
@@ -27,15 +33,30 @@ class ClientGame:
     Args:
         game: an id, or "package.module:Name" for a custom game.
         rules: rule fields.
-        seed: of the game.
+        seed: of the game; None draws one.
         opponent: name of a packaged player.
         player: the client's seat.
+        custom: whether a game and a player may be those of modules and files.
 
     Raises:
         ValueError, TypeError: no such game, field, opponent or seat.
     """
 
-    def __init__(self, game: str, rules: dict[str, Any], seed: int, opponent: str, player: int):
+    def __init__(
+        self,
+        game: str,
+        rules: dict[str, Any],
+        seed: int | None = None,
+        opponent: str = "uniform",
+        player: int = 0,
+        custom: bool = False,
+    ):
+        if not custom and (":" in game or opponent.endswith(".safetensors")):
+            name, value = ("game", game) if ":" in game else ("opponent", opponent)
+            raise ValueError(f"{name} must be one of the package, got {shown(value)}; --custom of the server allows it")
+        if "illegal" in rules:
+            raise ValueError("rules must be rule fields, got 'illegal', which the server decides")
+        seed = randbits(SEED_BITS) if seed is None else seed
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in rules.items()
         }
@@ -62,6 +83,7 @@ class ClientGame:
             totals = [sum(column) for column in zip(*self.record.rewards, strict=True)]
             names = seat_names(self.env, self.state)
             text += f"Returns: {', '.join(f'{name} {value:+g}' for name, value in zip(names, totals, strict=True))}\n"
+            text += f"Seed: {self.record.seed}\n"
         return text
 
     def play(self, move: str) -> str:
@@ -76,23 +98,40 @@ class ClientGame:
 class Tools:
     """Tools of the server, by number of a table; their docstrings are what a client reads of them."""
 
-    def __init__(self) -> None:
-        self.tables = list[ClientGame]()
+    def __init__(self, custom: bool = False) -> None:
+        self.tables = dict[int, ClientGame]()
+        self._custom, self._games = custom, 0
 
     def _table(self, number: int) -> ClientGame:
-        if not 0 <= number < len(self.tables):
-            raise ValueError(f"number must be that of one of the {len(self.tables)} games of new_game, got {number}")
+        if number not in self.tables:
+            kept = ", ".join(map(str, self.tables)) or "none"
+            raise ValueError(f"number must be that of a game of new_game that is kept, got {number}; kept are {kept}")
         return self.tables[number]
 
+    def _release(self) -> None:
+        """Forget a game if they are too many: the oldest one that is over, or else the oldest."""
+        if len(self.tables) >= MAX_TABLES:
+            over = (number for number, table in self.tables.items() if table.over)
+            del self.tables[next(over, min(self.tables))]
+
     def new_game(
-        self, game: str, rules: dict[str, Any] | None = None, seed: int = 0, opponent: str = "uniform", player: int = 0
+        self,
+        game: str,
+        rules: dict[str, Any] | None = None,
+        seed: int | None = None,
+        opponent: str = "uniform",
+        player: int = 0,
     ) -> str:
         """Start a game and return its number, rules and view.
 
         The opponent is uniform, playout:SIMULATIONS[:EXPLORATION], weights or perfect.
         """
-        self.tables.append(ClientGame(game, rules or {}, seed, opponent, player))
-        return f"Game number {len(self.tables) - 1}.\n\n{describe(self.tables[-1].env)}\n{self.tables[-1].view()}"
+        table = ClientGame(game, rules or {}, seed, opponent, player, self._custom)
+        self._release()
+        number = self._games
+        self._games += 1
+        self.tables[number] = table
+        return f"Game number {number}.\n\n{describe(table.env)}\n{table.view()}"
 
     def state(self, number: int) -> str:
         """Return the position of a game as you may know it, the moves so far and the legal moves."""
@@ -108,14 +147,14 @@ class Tools:
         return self._table(number).play(move)
 
 
-def server() -> Any:
+def server(custom: bool = False) -> Any:
     """Return the server. ImportError if the package `mcp` is missing."""
     need("mcp", "the MCP server", "mcp")
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.tools import Tool
 
-    tools = Tools()
+    tools = Tools(custom)
 
     def tool(method: Callable[..., Any]) -> Any:
         """Return the tool of a method, which refuses unknown arguments and those of other types.
@@ -142,12 +181,15 @@ def server() -> Any:
 
 def work(options: argparse.Namespace) -> None:
     """Serve until the client closes the connection."""
-    server().run("stdio")
+    server(options.custom).run("stdio")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    run(command_parser("tensor_envs.referee.mcp", __doc__), work, arguments)
+    parser = command_parser("tensor_envs.referee.mcp", __doc__)
+    text = "let clients name games of modules and players of files of this machine"
+    parser.add_argument("--custom", action="store_true", help=text)
+    run(parser, work, arguments)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tensor_envs.referee.mcp import ClientGame
+from tensor_envs.referee import mcp
+from tensor_envs.referee.mcp import ClientGame, Tools
 from tests.scripts.here import run_here
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,7 @@ async def conversation() -> list[str]:
         for other in others:
             refused = await call("new_game", {"game": "hex", **other})
             assert refused.is_error and next(iter(other)) in text_of(refused)
-        assert "the game is over" in text_of(late) and "one of the 1 games" in text_of(unknown)
+        assert "the game is over" in text_of(late) and "kept are 0" in text_of(unknown)
         assert late.is_error and unknown.is_error and wrong.is_error and "k is at most 3" in text_of(wrong)
     return said
 
@@ -61,6 +62,7 @@ def test_a_client_plays_a_game() -> None:
     said = asyncio.run(conversation())
     assert said[0].startswith("Game number 0.\n\n# Hyperdimensional tic-tac-toe") and "You are O in" in said[0]
     assert re.search(r"Moves so far, each after its player: X \(\d,\d\)\n", said[0])
+    assert said[-1].endswith("Seed: 2\n") and not any("Seed" in text for text in said[:-1])
     assert "The game is over.\nReturns: X +1, O -1\n" in said[-1] or "Returns: X +0" in said[-1]
     assert 3 < len(said) < 6
 
@@ -71,12 +73,64 @@ def test_a_table_hides_what_is_hidden() -> None:
     views = {re.findall(r"Seat 0: (\w)", table.view())[0]: table.view() for table in tables}
     assert len({table.view() for table in tables}) == len(views) == 3
     ended = next(text for text in (table.play("bet") for table in tables) if "over" in text)
-    assert re.search(r"The game is over\.\nReturns: Seat 0 [+-][12], Seat 1 [+-][12]\n$", ended)
+    assert re.search(r"The game is over\.\nReturns: Seat 0 [+-][12], Seat 1 [+-][12]\nSeed: \d+\n$", ended)
+
+
+def test_seeds_are_the_servers_and_told_at_the_end() -> None:
+    tools = Tools()
+    texts = [tools.new_game("kuhn_poker") for _ in range(24)]
+    seeds = [table.record.seed for table in tools.tables.values()]
+    assert len(set(seeds)) == 24 and not any(str(seed) in text for seed, text in zip(seeds, texts, strict=True))
+    assert len({re.findall(r"Seat 0: (\w)", text)[0] for text in texts}) == 3
+    number = next(number for number in tools.tables if "over" in tools.play(number, "bet"))
+    assert tools.state(number).endswith(f"Seed: {seeds[number]}\n")
+    again = ClientGame("kuhn_poker", {}, seeds[number])
+    assert again.record.actions == () and again.view() == texts[number].partition("\n\n")[2][-len(again.view()) :]
+
+
+def test_games_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most so many are kept; those that are over go first, and numbers are not used again."""
+    monkeypatch.setattr(mcp, "MAX_TABLES", 3)
+    tools = Tools()
+    for _ in range(3):
+        tools.new_game("tic_tac_toe", seed=1)
+    while not tools.tables[1].over:
+        tools.play(1, tools.legal_moves(1)[0])
+    for kept in ([0, 2, 3], [2, 3, 4]):
+        tools.new_game("tic_tac_toe")
+        assert [*tools.tables] == kept
+    with pytest.raises(
+        ValueError, match="number must be that of a game of new_game that is kept, got 1; kept are 2, 3"
+    ):
+        tools.state(1)
+    with pytest.raises(ValueError, match="unknown id"):
+        tools.new_game("chess960")
+    assert [*tools.tables] == [2, 3, 4]  # a game that is refused releases none
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"game": "hex", "rules": {"illegal": "raise"}}, "rules must be rule fields, got 'illegal'"),
+        (
+            {"game": "tests.types.program:Nim"},
+            "game must be one of the package, got 'tests.types.program:Nim'; --custom",
+        ),
+        ({"game": "os:system"}, "game must be one of the package, got 'os:system'"),
+        ({"game": "hex", "opponent": "/tmp/a.safetensors"}, "opponent must be one of the package, got '/tmp/a"),
+        ({"game": "hex", "rules": {"id": "go"}}, "id"),
+    ],
+)
+def test_what_a_client_may_not_choose(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        Tools().new_game(**arguments)
+
+
+def test_custom_games_need_an_option_of_the_server() -> None:
+    assert "Game number 0." in Tools(custom=True).new_game("tests.types.program:Nim")
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tensor_envs.referee import mcp
-
     monkeypatch.setitem(sys.modules, "mcp", None)
     code, out, errors = run_here(mcp.main, [])
     assert (code, out) == (2, "")
