@@ -7,6 +7,7 @@ state of a generator, and a run that continues from a checkpoint equals one with
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import time
@@ -216,7 +217,10 @@ class Trainer(ABC):
             ValueError: the folder has a run of another game or with other settings.
             OSError: a file cannot be written; the message names it.
         """
-        path = file_path("folder", folder)
+        self._save(file_path("folder", folder))
+
+    def _save(self, path: Path, metrics: str | None = None) -> None:
+        """Write the files of `save`; `metrics` is the digest of the metrics until this step, if the folder has them."""
         self._write_settings(path)
         arrays = {f"{group}.{name}": tensor.numpy() for group, name, tensor in self._tensors()}
         arrays |= {f"state.{name}": array for name, array in state_arrays(self.state).items()}
@@ -224,8 +228,13 @@ class Trainer(ABC):
             arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
         counters = {"steps": self.steps, "positions": self.positions, "seconds": self.seconds}
         metadata = {"algorithm": self.algorithm, "env": words_metadata(self.env), "counters": counters}
+        metadata |= {"settings": self._settings(), "metrics": metrics}
         write_arrays(path / CHECKPOINT, FORMAT, metadata, arrays)
         self._write_weights(path)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the game and the settings as JSON gives them back."""
+        return json.loads(json.dumps({"env": env_metadata(self.env), "config": asdict(self.config)}))
 
     def _write_settings(self, folder: Path) -> None:
         """Write the settings to a folder, or check that they are those of the run that it has."""
@@ -254,7 +263,8 @@ class Trainer(ABC):
 
         Raises:
             FileNotFoundError: a file is missing.
-            ValueError: names a file that is damaged, of another algorithm, or has unknown settings.
+            ValueError: names a file that is damaged, of another algorithm, or has unknown settings or others than
+                those of the checkpoint.
         """
         path = file_path("folder", folder)
         trainer = cls(*read_config(path / CONFIG, cls.algorithm, cls.Config), device)
@@ -263,9 +273,14 @@ class Trainer(ABC):
 
     def resume(self, folder: Path) -> None:
         """Continue from the checkpoint of a folder, which is of the same game and settings."""
+        self._resume(folder)
+
+    def _resume(self, folder: Path) -> dict[str, Any]:
+        """Continue from a checkpoint and return its metadata."""
         path = folder / CHECKPOINT
         metadata, arrays = read_arrays(path, FORMAT)
         try:
+            self._check_settings(metadata.get("settings"))
             if metadata["algorithm"] != self.algorithm or not has_words_of(metadata["env"], self.env):
                 raise ValueError(f"it is of {metadata['algorithm']} on {shown(metadata['env'])}")
             for group, name, tensor in self._tensors():
@@ -280,6 +295,18 @@ class Trainer(ABC):
                 self.replay.restore(_group("replay", arrays), self.steps)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{str(path)!r} has no checkpoint that fits: {error}") from None
+        return metadata
+
+    def _check_settings(self, stored: dict[str, Any] | None) -> None:
+        """Raise ValueError for other settings than a checkpoint's; those of earlier versions have none."""
+        if stored is None:
+            return
+        own = self._settings()
+        if stored["env"] != own["env"]:
+            raise ValueError(f"it is of the game {shown(stored['env'])}, and the settings say {shown(own['env'])}")
+        for name, value in stored["config"].items():
+            if own["config"].get(name) != value:
+                raise ValueError(f"it is of a run with {name}={value}, and the settings say {own['config'].get(name)}")
 
     def _tensors(self) -> list[tuple[str, str, Tensor]]:
         """Return the tensors of a checkpoint with their group and name."""
@@ -387,47 +414,69 @@ class RunFolder:
 
     def _continue(self, trainer: Trainer) -> None:
         """Resume from the checkpoint, if there is one, and drop the metrics of later steps."""
-        path = self.path
+        path, metadata = self.path, dict[str, Any]()
         if (path / CHECKPOINT).exists():
             if trainer.steps == 0:
-                trainer.resume(path)
+                metadata = trainer._resume(path)
                 trainer._write_weights(path)  # a process killed after its checkpoint has left older ones
-            elif trainer.steps != (step := read_arrays(path / CHECKPOINT, FORMAT)[0]["counters"]["steps"]):
-                raise ValueError(
-                    f"{str(path)!r} has a checkpoint of step {step}, got a trainer at step {trainer.steps}"
-                )
+            else:
+                metadata = read_arrays(path / CHECKPOINT, FORMAT)[0]
+                if trainer.steps != (step := metadata["counters"]["steps"]):
+                    text = f"{str(path)!r} has a checkpoint of step {step}, got a trainer at step {trainer.steps}"
+                    raise ValueError(text)
         elif (path / WEIGHTS).exists():
             raise ValueError(f"{str(path)!r} has weights of a run, but not its {CHECKPOINT}: name another folder")
         self.lines = self._lines_until(trainer.steps)
-        replace_file(path / METRICS, [f"{json.dumps(line)}\n".encode() for line in self.lines])
+        texts = [f"{json.dumps(line)}\n".encode() for line in self.lines]
+        self._digest = hashlib.sha256(b"".join(texts))
+        if metadata.get("metrics") not in (None, self._digest.hexdigest()):
+            raise ValueError(self._damaged(f"its lines until step {trainer.steps} are not those that the run wrote"))
+        replace_file(path / METRICS, texts)
 
     def _lines_until(self, step: int) -> list[Metrics]:
-        """Return the metrics of the steps up to a checkpoint's; a killed process may have left later, partial ones."""
+        """Return the metrics of the steps up to a checkpoint's; a killed process may have left later, partial ones.
+
+        ValueError, which names the line, unless every line is of the step after the one before.
+        """
         path, lines = self.path / METRICS, list[Metrics]()
         texts = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+        before = None
         for k, text in enumerate(texts):
             try:
                 line = json.loads(text)
-                later = line["step"] > step
+                now = integer("step", line["step"], 1, MAX_COUNT)
             except (ValueError, TypeError, KeyError):
                 if k < len(texts) - 1:
-                    raise ValueError(f"{str(path)!r} is damaged in line {k + 1}, got {shown(text)}") from None
+                    raise ValueError(self._damaged(f"line {k + 1} has no metrics, got {shown(text)}")) from None
                 break
-            if later:
+            if now == step + 1 and before in (None, step):
                 break
+            if before is None and now > step:
+                raise ValueError(self._damaged(f"line {k + 1} is of step {now}, and the checkpoint of step {step}"))
+            if before is not None and now != before + 1:
+                raise ValueError(self._damaged(f"line {k + 1} is of step {now}, behind one of step {before}"))
             lines.append(line)
+            before = now
+        if before is not None and before < step:
+            raise ValueError(self._damaged(f"it ends with step {before}, and the checkpoint is of step {step}"))
         return lines
+
+    def _damaged(self, reason: str) -> str:
+        hint = "to go on without it, load the run and train in another folder"
+        return f"{str(self.path / METRICS)!r} is damaged: {reason}; {hint}"
 
     def add(self, trainer: Trainer, metrics: Metrics) -> None:
         """Append the metrics of a step; draw curves after a rating; write a checkpoint if it is due."""
         self.lines.append(metrics)
+        text = f"{json.dumps(metrics)}\n"
+        self._digest.update(text.encode())
         try:
             with open(self.path / METRICS, "a", encoding="utf-8") as file:
-                file.write(f"{json.dumps(metrics)}\n")
+                file.write(text)
         except OSError as error:
             raise OSError(error.errno, f"cannot save: {error.strerror}", str(self.path / METRICS)) from None
         if "mean_return" in metrics:
             title = f"{trainer.algorithm} on {trainer.env.id}"
             replace_file(self.path / CURVES, [curves(self.lines, title).encode()])
         if trainer.progress == 1 or trainer.steps % trainer.config.checkpoint_steps == 0:
-            trainer.save(self.path)
+            trainer._save(self.path, self._digest.hexdigest())
