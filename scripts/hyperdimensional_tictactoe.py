@@ -41,6 +41,8 @@ def make_parser() -> argparse.ArgumentParser:
         "--shape", type=int, nargs="+", metavar="N", help=f"side lengths of the board (default: {sides})"
     )
     parser.add_argument("--k", type=int, default=K, help="marks in a line that win (default: %(default)s)")
+    parser.add_argument("--gravity", action="store_true", help="marks fall to the last index of the first axis")
+    parser.add_argument("--misere", action="store_true", help="who completes a line loses")
     parser.add_argument("--batch", type=int, help=f"games, or random boards (default: {BATCH} games, 1 board)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the games or random boards (default: 0)")
     parser.add_argument("--device", help="any tinygrad device, such as CPU or CUDA (default: tinygrad's)")
@@ -61,11 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def work(options: argparse.Namespace) -> None:
+    if options.board is not None and (options.gravity or options.misere):
+        raise ValueError("--gravity and --misere go with games: a board of --board is checked for lines alone")
     array = None if options.board is None else load(options)
     one_board = array is not None and options.shape is None and options.board != "random"
     shape = array.shape if array is not None and one_board else tuple(options.shape or SHAPE)
     with busy("setting the board up"):
-        env = te.make("hyper_tic_tac_toe", shape=shape, k=options.k)
+        env = te.make("hyper_tic_tac_toe", shape=shape, k=options.k, gravity=options.gravity, misere=options.misere)
         boards = (options.batch or BATCH) if array is None else prod(array.shape[: array.ndim - len(shape)])
         check_pictures(options, boards, prod(shape))
         result: CheckedBoards | PlayedGames = (
@@ -139,7 +143,7 @@ class PlayedGames:
 
     def __init__(self, env: te.Env, options: argparse.Namespace):
         self.env, self.batch = env, BATCH if options.batch is None else options.batch
-        self.cells = env.num_actions
+        self.cells = prod(env.rules.shape)
         check_memory(env, self.batch)
         self.begin = time.perf_counter()
         self.final = env.init(self.batch, options.seed, options.device)
@@ -168,7 +172,8 @@ class PlayedGames:
         planes = self.env.observe(self.final, player=0).cast("int8")
         boards, rules = planes[:, 0] - planes[:, 1], self.env.rules
         with busy("looking for the lines of the winners"):
-            return ops.winner(boards, rules.k, rank=len(rules.shape)).numpy()
+            owners: np.ndarray = ops.winner(boards, rules.k, rank=len(rules.shape)).numpy()
+        return -owners if rules.misere else owners
 
     def report(self) -> None:
         plies = int(self.final.ply.cast("int64").sum().item())

@@ -90,15 +90,12 @@ class State:
         """Return the public attributes, the game's fields included."""
         return [*(name for name in super().__dir__() if not name.startswith("_")), *self.env.spec_fields]
 
-    def _repr_svg_(self) -> str | None:
-        """Return a picture of the first games, for notebooks; None if the game has no pictures."""
+    def _repr_svg_(self) -> str:
+        """Return a picture of the first games, for notebooks."""
         from tensor_envs.render.compose import table  # needed here alone
 
         rows = range(min(DISPLAYED_GAMES, self.batch))
-        try:
-            return table([self.env.render(self, row) for row in rows], [f"game {row}" for row in rows])
-        except NotImplementedError:
-            return None
+        return table([self.env.render(self, row) for row in rows], [f"game {row}" for row in rows])
 
     def __getattr__(self, name: str) -> Tensor:
         if not name.startswith("_") and name in self.env.spec_fields:

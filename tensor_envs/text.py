@@ -179,14 +179,8 @@ def _known(
 
 
 def position(state: State, i: int, player: int | None) -> str:
-    """Return a player's view as text, or the fields of a game without render module and hidden information."""
-    try:
-        return state.env.to_string(state, i, player).rstrip()
-    except NotImplementedError:
-        if not state.env.spec.perfect_information:
-            raise
-    fields = state.env.row(state, i)
-    return "\n".join(f"{field.name}: {fields[field.name]}" for field in state.env.spec.fields)
+    """Return a player's view as text."""
+    return state.env.to_string(state, i, player).rstrip()
 
 
 def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:

@@ -15,6 +15,7 @@ from tests.games.connect_four.reference import Reference as ConnectFour
 from tests.games.kuhn_poker.reference import Reference as KuhnPoker
 from tests.games.othello.reference import Reference as Othello
 from tests.games.shared import shared_env
+from tests.scripts.here import run_here
 
 
 class WithoutColumns(ConnectFour):
@@ -154,3 +155,13 @@ def test_openspiel_leaves_out_slides_that_only_merge() -> None:
     env = shared_env("2048")
     found, *_ = first_difference(env, engine_of("open_spiel", env), games=3, seconds=0)
     assert found is not None and found.what == "legal actions" and found.theirs == "none beside those of both"
+
+
+def test_rules_of_a_command() -> None:
+    """Both engines play by the rules that are given."""
+    code, out, errors = run_here(
+        main, ["hex", "--rules", "size=3", "swap=False", "--with", "reference", "--games", "2"]
+    )
+    assert (code, errors) == (0, "") and "hex" in out
+    code, _, errors = run_here(main, ["hex", "--rules", "columns=3", "--with", "reference"])
+    assert code == 2 and "'hex' has no rule field 'columns'" in errors

@@ -15,6 +15,7 @@ from tensor_envs.render import Drawing
 from tensor_envs.render.scene import names_of, scene
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
+from tests.render.test_default import Secret
 from tests.types.program import Nim
 
 GAMES = Path(te.__file__).parent / "games"
@@ -120,9 +121,9 @@ def test_a_game_without_notation_and_render() -> None:
     assert te.text.describe(env).startswith("Take 1 to 3 of a heap") and "nim with heap=7" in te.text.describe(env)
     race = te.Env(te.GameEntry("dice_race", DiceRace), DiceRace(), "dice_race")
     assert "key" not in te.text.prompt(race.init(1))  # the key would reveal future dice
-    object.__setattr__(env.spec, "perfect_information", False)
-    with pytest.raises(NotImplementedError, match="name a render"):
-        te.text.prompt(state)
+    secret = te.Env(te.GameEntry("secret", Secret), Secret(), "secret")
+    with pytest.raises(NotImplementedError, match=r"have seen_by\(rules, game, player\)"):
+        te.text.prompt(secret.init(1))
 
 
 def test_a_render_module_of_a_game_with_secrets_must_hide_them() -> None:

@@ -15,6 +15,7 @@ FUNCTIONS = {  # required ones, and their arguments
     "notation": {"to_dict": "rules, fields", "from_dict": "rules, game"},
     "render": {"to_string": "rules, game", "draw": "rules, game"},
 }
+DEFAULT = "tensor_envs.render.default"  # the notation and render of games without
 INSTEAD = {"draw": "to_svg"}  # other functions that will do
 
 
@@ -53,8 +54,8 @@ class GameEntry:
             another game's text.
 
     Notation and render are optional. Where no module is named, the rules class may have the functions as methods, as
-    `ops.pieces.Pieces` has; no rule field may have the name of one then. A game without them can be played, searched
-    and learned, but has no dictionaries and no pictures.
+    `ops.pieces.Pieces` has; no rule field may have the name of one then. Without them dictionaries have the fields of
+    the Spec, and texts and pictures show these: sets of cells as boards, then lists and numbers.
 
     Raises:
         ValueError, TypeError: invalid ids, rules or versions.
@@ -108,10 +109,9 @@ class GameEntry:
         return rules if all(_has(rules, function) for function in FUNCTIONS[part]) else None
 
     def load(self, part: str) -> Any:
-        """Return what `find` gives. NotImplementedError if the game has none."""
-        if (functions := self.find(part)) is None:
-            raise NotImplementedError(f"{self.id!r} has no module for this: name a {part} in its GameEntry")
-        return functions
+        """Return what `find` gives, or else the module that shows the fields of the Spec."""
+        functions = self.find(part)
+        return importlib.import_module(DEFAULT) if functions is None else functions
 
 
 def _has(functions: Any, name: str) -> bool:

@@ -131,7 +131,7 @@ def play(
         while True:
             values = _compared(env, state, fields, returns, other)
             if values is not None:
-                board, other_board = _board(env, state, fields), str(other)
+                board, other_board = env.to_string(state), str(other)
                 what, ours, theirs = values
                 return replace(
                     difference,
@@ -155,9 +155,7 @@ def play(
     except Exception as error:  # whatever another engine raises
         if not actions:
             raise
-        return replace(
-            difference, theirs=repr(error), actions=tuple(actions), board=_board(env, state, fields)
-        ), actions
+        return replace(difference, theirs=repr(error), actions=tuple(actions), board=env.to_string(state)), actions
 
 
 def _compared(
@@ -178,11 +176,6 @@ def _compared(
         names = env.legal_actions(state)
         return "legal actions", _listed(ours - theirs, names), _listed(theirs - ours, names)
     return None
-
-
-def _board(env: Env, state: State, fields: dict[str, Any]) -> str:
-    """Return a position as text; its fields, if the game has no text."""
-    return env.to_string(state) if env.entry.find("render") else str(fields)
 
 
 def _end(over: bool) -> str:

@@ -70,9 +70,6 @@ def _game(number: int, game: Record) -> str:
 
 
 def _picture(state: State, caption: str) -> str:
-    """Return a picture of a position; none if the game has no render module."""
-    try:
-        data = b64encode(state.env.render(state).encode()).decode()
-    except NotImplementedError:
-        return ""
+    """Return a picture of a position."""
+    data = b64encode(state.env.render(state).encode()).decode()
     return f'<figure><img src="data:image/svg+xml;base64,{data}" alt=""><figcaption>{caption}</figcaption></figure>'

@@ -91,7 +91,10 @@ def without_secrets(rules: Any, render: Any, game: Game, player: int) -> Game:
         shown: Game = render.seen_by(rules, game, player)
         return shown
     if not rules.spec.perfect_information:
-        raise NotImplementedError("perfect_information is False, so render must have seen_by(rules, game, player)")
+        raise NotImplementedError(
+            "perfect_information is False, so render must have seen_by(rules, game, player), which removes what is "
+            "hidden from a player: name a module with it in the GameEntry"
+        )
     return game
 
 

@@ -84,14 +84,6 @@ def short(env: Env) -> Env:
     return Env(env.entry, rules, env.id, env.illegal)
 
 
-def part(env: Env, name: str) -> Any:
-    """Return the game's module of that name, or raise Skipped."""
-    try:
-        return env.entry.load(name)
-    except NotImplementedError:
-        raise Skipped(f"the game has no {name}") from None
-
-
 def waiting(steps: int, what: str) -> Iterator[int]:
     """Count steps. Raise ConformanceError if there are too many."""
     yield from range(max(steps, MAX_STEPS))

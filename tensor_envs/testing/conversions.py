@@ -23,7 +23,6 @@ from tensor_envs.testing.conditions import (
     SEED,
     ConformanceError,
     over,
-    part,
     playing,
     require,
     require_equal,
@@ -34,7 +33,6 @@ from tensor_envs.testing.conditions import (
 
 def check_dictionaries(env: Env, steps: int, device: Any) -> str:
     """Check that states survive conversion to dictionaries, that wrong dictionaries raise, and the names of actions."""
-    part(env, "notation")
     start = env.init(1, SEED, device)
     names = env.legal_actions(start)
     if not env.names_depend_on_position:
@@ -73,7 +71,6 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
 
 def check_pictures(env: Env, steps: int, device: Any) -> str:
     """Check that a game has a text and an SVG."""
-    part(env, "render")
     state = playing(env, min(steps, 5), device)
     require(env.to_string(state).strip(), "no text")
     require(env.render(state).startswith("<svg"), "no SVG")
@@ -94,7 +91,6 @@ def check_saving(env: Env, steps: int, device: Any) -> str:
 
 def check_symmetries(env: Env, steps: int, device: Any) -> str:
     """Check that symmetries map masks, rewards, ends, player 0's observations and the fields."""
-    part(env, "notation")
     symmetries = list(islice(env.symmetries(), 9))
     size = math.prod(env.observation_shape)
     identity = tuple(range(env.num_actions)), tuple(range(size))

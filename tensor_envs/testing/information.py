@@ -20,7 +20,6 @@ from tensor_envs.testing.conditions import (
     ConformanceError,
     line_of,
     over,
-    part,
     playing,
     require,
     short,
@@ -150,10 +149,10 @@ def check_perfect_information(env: Env, steps: int, device: Any) -> str:
 def check_hidden_information(env: Env, steps: int, device: Any) -> str:
     """Check that games with equal `seen_by` for a player have the same observation, mask and prompt for that player."""
     if env.spec.perfect_information:
-        if hasattr(part(env, "render"), "seen_by"):
+        if hasattr(env.entry.load("render"), "seen_by"):
             raise ConformanceError("render has seen_by, so the Spec must say perfect_information=False")
         return "nothing is hidden"
-    if not hasattr(part(env, "render"), "seen_by"):
+    if not hasattr(env.entry.load("render"), "seen_by"):
         raise ConformanceError("the Spec says perfect_information=False, so render must have seen_by")
     state, compared = env.init(MANY, SEED, device), 0
     for _ in range(HIDDEN_PLIES):

@@ -75,8 +75,9 @@ def test_custom_games() -> None:
         served.shutdown()
         thread.join()
         served.server_close()
-    with pytest.raises(ValueError, match=r"--env tests.types.program:Nim cannot be shown: .* has no module for this"):
-        server.Server(0, ["tests.types.program:Nim"])
+    with pytest.raises(ValueError, match=r"--env tests.render.test_default:Secret cannot be shown: .* have seen_by"):
+        server.Server(0, ["tests.render.test_default:Secret"])
+    server.Server(0, ["tests.render.test_default:Field"]).server_close()  # without a render module
 
 
 def test_a_game_between_persons(url: str) -> None:

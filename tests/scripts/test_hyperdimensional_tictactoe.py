@@ -67,6 +67,21 @@ def test_statistics_of_3x3_and_a_game() -> None:
     assert text.endswith(f"\n{env.to_string(vector.state, 7)}\n")
 
 
+@pytest.mark.parametrize("field", ["gravity", "misere"])
+def test_gravity_and_misere(field: str) -> None:
+    """Winners are those that the rules pay in the same games."""
+    text = run("--shape", 3, 3, "--batch", 512, "--seed", 5, f"--{field}")
+    env = te.make("hyper_tic_tac_toe", shape=(3, 3), k=3, **{field: True})
+    vector, returns = te.VectorEnv(env, 512, 5, autoreset="disabled"), np.zeros(512)
+    for _ in range(9):
+        vector.step_uniform()
+        returns += vector.state.rewards.numpy()[:, 0]
+    assert vector.state.terminated.numpy().all()
+    for label, mark in (("first player (X) wins", 1), ("second player (O) wins", -1), ("draws", 0)):
+        assert number(text, label) == (returns == mark).sum()
+    assert "--gravity and --misere go with games" in run("--board", "random", f"--{field}", code=2)
+
+
 @pytest.mark.slow
 def test_rank_4_drawn(tmp_path: Path) -> None:
     svg, png = tmp_path / "a.svg", tmp_path / "a.png"
