@@ -9,11 +9,12 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from tensor_envs._progress import announced
 from tensor_envs._runtime.clang import without_compile_processes
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import literal
@@ -147,16 +148,9 @@ def _descendants(process: int) -> list[int]:
     return children + [child for parent in children for child in _descendants(parent)]
 
 
-@contextmanager
-def busy(message: str) -> Iterator[None]:
+def busy(message: str) -> AbstractContextManager[None]:
     """Print a message, such as "compiling ...", on stderr if the block takes long."""
-    timer = threading.Timer(BUSY_SECONDS, lambda: print(f"{message} ...", file=sys.stderr, flush=True))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return announced(message, BUSY_SECONDS)
 
 
 def need(package: str, purpose: str, extra: str) -> Any:

@@ -284,7 +284,7 @@ class NotatedGame(Generic[R_co]):
         Examples:
             >>> env = te.make("chess")
             >>> [name for name, action in env.spellings(env.init(1)).items() if name.endswith("f3")]
-            ['f2f3', 'g1f3', 'f3', 'Nf3', 'f2-f3', 'Ng1-f3', 'Ng1f3']
+            ['f2f3', 'g1f3', 'f3', 'f2-f3', 'Nf3', 'Ngf3', 'N1f3', 'Ng1-f3', 'Ng1f3']
         """
         by_position = self.names_depend_on_position
         every = state is None and not by_position

@@ -30,7 +30,7 @@ from tests.scripts.here import status
 TOP_LEVEL = {"pyproject.toml", "tensor_envs", "tests", "scripts", "cube.png", "README.md", "LICENSE"}
 # from the bottom up; a folder's floor holds all its modules but those that are named
 FLOORS = [
-    {"_validate", "_pytree"},
+    {"_validate", "_pytree", "_progress"},
     {"_compiler"},
     {"_runtime"},
     {"jit", "interop"},

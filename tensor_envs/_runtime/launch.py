@@ -12,10 +12,11 @@ from tinygrad.dtype import DType
 from tinygrad.engine.realize import run_linear
 
 from tensor_envs._compiler.tape import Tape
+from tensor_envs._progress import announced
 from tensor_envs._runtime.buffers import buffer_of, device_of
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import compiling_in_process, is_gpu, primary
-from tensor_envs._runtime.programs import ProgramFuture, compile_graph, compile_tape
+from tensor_envs._runtime.programs import LONG_SECONDS, ProgramFuture, compile_graph, compile_tape
 from tensor_envs._runtime.threads import blocks_of
 
 # dtype and size of each array, and whether a thread plays one game -> the recorded kernel
@@ -73,7 +74,8 @@ def _compiled(
     blocks = max(blocks_of(buffer_of(array)) or 1 for array in arrays)
     with without_collecting():
         parameters = [(array.dtype, size) for array, size in zip(arrays, sizes, strict=True)]
-        tape = record(parameters, is_gpu(device))
+        with announced(f"tracing the rules of {name}", LONG_SECONDS):
+            tape = record(parameters, is_gpu(device))
         return compile_tape(name, tape, Device[device].renderer, None if any_size else sizes, blocks)
 
 

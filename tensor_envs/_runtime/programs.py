@@ -31,6 +31,7 @@ from tinygrad.uop.ops import KernelInfo, Ops, ProgramInfo
 
 from tensor_envs._compiler.dialects import dialect
 from tensor_envs._compiler.tape import Tape
+from tensor_envs._progress import announced
 from tensor_envs._runtime import clang
 from tensor_envs._runtime.linear import Linear
 
@@ -178,6 +179,9 @@ def _compiles_in_threads(renderer: Renderer) -> bool:
     return type(renderer.compiler).__name__ in THREAD_SAFE
 
 
+LONG_SECONDS = 5.0  # of a compilation before a message
+
+
 class BinaryFuture:
     """The binary of a source: from the cache, or from a compiler that may still be running. A call waits for it."""
 
@@ -193,6 +197,12 @@ class BinaryFuture:
                 self.future = _pool(self.process).submit(self._compile)
 
     def __call__(self) -> bytes:
+        if self.binary is not None:
+            return self.binary
+        with announced("compiling a kernel, which later runs find in the cache", LONG_SECONDS):
+            return self._wait()
+
+    def _wait(self) -> bytes:
         future, self.future = self.future, None
         if future is not None and self.process == os.getpid():  # a forked process has no such thread
             with suppress(Exception):  # an earlier call may have seen the error, and its cause may be gone

@@ -55,7 +55,10 @@ class Digits:
     def draw(self, counter: Value, n: Value) -> Scalar:
         count, size = uint32(counter), scalar(n)
         if not size.is_plain:
-            raise ValueError("the game draws among a number of values that differs: they cannot be counted")
+            raise ValueError(
+                "the game draws among a number of values that differs from state to state, so they cannot be counted: "
+                "write chance.draw(event, n) with an int n, such as the size of the whole deck, or draw all in init"
+            )
         if count.is_plain and self.every_ply:
             raise ValueError(f"the game draws event {count.value} at every ply: it is hidden until it has come")
         event = count.node

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,8 @@ from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
 EDGES = 1 << 20  # edges per batch
+FIRST_REPORT, NEXT_REPORT = 5.0, 30.0  # seconds before an estimate, and between estimates
+POSITION_BYTES = 40
 SWEEPS = 100_000  # limit of the iteration in games with cycles
 UNIQUE = 1e-9  # how far values from above and from below may differ
 
@@ -200,6 +204,7 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
     new, layers, ply = game.start.positions, list[PlyGraph](), game.ply
     tables, results, orbits = [new.keys], [new.results], [new.orbits]
     first, total = 0, len(new)
+    watch = None if progress else _Watch(game, max_positions)
     while len(layers) < depth and len(live := np.flatnonzero(new.results == 0)):
         fields = new.fields[live]
         bar = counter(f"ply {len(layers) + 1}", len(live), progress)
@@ -210,7 +215,10 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
             numbers.append(children.number + np.int32(count))
             count += len(children.positions)
             degrees += np.bincount(children.parents, minlength=len(live)).astype(np.int32)
-            bar.update(int(children.parents[-1]) + 1 - bar.n)
+            done = int(children.parents[-1]) + 1
+            bar.update(done - bar.n)
+            if watch is not None:
+                watch.report(len(layers), total, len(live), done, count)
             if total + count > max_positions and count >= 2 * checked:  # parts have positions in common
                 checked, fresh = count, joined(parts)[0]
                 if not game.by_ply:
@@ -238,6 +246,39 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
         results.append(new.results)
         orbits.append(new.orbits)
     return GameGraph(tables, np.concatenate(results), np.concatenate(orbits), layers)
+
+
+class _Watch:
+    """Clock of a long solution, which prints an estimate of its time on stderr now and then."""
+
+    def __init__(self, game: Expander, max_positions: int):
+        self._env, self._limit = game.env, max_positions
+        self._begin = time.monotonic()
+        self._next = FIRST_REPORT
+
+    def report(self, plies: int, total: int, live: int, done: int, count: int) -> None:
+        """Print an estimate if it is time.
+
+        Args:
+            plies: number of plies that are complete.
+            total: positions until there.
+            live: positions of the last of these plies.
+            done: how many of them are expanded.
+            count: positions that these have given so far, some of them more than once.
+        """
+        seconds = time.monotonic() - self._begin
+        if seconds < self._next:
+            return
+        self._next = seconds + NEXT_REPORT
+        positions, growth = total + count, count / done
+        whole = seconds * self._limit / positions
+        print(
+            f"solving {self._env!r}: {positions:,} positions in {seconds:.0f} s, ply {plies + 1} is {done / live:.0%} "
+            f"done and grows {growth:.1f}-fold; max_positions={self._limit:,} would take about {whole:,.0f} s "
+            f"and {self._limit * POSITION_BYTES / 1e9:.1f} GB ...",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _too_many(game: Expander, max_positions: int) -> ValueError:

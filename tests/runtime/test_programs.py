@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tinygrad import Tensor
+from tinygrad import Device, Tensor
 from tinygrad.codegen import to_program_cache
 from tinygrad.helpers import GlobalCounters
 from tinygrad.runtime.support.compiler_cpu import ClangCompiler
@@ -217,3 +218,19 @@ def test_a_first_search_compiles_each_kernel_once(sources: list[str]) -> None:
     assert sorted(trees) == ["expand", "finalize", "init", "observe"]
     assert len(names) == len(trees) + 4
     assert len(sources) == len(set(sources))
+
+
+def test_a_long_compilation_is_announced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Once; a program that is there is no work."""
+    monkeypatch.setattr(programs, "LONG_SECONDS", 0.01)
+    monkeypatch.setattr(programs.BinaryFuture, "_file", lambda self: None)
+    monkeypatch.setattr(programs, "_compiles_in_threads", lambda renderer: False)
+
+    def slow(self: programs.BinaryFuture) -> bytes:
+        time.sleep(0.2)
+        return b"program"
+
+    monkeypatch.setattr(programs.BinaryFuture, "_compile", slow)
+    binary = programs.BinaryFuture("", Device["CPU"].renderer)
+    assert binary() == binary() == b"program"
+    assert capsys.readouterr().err == "compiling a kernel, which later runs find in the cache ...\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, one_hot, where
+from tensor_envs.solve import solver
 from tensor_envs.solve.solver import FORMAT
 
 NAMES = itertools.count()
@@ -199,3 +201,20 @@ class Stuck(Waiting):
 def test_whoever_is_to_move_must_be_able_to(count: Any) -> None:
     with pytest.raises(ValueError, match="start must be of a game in which whoever is to move can"):
         count(env_of(Stuck()))
+
+
+def test_a_long_solution_says_how_long_it_would_take(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(solver, "FIRST_REPORT", 0.0)
+    env = te.make("tic_tac_toe")
+    te.solve(env, max_positions=1000)
+    (line,) = capsys.readouterr().err.splitlines()  # the next one would come after half a minute
+    numbers = re.fullmatch(
+        r"solving <Env tic_tac_toe-v0[^>]*>: ([\d,]+) positions in \d+ s, ply (\d+) is (\d+)% done and grows "
+        r"([\d.]+)-fold; max_positions=1,000 would take about [\d,]+ s and 0\.0 GB \.\.\.",
+        line,
+    )
+    assert numbers is not None and int(numbers[2]) == 1 and 1 < int(numbers[1]) <= 10 and float(numbers[4]) <= 9
+    te.solve(env, progress=True)
+    assert "solving" not in capsys.readouterr().err.replace("solving a", "")
