@@ -115,7 +115,7 @@ class NotatedGame(Generic[R_co]):
         layout = state.buffers.layout
         return self._layout.game(layout.table(state.buffers.words)[i])
 
-    def pack(self, games: Sequence[dict[str, Any]]) -> np.ndarray:
+    def pack(self, games: Sequence[dict[str, Any] | str]) -> np.ndarray:
         """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game.
 
         Games are dictionaries or strings of the game's notation.
@@ -124,17 +124,17 @@ class NotatedGame(Generic[R_co]):
         values = []
         if isinstance(games, str):
             raise wrong_type("games", "a list of dictionaries or strings", games)
-        games = list(games)
+        read: list[Any] = list(games)
         for i, game in enumerate(games):
             try:
-                games[i] = self._plain_game(game)
-                values.append(self._from_dict(games[i]))
+                read[i] = self._plain_game(game)
+                values.append(self._from_dict(read[i]))
             except (ValueError, TypeError, KeyError) as error:
                 what = f"{error} missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
         integer("the number of games", len(values), 1, MAX_BATCH)
         table, names = self._layout.pack(values), {*STATE_ENTRIES}
-        for i, game in enumerate(games):
+        for i, game in enumerate(read):
             if game.keys() - names:
                 names |= self.entry.load("notation").to_dict(self.rules, self._layout.game(table[i])).keys()
             if unknown := game.keys() - names:

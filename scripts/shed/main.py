@@ -25,7 +25,7 @@ import numpy as np
 import tensor_envs as te
 from shed import plot
 from shed.claims import claims
-from tensor_envs._command import busy, command_parser, device_of, need, new_file, real, run, whole
+from tensor_envs._command import CommandParser, busy, command_parser, device_of, need, new_file, real, run, whole
 from tensor_envs.games.shed.distances import MAX_CARDS, UNITS, Distances
 from tensor_envs.games.shed.lookup import DRAW, LOSS, WIN
 from tensor_envs.games.shed.notation import parse, write
@@ -141,7 +141,7 @@ def plot_command(options: argparse.Namespace) -> None:
 def make_parser() -> argparse.ArgumentParser:
     parser = command_parser("shed.py", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    common = argparse.ArgumentParser(add_help=False)
+    common = CommandParser(add_help=False)
     common.add_argument("--device", help="a tinygrad device; default: tinygrad's default device")
     common.add_argument("--quiet", action="store_true", help="print no progress")
 

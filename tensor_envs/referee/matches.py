@@ -305,15 +305,16 @@ def _fitting(name: str, game: Record, env: Env, settings: Settings, judge: Oracl
     for kind, (came, allowed) in wanted.items():
         if came != allowed:
             raise OtherTournament(f"{name} must have the {kind} {shown(allowed)}, got {shown(came)}")
-    names, moves, regrets = (notes.get(kind) for kind in ("players", "moves", "regret"))
-    lists = isinstance(names, list) and isinstance(moves, list) and isinstance(regrets, list)
-    if not (lists and len(names) == env.num_players and len(moves) == len(regrets) == len(game.actions)):
+    lengths = [
+        len(value) if isinstance(value := notes.get(kind), list) else None for kind in ("players", "moves", "regret")
+    ]
+    if lengths != [env.num_players, len(game.actions), len(game.actions)]:
         raise OtherTournament(f"{name} must have notes of its players, and of each of its moves")
     try:
         replay(game)
     except ValueError as error:
         raise OtherTournament(f"{name} cannot be replayed: {error}") from None
-    return game.seed, tuple(map(str, names))
+    return game.seed, tuple(map(str, notes["players"]))
 
 
 def _judged(game: Record, judge: Oracle) -> Record:

@@ -227,7 +227,7 @@ class Trainer(ABC):
         if self.replay is not None:
             arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
         counters = {"steps": self.steps, "positions": self.positions, "seconds": self.seconds}
-        metadata = {"algorithm": self.algorithm, "env": words_metadata(self.env), "counters": counters}
+        metadata: dict[str, Any] = {"algorithm": self.algorithm, "env": words_metadata(self.env), "counters": counters}
         metadata |= {"settings": self._settings(), "metrics": metrics}
         write_arrays(path / CHECKPOINT, FORMAT, metadata, arrays)
         self._write_weights(path)

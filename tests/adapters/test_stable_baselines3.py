@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,24 +156,24 @@ def test_attributes_and_methods_are_those_of_separate_environments() -> None:
     ((observation, info),) = own.env_method("reset", indices=1)
     ((expected, same),) = dummy.env_method("reset", indices=1)
     assert observation.shape == expected.shape and info.keys() == same.keys() and not observation.any()
-    plies = own.vector.games.state.ply.tolist()
+    plies = own.vector.games.state.ply.numpy()
     assert plies[1] == 0 and plies[0] > 0 and plies[2] > 0
     with pytest.raises(ValueError, match="all games are stepped together"):
         own.env_method("step", 0)
     with pytest.raises(ValueError, match="indices must be all 3 games"):
         own.env_method("close", indices=0)
     own.get_attr("reset")[2](seed=None)
-    assert own.vector.games.state.ply.tolist()[2] == 0
+    assert own.vector.games.state.ply.numpy()[2] == 0
 
 
 def test_policies_are_evaluated() -> None:
     """Evaluations of both libraries, which ask for attributes between steps, play to the end."""
     env = SingleAgentVecEnv("tic_tac_toe", num_envs=4)
     learner = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=32, n_epochs=1)
-    returns, lengths = evaluate_masked(learner, SingleAgentVecEnv("tic_tac_toe", 4), 8, return_episode_rewards=True)
-    assert len(returns) == 8 and all(3 <= length <= 5 for length in lengths)
-    returns, lengths = evaluate_policy(learner, SingleAgentVecEnv("tic_tac_toe", 4), 8, return_episode_rewards=True)
-    assert len(returns) == 8 and all(1 <= length <= 5 for length in lengths)
+    for evaluate, shortest in ((evaluate_masked, 3), (evaluate_policy, 1)):
+        games: Any = evaluate(learner, SingleAgentVecEnv("tic_tac_toe", 4), 8, return_episode_rewards=True)
+        returns, lengths = games
+        assert len(returns) == 8 and all(shortest <= length <= 5 for length in lengths)
     callback = MaskableEvalCallback(SingleAgentVecEnv("tic_tac_toe", 4), n_eval_episodes=4, eval_freq=8, verbose=0)
     learner.learn(64, callback=callback)
     assert callback.n_calls > 8 and np.isfinite(callback.last_mean_reward)

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +72,8 @@ def test_statistics_of_3x3_and_a_game() -> None:
 def test_gravity_and_misere(field: str) -> None:
     """Winners are those that the rules pay in the same games."""
     text = run("--shape", 3, 3, "--batch", 512, "--seed", 5, f"--{field}")
-    env = te.make("hyper_tic_tac_toe", shape=(3, 3), k=3, **{field: True})
+    options: dict[str, Any] = {"shape": (3, 3), "k": 3, field: True}
+    env = te.make("hyper_tic_tac_toe", **options)
     vector, returns = te.VectorEnv(env, 512, 5, autoreset="disabled"), np.zeros(512)
     for _ in range(9):
         vector.step_uniform()

@@ -39,8 +39,8 @@ def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[s
         raise ValueError(f"node 0: size is {fields['size']}, and that of the environment is {rules.size}")
     board, player = sgf.setup_of(nodes, lambda value: [cell_of(rules, value)], rules.cells)
     start = {"board": board or [0] * rules.cells, "current_player": player} if board or player else None
-    nodes, is_mirrored = _with_swapped_sides(nodes)
-    moves = _named(rules, sgf.moves_of(nodes, player), is_mirrored)
+    swapped, is_mirrored = _with_swapped_sides(nodes)
+    moves = _named(rules, sgf.moves_of(swapped, player), is_mirrored)
     return start, moves, {"notes": sgf.noted_of(nodes)}
 
 
