@@ -7,12 +7,12 @@
 
 A --player is uniform, playout:SIMULATIONS[:EXPLORATION], weights (those of the package), perfect (where te.solve solves
 the game), a .safetensors file of a run of `python -m tensor_envs.train`, or package.module:function from a str to a str
-(or to a str and a number of tokens). A --command reads the prompt and writes its answer. A --model is asked at --url, an endpoint
-with OpenAI's chat completions; its key is in the environment variable that --key-variable names. All of them may be
-given several times. Prompts have the rules, the position, the moves so far and the legal moves. If an answer names no
-legal move, the player is asked again; after --tries answers it loses by an illegal action. An endpoint that is
-overloaded is asked again after a while. If it stays so, the tournament ends with the scores and the report of the games
-until then, and the same command with the same --save continues it.
+(or to a str and a number of tokens). A --command reads the prompt and writes its answer. A --model is asked at --url,
+an endpoint with OpenAI's chat completions; its key is in the environment variable that --key-variable names. All of
+them may be given several times. Prompts have the rules, the position, the moves so far and the legal moves. If an
+answer names no legal move, the player is asked again; after --tries answers it loses by an illegal action. An endpoint
+that is overloaded is asked again after a while. If it stays so, the tournament ends with the scores and the report of
+the games until then, and the same command with the same --save continues it.
 
 Besides results, every move is judged by its regret: exactly where the game is solved in seconds, else by playout search
 of --simulations. A --disguise shows players of text the same game under another skin: symmetry, renamed, permuted,
