@@ -63,6 +63,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "speed/index.md": "scripts/benchmark/README.md",
         "speed/devices.md": "scripts/measured/devices.md",
         "speed/gpu_kernels.md": "scripts/measured/gpu_kernels.md",
+        "speed/card.md": "scripts/measured/card.md",
     },
     "Project": {
         "contributing.md": ".github/CONTRIBUTING.md",
