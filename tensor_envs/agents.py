@@ -354,6 +354,8 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
 def perfect(oracle: Oracle | None = None) -> Policy:
     """Return a policy that draws one of the actions that keep the position's value.
 
+    Of a search it plays an action that is proven first, so that which of several it plays depends on the search.
+
     Args:
         oracle: exact values of the game. None: `te.solve` solves the game when the policy first meets it, which takes
             at most 250,000 positions. A game that comes with a table of openings is searched instead: connect four.
@@ -374,7 +376,9 @@ def perfect(oracle: Oracle | None = None) -> Policy:
 
     def policy(state: State) -> Tensor:
         instance("state", state, State)
-        best = (oracle_for(state.env) if oracle is None else oracle).best_actions(state)
+        judge: Any = oracle_for(state.env) if oracle is None else oracle
+        # a search need not prove all of them
+        best = getattr(judge, "some_best_actions", judge.best_actions)(state)
         if not isinstance(best, Tensor):
             best = Tensor(np.asarray(best), device=state.device)
         shape = (state.batch, state.env.num_actions)

@@ -6,7 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -200,19 +200,31 @@ class SearchSolution(ExactValues):
         """Return the legal actions that keep the position's value, bool [B, A]."""
         return self.keeping(state, self.value(state))
 
+    def some_best_actions(self, state: State) -> Array:
+        """Return at least one legal action of each game that keeps its value, bool [B, A].
+
+        It ends once one is proven for each game, so it takes less time than `best_actions`.
+        """
+        return self.keeping(state, self.value(state), every=False)
+
     def fastest_actions(self, state: State) -> Array:
         """Return the best actions that win fastest or resist longest, bool [B, A]."""
         return self.keeping(state, self._scores(state) * self._turn(state))
 
-    def keeping(self, state: State, scores: Array) -> Array:
-        """Return the legal actions that keep a score for the player to move, or a value, int32 [B]; bool [B, A]."""
+    def keeping(self, state: State, scores: Array, every: bool = True) -> Array:
+        """Return the legal actions that keep a score for the player to move, or a value, int32 [B]; bool [B, A].
+
+        Unless `every`, the search of a game's actions ends with the first one that does.
+        """
         legal, wanted = state.numpy()["legal_action_mask"], scores + np.sign(scores)  # one ply later
         best = legal & (scores == -1)[:, None]  # whoever loses anyway may play anything
         rows, actions = np.nonzero(legal & (scores != -1)[:, None])
         if len(rows):
             after, turn = self.env.step(state[rows.astype(np.int32)], actions), self._turn(state)[rows]
             thresholds = np.where(self._turn(after) == turn, wanted[rows], 1 - wanted[rows])
-            best[rows, actions] = self._scores(after, thresholds=thresholds) * turn >= wanted[rows]
+            same = self._turn(after) == turn
+            games = None if every else Alternatives(rows, same)
+            best[rows, actions] = self._scores(after, thresholds=thresholds, games=games) * turn >= wanted[rows]
         return best
 
     def regret(self, state: State, action: Any) -> Array:
@@ -230,8 +242,13 @@ class SearchSolution(ExactValues):
     def _has_line(self) -> bool:
         return True
 
-    def _scores(self, state: State, exact: bool = True, thresholds: Array | None = None) -> Array:
-        """Return scores for player 0, as bounds if `thresholds` are all that is asked of the players to move."""
+    def _scores(
+        self, state: State, exact: bool = True, thresholds: Array | None = None, games: Alternatives | None = None
+    ) -> Array:
+        """Return scores for player 0, as bounds if `thresholds` are all that is asked of the players to move.
+
+        With `games`, what is not searched since an alternative was enough has a bound that is not wanted.
+        """
         instance("state", state, State)
         self.env.check_state(state)
         values = state.numpy()
@@ -240,7 +257,18 @@ class SearchSolution(ExactValues):
         live = np.flatnonzero(~(values["terminated"] | values["truncated"]))
         if len(live):
             asked = [questions(exact) if thresholds is None else question(int(thresholds[row])) for row in live]
-            scores[live] = self._searched(self._words(values, live), asked) * turn[live]
+            dropped = None
+            if games is not None and thresholds is not None:
+                unwanted = thresholds - games.reaches
+                # an alternative whose game is over needs no search
+                over = np.setdiff1d(np.arange(state.batch), live)
+                enough = over[(scores[over] * turn[over] >= thresholds[over]) == games.reaches[over]]
+                settled = np.isin(games.game[live], games.game[enough])
+                dropped = Dropped(games.game[live], games.reaches[live], thresholds[live], settled)
+            found = self._searched(self._words(values, live), asked, dropped)
+            if dropped is not None:
+                found = np.where(dropped.rows, unwanted[live], found)
+            scores[live] = found * turn[live]
         return scores
 
     def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
@@ -264,12 +292,15 @@ class SearchSolution(ExactValues):
 
     # *** the search ***
 
-    def _searched(self, words: Array, queries: list[Questions]) -> Array:
-        """Return the results of questions about unfinished positions, for the player to move, int32 [rows]."""
+    def _searched(self, words: Array, queries: list[Questions], dropped: Dropped | None = None) -> Array:
+        """Return the results of questions about unfinished positions, for the player to move, int32 [rows].
+
+        dropped: rows that need no search, and how answers add to them; the rows' results are 0.
+        """
         stacks, scores = self._layout.batch, np.zeros(len(words), np.int32)
         control = np.zeros((stacks, Control.size + self._sizes.position), np.int32)
         control[:, Control.status.index] = PROVEN  # idle: the kernel skips it
-        waiting = deque(range(len(words)))
+        waiting = deque(row for row in range(len(words)) if dropped is None or not dropped.rows[row])
         asked: dict[int, Questions] = {}  # by the rows that are searched
         control_of: dict[int, Array] = {}
         row_of = np.full(stacks, -1)  # of each stack, -1 if it is idle
@@ -306,6 +337,8 @@ class SearchSolution(ExactValues):
             for stack in np.flatnonzero((row_of >= 0) & (control[:, Control.status.index] != RUNNING)).tolist():
                 answered.setdefault(int(row_of[stack]), control[stack])
             for row, answer in answered.items():
+                if row not in asked:  # an alternative was enough
+                    continue
                 status, reached, bound = (int(answer[e.index]) for e in ANSWER)
                 control[row_of == row, Control.status.index] = PROVEN  # the question's other stacks become idle
                 row_of[row_of == row] = -1
@@ -315,6 +348,12 @@ class SearchSolution(ExactValues):
                 except StopIteration as result:
                     scores[row] = result.value
                     del asked[row]
+                    for other in () if dropped is None else dropped.after(row, result.value):
+                        asked.pop(other, None)
+                        control[row_of == other, Control.status.index] = PROVEN
+                        row_of[row_of == other] = -1
+                    if dropped is not None:
+                        waiting = deque(other for other in waiting if not dropped.rows[other])
             self._resize(self._nodes // 2 if answered else self._nodes * 2, int(busy.max()))
         bar.update(0, close=True)
         return scores
@@ -349,6 +388,40 @@ class SearchSolution(ExactValues):
         }
         if status != PROVEN:
             raise ValueError(f"state must be of a game {reasons[status]} to be searched, {self.env!r} is not")
+
+
+class Alternatives(NamedTuple):
+    """Actions of which one is enough for each game.
+
+    Attributes:
+        game: number of the game of each action, int [n].
+        reaches: whether a position after it that reaches its threshold is wanted, and else one that does not, bool [n].
+    """
+
+    game: Array
+    reaches: Array
+
+
+class Dropped:
+    """Positions that need no search, since an alternative was enough.
+
+    Attributes:
+        rows: whether each position is dropped, bool [n].
+    """
+
+    def __init__(self, game: Array, reaches: Array, thresholds: Array, rows: Array):
+        """Take the alternatives of the positions, their thresholds, and those that are dropped from the start."""
+        self.game, self.reaches, self.thresholds, self.rows = game, reaches, thresholds, rows
+        self.answered = np.zeros(len(rows), bool)
+
+    def after(self, row: int, score: int) -> list[int]:
+        """Return the positions that an answer makes unnecessary."""
+        self.answered[row] = True
+        if (score >= self.thresholds[row]) != self.reaches[row]:
+            return []
+        unnecessary = (self.game == self.game[row]) & ~self.answered & ~self.rows
+        self.rows |= unnecessary
+        return np.flatnonzero(unnecessary).tolist()  # type: ignore[no-any-return]
 
 
 def question(threshold: int) -> Questions:

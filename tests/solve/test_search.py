@@ -119,6 +119,28 @@ def test_players_may_move_twice_and_rules_may_count_plies(limit: int) -> None:
     assert met == {-1, 0, 1}
 
 
+@pytest.mark.parametrize("limit", (0, 6))
+def test_some_best_actions_are_best_and_one_is_enough(limit: int) -> None:
+    """Players may move twice, and games may end with an action, also by the one that is enough."""
+    env = custom(TakeAway(limit=limit))
+    exact, other = (te.solve(env, method="search", memory=MEMORY) for _ in range(2))
+    for state in random_games(env, 8):
+        live, every, some = live_rows(state), exact.best_actions(state), other.some_best_actions(state)
+        assert not (some & ~every).any() and (some.any(1)[live] == every.any(1)[live]).all()
+        chosen = te.to_numpy(te.agents.perfect(other)(state))
+        assert every[live, chosen[live]].all()
+
+
+def test_one_proven_action_ends_the_search_of_the_others() -> None:
+    """A search for all actions that keep a known value takes more positions than one for any of them."""
+    env = shared_env("connect_four", rows=5, columns=5)
+    state, draw = position(env, "22"), np.zeros(1, np.int32)
+    every, some = (te.solve(env, method="search", memory=2**24) for _ in range(2))
+    best, chosen = every.keeping(state, draw), some.keeping(state, draw, every=False)
+    assert best.sum() == 5 and chosen.any() and not (chosen & ~best).any()
+    assert 4 * some.nodes < 3 * every.nodes
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("memory", (2**11, 2**20), ids=("a table of few entries", "a table"))
 def test_an_oracle_like_enumeration(memory: int) -> None:
