@@ -125,7 +125,8 @@ def test_some_best_actions_are_best_and_one_is_enough(limit: int) -> None:
     env = custom(TakeAway(limit=limit))
     exact, other = (te.solve(env, method="search", memory=MEMORY) for _ in range(2))
     for state in random_games(env, 8):
-        live, every, some = live_rows(state), exact.best_actions(state), other.some_best_actions(state)
+        live = live_rows(state)
+        every, some = (np.asarray(x) for x in (exact.best_actions(state), other.some_best_actions(state)))
         assert not (some & ~every).any() and (some.any(1)[live] == every.any(1)[live]).all()
         chosen = te.to_numpy(te.agents.perfect(other)(state))
         assert every[live, chosen[live]].all()
