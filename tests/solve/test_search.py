@@ -127,7 +127,7 @@ def test_some_best_actions_are_best_and_one_is_enough(limit: int) -> None:
     for state in random_games(env, 8):
         live = live_rows(state)
         every, some = (np.asarray(x) for x in (exact.best_actions(state), other.some_best_actions(state)))
-        assert not (some & ~every).any() and (some.any(1)[live] == every.any(1)[live]).all()
+        assert not (some & ~every).any() and (some[live].any(1) == every[live].any(1)).all()
         chosen = te.to_numpy(te.agents.perfect(other)(state))
         assert every[live, chosen[live]].all()
 
