@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
@@ -24,14 +24,27 @@ if TYPE_CHECKING:
 
 __all__ = ["describe", "parse", "prompt", "reward"]
 
-# what precedes an answer, as a prompt asks for it or as models like to write it
-ANSWER = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*(?:[:=]|is\b)|\\boxed\{", re.IGNORECASE)
+MAX_READ = 2**16  # characters of an answer that are read, its last ones
+# what precedes an answer: as a prompt asks for it, in JSON or in a box; and as models like to write it
+MARK = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*[:=]|\\boxed\{", re.IGNORECASE)
+PHRASE = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*is\b", re.IGNORECASE)
+# words directly before a name that is not played
+DENIAL = re.compile(
+    r"(?:\b(?:not|never|avoid(?:ing)?|without)|n't|\b(?:instead\s+of|rather\s+than))\s+"
+    r"(?:(?:to|be|play|playing|choose|choosing|the|move|is)\s+)*[\s*_`'\"]*$",
+    re.IGNORECASE,
+)
+DENIAL_WITHIN = 64  # characters
+# numbers of moves, as in "1.e4" and "1.24/20"
+MOVE_NUMBER = re.compile(r"(?<![\w.])\d{1,3}\s?\.{1,3}\s*(?=[*_`]*(?:[A-Za-z♔-♟]|\d+\s*(?:[-x/]|[a-z]\b)))")
+SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−→⇒➔➜", "-") | dict.fromkeys("×✕✖⨯", "x") | {"…": "...", "\u00a0": " "})
 MAX_LISTED = 8  # names of actions in an error
 # parts of a name, between which there may be spaces; "e2e4" and "22x15" consist of squares
 TOKEN = re.compile(r"[A-Za-z]+\d+(?=x?[a-z]\d)|\d+(?=x\d)|x(?=[a-z]?\d)|\w+|[^\w\s]")
 SQUARE = re.compile(r"[A-Za-z]+\d+")
-DASH = r"(?:[-–→:x]|\bto\b)"
-SPELLINGS = {"-": DASH, "x": DASH, "=": "=?"}
+DASH = r"(?:[-:x]|\bto\b)"
+SPELLINGS = {"-": DASH, "x": DASH, "=": "=?", "/": r"(?:[-/]|\bto\b)"}
+SEPARATOR = r"\s*(?:[,;&+]\s*)?(?:and\s+)?"  # of numbers in a row, such as "1, 2 and 4"
 BETWEEN = rf"\s*(?:{DASH}\s*)?"  # two squares
 POSITIONS = 64  # that an oracle is asked about at once
 ILLEGAL = -1  # in place of the number of an action whose name no legal one has
@@ -187,8 +200,10 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     """Return the action that an answer names: after the last "move:" or "answer:", in its last line, or anywhere.
 
     Case and spaces do not count, unless moves differ by case alone. "e2-e4", "e2xe4" and "e2 to e4" are read as "e2e4",
-    and all names of `Env.string_to_action` are understood. Behind "move:" the first move counts; where a line or an
-    answer names several, the only legal one of them is taken.
+    numbers of moves as in "1.e4" are left out, and all names of `Env.string_to_action` and the synonyms of the game's
+    notation are understood. Behind "move:" the first move counts, and without one the answer names none. Where a line
+    or an answer names several, the only legal one of them is taken. A move behind "not" is not named. Of a long answer
+    the last 65,536 characters are read.
 
     Args:
         env: the environment.
@@ -216,11 +231,18 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     named_by_position = env.spellings(state, i)
     form = env.entry.load("notation").move_pattern(named_by_position) if env.names_depend_on_position else ""
     names = _names(tuple((every | named_by_position).items()), form)
-    marks = [mark.end() for mark in ANSWER.finditer(answer)]
-    marked = answer[marks[-1] :].partition("\n")[0] if marks else ""
-    last = (answer.rstrip().splitlines() or [""])[-1]
-    for place, limit in ((marked, 1), (last, None), (answer, None)):  # the likeliest first
-        named = {names.action(match): match.group() for match in islice(names.pattern.finditer(place), limit)}
+    read = _normalized(answer, getattr(env.entry.find("notation"), "SYNONYMS", ()))
+    marks = [mark.end() for mark in MARK.finditer(read)]
+    phrases = [mark.end() for mark in PHRASE.finditer(read)]
+    marked = read[marks[-1] :].partition("\n")[0] if marks else ""
+    phrase = read[phrases[-1] :].partition("\n")[0] if phrases else ""
+    last = next((line for line in reversed(read.splitlines()) if any(map(str.isalnum, line))), "")
+    places = ((marked, 1), (phrase, 1), (last, None), (read, None))  # the likeliest first
+    if any(map(str.isalnum, marked)):
+        places = places[:1]
+    for place, limit in places:
+        matches = (match for match in names.pattern.finditer(place) if not _denied(place, match.start()))
+        named = {names.action(match): match.group() for match in islice(matches, limit)}
         if legal is not None and len(named) > 1:
             named = {action: text for action, text in named.items() if action in legal}
         if len(named) == 1:
@@ -234,6 +256,21 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
             several = ", ".join(texts[action] for action in sorted(named.keys() & texts.keys())[:MAX_LISTED])
             raise ValueError(f"answer must name one move, got {shown(place.strip())}, which names {several}")
     raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
+
+
+def _normalized(answer: str, synonyms: Sequence[tuple[str, Any]]) -> str:
+    """Return the end of an answer with plain signs, without numbers of moves, and with names for synonyms."""
+    if len(answer) > MAX_READ:
+        answer = answer[-MAX_READ:].partition(" ")[2]  # a name may be cut
+    text = answer.translate(SIGNS)
+    for pattern, replacement in synonyms:
+        text = re.sub(pattern, replacement, text)
+    return MOVE_NUMBER.sub("", text)
+
+
+def _denied(text: str, start: int) -> bool:
+    """Return whether the name that starts there stands behind a word such as "not"."""
+    return DENIAL.search(text[max(0, start - DENIAL_WITHIN) : start]) is not None
 
 
 def rulebook(rules: object) -> str:
@@ -313,21 +350,37 @@ def _names(names: tuple[tuple[str, int], ...], form: str) -> _Names:
     What has another name of the pattern `form` is ILLEGAL; without one there are only these names.
     """
     by_lower: dict[str, set[int]] = {}
+    beginnings = set[tuple[str, ...]]()  # of names, which longer ones go on from
     for name, action in names:
         by_lower.setdefault(name.lower(), set()).add(action)
+        tokens = TOKEN.findall(name.lower())
+        beginnings |= {tuple(tokens[:k]) for k in range(1, len(tokens))}
 
     def spelled(name: str) -> str:
         tokens = TOKEN.findall(name)
         text = SPELLINGS.get(tokens[0], re.escape(tokens[0]))
         for before, token in pairwise(tokens):
             is_pair = SQUARE.fullmatch(before) and SQUARE.match(token)
-            text += (BETWEEN if is_pair else r"\s*") + SPELLINGS.get(token, re.escape(token))
-        before = r"(?<!\w)(?<!\d\.)(?<!\w-)" if name[0].isalnum() else ""
+            is_row = before.isdecimal() and token.isdecimal()
+            text += BETWEEN if is_pair else SEPARATOR if is_row else r"\s*"
+            text += SPELLINGS.get(token, re.escape(token))
         after = r"(?!\w)(?!\.\d)(?!-\w)" if name[-1].isalnum() else ""
-        return f"{before}({text if len(by_lower[name.lower()]) == 1 else f'(?-i:{text})'}){after}"
+        if name[-1].isdecimal() and tuple(TOKEN.findall(name.lower())) in beginnings:
+            after += rf"(?!{SEPARATOR}\d)"
+        return f"({text if len(by_lower[name.lower()]) == 1 else f'(?-i:{text})'}){after}"
 
-    longest_first = sorted(names, key=lambda pair: len(pair[0]), reverse=True)
-    patterns, actions = [spelled(name) for name, _ in longest_first], [action for _, action in longest_first]
+    # names by their first letter or digit: a text has few places where one can begin
+    groups: dict[str, list[tuple[str, int]]] = {}
+    for name, action in sorted(names, key=lambda pair: len(pair[0]), reverse=True):
+        first = "" if TOKEN.findall(name)[0] in SPELLINGS else name[0].lower()
+        groups.setdefault(first, []).append((spelled(name), action))
+    patterns = list[str]()
+    for first, spellings in groups.items():
+        before = r"(?<!\w)(?<!\d\.)(?<!\w-)" if first.isalnum() else ""
+        before += "(?<!-)" if first.isdecimal() else ""  # a number that is not negative
+        ahead = f"(?={re.escape(first)})" if first else ""
+        patterns.append(f"{before}{ahead}(?:{'|'.join(text for text, _ in spellings)})")
+    actions = [action for spellings in groups.values() for _, action in spellings]
     if form:
         patterns, actions = [*patterns, rf"(?<![\w-])((?-i:{form}))(?![\w-])"], [*actions, ILLEGAL]
     return _Names(re.compile("|".join(patterns), re.IGNORECASE), tuple(actions))

@@ -36,7 +36,8 @@ class GameEntry:
             `move_to_string(rules, action, fields)` for legal actions; for pages also `names(rules)`, a
             `render.tile.ActionName` for each action, and `move_pattern(names)`, a pattern without groups of names that
             may be illegal, beside the `names` of legal actions. `spellings(rules, fields, legal)` gives further names
-            of legal actions.
+            of legal actions. `SYNONYMS` are pairs of a pattern and what stands for it, a string or a function of the
+            match, by which `te.text.parse` turns words into names.
         render: a module with `to_string(rules, game)` and `draw(rules, game)`, which returns a `render.Drawing`, of
             dictionaries as `to_dict` gives them; for pictures that have no pixels `to_svg(rules, game)`, which returns
             the SVG document, in place of `draw`; for the wall of the page also `tile(rules)`, which returns a

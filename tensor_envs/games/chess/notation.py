@@ -1,7 +1,7 @@
 """Dictionaries and action names of chess."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
@@ -34,6 +34,38 @@ MAX_DIGITS = 10  # of a number in a FEN
 PROMOTIONS = "rbn"  # pieces of the planes of underpromotions
 # a move in UCI, or in standard or long algebraic notation
 MOVE = "(?:[KQRBN]?[a-h]?[1-8]?[-x]?[a-h][1-8](?:=?[QRBNqrbn])?|O-O(?:-O)?|0-0(?:-0)?)"
+Synonym = tuple[str, str | Callable[[re.Match[str]], str]]  # a pattern and what stands for it
+_PIECE_WORDS = {
+    "N": "knight horse springer cavalier caballo",
+    "B": "bishop läufer fou alfil",
+    "R": "rook turm tour torre",
+    "Q": "queen dame dama reina",
+    "K": "king könig roi rey",
+    "": "pawn bauer pion peón",
+}
+_FIGURINES = {"N": "♘♞", "B": "♗♝", "R": "♖♜", "Q": "♕♛", "K": "♔♚", "": "♙♟"}
+_LETTERS = {word: letter for letter, words in _PIECE_WORDS.items() for word in words.split()}
+_LETTERS |= {sign: letter for letter, signs in _FIGURINES.items() for sign in signs}
+_WORDS = "|".join(word for word in _LETTERS if word.isalpha())
+_SIGNS = "".join(_FIGURINES.values())
+_PIECE = rf"(?<!\w)(?:(?i:{_WORDS})(?!\w)|[{_SIGNS}]\ufe0e?)"
+_GOES = r"(?:-|x|(?i:\b(?:moves\s+to|goes\s+to|to|takes|captures|on|at)\b))"
+_ORIGIN = r"([a-h][1-8]|[a-h]|[1-8])?"
+_TARGET = rf"(?:(?i:the\s+)?{_PIECE}\s*(?:(?i:on|at|in)\s+)?)?(?=[a-h][1-8]\b)"
+
+
+def _piece_name(match: re.Match[str]) -> str:
+    """Return the beginning of a name in algebraic notation for words such as "knight from g1 to"."""
+    return _LETTERS[match[1].lower().rstrip("\ufe0e")] + (match[2] or "")
+
+
+# what `te.text.parse` reads as parts of names: pieces in words and figurines, and castling in words
+SYNONYMS: tuple[Synonym, ...] = (
+    (rf"({_PIECE})\s*(?:(?i:from|on|at)\s+)?{_ORIGIN}\s*{_GOES}?\s*{_TARGET}", _piece_name),
+    (rf"\b([NBRQK]){_ORIGIN}\s*{_GOES}\s*{_TARGET}", r"\1\2"),
+    (r"(?i:\bcastl\w*\s+(?:queen'?s?[\s-]*side|long)|\b(?:queen'?s?[\s-]*side|long)\s+castl\w*)", "O-O-O"),
+    (r"(?i:\bcastl\w*\s+(?:king'?s?[\s-]*side|short)|\b(?:king'?s?[\s-]*side|short)\s+castl\w*)", "O-O"),
+)
 # no symmetries but the identity: castling excludes all others
 
 Board = dict[str, str]  # letters of pieces by the names of their squares

@@ -13,6 +13,14 @@ from tensor_envs.rules import Symmetry, scalar
 
 SIDES = ("horizontal", "vertical")
 WORDS = ("groups", "tied", "odd")
+_WALL = r"(?:\b(?:wall|fence)\s*(?:(?:at|on|in|to)\b|:)?\s*)"
+# what `te.text.parse` reads as parts of names: a wall and its direction in words; without a direction it is no name
+SYNONYMS = (
+    (rf"(?i)\b(h|v)(?:orizontal|ertical)(?:ly)?\s*{_WALL}?(?:at|on|in)?\s*([a-z]\d+)(?![\w])", r"\2\1"),
+    (rf"(?i){_WALL}([a-z]\d+)\s*,?\s*\(?\b(h|v)(?:orizontal|ertical)(?:ly)?\b\)?", r"\1\2"),
+    (r"(?i)\b([a-z]\d+)\s*,?\s*\(?\b(h|v)(?:orizontal|ertical)(?:ly)?\b\)?", r"\1\2"),
+    (rf"(?i){_WALL}(?=[a-z]\d+(?![\w]))", "wall_"),
+)
 
 
 def to_dict(rules: Quoridor, s: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,139 @@
+"""A corpus of answers as people and language models write them, with the moves that they mean."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import tensor_envs as te
+from tests.games.shared import shared_env
+
+REFUSED = ""
+CHESS: list[tuple[str, str, str]] = [  # moves so far, answer, move
+    ("", "1.e4", "e2e4"), ("", "1. e4", "e2e4"), ("", "move: 1.Nf3", "g1f3"), ("", "**1.e4**", "e2e4"),
+    ("", "Answer: 1.e2e4", "e2e4"), ("", "Knight to c3", "b1c3"), ("", "♘f3", "g1f3"), ("", "N to f3", "g1f3"),
+    ("", "knight f3", "g1f3"), ("", "Knight from g1 to f3", "g1f3"), ("", "knight g1-f3", "g1f3"),
+    ("", "pawn to e4", "e2e4"), ("", "move: pawn e4", "e2e4"), ("", "♙e4", "e2e4"), ("", "Springer f3", "g1f3"),
+    ("", "Cavalier c3", "b1c3"), ("", "The best move is not e4.\nI play d4", "d2d4"),
+    ("", "move: d4 (a quieter move is Nf3)", "d2d4"), ("", "move: not e4", REFUSED), ("", "I resign", REFUSED),
+    ("", '{"move": "Nf3"}', "g1f3"), ("", '```json\n{"move": "e4", "why": "the centre"}\n```', "e2e4"),
+    ("", "\\boxed{e4}", "e2e4"), ("", "Instead of e4 I play d4", "d2d4"), ("", "I avoid e4.\nd4", "d2d4"),
+    ("", "e2‑e4", "e2e4"), ("", "e2–e4", "e2e4"), ("", "e2 → e4", "e2e4"), ("", "e2 to e4", "e2e4"),
+    ("", "Nf3 is nice.\nmove: I do not know", REFUSED), ("", "Queen f3", REFUSED), ("", "Bishop c4", REFUSED),
+    ("", "Don't play e4.\nMove: c4", "c2c4"), ("", "Rather than e4, d4", "d2d4"), ("", "1... e5", REFUSED),
+    ("", "I considered e4 and d4.\n\nAnswer: **c4**", "c2c4"), ("", "e4 or d4", REFUSED), ("", "E4", "e2e4"),
+    ("", "move = e4", "e2e4"), ("", "My move is e4.", "e2e4"), ("", "```\ne4\n```", "e2e4"), ("", "e4!", "e2e4"),
+    ("e4 e5", "Bishop c4", "f1c4"), ("e4 e5", "Queen f3", "d1f3"), ("e4 e5", "queen to h5", "d1h5"),
+    ("e4 e5", "♗c4", "f1c4"), ("e4 e5", "2.Bc4", "f1c4"), ("e4 e5", "move: 2. Qh5!?", "d1h5"),
+    ("e4 e5", "king to e2", "e1e2"), ("e4 e5", "dame h5", "d1h5"), ("e4", "1...e5", "e7e5"), ("e4", "1… e5", "e7e5"),
+    ("e4 d5", "exd5", "e4d5"), ("e4 d5", "ed5", "e4d5"), ("e4 d5", "e4×d5", "e4d5"), ("e4 d5", "e4xd5", "e4d5"),
+    ("e4 d5 ed5", "queen takes d5", "d8d5"), ("e4 d5 ed5", "Queen takes pawn on d5", "d8d5"),
+    ("e4 d5 ed5", "Q×d5", "d8d5"), ("e4 d5 ed5", "Qd5", "d8d5"), ("e4 d5 ed5", "♛xd5", "d8d5"),
+    ("e4 e5 Nf3 d6", "N×e5", "f3e5"), ("e4 e5 Nf3 d6", "Nf3×e5", "f3e5"), ("e4 e5 Nf3 d6", "Nfxe5", "f3e5"),
+    ("e4 e5 Nf3 d6", "knight takes the pawn on e5", "f3e5"), ("e4 e5 Nf3 d6", "knight captures e5", "f3e5"),
+    ("e4 e5 Nf3 Nc6 Bc4 Bc5", "4.O-O", "e1g1"), ("e4 e5 Nf3 Nc6 Bc4 Bc5", "e1‑g1", "e1g1"),
+    ("e4 e5 Nf3 Nc6 Bc4 Bc5", "castle kingside", "e1g1"), ("e4 e5 Nf3 Nc6 Bc4 Bc5", "Castles short.", "e1g1"),
+    ("e4 e5 Nf3 Nc6 Bc4 Bc5", "kingside castling", "e1g1"), ("e4 e5 Nf3 Nc6 Bc4 Bc5", "castle queenside", REFUSED),
+    ("e4 e5 Nf3 Nc6 Bc4 Bc5", "0–0", "e1g1"), ("e4 e5 Nf3 Nc6 Bc4 Bc5", "O—O", "e1g1"),
+    ("Nf3 d5 d3 d4", "Nd2", REFUSED), ("Nf3 d5 d3 d4", "Nbd2", "b1d2"), ("Nf3 d5 d3 d4", "knight b1 to d2", "b1d2"),
+    ("Nf3 d5 d3 d4", "Knight to d2", REFUSED), ("Nf3 d5 d3 d4", "N f to d2", REFUSED), ("Nf3 d5", "Ng5", "f3g5"),
+]  # fmt: skip
+OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
+    ("othello", "1.d3", "d3"), ("othello", "move: 1. d3", "d3"), ("othello", "D3", "d3"), ("othello", "e3", REFUSED),
+    ("go", "1.D4", "D4"), ("go", "d4", "D4"), ("go", "move: pass", "pass"), ("go", "not D4.\nE5", "E5"),
+    ("go", "D4 is big, but my move: E5", "E5"), ("go", "I4", REFUSED), ("go", "D44", REFUSED),
+    ("backgammon", "1.24/18", "24/18"), ("backgammon", "24/18", "24/18"), ("backgammon", "24–18", "24/18"),
+    ("backgammon", "24 → 18", "24/18"), ("backgammon", "24 to 18", "24/18"), ("backgammon", "24/19", REFUSED),
+    ("breakthrough", "1.a2a3", "a2a3"), ("breakthrough", "a2-a3", "a2a3"), ("breakthrough", "a2→a3", "a2a3"),
+    ("breakthrough", "a2−a3", "a2a3"), ("breakthrough", "a2xb3", "a2b3"), ("breakthrough", "a2 – a4", REFUSED),
+    ("quoridor", "horizontal wall e2", "e2h"), ("quoridor", "horizontal wall at e2", "e2h"),
+    ("quoridor", "vertical wall at c1", "c1v"), ("quoridor", "wall at e2, horizontal", "e2h"),
+    ("quoridor", "wall e2 vertically", "e2v"), ("quoridor", "e2 horizontal", "e2h"), ("quoridor", "e2h", "e2h"),
+    ("quoridor", "place a wall at d1", REFUSED), ("quoridor", "wall: d1", REFUSED), ("quoridor", "e2", "e2"),
+    ("quoridor", "fence on d1", REFUSED), ("quoridor", "I place a horizontal wall at e2.", "e2h"),
+    ("quoridor", "pawn to e2", "e2"), ("quoridor", "move: d1", "d1"), ("quoridor", "E2H", "e2h"),
+    ("yahtzee", "reroll 1, 4", "reroll 1 4"), ("yahtzee", "reroll 1 and 4", "reroll 1 4"),
+    ("yahtzee", "reroll 1 4", "reroll 1 4"), ("yahtzee", "reroll 1, 2 and 4", "reroll 1 2 4"),
+    ("yahtzee", "reroll 1", "reroll 1"), ("yahtzee", "reroll 4, 1", REFUSED), ("yahtzee", "reroll 1, 9", REFUSED),
+    ("connect_four", "3", "3"), ("connect_four", "-3", REFUSED), ("connect_four", "−3", REFUSED),
+    ("connect_four", "move: -3", REFUSED), ("connect_four", "column 3", "3"), ("connect_four", "3.", "3"),
+    ("connect_four", "not 3.\nI play 4", "4"), ("connect_four", "move: 4 (3 is worse)", "4"),
+    ("connect_four", "14", REFUSED), ("connect_four", "4.5", REFUSED), ("connect_four", '{"action": 4}', "4"),
+    ("checkers", "9–14", "9-14"), ("checkers", "1. 9-14", "9-14"), ("checkers", "9x14", "9-14"),
+    ("checkers", "9 to 14", "9-14"), ("checkers", "14-9", REFUSED), ("hex", "1.f6", "f6"), ("hex", "F6", "f6"),
+    ("2048", "up", "up"), ("2048", "not up.\ndown", "down"), ("2048", "move: down, not right", "down"),
+    ("kuhn_poker", "I bet", "bet"), ("kuhn_poker", "not bet.\npass", "pass"), ("dots_and_boxes", "a1→b1", "a1b1"),
+    ("dots_and_boxes", "a1–b1", "a1b1"), ("lines_of_action", "1.b1-h1", "b1h1"), ("amazons", "a4", "a4"),
+    ("liars_dice", "1.1-3", "1-3"), ("liars_dice", "1–3", "1-3"), ("three_will", "(none of them)", REFUSED),
+    ("tic_tac_toe", "1.(1,1)", "(1,1)"), ("tic_tac_toe", "( 1 , 1 )", "(1,1)"),
+    ("tic_tac_toe", "(1,1), not (0,0)", "(1,1)"),
+]  # fmt: skip
+SHAPES = [  # of an answer around a name
+    "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",
+    '{{"move": "{}"}}', "\\boxed{{{}}}", "```\n{}\n```", "action = {}", "1.{}", "12. {}", "move: 3.{}",
+    "The other moves lose.\n\nMove: {}\nIt is strong.",
+]  # fmt: skip
+
+
+def read(env: te.Env, state: te.State, answer: str) -> str:
+    """Return the name of the move that an answer is read as, "" if it is refused."""
+    try:
+        return env.legal_actions(state)[te.text.parse(env, answer, state)]
+    except ValueError:
+        return REFUSED
+
+
+def test_answers_in_chess() -> None:
+    env = shared_env("chess")
+    states: dict[str, te.State] = {}
+    for played, answer, move in CHESS:
+        if played not in states:
+            states[played] = te.replay(te.record(env, played.split()))
+        assert read(env, states[played], answer) == move, (played, answer)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, *_ in OTHERS}))
+def test_answers_in_other_games(name: str) -> None:
+    env = shared_env(name)
+    state = env.init(1, 4 if name != "backgammon" else 0)
+    for _, answer, move in (case for case in OTHERS if case[0] == name):
+        assert read(env, state, answer) == move, answer
+
+
+@pytest.mark.few("tic_tac_toe", "chess", "quoridor", "backgammon", "yahtzee", "go")
+@pytest.mark.parametrize("name", te.registered())
+def test_every_legal_name_is_read_as_its_move_or_refused(name: str) -> None:
+    """In many positions and shapes of answers no name is read as another move, and plain ones are understood."""
+    env = shared_env(name)
+    state, answers = env.init(4, seed=7), 0
+    for ply in range(24):
+        for row in range(4):
+            legal = env.legal_actions(state, row)
+            for k, (action, called) in enumerate(legal.items()):
+                if len(legal) > 5 and (k + ply) % 5:
+                    continue
+                shape = SHAPES[(k + ply + row) % len(SHAPES)]
+                variants = {called, called.replace("-", "–"), called.replace("x", "×"), called.upper(), called.lower()}
+                for variant in variants if len({text.lower() for text in legal.values()}) == len(legal) else {called}:
+                    answers += 1
+                    try:
+                        assert te.text.parse(env, shape.format(variant), state, row) == action, (shape, variant)
+                    except ValueError:
+                        assert shape[:3] in ("1.{", "12.", "mov") or variant != called, (shape, variant)
+        state = env.step(state, te.agents.uniform(state))
+    assert answers > 20
+
+
+@pytest.mark.parametrize("name", ["chess", "go", "tic_tac_toe", "quoridor"])
+def test_long_answers_take_little_time(name: str) -> None:
+    env = shared_env(name)
+    state = env.init(1)
+    called = next(iter(env.legal_actions(state).values()))
+    te.text.parse(env, called, state)
+    for filler in ("e ", "move: ", "knight on ", "(0,", "a1 wall ", "1.", "not ", "N", " ", "**"):
+        begin = time.process_time()
+        for answer in (filler * (200_000 // len(filler)), filler * (200_000 // len(filler)) + f"\nmove: {called}"):
+            read(env, state, answer)
+        assert time.process_time() - begin < 4, filler
+    assert read(env, state, "x " * 10**6 + f"\nmove: {called}") == called
