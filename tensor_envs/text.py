@@ -237,9 +237,9 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     marked = read[marks[-1] :].partition("\n")[0] if marks else ""
     phrase = read[phrases[-1] :].partition("\n")[0] if phrases else ""
     last = next((line for line in reversed(read.splitlines()) if any(map(str.isalnum, line))), "")
-    places = ((marked, 1), (phrase, 1), (last, None), (read, None))  # the likeliest first
-    if any(map(str.isalnum, marked)):
-        places = places[:1]
+    places: list[tuple[str, int | None]] = [(marked, 1)]
+    if not any(map(str.isalnum, marked)):
+        places += [(phrase, 1), (last, None), (read, None)]  # the likeliest first
     for place, limit in places:
         matches = (match for match in names.pattern.finditer(place) if not _denied(place, match.start()))
         named = {names.action(match): match.group() for match in islice(matches, limit)}
