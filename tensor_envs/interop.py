@@ -39,9 +39,17 @@ from tinygrad.uop.ops import Ops
 
 from tensor_envs._runtime.buffers import buffer_of, device_of, shards, upload
 from tensor_envs._runtime.context import LOCK, stays_lazy
-from tensor_envs._runtime.cuda import after_stream, before_stream, callers_context, card_of, is_cuda, keep_until_done
+from tensor_envs._runtime.cuda import (
+    after_stream,
+    before_stream,
+    callers_context,
+    card_of,
+    is_cuda,
+    keep_until_done,
+    on_card,
+)
 from tensor_envs._runtime.devices import compiling_in_process
-from tensor_envs._runtime.dlpack import Exporter, Imported, imported, on_card
+from tensor_envs._runtime.dlpack import Exporter, Imported, imported
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.private_memory import OwnMemory

@@ -16,9 +16,17 @@ from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._runtime.buffers import address_of, host_memory, write
 from tensor_envs._runtime.context import stays_lazy
-from tensor_envs._runtime.cuda import after_stream, before_stream, copy, deferring, is_cuda, keep_until_done, settle
+from tensor_envs._runtime.cuda import (
+    after_stream,
+    before_stream,
+    copy,
+    deferring,
+    is_cuda,
+    keep_until_done,
+    on_card,
+    settle,
+)
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs._runtime.dlpack import on_card
 from tensor_envs._runtime.launcher import Launch, lends
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, one_of

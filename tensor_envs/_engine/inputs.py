@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -10,12 +10,13 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._runtime.buffers import address_of, buffer_of, download, upload
 from tensor_envs._runtime.context import stays_lazy
-from tensor_envs._runtime.cuda import card_of, copy, is_cuda, keep_until_done
-from tensor_envs._runtime.dlpack import Imported, on_card
+from tensor_envs._runtime.cuda import card_of, copy, is_cuda, keep_until_done, on_card
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.launcher import base_of
-from tensor_envs.interop import card_array
 from tensor_envs.jit import jit
+
+if TYPE_CHECKING:
+    from tensor_envs._runtime.dlpack import Imported
 
 INT32 = 2**31
 
@@ -51,6 +52,8 @@ def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) ->
 
     wide: whether int64 stays as it is.
     """
+    from tensor_envs.interop import card_array  # a web page's Python, without NumPy, imports this module
+
     integral = "int" in str(value.dtype)
     _check(name, tuple(value.shape), value.dtype, integral, layout.batch)
     stays = wide and str(value.dtype).endswith("int64") and "uint" not in str(value.dtype)

@@ -30,6 +30,7 @@ from weakref import WeakKeyDictionary
 
 from tinygrad import Device
 
+CUDA_DEVICE = 2  # DLPack's kDLCUDA
 DISABLE_TIMING = 2  # flag of an event, which then is cheaper
 BLOCK, SIZE, END = 1, 2, 0  # tags of a launch's arguments in one block of memory, see `cuLaunchKernel`
 LEGACY_STREAM = 1  # the null stream, as consumers of DLPack name it; 0 names it as well
@@ -101,6 +102,14 @@ def is_cuda(device: str | tuple[str, ...]) -> bool:
 def card_of(device: str) -> int:
     """Return the number of a device's card."""
     return int(device.partition(":")[2] or 0)
+
+
+def on_card(x: Any) -> bool:
+    """Return whether an array of another library is on a CUDA card."""
+    if hasattr(x, "is_cuda"):  # PyTorch's, whose protocol takes several times as long
+        return bool(x.is_cuda)
+    device = getattr(x, "__dlpack_device__", None)
+    return device is not None and device()[0] == CUDA_DEVICE
 
 
 # *** contexts ***

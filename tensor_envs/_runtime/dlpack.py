@@ -27,9 +27,8 @@ from typing import Any, NamedTuple
 from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._runtime.cuda import LEGACY_STREAM, after_stream, before_stream, card_of
+from tensor_envs._runtime.cuda import CUDA_DEVICE, LEGACY_STREAM, after_stream, before_stream, card_of
 
-CUDA_DEVICE = 2  # kDLCUDA
 NO_ORDER = -1  # stream of a consumer that asks for no order
 NAME, USED_NAME = b"dltensor", b"used_dltensor"
 # kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLBool
@@ -153,14 +152,6 @@ class Imported(NamedTuple):
     shape: tuple[int, ...]
     dtype: DType
     device: str
-
-
-def on_card(x: Any) -> bool:
-    """Return whether an array of another library is on a CUDA card."""
-    if hasattr(x, "is_cuda"):  # PyTorch's, whose protocol takes several times as long
-        return bool(x.is_cuda)
-    device = getattr(x, "__dlpack_device__", None)
-    return device is not None and device()[0] == CUDA_DEVICE
 
 
 def imported(x: Any) -> Imported:

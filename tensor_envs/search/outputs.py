@@ -12,9 +12,8 @@ import numpy as np
 from tinygrad import dtypes
 
 from tensor_envs._runtime.buffers import address_of, upload, write
-from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, keep_until_done
+from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, keep_until_done, on_card
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs._runtime.dlpack import on_card
 from tensor_envs._validate import shown
 from tensor_envs.interop import card_array, from_numpy, keep_exports, to_numpy, torch_stream
 from tensor_envs.search.simulation import NetworkOutput
