@@ -64,7 +64,6 @@ def measure(
             added, up to 64 times `games`, until they are as narrow.
         seed: seed of the games.
         progress: show a progress bar on stderr. Its unit is a simulation of a decision; the total is an estimate.
-
         exploration: weight of the exploration of playout search.
 
     Returns:
