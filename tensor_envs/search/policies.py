@@ -40,7 +40,15 @@ from tensor_envs.search.memory import (
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import MAX_VALUE, UCB, ActionSelection, GumbelMuZero, MuZero
-from tensor_envs.search.simulation import ExpandAndSelect, Finalize, InitRoot, NetworkOutput, PlayoutSearch, Result
+from tensor_envs.search.simulation import (
+    ExpandAndSelect,
+    Finalize,
+    GatherNoise,
+    InitRoot,
+    NetworkOutput,
+    PlayoutSearch,
+    Result,
+)
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
 from tensor_envs.state import State
 
@@ -578,8 +586,10 @@ class NetworkRunner:
         leaf, prepare, noise = self.leaf.tensors[0], env.engine.prepare, self.root_noise
         self.expansion = ExpandAndSelect.Arrays(self.tree, leaf, self.output, params, noise)
         prepare(ExpandAndSelect(config), chunk, self.expansion)
-        roots = InitRoot.Arrays(self.tree, leaf, *self.leaf.tensors, params, noise, noise)
+        roots = InitRoot.Arrays(self.tree, leaf, *self.leaf.tensors, params)
         self.init_root = prepare(InitRoot(config), chunk, roots)
+        gathered = GatherNoise.Arrays(self.tree, params, noise, noise)
+        self.gather_noise = prepare(GatherNoise(config), chunk, gathered)
         final = Finalize.Arrays(self.tree, params, self.output, noise, result_arrays(env, chunk))
         self.finalize = prepare(Finalize(config), chunk, final)
 
@@ -600,7 +610,8 @@ class NetworkRunner:
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         leaf, games = self.leaf.tensors[0], (buffers.words, buffers.row_keys)
-        self.init_root(*self.tree, leaf, *games, params, noise, self.root_noise)
+        self.init_root(*self.tree, leaf, *games, params)
+        self.gather_noise(*self.tree, params, noise, self.root_noise)
         with deferring(self.chunk.device):
             for launch in self.simulations:
                 launch()

@@ -506,16 +506,36 @@ class InitRoot:
         old: Any
         row_keys: Any
         params: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config)
+        write = writer(t, a.leaf)
+
+        def stage(at: Coords) -> None:
+            s, flags = search.init_root(at, a.old, a.row_keys)
+            write(at, s, flags, (), [scalar(0.0)] * t.players)
+
+        search.each_root(stage)
+
+
+@dataclass(frozen=True)
+class GatherNoise:
+    """Kernel that stores the noise of the roots' edges, apart from `InitRoot` since WebGPU allows eight arrays."""
+
+    config: SearchConfig
+    name = "gather_noise"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        params: Any
         noise: Any  # float32 [B, ActionSelection.noise_count, actions]
         root_noise: Any  # float32 [rows, ActionSelection.noise_count, edges]
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         search = Search(t, a.tree, a.params, self.config, a.root_noise)
-        count, write = self.config.selection.noise_count, writer(t, a.leaf)
+        count = self.config.selection.noise_count
 
         def stage(at: Coords) -> None:
-            s, flags = search.init_root(at, a.old, a.row_keys)
-            write(at, s, flags, (), [scalar(0.0)] * t.players)
             row = minimum(search.in_batch(at).batch.row, search.params.roots - 1)
             edges = search.edges_of(at, 0)
             with loop(count) as part, loop(edges.count if self.config.packed else search.actions) as k:

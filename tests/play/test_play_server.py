@@ -281,7 +281,8 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
         (
             ["--env", "tests.test_text:CARDS"],
             "--env tests.test_text:CARDS cannot be shown: perfect_information is False, so render must have "
-            "seen_by(rules, game, player)",
+            "seen_by(rules, game, player), which removes what is hidden from a player: name a module with it in the "
+            "GameEntry",
         ),
     ],
 )

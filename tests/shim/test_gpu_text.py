@@ -196,8 +196,8 @@ Task = Callable[[te.Env], None]
 TASKS: dict[Task, set[str]] = {  # with the kernels that each launches
     play: {"seed", "init", "sample", "step", "uniform", "reset", "gather", "observe", "rollout", "playout"},
     play_vectors: {"step", "uniform", "copy", "rollout", "refresh", "read"},
-    search: {"search", "init_root", "expand_and_select", "finalize"},
-    search_more: {"search", "init_root", "expand_and_select", "finalize"},
+    search: {"search", "init_root", "gather_noise", "expand_and_select", "finalize"},
+    search_more: {"search", "init_root", "gather_noise", "expand_and_select", "finalize"},
 }
 
 

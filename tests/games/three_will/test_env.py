@@ -166,7 +166,6 @@ def test_dictionaries_lead_back(middle_games: list[dict[str, Any]]) -> None:
         {"to_win": True},
         {"to_win": 3.0},
         {"first_player": False},
-        {"cards_each": np.int64(4)},
         {"cards_total": 8.0},
         {"cards_total": None},
         {"challenge": 0},
