@@ -366,7 +366,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    result = command_parser("python scripts/gpu_check.py", __doc__)
+    result = command_parser("gpu_check.py", __doc__)
     result.add_argument("--minutes", type=whole(1, 600), default=8, help="time in all (default: 8)")
     result.add_argument("--json", type=Path, help="file to write the numbers to")
     return result

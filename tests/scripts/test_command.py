@@ -38,6 +38,7 @@ COMMANDS = {
     "known_games.py": "documents.known_games",
     "distributed_rollout.py": "distributed_rollout.main",
     "benchmark/kernel_table.py": "benchmark.kernel_table",
+    "gpu_check.py": "benchmark.card",
     "benchmark/gpu_kernels.py": "benchmark.gpu_kernels",
     "benchmark/ratios.py": "benchmark.ratios",
     "pictures/draw.py": "pictures.draw",
