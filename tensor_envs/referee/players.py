@@ -101,6 +101,13 @@ def function(name: str) -> Participant:
     return Participant(name, ask=value)
 
 
+def _nameless_file() -> Any:
+    """Return an open file without a name, in memory where the system has that: no disk may be writable."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("prompt"), "w+b")
+    return tempfile.TemporaryFile()
+
+
 def command(words: Sequence[str]) -> Participant:
     """Return a player that runs a program for every answer: it reads the prompt and writes the answer."""
     if isinstance(words, str) or not isinstance(words, Sequence):
@@ -109,7 +116,7 @@ def command(words: Sequence[str]) -> Participant:
         raise ValueError("words must be a program and its arguments, got none")
 
     def ask(text: str) -> str:
-        with tempfile.TemporaryFile() as prompt:  # a pipe would block where the program does not read it
+        with _nameless_file() as prompt:  # a pipe would block where the program does not read it
             prompt.write(text.encode())
             prompt.seek(0)
             process = subprocess.Popen(words, stdin=prompt, stdout=subprocess.PIPE, start_new_session=True)
