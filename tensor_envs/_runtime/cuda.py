@@ -32,7 +32,10 @@ from tinygrad import Device
 
 CUDA_DEVICE = 2  # DLPack's kDLCUDA
 DISABLE_TIMING = 2  # flag of an event, which then is cheaper
-BLOCK, SIZE, END = 1, 2, 0  # tags of a launch's arguments in one block of memory, see `cuLaunchKernel`
+# tags of a launch's arguments in one block of memory, see `cuLaunchKernel`
+END = 0
+BLOCK = 1
+SIZE = 2
 LEGACY_STREAM = 1  # the null stream, as consumers of DLPack name it; 0 names it as well
 NOTHING = nullcontext()
 T = TypeVar("T")
@@ -383,7 +386,8 @@ _loaded: WeakKeyDictionary[Any, c_void_p] = WeakKeyDictionary()  # functions in 
 def _in_primary(program: Any) -> c_void_p:
     """Return a program's function, loaded into the primary context, which is current."""
     if program not in _loaded:
-        cuda, module, function = driver(), c_void_p(), c_void_p()
+        cuda = driver()
+        module, function = c_void_p(), c_void_p()
         check(cuda.cuModuleLoadData(byref(module), program.lib))
         check(cuda.cuModuleGetFunction(byref(function), module, program.name.encode()))
         _loaded[program] = function
@@ -401,7 +405,9 @@ class CudaLaunches:
             launches: what is launched.
             lent: address of an argument's memory; the call then takes the address that is used in its place.
         """
-        self.device, self.launches, self.card = device, launches, card(device)
+        self.device = device
+        self.launches = launches
+        self.card = card(device)
         self.places = [(x.words, k) for x in launches for k, word in enumerate(x.words) if word == lent]
 
     def __call__(self, lent: int = 0) -> None:
@@ -428,7 +434,9 @@ class CudaGraph:
 
     def _instantiated(self, primary: bool) -> c_void_p:
         """Return the graph for one of the contexts, which is current."""
-        cuda, graph, result, before = driver(), c_void_p(), c_void_p(), c_void_p()
+        cuda = driver()
+        graph, result = c_void_p(), c_void_p()
+        before = c_void_p()
         check(cuda.cuGraphCreate(byref(graph), 0))
         for launch in self.launches:
             node = c_void_p()

@@ -113,7 +113,9 @@ class Exporter:
 
     def __init__(self, buffer: Any, address: int, shape: tuple[int, ...], dtype: DType, device: str):
         self.buffer, self.address = buffer, address
-        self.shape, self.dtype, self.device = shape, dtype, device
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CUDA_DEVICE, card_of(self.device)

@@ -77,7 +77,9 @@ class ProgramLauncher:
         arguments: Sequence[UOp],
         internal: Sequence[UOp] = (),
     ):
-        self.await_programs, self.devices, self.internal = programs, to_tuple(device), internal
+        self.await_programs = programs
+        self.devices = to_tuple(device)
+        self.internal = internal
         # numbers of blocks in the launch that the programs were compiled for
         self.blocks = [blocks_of(u) for u in (*arguments, *internal)]
 
@@ -115,7 +117,9 @@ class ProgramLauncher:
     @cached_property
     def template(self) -> tuple[array[int], list[tuple[int, int, int]], list[tuple[int, int]]]:
         """Words of the jobs; device, buffer and place of each argument; buffer and place of each number of blocks."""
-        words, used, counted = array("Q"), list[tuple[int, int, int]](), list[tuple[int, int]]()
+        words = array("Q")
+        used = list[tuple[int, int, int]]()
+        counted = list[tuple[int, int]]()
         outer = len(self.blocks) - len(self.internal)
         for p, job in zip(self.runs, self.jobs, strict=True):
             if p.share is not None:
@@ -198,7 +202,10 @@ class PreparedLaunch:
     __slots__ = ("count", "held", "launches", "size")
 
     def __init__(self, launches: Sequence[Launch], count: int, size: int, held: object):
-        self.launches, self.count, self.size, self.held = launches, count, size, held
+        self.launches = launches
+        self.count = count
+        self.size = size
+        self.held = held
 
     def __call__(self, *lent: int) -> None:
         """Launch the programs. lent: address of lent memory, for a native launch that was bound so."""

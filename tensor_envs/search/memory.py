@@ -174,7 +174,7 @@ class Node(Position):
 
     @property
     def first_edge(self) -> Scalar:
-        """Where the statistics of its packed edges begin in the tree's array."""
+        """Place in the tree's array where the statistics of its packed edges begin."""
         return self.get(self.size + self.players)
 
     @property
