@@ -297,6 +297,7 @@ def test_a_swap_of_sides_is_the_mirror_image_of_one_of_pieces(tmp_path: Path) ->
     assert game.terminated and game.rewards[-1] == (-1.0, 1.0)  # player 1 has taken over b1 by the swap
 
 
+@pytest.mark.slow  # every length of several files
 def test_files_that_break_off_are_errors(tmp_path: Path) -> None:
     """Every beginning of a saved file is refused, unless only spaces are missing."""
     games = {
