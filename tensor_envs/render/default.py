@@ -18,7 +18,9 @@ BITS = {"uint32": 32, "uint64": 64}  # of a word by the kind of a field
 SIGNS = "XO3456789"  # of the sets of a field, in the order of the sets
 EMPTY, SEVERAL = ".", "*"
 MAX_SIDE = 26  # rows or columns of a board that is shown
-CELL, LINE, LETTER = 32, 18, 7  # pixels of a cell, a line and a letter
+CELL = 32  # pixels of a cell
+LINE = 18  # pixels from a line of text to the next
+LETTER = 7  # pixels of a letter
 
 
 class FieldBoard(NamedTuple):

@@ -52,7 +52,10 @@ if TYPE_CHECKING:
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
 VECTOR = 16  # packed edges of a vector
 PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
-LOSS, DRAW, WIN = 1, 2, 3  # outcomes of positions for one player; 0 where nothing is proven
+# outcomes of positions for one player; 0 where nothing is proven
+LOSS = 1
+DRAW = 2
+WIN = 3
 OUTCOME_SHIFT = 28  # bits of a slot in `Edge.link`; a tree has fewer slots
 MAX_BLOCKS = 256  # of the trees in memory at once
 MAX_ROWS = MAX_BLOCKS * LANES  # of a network's output
