@@ -215,7 +215,7 @@ def test_a_first_search_compiles_each_kernel_once(sources: list[str]) -> None:
     te.search.gumbel_muzero_policy(state, network, 4)
     names = [re.findall(r"^void (\w+)\(", source, re.M)[-1] for source in sources]
     trees = [name.split("_")[1] for name in names if name.startswith("HyperTicTacToe")]
-    assert sorted(trees) == ["expand", "finalize", "init", "observe"]
+    assert sorted(trees) == ["expand", "finalize", "gather", "init", "observe"]
     assert len(names) == len(trees) + 4
     assert len(sources) == len(set(sources))
 

@@ -105,6 +105,7 @@ def states(env: te.Env, folder: Path) -> None:
     assert_type(te.replay(te.load_game(folder / "game.jsonl")), te.State)
     assert_type(te.to_numpy(state.rewards), np.ndarray)
     assert_type(te.from_numpy(np.zeros(4, np.float32)), Tensor)
+    assert_type(te.from_dlpack(te.to_dlpack(state.rewards)), Tensor)
 
 
 def page(folder: Path) -> dict[str, int]:
