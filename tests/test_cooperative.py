@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tensor_envs as te
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Scalar, Spec, int32, one_hot
@@ -75,6 +76,7 @@ def test_runs_are_rated_by_the_return_of_their_team() -> None:
     assert {"score", "score_interval", "mean_return"} == {*rated}
 
 
+@pytest.mark.slow
 def test_the_laboratory_measures_returns() -> None:
     report = te.lab.measure(ENV, players=["uniform", 16], games=64)
     numbers = report.base.numbers

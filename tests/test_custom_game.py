@@ -477,7 +477,7 @@ MISTAKES = {  # name: text of the line that is named, message
 }
 
 
-@pytest.mark.few("lookup", "hidden", "counter", "one player", "bound", "impure")
+@pytest.mark.few("impure", "bound", "lookup", "counter")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_rules_is_named(mistake: str) -> None:
     text, message = MISTAKES[mistake]

@@ -320,6 +320,7 @@ def check_read_only(command: list[str], place: Path, closed: str) -> None:
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_a_read_only_system(tmp_path: Path) -> None:
     """One folder is writable; the working directory, HOME, the cache and temporary folders are read-only."""
     script = 'mount -t tmpfs tmpfs "$0" && mount -o remount,bind,ro / && exec "$@"'

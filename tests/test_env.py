@@ -387,7 +387,7 @@ def with_leaf(value: Any, leaf: Any) -> Any:
     return [with_leaf(value[0], leaf), *value[1:]] if isinstance(value, list) and value else leaf
 
 
-@pytest.mark.few(8)
+@pytest.mark.few("amazons", "checkers", "breakthrough", "dark_hex")
 @pytest.mark.parametrize("name", te.registered())
 def test_entries_of_dictionaries_that_are_none(name: str) -> None:
     """Each wrong value is refused by the entry's name, and none is taken for another number."""

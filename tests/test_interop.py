@@ -435,6 +435,7 @@ def test_a_step_from_pytorch_is_one_launch(dtype: str) -> None:
             np.testing.assert_array_equal(vector.numpy()[name], array)
 
 
+@pytest.mark.few("tic_tac_toe")
 @kinds
 @pytest.mark.parametrize("name", ["tic_tac_toe", "oware"])
 def test_a_step_reads_actions_where_they_are(kind: str, name: str) -> None:

@@ -107,7 +107,7 @@ def test_wrong_arguments() -> None:
         te.advantages([(rewards, one, zero, zero, zero)], one, zero[:1], 1.0, 1.0)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tensor_stars"])  # observed as bools and as floats
 def test_a_jit_that_learns(name: str) -> None:
     """Values from games are constants to a gradient, even as floats: only parameters have gradients."""

@@ -79,6 +79,8 @@ def test_a_tower_by_reference(activation: str) -> None:
     assert np.allclose(values, expected, atol=1e-4) and expected.std() > 0.1
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_a_tower_is_saved_and_played(tmp_path: Path) -> None:
     env, path = shared_env("tic_tac_toe"), tmp_path / "weights.safetensors"
     weights = random_weights(env)

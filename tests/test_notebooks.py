@@ -22,7 +22,7 @@ def test_there_are_notebooks() -> None:
     assert {path.stem for path in NOTEBOOKS} == {"start", "own_game"}
 
 
-@pytest.mark.few("start")
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Printed text is compared; values are not, but their pictures must exist."""

@@ -208,7 +208,7 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
         within(state)
 
 
-@pytest.mark.few("dice_race", "tic_tac_toe", "kuhn_poker")
+@pytest.mark.few("tic_tac_toe-fields0-True", "tic_tac_toe-fields0-False")
 @pytest.mark.parametrize("autoreset", [False, True])
 @pytest.mark.parametrize(("name", "fields"), [*GAMES, ("dice_race", {})])
 def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str, Any], autoreset: bool) -> None:

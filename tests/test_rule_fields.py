@@ -76,7 +76,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "yahtzee": [{"players": 3}],
 }  # fmt: skip
 ONE_VALUE = {("tensor_equilibrium", "storage_over_limit")}
-QUICK = ("tic_tac_toe", "phantom_tic_tac_toe")
+QUICK = ("tic_tac_toe",)
 
 
 @pytest.mark.parametrize("name", te.registered())

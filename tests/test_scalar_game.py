@@ -33,6 +33,7 @@ def check(game: te.ScalarGame, state: te.State, row: int) -> None:
             np.testing.assert_array_equal(plain, seen)
 
 
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=["tic_tac_toe", "dice_race", "in memory"])
 def test_a_row_of_a_batch(env: te.Env) -> None:
     """A debugged game equals its row over an end, an illegal action and a reset."""

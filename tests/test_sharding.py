@@ -56,7 +56,7 @@ def rolled(env: te.Env, share: te.Shard, steps: int) -> dict[str, np.ndarray]:
     return result.state.numpy() | counts
 
 
-@pytest.mark.few("looped-tic_tac_toe-450", "rolled-shed-101")
+@pytest.mark.few("looped-tic_tac_toe-450")
 @pytest.mark.parametrize(("game", "batch"), [("tic_tac_toe", 450), ("shed", 101)])
 @pytest.mark.parametrize("play", [looped, rolled])
 def test_together_they_play_the_whole(

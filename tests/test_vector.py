@@ -64,7 +64,8 @@ def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
     assert after["terminated"].any()
 
 
-@pytest.mark.few("dice_race-same_step")
+@pytest.mark.few("tic_tac_toe-same_step")
+@pytest.mark.slow
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: env.id)
 def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: Any) -> None:
@@ -92,7 +93,7 @@ def test_drawn_steps_are_steps_with_the_actions_drawn(env: te.Env, autoreset: An
     assert ends > 8
 
 
-@pytest.mark.few("dice_race-same_step", "dice_race-next_step", "slow_start-next_step")
+@pytest.mark.few("dice_race-same_step")
 @pytest.mark.parametrize("autoreset", RESETS)
 @pytest.mark.parametrize("env", [RACE, SLOW], ids=lambda env: env.id)
 def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
@@ -116,7 +117,8 @@ def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
     assert autoreset == "disabled" or vector.state.numpy()["episode"].min() > 0
 
 
-@pytest.mark.few("dice_race")
+@pytest.mark.few("tic_tac_toe")
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [TTT, RACE, SLOW], ids=lambda env: env.id)
 def test_rollouts_are_steps(env: te.Env) -> None:
     """Rollouts hold games in registers and agree with steps of a state in memory."""

@@ -45,6 +45,8 @@ def test_a_drawn_seat(mode: AutoresetMode, choose: Any) -> None:
     assert ends > 15 and len(paid) > 5
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_seats_of_a_list() -> None:
     compare(SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=(2, 0, 2)), TOLL_ROAD, [2, 0, 2], 12)
     vector = SingleAgentVectorEnv(TOLL_ROAD, 4096, player=[0, 2, 2], autoreset_mode="SameStep")
@@ -221,8 +223,8 @@ def test_wrong_leagues() -> None:
 # *** a learner for every player ***
 
 
+@pytest.mark.few("AutoresetMode.SAME_STEP-tic_tac_toe")
 @pytest.mark.parametrize("env", [TIC_TAC_TOE, TOLL_ROAD, dice_race.shared()], ids=lambda env: env.id)
-@pytest.mark.few("AutoresetMode.SAME_STEP")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_learner_for_every_player(env: te.Env, mode: AutoresetMode) -> None:
     """A step is a ply: the mover's reward, everyone's rewards, and the next mover's observation; thousands of plies."""
@@ -336,6 +338,7 @@ def test_a_time_limit(mode: AutoresetMode, choose: Any) -> None:
 # *** given positions ***
 
 
+@pytest.mark.slow
 def test_games_start_from_given_positions() -> None:
     """The first episode starts from the row's position with the chance of seed and row, later ones as usual."""
     env = te.make("shed", cards=8)

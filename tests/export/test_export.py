@@ -96,6 +96,8 @@ def test_cpp_includes_the_declarations(tmp_path: Path) -> None:
         run(["./main"], tmp_path, 42)
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_blocks_beyond_the_limit_are_not_played(tmp_path: Path) -> None:
     """Indices fit 32 bits up to the limit of blocks, which chess's large mask makes smaller."""
     for name in ("tic_tac_toe", "chess"):
@@ -131,8 +133,9 @@ def test_rust_plays_as_python(tmp_path: Path) -> None:
     compare(run(["./play", *arguments()], tmp_path).stdout, transcript("connect_four", BATCH, STEPS))
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 @needs_node
-@pytest.mark.few("kuhn_poker")
 @pytest.mark.parametrize("name", te.registered())
 def test_node_plays_as_python(name: str, tmp_path: Path) -> None:
     export(shared_env(name), "wasm", tmp_path / "game.wasm")

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import tensor_envs
 from tensor_envs.export import export
 from tensor_envs.export.files import PURPOSE
@@ -22,6 +24,7 @@ COMPILER = [shutil.which("cc")] if shutil.which("cc") else [sys.executable, "-m"
 SHIMS = {"python": [sys.executable], "cc": [*COMPILER, "-Wall", "-Wextra", "-Werror"]}
 
 
+@pytest.mark.slow
 def test_every_program_prints_what_the_page_says(tmp_path: Path) -> None:
     for path in PROGRAMS:
         shutil.copy(path, tmp_path)

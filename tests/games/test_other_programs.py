@@ -68,6 +68,7 @@ def load(data: str | bytes, folder: Path, ending: str = ".pgn") -> te.Record:
     return te.load_game(path)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("text", PGN)
 def test_pgn_has_the_moves_that_python_chess_reads(text: str, tmp_path: Path) -> None:
     judged = pgn.read_game(io.StringIO(text.lstrip("\ufeff").replace("\r\n", "\n")))
@@ -82,6 +83,7 @@ def test_pgn_has_the_moves_that_python_chess_reads(text: str, tmp_path: Path) ->
         assert again.headers[tag] == judged.headers[tag] or tag == "Result"
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("text", "moves"), PGN_BY_HAND)
 def test_pgn_has_the_moves_that_players_mean(text: str, moves: str, tmp_path: Path) -> None:
     assert [*load(text, tmp_path).names] == moves.split()
@@ -169,6 +171,7 @@ SGF = [
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("text", SGF)
 def test_sgf_has_the_moves_and_stones_that_sgfmill_reads(text: str, tmp_path: Path) -> None:
     judged = sgf.Sgf_game.from_string(text)

@@ -127,7 +127,7 @@ def compare_fields(game: te.ScalarGame, now: dict[str, np.ndarray], row: int, wh
     assert (now["terminated"][row], now["truncated"][row]) == (game.terminated, game.truncated), where
 
 
-@pytest.mark.few("chess")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVENTS)
 def test_short_games(name: str) -> None:
     rows = SHORT_GAMES[name]

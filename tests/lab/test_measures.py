@@ -44,7 +44,7 @@ def numbers(env: te.Env, *players: str | int, games: int = 256, **options: Any) 
     return te.lab.measure(env, players, games, **options).base.numbers
 
 
-@pytest.mark.few("tic_tac_toe", "dice_race", "shed")
+@pytest.mark.few("tic_tac_toe", "shed")
 @pytest.mark.parametrize("name", GAMES)
 def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
     env = GAMES[name]
@@ -248,7 +248,8 @@ def test_use_of_actions() -> None:
     assert [measures.kind(name) for name in names] == ["#", "CELL", "#a", "examine #", "PASS", "CODE"]
 
 
-@pytest.mark.few("tic_tac_toe")
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "liars_dice"])
 def test_playouts_of_a_search_count_as_in_plain_python(name: str) -> None:
     """A search from the quarters of each game, again in plain Python: legal and taken actions of all playouts."""

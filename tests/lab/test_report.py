@@ -27,6 +27,7 @@ def report() -> te.lab.Report:
     return te.lab.measure({"base": coin_race(), "paint": coin_race(0, True), "bonus": coin_race(2)}, ["uniform", 4], 32)
 
 
+@pytest.mark.slow
 def test_dead_and_live_rules(report: te.lab.Report) -> None:
     """A field that changes nothing is dead, also among many comparisons; points at the start are not."""
     assert report.dead == ["paint"] and ("bonus", SCORE) in report.differences
@@ -43,6 +44,7 @@ def test_actions_that_a_variant_loses() -> None:
     assert "In 512 games by uniform with loan=False never legal: free card." in text
 
 
+@pytest.mark.slow
 def test_markdown_marks_differences(report: te.lab.Report) -> None:
     text = report.to_markdown()
     row = next(line for line in text.splitlines() if line.startswith("| score of player 0"))
@@ -92,6 +94,7 @@ def test_progress_has_an_honest_total(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0.3 < middle[0] / middle[1] < 0.7 and all(one[0] <= one[1] for one in shown)
 
 
+@pytest.mark.slow
 def test_precision_adds_games() -> None:
     few, many = (te.lab.measure(TTT, ["uniform", 2], 32, precision).base for precision in (None, 0.05))
     playouts = {"playouts of search 2": 32 * 3 * 2}
@@ -151,7 +154,8 @@ def test_no_memory_fields() -> None:
         te.lab.measure(shared_env("hyper_tic_tac_toe", shape=(9, 9, 9), k=4))
 
 
-@pytest.mark.few(".html")
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 def test_command_writes_a_report(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / f"report{suffix}"

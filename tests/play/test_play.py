@@ -145,6 +145,8 @@ def test_a_link_reveals_no_hidden_cards(url: str) -> None:
         assert answer.status == 409 and view["seed"] is None
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_the_seed_is_shown_at_the_end() -> None:
     """The seed reveals hidden cards, so it is shown at the end; without a seed one is drawn."""
     env, seen = te.make("tensor_stars"), set()

@@ -45,6 +45,7 @@ def test_an_exact_hint(url: str, columns: list[int], answer: dict[str, Any]) -> 
     assert hint == {**answer, "exact": True, "waiting": False}
 
 
+@pytest.mark.slow
 def test_hints(url: str) -> None:
     """Hints are for a person who is to move: the search's at once, and the exact ones of a game that is solved."""
     won = ask(url, "POST", "/api/tables", {**GAME, "game": "shed_5", "actions": []}).json
@@ -120,6 +121,8 @@ def test_a_game_is_solved_once_and_aside(url: str) -> None:
     assert ask(url, "POST", f"/api/tables/{second['table']}/advance", {"ply": 0}).json["ply"] == 1
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     solver = opponents.ShedSolver()
     monkeypatch.setattr(opponents, "SOLVE", "import nothing")
@@ -136,6 +139,8 @@ def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> N
     solver.close()
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_no_tables_behind(number: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(

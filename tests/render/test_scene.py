@@ -142,6 +142,7 @@ def test_how_chess_ends(fen: str, reason: str) -> None:
 EQUAL = "the {} are equal, and the {}"
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("levels", "gpu", "reason"),
     [

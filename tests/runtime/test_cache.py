@@ -73,7 +73,8 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_files(once: Path, name: str) -> None:
     """Damaged programs, entries of tinygrad's cache and compiler scripts are replaced."""
@@ -211,7 +212,7 @@ def test_a_full_disk(tmp_path: Path, size: int) -> None:
     assert (before == 0 or size > 100) and before < after >= 4
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "programs"), [(2000, range(1, 4)), (700, range(1))])
 def test_files_that_the_system_refuses_to_write(tmp_path: Path, size: int, programs: range) -> None:
     """A limit on file sizes acts like a full disk, and needs no mount."""

@@ -47,7 +47,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.few("False-None", "True-")
+@pytest.mark.few("True-")
 @pytest.mark.parametrize("cc", [None, ""])
 @pytest.mark.parametrize("on_path", [False, True])
 def test_tinygrads_own_kernels_compile_too(tmp_path: Path, shim: Path, cc: str | None, on_path: bool) -> None:
@@ -87,6 +87,7 @@ def test_a_network_that_is_made_first_compiles_too(tmp_path: Path) -> None:
 BROKEN = ["/no/such/compiler", "/bin/true", sys.executable]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("broken", BROKEN)
 @pytest.mark.parametrize("variable", ["CC", "TENSOR_ENVS_CC"])
 def test_a_compiler_that_is_no_clang_is_named(tmp_path: Path, variable: str, broken: str) -> None:

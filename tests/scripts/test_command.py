@@ -156,7 +156,7 @@ OWN = {
 }
 
 
-@pytest.mark.few("benchmark.py")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OWN)
 def test_games_of_their_users(name: str, tmp_path: Path) -> None:
     """A module in the folder where the script is called, that nobody has registered."""

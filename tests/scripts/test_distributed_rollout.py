@@ -36,6 +36,7 @@ def assert_same(results: script.Results, env: te.Env, batch: int, steps: int, se
     assert results.episodes.any() and results.wins.any() and results.seconds > 0
 
 
+@pytest.mark.slow
 def test_processes_play_the_games_of_one() -> None:
     env = te.make(GAME)
     assert_same(script.rollout(env, 130, 60, 2, 2**40 + 5, None), env, 130, 60, 2**40 + 5)

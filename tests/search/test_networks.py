@@ -94,6 +94,7 @@ def test_a_tree_is_resumed() -> None:
     assert_equal(both, te.search.muzero_policy(state, network("tinygrad", env), 16, **options))
 
 
+@pytest.mark.slow
 def test_several_devices() -> None:
     env = shared_env("tic_tac_toe")
 
@@ -180,6 +181,8 @@ def test_a_network_that_caches_cannot_take() -> None:
             search(state, None, num_simulations=4)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_a_finished_game_needs_no_finite_output() -> None:
     """A softmax over no legal action is NaN."""
     env = shared_env("tic_tac_toe")
@@ -210,6 +213,8 @@ def test_a_search_within_a_search() -> None:
         assert_equal(*(te.search.gumbel_muzero_policy(state, f, SIMULATIONS) for f in (teach, right)))
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_an_evaluation_may_read_values_and_return_tensors() -> None:
     """It may read its games in Python, or step games of its own, whichever arrays it returns."""
     env = shared_env("tic_tac_toe")
@@ -253,6 +258,8 @@ def test_agents_take_networks_of_other_libraries(library: str) -> None:
         te.jit(lambda s: te.agents.greedy(network("numpy", env))(s))(state)
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_training_is_captured_apart() -> None:
     """Dropout stops once tinygrad does not train."""
     env = shared_env("tic_tac_toe")

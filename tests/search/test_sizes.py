@@ -14,6 +14,7 @@ from tests.search.test_tree_search import network, played
 NUMBERS = (8, 20, 33)  # of simulations
 
 
+@pytest.mark.slow
 def test_programs_do_not_depend_on_the_size_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Collect the sources of all kernels; each environment records its kernels anew."""
     printed, sources = programs.printed, dict[str, set[str]]()

@@ -90,7 +90,7 @@ def test_no_mistake_in_any_position_of_tic_tac_toe() -> None:
     assert len(mistakes) == 0
 
 
-@pytest.mark.few("tic_tac_toe", "shed")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", GAMES)
 def test_as_the_plain_search(name: str) -> None:
     """Compare counts and values with a search in plain Python, bit for bit; chance is sampled once."""
@@ -242,6 +242,8 @@ def test_proofs_are_right_in_every_position() -> None:
     assert not plain["proven"].any() and (plain["visit_counts"].sum(1) == 512).all()
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [te.search.gumbel_muzero_policy, te.search.muzero_policy])
 def test_proofs_with_a_network(search: Any) -> None:
     """Proofs are right whatever the network is; without them, no value is proven."""
@@ -490,6 +492,7 @@ def test_seeds_and_plies_have_their_own_noise() -> None:
     assert len({tuple(row) for row in counts[0].tolist()}) > 32  # rows, too
 
 
+@pytest.mark.slow
 def test_temperatures_draw_tried_actions() -> None:
     """The highest draws all tried actions alike, and the lowest the most visited one."""
     env = shared_env("tic_tac_toe")

@@ -225,6 +225,7 @@ def test_players_of_tables_return_their_values() -> None:
         strong.probabilities(ours.states[np.flatnonzero(ours.find(ours.states) == -2)])
 
 
+@pytest.mark.slow
 def test_an_oracle() -> None:
     """Check values, best actions and regrets of an equilibrium in Kuhn poker, where some actions are plainly worse."""
     found = te.equilibrium(tree("kuhn_poker"), "pcfr+", until=1e-5)

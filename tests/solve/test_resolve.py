@@ -67,7 +67,7 @@ def always(action: int, policy: te.TabularPolicy) -> Callable[[te.State], np.nda
     return probabilities
 
 
-@pytest.mark.few("1", "5")
+@pytest.mark.few("1")
 @pytest.mark.parametrize("iterations", [1, 3, 5, 8])
 def test_a_depth_limit_in_kuhn_poker(iterations: int) -> None:
     """Solve the first action alone: with all that player 1 can do as choices, it concedes no more than before.
@@ -148,7 +148,8 @@ def test_several_continuations_in_leduc_poker() -> None:
     assert equilibria.continually_resolved(first, None, False, 1e-4).exploitability < first.exploitability
 
 
-@pytest.mark.parametrize("iterations", [60, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("iterations", [60, 10])
 def test_leduc_poker(iterations: int) -> None:
     """Safe solutions of the second round are less exploitable than the strategies before, good ones or bad ones."""
     first = te.equilibrium(equilibria.tree("leduc_poker"), "dcfr", iterations=iterations, until=None)

@@ -142,7 +142,7 @@ class Phantom:
         yield Fraction(1), Phantom(game, self.ply + 1, (seen[0], seen[1]))
 
 
-@pytest.mark.few("True")
+@pytest.mark.slow
 @pytest.mark.parametrize("abrupt", [False, True])
 def test_phantom_tic_tac_toe_is_that_of_plain_python(abrupt: bool) -> None:
     """Compare best responses to uniform play from three positions which the players cannot tell apart."""

@@ -54,7 +54,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.few("connect_four")
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "game", "config", "first"), SMALL, ids=lambda x: x if isinstance(x, str) else "")
 def test_values_and_distances_are_those_of_plain_negamax(engine: Any, game: str, config: Any, first: int) -> None:
     env, known, met = shared_env(game, **config), dict[str, Result](), set[int]()
@@ -142,7 +142,7 @@ def test_one_proven_action_ends_the_search_of_the_others() -> None:
     assert 4 * some.nodes < 3 * every.nodes
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", (2**11, 2**20), ids=("a table of few entries", "a table"))
 def test_an_oracle_like_enumeration(memory: int) -> None:
     """Compare all answers with those of enumeration, with a table that is overwritten all the time, too."""
@@ -173,7 +173,7 @@ class PlainHex(HexRules):
     set_colouring = 0
 
 
-@pytest.mark.few("True")
+@pytest.mark.slow
 @pytest.mark.parametrize("swap", (False, True))
 def test_must_play_regions_change_no_result(swap: bool, threads: Callable[[int], None]) -> None:
     """In Hex values, distances and best actions are those of enumeration, and the search visits fewer positions."""

@@ -55,7 +55,7 @@ GAMES: list[tuple[str, dict[str, Any], int]] = [
 ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few("go-config1-3")
 @pytest.mark.parametrize(("game", "config", "depth"), GAMES)
 def test_positions_up_to_symmetry_are_the_orbits_of_dictionaries(game: str, config: Any, depth: int) -> None:
     env = shared_env(game, **config)

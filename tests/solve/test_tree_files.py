@@ -130,8 +130,8 @@ def test_it_is_the_tree_in_memory(
         assert np.allclose(sampled.table, by_memory.table, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
-@pytest.mark.few(1)
 @pytest.mark.parametrize("sides", [4, 5])
 def test_memory_is_by_information_states(sides: int, tmp_path: Path) -> None:
     """Make and solve a tree with many histories for each action of an information state, of both players' ends."""

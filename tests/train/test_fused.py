@@ -102,7 +102,7 @@ def run(case: Case, keep: bool, part: slice = slice(None)) -> tuple[list[np.ndar
     return [o.numpy() for o in outputs], gradients, factors
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_values_and_gradients(case: Case) -> None:
     """The derivative along random directions is exact in complex numbers: no difference is taken."""

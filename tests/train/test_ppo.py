@@ -86,7 +86,8 @@ def test_the_divergence_is_that_from_the_rollouts_policy() -> None:
     assert with_it - without == pytest.approx(2 * (new * np.log(new / old)).sum(), rel=1e-5)
 
 
-@pytest.mark.parametrize("make", [ppo, pytest.param(alphazero, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [ppo, alphazero])
 def test_ratings_have_exact_exploitability(make: Any) -> None:
     """At first the network plays nearly uniformly, in Kuhn poker with an exploitability of 11/24."""
     trainer = make(shared_env("kuhn_poker"), exploitability=True)

@@ -42,7 +42,7 @@ def timeless(lines: list[dict[str, float]]) -> list[dict[str, float]]:
     return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
 
 
-@pytest.mark.few("alphazero")
+@pytest.mark.few("ppo")
 @pytest.mark.parametrize("name", TRAINERS)
 def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path) -> None:
     """Bit for bit, whether the interruption is at a checkpoint or not, and whatever a killed process left."""
@@ -110,6 +110,7 @@ def test_a_killed_run_goes_on(name: str, tmp_path: Path) -> None:
     assert timeless(lines_of(tmp_path / "whole")) == timeless(lines_of(tmp_path / "part"))
 
 
+@pytest.mark.slow
 def test_what_a_folder_has(tmp_path: Path) -> None:
     """Weights in float32 with optimiser and replay; a network that te.agents plays; curves; whole metrics."""
     env, seen = shared_env("kuhn_poker"), list[dict[str, float]]()
@@ -202,6 +203,7 @@ def test_files_that_are_lost_or_older(tmp_path: Path) -> None:
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("damage", ['{"step": 2, "posi', "", "5", "{}", "\udcff\udcfe"])
 def test_damaged_metrics(damage: str, tmp_path: Path) -> None:
     """Damage in the last line is that of a killed process; before good lines nothing is dropped without a word."""
@@ -216,6 +218,7 @@ def test_damaged_metrics(damage: str, tmp_path: Path) -> None:
     assert lines_of(tmp_path) == [{"step": step} for step in (1, 2, 3)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("order", "message"),
     [
@@ -237,6 +240,7 @@ def test_metrics_are_those_of_one_step_after_another(order: list[int], message: 
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_metrics_are_those_that_the_run_wrote(tmp_path: Path) -> None:
     """Every changed digit, and lines missing from the start or altogether, are noticed once a run has a checkpoint."""
     env = shared_env("kuhn_poker")

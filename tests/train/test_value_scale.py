@@ -32,7 +32,7 @@ def high_stakes() -> te.Env:
     return te.Env(te.GameEntry("high_stakes", HighStakes), HighStakes(), "high_stakes")
 
 
-@pytest.mark.few("alphazero")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINERS)
 def test_higher_stakes_are_learned_alike(name: str) -> None:
     """If rewards and `value_scale` are multiplied alike, losses and policies stay, and values are multiplied."""

@@ -66,7 +66,7 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
     return chain.hexdigest()
 
 
-@pytest.mark.few("othello")  # Othello has sets of 64 bits, which a 32-bit machine may get wrong
+@pytest.mark.slow
 @pytest.mark.parametrize("name", te.registered())
 def test_every_step_is_the_cpu_devices(name: str, site: Callable[..., Path]) -> None:
     folder = site(name, player=False)
@@ -99,6 +99,8 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..
         assert json.loads(run_script(site(name), "choices.js", kind, name, PLIES)) == actions, kind
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_trained_networks_play_with_their_activation(site: Callable[..., Path], tmp_path: Path) -> None:
     env, random, games = shared_env("tic_tac_toe"), np.random.default_rng(3), list[list[int]]()
     path = tmp_path / "games" / f"{env.id}.safetensors"
@@ -125,7 +127,8 @@ def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
     assert state.terminated.item() and not state.rewards.numpy().any()  # a draw
 
 
-@pytest.mark.few("shed_5")
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["shed_5", "shed_10", "shed_14"])
 def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..., Path]) -> None:
     """Perfect play makes no mistakes in the positions of a random game, which contains many."""
@@ -142,7 +145,7 @@ def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..
     assert len(chosen) > 8 and not all(is_best[action] for is_best, action in zip(best, actions, strict=True))
 
 
-@pytest.mark.few("connect_four")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["connect_four", "kalah", "othello"])
 def test_the_end_of_a_game_is_searched_exactly(
     name: str, site: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
@@ -168,7 +171,7 @@ def test_the_end_of_a_game_is_searched_exactly(
         assert found[k] == expected, k
 
 
-@pytest.mark.few("kuhn_poker", "2048")
+@pytest.mark.few("kuhn_poker")
 @pytest.mark.parametrize("name", ["chess", "backgammon", "kuhn_poker", "2048"])
 def test_other_positions_have_no_exact_value(name: str, site: Callable[..., Path]) -> None:
     env = shared_env(name)

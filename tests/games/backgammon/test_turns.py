@@ -98,6 +98,8 @@ def test_a_part_of_a_turn_is_read(tmp_path: Path) -> None:
     assert len(again.actions) == 3 and men[0] == men[1]
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_match_files_lead_to_the_same_game(tmp_path: Path) -> None:
     """Men are the same after every turn, though a turn's moves may come in another order."""
     env = shared_env("backgammon")

@@ -39,7 +39,7 @@ def compare(state: te.State, i: int, board: chess.Board, played: int | None = No
         assert env.string_to_action(san, state, i) == env.string_to_action(names[action], state, i) == action
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fen", POSITIONS)
 def test_all_names_of_a_position(fen: str) -> None:
     env = shared_env("chess")

@@ -13,6 +13,7 @@ from tests.games.shared import shared_env
 GAME = "phantom_tic_tac_toe"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("abrupt", [False, True])
 def test_random_games_agree_with_the_reference(abrupt: bool) -> None:
     returns = play_in_lockstep(GAME, batch=200, seed=4, observe_every=1, abrupt=abrupt)
