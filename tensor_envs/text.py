@@ -38,6 +38,12 @@ DENIAL_WITHIN = 64  # characters
 # numbers of moves, as in "1.e4" and "1.24/20"
 MOVE_NUMBER = re.compile(r"(?<![\w.])\d{1,3}\s?\.{1,3}\s*(?=[*_`]*(?:[A-Za-z♔-♟]|\d+\s*(?:[-x/]|[a-z]\b)))")
 SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−→⇒➔➜", "-") | dict.fromkeys("×✕✖⨯", "x") | {"…": "...", "\u00a0": " "})
+# between two moves of which an answer leaves the choice open
+OR = re.compile(r"[\s*_`'\"]*\bor\b[\s*_`'\"]*", re.IGNORECASE)
+NUMBERS = r"\d+(?:\s*,\s*\d+)+"
+LIST = re.compile(rf"\[(\s*{NUMBERS}\s*)\]")  # coordinates as JSON has them
+# coordinates alone in a line, or behind a mark
+BARE = re.compile(rf"(?<![^:=\n])([ \t*_`'\"]*)({NUMBERS})(?=[ \t*_`'\".}}]*$)", re.MULTILINE)
 MAX_LISTED = 8  # names of actions in an error
 # parts of a name, between which there may be spaces; "e2e4" and "22x15" consist of squares
 TOKEN = re.compile(r"[A-Za-z]+\d+(?=x?[a-z]\d)|\d+(?=x\d)|x(?=[a-z]?\d)|\w+|[^\w\s]")
@@ -201,9 +207,10 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
 
     Case and spaces do not count, unless moves differ by case alone. "e2-e4", "e2xe4" and "e2 to e4" are read as "e2e4",
     numbers of moves as in "1.e4" are left out, and all names of `Env.string_to_action` and the synonyms of the game's
-    notation are understood. Behind "move:" the first move counts, and without one the answer names none. Where a line
-    or an answer names several, the only legal one of them is taken. A move behind "not" is not named. Of a long answer
-    the last 65,536 characters are read.
+    notation are understood; "1,2" alone in a line and "[1, 2]" are "(1,2)". Behind "move:" the first move counts,
+    unless "or" and another follow, and without one the answer names none. Where a line or an answer names several, the
+    only legal one of them is taken. A move behind "not" is not named. Of a long answer the last 65,536 characters are
+    read.
 
     Args:
         env: the environment.
@@ -237,12 +244,15 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     marked = read[marks[-1] :].partition("\n")[0] if marks else ""
     phrase = read[phrases[-1] :].partition("\n")[0] if phrases else ""
     last = next((line for line in reversed(read.splitlines()) if any(map(str.isalnum, line))), "")
-    places: list[tuple[str, int | None]] = [(marked, 1)]
+    places = [(marked, True)]
     if not any(map(str.isalnum, marked)):
-        places += [(phrase, 1), (last, None), (read, None)]  # the likeliest first
-    for place, limit in places:
+        places += [(phrase, True), (last, False), (read, False)]  # the likeliest first
+    for place, is_marked in places:
         matches = (match for match in names.pattern.finditer(place) if not _denied(place, match.start()))
-        named = {names.action(match): match.group() for match in islice(matches, limit)}
+        counted = list(islice(matches, 2 if is_marked else None))
+        if is_marked and len(counted) == 2 and not OR.fullmatch(place, counted[0].end(), counted[1].start()):
+            counted.pop()  # what follows a move explains it
+        named = {names.action(match): match.group() for match in counted}
         if legal is not None and len(named) > 1:
             named = {action: text for action, text in named.items() if action in legal}
         if len(named) == 1:
@@ -265,7 +275,7 @@ def _normalized(answer: str, synonyms: Sequence[tuple[str, Any]]) -> str:
     text = answer.translate(SIGNS)
     for pattern, replacement in synonyms:
         text = re.sub(pattern, replacement, text)
-    return MOVE_NUMBER.sub("", text)
+    return BARE.sub(r"\1(\2)", LIST.sub(r"(\1)", MOVE_NUMBER.sub("", text)))
 
 
 def _denied(text: str, start: int) -> bool:

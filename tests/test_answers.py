@@ -38,6 +38,28 @@ CHESS: list[tuple[str, str, str]] = [  # moves so far, answer, move
     ("e4 e5 Nf3 Nc6 Bc4 Bc5", "0–0", "e1g1"), ("e4 e5 Nf3 Nc6 Bc4 Bc5", "O—O", "e1g1"),
     ("Nf3 d5 d3 d4", "Nd2", REFUSED), ("Nf3 d5 d3 d4", "Nbd2", "b1d2"), ("Nf3 d5 d3 d4", "knight b1 to d2", "b1d2"),
     ("Nf3 d5 d3 d4", "Knight to d2", REFUSED), ("Nf3 d5 d3 d4", "N f to d2", REFUSED), ("Nf3 d5", "Ng5", "f3g5"),
+    ("", "I'll open with e4.", "e2e4"), ("", "I'll start with the Sicilian... no, I am White. Move: e4", "e2e4"),
+    ("", "<answer>Nf3</answer>", "g1f3"), ("", "<move>e4</move>", "e2e4"), ("", "Final answer: d4", "d2d4"),
+    ("", "**Move:** Nf3", "g1f3"), ("", "move: `Nc3`", "b1c3"), ("", "Move: e2e4 (king's pawn)", "e2e4"),
+    ("", "move: e4\n", "e2e4"), ("", "move: e4 e5", "e2e4"), ("", "e4, since it controls d5", "e2e4"),
+    ("", "My move: **e2-e4**!", "e2e4"), ("", "{'action': 'g1f3'}", "g1f3"), ("", "[e4]", "e2e4"), ("", '"e4"', "e2e4"),
+    ("", "'Nf3'", "g1f3"), ("", "(e4)", "e2e4"), ("", "$e4$", "e2e4"), ("", "e5", REFUSED), ("", "Ke2", REFUSED),
+    ("", "Nf6", REFUSED), ("", "O-O", REFUSED), ("", "", REFUSED), ("", "hello", REFUSED), ("", "move:", REFUSED),
+    ("", "a3 a4", REFUSED), ("", "Ng1-f3", "g1f3"), ("", "N g1 f3", "g1f3"), ("", "Sf3", REFUSED), ("", "Cf3", REFUSED),
+    ("", "ng1f3", "g1f3"), ("", "Pe4", "e2e4"), ("", "e2 e4", "e2e4"), ("", "e2: e4", "e2e4"),
+    ("", "From e2 to e4", "e2e4"), ("", "I move the pawn from e2 to e4.", "e2e4"), ("", "pawn e2 to e4", "e2e4"),
+    ("", "the knight on g1 goes to f3", "g1f3"), ("e4 c5", "Nf3, the open Sicilian", "g1f3"),
+    ("e4 c5", "2.Nf3", "g1f3"), ("e4 c5", "2. Nf3 d6", "g1f3"), ("e4 c5", "c4", "c2c4"), ("e4 c5", "Bb5", "f1b5"),
+    ("e4 c5", "bishop b5", "f1b5"), ("e4 c5", "bb5", "f1b5"), ("e4 e5 Nf3 Nc6", "Bb5 (Ruy Lopez)", "f1b5"),
+    ("e4 e5 Nf3 Nc6", "3. Bb5", "f1b5"), ("e4 e5 Nf3 Nc6", "Läufer b5", "f1b5"), ("e4 e5 Nf3 Nc6", "fou b5", "f1b5"),
+    ("e4 e5 Nf3 Nc6", "alfil b5", "f1b5"), ("e4 e5 Nf3 Nc6", "Nxe5", "f3e5"),
+    ("e4 e5 Nf3 Nc6", "knight takes e5", "f3e5"), ("e4 e5 Nf3 Nc6", "N takes e5", "f3e5"),
+    ("e4 e5 Nf3 Nc6", "Rook takes e5", REFUSED), ("e4 d5", "pawn takes pawn", REFUSED),
+    ("e4 d5", "pawn takes d5", REFUSED), ("e4 d5", "e takes d5", "e4d5"), ("e4 d5", "e4 takes d5", "e4d5"),
+    ("e4 d5", "exd5!", "e4d5"), ("e4 d5", "e:d5", "e4d5"), ("e4 d5", "cxd5", REFUSED), ("e4", "c5", "c7c5"),
+    ("e4", "1... c5", "c7c5"), ("e4", "1. ... c5", "c7c5"), ("e4", "pawn to c5", "c7c5"),
+    ("e4", "I reply c5, the Sicilian.", "c7c5"), ("e4", "e4", REFUSED), ("e4", "Nf6", "g8f6"),
+    ("e4", "knight to f6", "g8f6"),
 ]  # fmt: skip
 OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("othello", "1.d3", "d3"), ("othello", "move: 1. d3", "d3"), ("othello", "D3", "d3"), ("othello", "e3", REFUSED),
@@ -68,6 +90,63 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("liars_dice", "1.1-3", "1-3"), ("liars_dice", "1–3", "1-3"), ("three_will", "(none of them)", REFUSED),
     ("tic_tac_toe", "1.(1,1)", "(1,1)"), ("tic_tac_toe", "( 1 , 1 )", "(1,1)"),
     ("tic_tac_toe", "(1,1), not (0,0)", "(1,1)"),
+    ("othello", "I play d3.", "d3"), ("othello", "move: (d3)", "d3"), ("othello", "d 3", REFUSED),
+    ("othello", "**D3**", "d3"), ("othello", "3d", REFUSED), ("othello", "pass", REFUSED),
+    ("othello", "d3 or c4", REFUSED), ("othello", "Not d3, but c4.", "c4"), ("othello", "My answer is f5", "f5"),
+    ("go", "Pass", "pass"), ("go", "I pass.", "pass"), ("go", "move: tengen", REFUSED),
+    ("go", "move: E5 (the centre)", "E5"), ("go", "B e5", "E5"), ("go", "e-5", REFUSED),
+    ("go", "E5 and then C3", REFUSED), ("go", "never pass.\nmove: C3", "C3"), ("go", "K5", REFUSED), ("go", "J9", "J9"),
+    ("go", "\\boxed{G7}", "G7"), ("backgammon", "13/7", "13/7"), ("backgammon", "13-7", "13/7"),
+    ("backgammon", "13 / 8", "13/8"), ("backgammon", "move: 8/2.", "8/2"),
+    ("backgammon", "13/7 is better than 8/2", REFUSED), ("backgammon", "bar/20", REFUSED),
+    ("backgammon", "6/off", REFUSED), ("backgammon", "7/13", REFUSED), ("breakthrough", "b2-b3", "b2b3"),
+    ("breakthrough", "B2B3", "b2b3"), ("breakthrough", "b2 to b3", "b2b3"), ("breakthrough", "b2 b3", "b2b3"),
+    ("breakthrough", "b3", REFUSED), ("breakthrough", "from c2 to d3", "c2d3"),
+    ("breakthrough", "I advance d2d3", "d2d3"), ("checkers", "11-15", "11-15"), ("checkers", "11 - 15", "11-15"),
+    ("checkers", "11→15", "11-15"), ("checkers", "from 11 to 15", "11-15"), ("checkers", "11", REFUSED),
+    ("checkers", "move: 12-16 or 11-16", REFUSED), ("checkers", "9-13.", "9-13"), ("connect_four", "4", "4"),
+    ("connect_four", "Column 4", "4"), ("connect_four", "move: column 4", "4"),
+    ("connect_four", "I drop a disc in column 4.", "4"), ("connect_four", "8", REFUSED), ("connect_four", "0", REFUSED),
+    ("connect_four", "three", REFUSED), ("connect_four", "4 or 5", REFUSED), ("connect_four", '{"column": 4}', "4"),
+    ("connect_four", "**4**", "4"), ("connect_four", "The best column is 4.", "4"), ("connect_four", "column: 4", "4"),
+    ("dots_and_boxes", "a1-a2", "a1a2"), ("dots_and_boxes", "a1 to b1", "a1b1"), ("dots_and_boxes", "A1B1", "a1b1"),
+    ("dots_and_boxes", "a1c1", REFUSED), ("gomoku", "(7,7)", "(7,7)"), ("gomoku", "7,7", "(7,7)"),
+    ("gomoku", "move: (7, 7).", "(7,7)"), ("gomoku", "[7, 7]", "(7,7)"), ("gomoku", "(15,3)", REFUSED),
+    ("gomoku", "(7;7)", REFUSED), ("gomoku", "(1,1) is worse. move: (7,8)", "(7,8)"), ("hex", "move: F6", "f6"),
+    ("hex", "f 6", REFUSED), ("hex", "f12", REFUSED), ("hex", "l1", REFUSED), ("hex", "the centre", REFUSED),
+    ("hex", "Not a1; f6", "f6"), ("hyper_tic_tac_toe", "(1,1,1)", "(1,1,1)"),
+    ("hyper_tic_tac_toe", "(1, 1, 1)", "(1,1,1)"), ("hyper_tic_tac_toe", "move: (0,1,2)", "(0,1,2)"),
+    ("hyper_tic_tac_toe", "(1,1)", REFUSED), ("hyper_tic_tac_toe", "(3,0,0)", REFUSED),
+    ("hyper_tic_tac_toe", "1,1,1", "(1,1,1)"), ("kalah", "house 3", "3"), ("kalah", "I sow from 3.", "3"),
+    ("kalah", "move: 7", REFUSED), ("kalah", "Pit 2", "2"), ("kalah", "1 then 2", REFUSED),
+    ("kuhn_poker", "Bet", "bet"), ("kuhn_poker", "BET!", "bet"), ("kuhn_poker", "check", REFUSED),
+    ("kuhn_poker", "pass or bet", REFUSED), ("kuhn_poker", "I don't bet", REFUSED), ("leduc_poker", "call", "call"),
+    ("leduc_poker", "I raise", "raise"), ("leduc_poker", "fold", REFUSED), ("leduc_poker", "**raise**", "raise"),
+    ("liars_dice", "2-5", "2-5"), ("liars_dice", "move: 2-5", "2-5"), ("liars_dice", "2 - 5", "2-5"),
+    ("liars_dice", "3-1", REFUSED), ("liars_dice", "liar", REFUSED), ("lines_of_action", "b1-h1", "b1h1"),
+    ("lines_of_action", "b1 to b3", "b1b3"), ("lines_of_action", "b1", REFUSED), ("lines_of_action", "b1xb3", "b1b3"),
+    ("nine_mens_morris", "d6", "d6"), ("nine_mens_morris", "I place at d6.", "d6"), ("nine_mens_morris", "d4", REFUSED),
+    ("nine_mens_morris", "D6", "d6"), ("oware", "A", "A"), ("oware", "house C", "C"), ("oware", "move: f", "F"),
+    ("oware", "G", REFUSED), ("oware", "a", "A"), ("phantom_tic_tac_toe", "b2", "b2"),
+    ("phantom_tic_tac_toe", "I try b2", "b2"), ("phantom_tic_tac_toe", "d4", REFUSED), ("dark_hex", "move: b2", "b2"),
+    ("dark_hex", "b 2", REFUSED), ("qubic", "(1,2,3)", "(1,2,3)"), ("qubic", "(4,0,0)", REFUSED),
+    ("qubic", "1,2,3", "(1,2,3)"), ("quoridor", "I move to e2", "e2"), ("quoridor", "vertical fence at d5", "d5v"),
+    ("quoridor", "wall d5", REFUSED), ("quoridor", "d5v", "d5v"), ("shed", "move: 7", "7"),
+    ("shed", "I play the 7", "7"), ("shed", "11", REFUSED), ("shed", "10", "10"),
+    ("tensor_equilibrium", "TYPE(A)", "TYPE(A)"), ("tensor_equilibrium", "type(a)", "TYPE(A)"),
+    ("tensor_equilibrium", "TYPE(B)", REFUSED), ("tensor_equilibrium", "move: TYPE (D)", "TYPE(D)"),
+    ("tensor_stars", "PLACE(3)", "PLACE(3)"), ("tensor_stars", "place(3)", "PLACE(3)"),
+    ("tensor_stars", "PLACE(12)", REFUSED), ("tensor_stars", "I choose PLACE(0).", "PLACE(0)"),
+    ("three_will", "1a", "1a"), ("three_will", "move: 7A", "7a"), ("three_will", "8a", REFUSED),
+    ("three_will", "1", REFUSED), ("tic_tac_toe", "(2,2)", "(2,2)"), ("tic_tac_toe", "2,2", "(2,2)"),
+    ("tic_tac_toe", "row 2, column 1", REFUSED), ("tic_tac_toe", "(3,3)", REFUSED), ("tic_tac_toe", "centre", REFUSED),
+    ("tic_tac_toe", '{"move": "(0,2)"}', "(0,2)"), ("tic_tac_toe", '{"move": [0, 2]}', "(0,2)"),
+    ("ultimate_tic_tac_toe", "e5", "e5"), ("ultimate_tic_tac_toe", "move: E5", "e5"),
+    ("ultimate_tic_tac_toe", "j1", REFUSED), ("yahtzee", "reroll 1 2 3", "reroll 1 2 3"),
+    ("yahtzee", "Reroll 2", "reroll 2"), ("yahtzee", "reroll dice 1 and 2", REFUSED),
+    ("yahtzee", "I reroll 3, 4", "reroll 3 4"), ("amazons", "move: J4", "j4"), ("amazons", "a5", REFUSED),
+    ("2048", "Up", "up"), ("2048", "left", REFUSED), ("2048", "swipe right", "right"),
+    ("2048", "move: up or down", REFUSED),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",
@@ -82,6 +161,11 @@ def read(env: te.Env, state: te.State, answer: str) -> str:
         return env.legal_actions(state)[te.text.parse(env, answer, state)]
     except ValueError:
         return REFUSED
+
+
+def test_the_corpus_is_of_all_games() -> None:
+    assert len({*CHESS}) + len({*OTHERS}) == len(CHESS) + len(OTHERS) >= 300
+    assert {game for game, *_ in OTHERS} | {"chess"} == {*te.registered()}
 
 
 def test_answers_in_chess() -> None:
@@ -107,7 +191,7 @@ def test_every_legal_name_is_read_as_its_move_or_refused(name: str) -> None:
     """In many positions and shapes of answers no name is read as another move, and plain ones are understood."""
     env = shared_env(name)
     state, answers = env.init(4, seed=7), 0
-    for ply in range(24):
+    for ply in range(25):
         for row in range(4):
             legal = env.legal_actions(state, row)
             for k, (action, called) in enumerate(legal.items()):

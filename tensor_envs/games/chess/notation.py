@@ -59,10 +59,12 @@ def _piece_name(match: re.Match[str]) -> str:
     return _LETTERS[match[1].lower().rstrip("\ufe0e")] + (match[2] or "")
 
 
-# what `te.text.parse` reads as parts of names: pieces in words and figurines, and castling in words
+# what `te.text.parse` reads as parts of names: pieces in words and figurines, captures and castling in words
 SYNONYMS: tuple[Synonym, ...] = (
     (rf"({_PIECE})\s*(?:(?i:from|on|at)\s+)?{_ORIGIN}\s*{_GOES}?\s*{_TARGET}", _piece_name),
     (rf"\b([NBRQK]){_ORIGIN}\s*{_GOES}\s*{_TARGET}", r"\1\2"),
+    (rf"\b([a-h][1-8]?)\s*(?::|(?i:takes|captures)\b)\s*{_TARGET}", r"\1x"),
+    (r"\bP(?=[a-h][1-8]\b)", ""),
     (r"(?i:\bcastl\w*\s+(?:queen'?s?[\s-]*side|long)|\b(?:queen'?s?[\s-]*side|long)\s+castl\w*)", "O-O-O"),
     (r"(?i:\bcastl\w*\s+(?:king'?s?[\s-]*side|short)|\b(?:king'?s?[\s-]*side|short)\s+castl\w*)", "O-O"),
 )
