@@ -110,6 +110,30 @@ MUTANTS = {
         "return Slot(place[0], max(0, place[1] - width - 1), width, low)",
         "engine/test_layout.py::test_no_two_numbers_share_a_bit",
     ),
+    "2 // 3 is 1": Mutant(
+        "_compiler/arithmetic.py",
+        "(factor * divisor - (1 << shift)) < 1 << shift",
+        "(factor * divisor - (1 << shift)) <= 1 << shift",
+        "compiler/test_arithmetic.py::test_factors_of_divisors_are_exact",
+    ),
+    "two shifts become one of all bits": Mutant(
+        "_compiler/arithmetic.py",
+        "if whole < 8 * a.dtype.itemsize:",
+        "if whole <= 8 * a.dtype.itemsize:",
+        "compiler/test_arithmetic.py::test_shifts_by_constants_in_a_row[dtypes.int]",
+    ),
+    "a value is loaded again after a store": Mutant(
+        "_compiler/lanes.py",
+        "(x.arg in self.private or self.stored.get(x.arg, last) != last)",
+        "x.arg in self.private",
+        "compiler/test_lanes.py::test_a_loop_over_lanes_that_is_turned_inside_out[changed_before_a_loop]",
+    ),
+    "an opening too few may end": Mutant(
+        "_engine/kernels/until.py",
+        "& (openings > 1.0)",
+        "& (openings > 2.0)",
+        "adapters/test_gymnasium_plies.py::test_as_many_openings_may_end_as_are_allowed",
+    ),
     "at most is less than": Mutant(
         "rules/scalar.py", "operator.le: arithmetic.at_most,", "operator.le: arithmetic.less,", "rules/test_scalar.py"
     ),

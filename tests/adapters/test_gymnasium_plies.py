@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import data_equivalence  # noqa: E402
 from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
+from tensor_envs._engine.kernels import until  # noqa: E402
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv  # noqa: E402
 from tensor_envs.registry import gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
@@ -87,6 +88,28 @@ def test_any_number_of_plies_between_turns(player: int, mode: AutoresetMode) -> 
     vector = SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=player, autoreset_mode=mode)
     ends, paid = compare(vector, TOLL_ROAD, player, 16)
     assert ends > 15 and len(paid) > 5
+
+
+def test_as_many_openings_may_end_as_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An episode of one ply is over before the player's decision unless that player begins."""
+    monkeypatch.setattr(until, "OPENINGS", 2)
+    env = toll_road.make(ends=1)
+
+    def ended_openings(seed: int) -> int:
+        state, count = env.init(1, seed), 0
+        while state.current_player.item() != 1:
+            state, count = env.reset(state, [True]), count + 1
+        return count
+
+    ended = {seed: ended_openings(seed) for seed in range(12)}
+    assert 2 in ended.values() and max(ended.values()) > 2, "seeds of both kinds"
+    vector = SingleAgentVectorEnv(env, 1, player=1)
+    for seed, count in ended.items():
+        if count > 2:
+            with pytest.raises(RuntimeError, match="games in a row ended before player 1 could move"):
+                vector.reset(seed=seed)
+        else:
+            vector.reset(seed=seed)
 
 
 @pytest.mark.few("AutoresetMode.SAME_STEP")
