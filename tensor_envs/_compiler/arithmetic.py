@@ -6,41 +6,25 @@ its operands, except where another operation made both.
 
 from __future__ import annotations
 
-import math
-import struct
 from typing import Any
 
-import numpy as np
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, LIMITS, SIGNED, UINT32, UINT64, Instruction, current
+from tensor_envs._compiler.operations import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    LIMITS,
+    OPERATIONS,
+    SIGNED,
+    UINT32,
+    UINT64,
+    reinterpret,
+    wrap,
+)
+from tensor_envs._compiler.tape import Instruction, current
 
 I = Instruction  # noqa: E741
-
-
-FLOAT32_END = 2.0**128 - 2.0**103  # the least number that rounds to infinity as a float32
-
-
-def wrap(value: Any, dtype: DType) -> Any:
-    """Return a Python number as one of a dtype.
-
-    Integers wrap around. Floats are rounded, and saturate as integers, where NaN is 0.
-    """
-    if dtype is BOOL:
-        return bool(value)
-    if dtype is FLOAT32:
-        real = value if isinstance(value, float) else _to_float64(int(value))
-        return math.copysign(math.inf, real) if abs(real) >= FLOAT32_END else float(np.float32(real))
-    low, high = LIMITS[dtype]
-    if isinstance(value, float):
-        return 0 if math.isnan(value) else low if value <= low else high if value >= high else int(value)
-    return (int(value) - low) % (high - low + 1) + low
-
-
-def _to_float64(value: int) -> float:
-    """Return a float64 that rounds to the float32 next to an integer: its last bit stands for all bits lost."""
-    lost = max(abs(value).bit_length() - 50, 0)
-    return float((value >> lost | (value & (1 << lost) - 1 != 0)) << lost)
 
 
 def const(value: Any, dtype: DType) -> I:
@@ -77,10 +61,10 @@ def add(a: I, b: I) -> I:
     if a.dtype is FLOAT32:
         return _real("+", a, b)
     if _is_const(b):
-        if b.arg == 0:
+        if b.value == 0:
             return a
         if a.op == "+" and _is_const(a.operands[1]):
-            return add(a.operands[0], const(a.operands[1].arg + b.arg, a.dtype))
+            return add(a.operands[0], const(a.operands[1].value + b.value, a.dtype))
     return _wrapping("+", a, b, a.low + b.low, a.high + b.high)
 
 
@@ -89,28 +73,26 @@ def subtract(a: I, b: I) -> I:
         return _real("-", a, b)
     if a is b:
         return const(0, a.dtype)
-    if _is_const(b) and (a.dtype in SIGNED or b.arg == 0 or b.arg > a.low):
-        return add(a, const(-b.arg, a.dtype))
+    if _is_const(b) and (a.dtype in SIGNED or b.value == 0 or b.value > a.low):
+        return add(a, const(-b.value, a.dtype))
     if _is_const(a) and b.op == "+" and _is_const(b.operands[1]):
-        return subtract(const(a.arg - b.operands[1].arg, a.dtype), b.operands[0])
+        return subtract(const(a.value - b.operands[1].value, a.dtype), b.operands[0])
     return _wrapping("-", a, b, a.low - b.high, a.high - b.low)
 
 
 def multiply(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
-    if _is_const(a):
-        return const(a.arg * b.arg, a.dtype)
     if a.dtype is FLOAT32:
         return _real("*", a, b)
     if _is_const(b):
-        if b.arg in (0, 1):
-            return a if b.arg else b
+        if b.value in (0, 1):
+            return a if b.value else b
         # exact, so that addresses share their variable part
-        if a.arg is None and a.op in "+*" and _is_const(a.operands[1]):
+        if not a.wraps and a.op in "+*" and _is_const(a.operands[1]):
             inner, constant = a.operands
             if a.op == "*":
-                return multiply(inner, const(constant.arg * b.arg, a.dtype))
-            return add(multiply(inner, b), const(constant.arg * b.arg, a.dtype))
+                return multiply(inner, const(constant.value * b.value, a.dtype))
+            return add(multiply(inner, b), const(constant.value * b.value, a.dtype))
     ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     return _wrapping("*", a, b, min(ends), max(ends))
 
@@ -133,12 +115,12 @@ def _bounds_of_bits(a: I, b: I) -> tuple[int, int]:
 def bit_and(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(b):
-        if b.arg == 0 or (a.dtype is not BOOL and a.low >= 0 and b.arg > 0 and _ones(a.high) & ~b.arg == 0):
-            return a if b.arg else b
-        if (a.dtype is BOOL and b.arg) or b.arg == -1:
+        if b.value == 0 or (a.dtype is not BOOL and a.low >= 0 and b.value > 0 and _ones(a.high) & ~b.value == 0):
+            return a if b.value else b
+        if (a.dtype is BOOL and b.value) or b.value == -1:
             return a
         if a.op == "&" and _is_const(a.operands[1]):
-            return bit_and(a.operands[0], const(a.operands[1].arg & b.arg, a.dtype))
+            return bit_and(a.operands[0], const(a.operands[1].value & b.value, a.dtype))
     low, high = LIMITS[a.dtype]
     if a.low >= 0 or b.low >= 0:
         low, high = 0, min(x.high for x in (a, b) if x.low >= 0)
@@ -148,7 +130,7 @@ def bit_and(a: I, b: I) -> I:
 def bit_or(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(b):
-        if b.arg == 0:
+        if b.value == 0:
             return a
         if a.dtype is BOOL:
             return b
@@ -159,16 +141,16 @@ def bit_or(a: I, b: I) -> I:
 def bit_xor(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(b):
-        if b.arg == 0:
+        if b.value == 0:
             return a
         if a.op == "^" and _is_const(a.operands[1]):
-            return bit_xor(a.operands[0], const(a.operands[1].arg ^ b.arg, a.dtype))
+            return bit_xor(a.operands[0], const(a.operands[1].value ^ b.value, a.dtype))
     return current().pure("^", a.dtype, (a, b), *_bounds_of_bits(a, b))
 
 
 def shift_left(a: I, b: I) -> I:
     """Return a << b for b within 0..bits-1."""
-    if _is_const(b) and b.arg == 0:
+    if _is_const(b) and b.value == 0:
         return a
     return _wrapping("<<", a, b, min(a.low, a.low << b.high), max(a.high, a.high << b.high))
 
@@ -176,12 +158,12 @@ def shift_left(a: I, b: I) -> I:
 def shift_right(a: I, b: I) -> I:
     """Return a >> b for b within 0..bits-1, with the sign."""
     if _is_const(b):
-        if b.arg == 0:
+        if b.value == 0:
             return a
-        if a.low >= 0 and a.high >> b.arg == 0:
+        if a.low >= 0 and a.high >> b.value == 0:
             return const(0, a.dtype)
         if a.op == ">>" and _is_const(a.operands[1]):
-            whole = a.operands[1].arg + b.arg
+            whole = a.operands[1].value + b.value
             if whole < 8 * a.dtype.itemsize:
                 return shift_right(a.operands[0], const(whole, a.dtype))
     low, high = min(a.low, a.low >> b.low, a.low >> b.high), max(a.high >> b.low, a.high >> b.high)
@@ -198,14 +180,14 @@ def popcount(a: I) -> I:
 
 def _power_of_2(x: I) -> int | None:
     """Return the exponent of a constant power of two."""
-    if _is_const(x) and x.arg > 0 and x.arg & x.arg - 1 == 0:
-        return int(x.arg).bit_length() - 1
+    if _is_const(x) and x.value > 0 and x.value & x.value - 1 == 0:
+        return int(x.value).bit_length() - 1
     return None
 
 
 def divide(a: I, b: I) -> I:
     """Return a // b, rounded down; 0 where b is 0, wrapped around where b is -1."""
-    if _is_const(b) and b.arg in (0, 1, -1):
+    if _is_const(b) and b.value in (0, 1, -1):
         return multiply(a, b)
     if (exponent := _power_of_2(b)) is not None:
         return shift_right(a, const(exponent, a.dtype))
@@ -221,7 +203,7 @@ def divide(a: I, b: I) -> I:
 def _round_down(a: I, b: I) -> I:
     """Return a // b for b neither 0 nor -1."""
     if a.low >= 0 and b.low >= 0:
-        if _is_const(b) and (multiplier := _multiplier(b.arg, a.high)) is not None:
+        if _is_const(b) and (multiplier := _multiplier(b.value, a.high)) is not None:
             factor, shift = multiplier
             return shift_right(multiply(a, const(factor, a.dtype)), const(shift, a.dtype))
         return current().pure("/", a.dtype, (a, b), a.low // b.high, a.high // max(b.low, 1))
@@ -245,14 +227,14 @@ def _multiplier(divisor: int, high: int) -> tuple[int, int] | None:
 
 def remainder(a: I, b: I) -> I:
     """Return a % b with the sign of b; 0 where b is 0."""
-    if _is_const(b) and b.arg in (0, 1, -1):
+    if _is_const(b) and b.value in (0, 1, -1):
         return const(0, a.dtype)
     if _power_of_2(b) is not None:
-        return bit_and(a, const(b.arg - 1, a.dtype))
+        return bit_and(a, const(b.value - 1, a.dtype))
     if a.low >= 0 and b.low > 0:
         if a.high < b.low:
             return a
-        if not _is_const(b) or _multiplier(b.arg, a.high) is None:
+        if not _is_const(b) or _multiplier(b.value, a.high) is None:
             return current().pure("%", a.dtype, (a, b), 0, min(a.high, b.high - 1))
     zero = const(0, a.dtype)
     rest = choose(equal(b, zero), zero, subtract(a, multiply(divide(a, b), b)))
@@ -271,7 +253,7 @@ def less(a: I, b: I) -> I:
         return bit_and(invert(a), b)
     if a.dtype is FLOAT32:
         for x, y in ((a, b), (b, a)):
-            if _is_const(x) and x.arg == 0 and y.op == "cast":  # the sign of an integer
+            if _is_const(x) and x.value == 0 and y.op == "cast":  # the sign of an integer
                 whole = y.operands[0]
                 zero = const(0, whole.dtype)
                 return less(zero, whole) if x is a else less(whole, zero)
@@ -279,8 +261,8 @@ def less(a: I, b: I) -> I:
         if a.high < b.low or a.low >= b.high:
             return const(a.high < b.low, BOOL)
         for x, y in ((a, b), (b, a)):  # x + c < y for an exact sum
-            if _is_const(y) and x.op == "+" and x.arg is None and _is_const(x.operands[1]):
-                inner, moved = x.operands[0], y.arg - x.operands[1].arg
+            if _is_const(y) and x.op == "+" and not x.wraps and _is_const(x.operands[1]):
+                inner, moved = x.operands[0], y.value - x.operands[1].value
                 if wrap(moved, a.dtype) == moved:
                     moved = const(moved, a.dtype)
                     return less(inner, moved) if x is a else less(moved, inner)
@@ -301,41 +283,35 @@ def equal(a: I, b: I) -> I:
             return const(False, BOOL)
         if _is_const(b):
             if a.op == "cast" and a.operands[0].dtype is BOOL:
-                return a.operands[0] if b.arg else invert(a.operands[0])
+                return a.operands[0] if b.value else invert(a.operands[0])
             if a.op == "+" and _is_const(a.operands[1]):
-                return equal(a.operands[0], const(b.arg - a.operands[1].arg, a.dtype))
+                return equal(a.operands[0], const(b.value - a.operands[1].value, a.dtype))
     return current().pure("==", BOOL, (a, b), 0, 1)
-
-
-OPPOSITES = {"==": "!=", "!=": "=="}
 
 
 def invert(a: I) -> I:
     """Return the negation of a condition."""
-    if _is_const(a):
-        return const(not a.arg, BOOL)
     if a.op == "!":
         return a.operands[0]
-    if a.op in OPPOSITES:
-        return current().pure(OPPOSITES[a.op], BOOL, a.operands, 0, 1)
-    if a.op in ("<", ">=") and a.operands[0].dtype is not FLOAT32:  # of floats, both fail for a NaN
-        return current().pure(">=" if a.op == "<" else "<", BOOL, a.operands, 0, 1)
+    opposite = OPERATIONS[a.op].opposite if a.op in OPERATIONS else ""
+    if opposite and (a.op in ("==", "!=") or a.operands[0].dtype is not FLOAT32):  # both x < y and x >= y fail for NaN
+        return current().pure(opposite, BOOL, a.operands, 0, 1)
     return current().pure("!", BOOL, (a,), 0, 1)
 
 
 def choose(condition: I, a: I, b: I) -> I:
     """Return a where the condition holds, else b."""
     if _is_const(condition) or a is b:
-        return a if condition.arg or a is b else b
+        return a if condition.value or a is b else b
     if condition.op == "!":
         return choose(condition.operands[0], b, a)
     if a.dtype is BOOL:
         if _is_const(a):
-            return bit_or(condition, b) if a.arg else bit_and(invert(condition), b)
+            return bit_or(condition, b) if a.value else bit_and(invert(condition), b)
         if _is_const(b):
-            return bit_or(invert(condition), a) if b.arg else bit_and(condition, a)
-    elif a.dtype is not FLOAT32 and _is_const(a) and _is_const(b) and {a.arg, b.arg} == {0, 1}:
-        return cast(condition if a.arg else invert(condition), a.dtype)
+            return bit_or(invert(condition), a) if b.value else bit_and(condition, a)
+    elif a.dtype is not FLOAT32 and _is_const(a) and _is_const(b) and {a.value, b.value} == {0, 1}:
+        return cast(condition if a.value else invert(condition), a.dtype)
     return current().pure("?", a.dtype, (condition, a, b), min(a.low, b.low), max(a.high, b.high))
 
 
@@ -382,7 +358,7 @@ def cast(a: I, dtype: DType) -> I:
     if a.dtype is dtype:
         return a
     if _is_const(a):
-        return const(a.arg, dtype)
+        return const(a.value, dtype)
     if dtype is BOOL:
         return invert(equal(a, const(0, a.dtype)))
     low, high = LIMITS[dtype]
@@ -396,7 +372,7 @@ def cast(a: I, dtype: DType) -> I:
             return cast(inner, dtype)
     if a.dtype is UINT64 and dtype in (UINT32, INT32) and a.op == "|":  # of two joined words, the low one
         for x, y in (a.operands, a.operands[::-1]):
-            if x.op == "<<" and _is_const(x.operands[1]) and x.operands[1].arg == 32:
+            if x.op == "<<" and _is_const(x.operands[1]) and x.operands[1].value == 32:
                 return cast(y, dtype)
     if low <= a.low and a.high <= high:
         low, high = a.low, a.high
@@ -409,14 +385,13 @@ def _saturated(a: I, dtype: DType) -> I:
     Languages leave such conversions undefined, so only a number within the limits is converted.
     """
     low, high = LIMITS[dtype]
-    zero, first, end = (const(float(x), FLOAT32) for x in (0, low, high + 1))
+    zero = const(0.0, FLOAT32)
+    first = const(float(low), FLOAT32)
+    end = const(float(high + 1), FLOAT32)
     within = bit_and(at_most(first, a), less(a, end))
     whole = current().pure("cast", dtype, (choose(within, a, zero),), low, high)
     above = choose(at_most(end, a), const(high, dtype), const(0, dtype))
     return choose(within, whole, choose(less(a, first), const(low, dtype), above))
-
-
-_FORMATS = {FLOAT32: "f", INT32: "i", UINT32: "I"}
 
 
 def bitcast(a: I, dtype: DType) -> I:
@@ -424,7 +399,7 @@ def bitcast(a: I, dtype: DType) -> I:
     if a.dtype is dtype:
         return a
     if _is_const(a):
-        return const(struct.unpack(_FORMATS[dtype], struct.pack(_FORMATS[a.dtype], a.arg))[0], dtype)
+        return const(reinterpret(a.value, a.dtype, dtype), dtype)
     if a.op == "bitcast":
         return bitcast(a.operands[0], dtype)
     if FLOAT32 not in (a.dtype, dtype):

@@ -9,20 +9,8 @@ from typing import Any, ClassVar
 from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import (
-    BOOL,
-    FLOAT32,
-    INT32,
-    INT64,
-    SIGNED,
-    UINT32,
-    UINT64,
-    UNSIGNED_OF,
-    Array,
-    Block,
-    Instruction,
-    Tape,
-)
+from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, SIGNED, UINT32, UINT64, UNSIGNED_OF
+from tensor_envs._compiler.tape import Array, Block, Instruction, Tape
 
 INLINE_MAX_CHARACTERS = 120  # longer expressions are assigned to a variable
 # Clang 15 and newer have vectors of bits, which become one or two instructions of the processor.
@@ -139,7 +127,7 @@ class C:
         return f"({condition}?{a}:{b})"
 
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
-        undefined = x.arg or (x.op == "<<" and x.operands[0].low < 0)  # in C, for signed types
+        undefined = x.wraps or (x.op == "<<" and x.operands[0].low < 0)  # in C, for signed types
         if undefined and (unsigned := UNSIGNED_OF.get(x.dtype)):
             right = b if x.op == "<<" else self.converted(unsigned, b)
             return self.converted(x.dtype, f"{self.converted(unsigned, a)}{x.op}{right}")
@@ -165,11 +153,11 @@ class C:
             if isinstance(x, Block):
                 self.inner(x)
             elif x.op == "store":
-                self.line(self.write(x.arg, *map(self.value, x.operands)))
+                self.line(self.write(x.array, *map(self.value, x.operands)))
             elif x.op == "store_bits":
                 (index, bits), dtype = map(self.value, x.operands), x.operands[1].dtype
-                element = "unsigned char" if x.arg.dtype is BOOL else self.types[x.arg.dtype]
-                self.line(f"STORE_BITS({element}, {dtype.itemsize * 8}, &{x.arg.name}[{index}], {bits});")
+                element = "unsigned char" if x.array.dtype is BOOL else self.types[x.array.dtype]
+                self.line(f"STORE_BITS({element}, {dtype.itemsize * 8}, &{x.array.name}[{index}], {bits});")
             else:
                 self.instruction(x)
 
@@ -204,13 +192,13 @@ class C:
             self.line(self.declare(x, text))
 
     def value(self, x: Instruction) -> str:
-        return self.constant(x.arg, x.dtype) if x.op == "const" else x.text
+        return self.constant(x.value, x.dtype) if x.op == "const" else x.text
 
     def expression(self, x: Instruction) -> str:
         values = [self.value(operand) for operand in x.operands]
         match x.op:
             case "load":
-                return self.read(x.arg, values[0])
+                return self.read(x.array, values[0])
             case "?":
                 return self.choice(*values)
             case "!":
@@ -423,7 +411,7 @@ class WGSL(C):
             return f"({a}{x.op}{b if dtype is UINT32 else f'u32({b})'})"
         if x.op == "^" and dtype is BOOL:
             return f"({a}!={b})"
-        if x.op == "-" and dtype is FLOAT32 and x.operands[0].arg == 0:  # drivers make -x of it: -0.0 for 0.0
+        if x.op == "-" and dtype is FLOAT32 and x.operands[0].value == 0:  # drivers make -x of it: -0.0 for 0.0
             return f"select(-{b}, 0.0, {b}==0.0)"
         return f"({a}{x.op}{b})"  # integers wrap around
 

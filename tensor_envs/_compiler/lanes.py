@@ -70,7 +70,7 @@ class _InsideOut:
 
     def record(self) -> None:
         for array in self.private:
-            array.size *= self.lanes.arg
+            array.size *= self.lanes.value
         self._record(self.loop)
 
     # *** what a part needs of others ***
@@ -88,7 +88,7 @@ class _InsideOut:
             part.append(x)
             self.home[x] = id(part)
             if x.op in STORES:
-                self.stored.setdefault(x.arg, set()).add(id(part))
+                self.stored.setdefault(x.array, set()).add(id(part))
         parts.append((part, None))
 
     def _plan(self, block: Block) -> None:
@@ -109,7 +109,7 @@ class _InsideOut:
         if self._cost(x) > MAX_RECOMPUTED:
             needed.add(x)
             if x not in self.spilled:
-                self.spilled[x] = self.tape.register(x.dtype, self.lanes.arg)
+                self.spilled[x] = self.tape.register(x.dtype, self.lanes.value)
             return
         if x.op == "load":
             needed.add(x)
@@ -122,7 +122,7 @@ class _InsideOut:
             return 0
         if x not in self.costs:
             last = {id(self.parts[self.loop][-1][0])}  # a part loads what it imports before it stores
-            changes = x.op == "load" and (x.arg in self.private or self.stored.get(x.arg, last) != last)
+            changes = x.op == "load" and (x.array in self.private or self.stored.get(x.array, last) != last)
             self.costs[x] = inf if changes else 1 + sum(map(self._cost, x.operands))
         return self.costs[x]
 
@@ -182,11 +182,11 @@ class _InsideOut:
             copy = tape.load(self.spilled[x], self.lane)
         elif x.op == "load" or x.op in STORES:
             index, *stored = map(self._value, x.operands)
-            if x.arg in self.private:
+            if x.array in self.private:
                 index = arithmetic.add(arithmetic.multiply(index, self.lanes), self.lane)
-            copy = getattr(tape, x.op)(x.arg, index, *stored)
+            copy = getattr(tape, x.op)(x.array, index, *stored)
         else:
-            copy = tape.pure(x.op, x.dtype, tuple(map(self._value, x.operands)), x.low, x.high, x.arg)
+            copy = tape.pure(x.op, x.dtype, tuple(map(self._value, x.operands)), x.low, x.high, x.wraps)
         self.copies[x] = copy
         if self.home[x] == self.part and x in self.spilled:
             tape.store(self.spilled[x], self.lane, copy)

@@ -12,20 +12,16 @@ from contextvars import ContextVar
 from math import prod
 from typing import Any
 
-from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-BOOL, FLOAT32 = dtypes.bool, dtypes.float32
-INT32, INT64, UINT32, UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64
+from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, LIMITS, OPERATIONS, SIGNED, UNSIGNED, wrap
+
 STORES = ("store", "store_bits")
-SIGNED = (dtypes.int8, dtypes.int16, INT32, INT64)
-UNSIGNED = (dtypes.uint8, dtypes.uint16, UINT32, UINT64)
-UNSIGNED_OF = {INT32: UINT32, INT64: UINT64}  # overflow of signed integers is undefined in many languages
-LIMITS: dict[DType, tuple[Any, Any]] = {  # the lowest and the highest value of each dtype
-    BOOL: (0, 1),
-    FLOAT32: (float("-inf"), float("inf")),
-    **{d: (0, (1 << 8 * d.itemsize) - 1) for d in UNSIGNED},
-    **{d: (-1 << 8 * d.itemsize - 1, (1 << 8 * d.itemsize - 1) - 1) for d in SIGNED},
+TYPE_NAMES = {  # in a printed tape
+    BOOL: "bool",
+    FLOAT32: "float32",
+    **{d: f"int{8 * d.itemsize}" for d in SIGNED},
+    **{d: f"uint{8 * d.itemsize}" for d in UNSIGNED},
 }
 
 
@@ -47,18 +43,25 @@ class Instruction:
     """A value of a kernel.
 
     Attributes:
-        op: "const", "index" (of a loop), "group" and "thread" (of a GPU), "load", "store", "store_bits", "cast",
-            "bitcast", "popcount", "!", "?" (a choice), or the C operator of two operands.
-        arg: a constant's value, the array of a load or store; True for an operation that may wrap around.
+        op: "const", "index" (of a loop), "load", "store", "store_bits", or a key of `OPERATIONS`.
+        value: the number of a constant, else None.
+        array: the array of a load or store, else None.
+        wraps: whether the exact result may be beyond the dtype, so that it wraps around.
         low, high: bounds of the value, inclusive.
         number: position in the order of recording; 0 for constants.
         uses, user, text: number of live users, the block of the last one, and the printed form; set when printing.
     """
 
-    __slots__ = ("arg", "block", "dtype", "high", "low", "number", "op", "operands", "text", "user", "uses")
+    __slots__ = (
+        "array", "block", "dtype", "high", "low", "number", "op", "operands", "text", "user", "uses", "value", "wraps"
+    )  # fmt: skip
 
-    def __init__(self, op: str, dtype: Any, operands: tuple[Instruction, ...], arg: Any, low: Any, high: Any):
-        self.op, self.dtype, self.operands, self.arg, self.low, self.high = (op, dtype, operands, arg, low, high)
+    def __init__(self, op: str, dtype: Any, operands: tuple[Instruction, ...], low: Any, high: Any):
+        self.op, self.dtype, self.operands = (op, dtype, operands)
+        self.low, self.high = low, high
+        self.value: Any = None
+        self.array: Any = None
+        self.wraps = False
         self.block: Any = None
         self.number = self.uses = 0
         self.user: Block | None = None
@@ -117,40 +120,45 @@ class Tape:
         """Return the constant; `value` must be one of the dtype."""
         key = (repr(value) if dtype is FLOAT32 else int(value), dtype)  # 0.0 and -0.0 are two
         if (existing := self._constants.get(key)) is None:
-            existing = self._constants[key] = Instruction("const", dtype, (), value, value, value)
+            existing = self._constants[key] = Instruction("const", dtype, (), value, value)
+            existing.value = value
             existing.block = self.root
         return existing
 
     def pure(
-        self, op: str, dtype: DType, operands: tuple[Instruction, ...], low: Any, high: Any, arg: Any = None
+        self, op: str, dtype: DType, operands: tuple[Instruction, ...], low: Any, high: Any, wraps: bool = False
     ) -> Instruction:
         """Return an instruction without side effects, shared with an equal one that is visible."""
+        value = OPERATIONS[op].value
+        if value is not None and all(x.op == "const" for x in operands):
+            return self.const(wrap(value(*(x.value for x in operands)), dtype), dtype)
         block = self.block.barrier
         for x in operands:
             if x.block.depth > block.depth:
                 block = x.block
-        key, visible = (op, dtype, arg, *map(id, operands)), block
+        key, visible = (op, dtype, wraps, *map(id, operands)), block
         while visible is not None:
             if (existing := visible.shared.get(key)) is not None:
                 return existing
             visible = visible.parent  # type: ignore[assignment]
-        new = self._append(Instruction(op, dtype, operands, arg, low, high), block)
+        new = self._append(Instruction(op, dtype, operands, low, high), block)
+        new.wraps = wraps
         block.shared[key] = new
         return new
 
     def load(self, array: Array, index: Instruction) -> Instruction:
-        return self._append(Instruction("load", array.dtype, (index,), array, *LIMITS[array.dtype]), self.block)
+        return self._access(Instruction("load", array.dtype, (index,), *LIMITS[array.dtype]), array)
 
     def store(self, array: Array, index: Instruction, value: Instruction) -> None:
         assert value.dtype is array.dtype, f"a value of {value.dtype} for an array of {array.dtype}"
         array.version += 1
-        self._append(Instruction("store", None, (index, value), array, 0, 0), self.block)
+        self._access(Instruction("store", None, (index, value), 0, 0), array)
 
     def store_bits(self, array: Array, index: Instruction, bits: Instruction) -> None:
         """Store every bit of an unsigned number, the lowest first, as an element 0 or 1 of its own."""
         assert bits.dtype in UNSIGNED and not self.gpu
         array.version += 1
-        self._append(Instruction("store_bits", None, (index, bits), array, 0, 0), self.block)
+        self._access(Instruction("store_bits", None, (index, bits), 0, 0), array)
 
     def place(self, axis: str, size: int) -> Instruction:
         """Return the number of the workgroup ("group") or of the thread in it ("thread"), of `size` on the grid."""
@@ -161,6 +169,11 @@ class Tape:
         """Return an uninitialised array of the kernel's own."""
         self.registers.append(Array(dtype, size, None, f"r{len(self.registers)}"))
         return self.registers[-1]
+
+    def _access(self, new: Instruction, array: Array) -> Instruction:
+        """Append a load or store of an array, where it is recorded."""
+        new.array = array
+        return self._append(new, self.block)
 
     def _append(self, new: Instruction, block: Block) -> Instruction:
         for x in new.operands:
@@ -178,7 +191,7 @@ class Tape:
         outer = self.block
         block = self.block = Block(kind, outer, head)
         if kind == "for":
-            block.index = Instruction("index", INT32, (), None, 0, max(head.high - 1, 0))
+            block.index = Instruction("index", INT32, (), 0, max(head.high - 1, 0))
             block.index.block = block
         yield block
         assert self.block is block
@@ -201,10 +214,10 @@ class Tape:
             for x in body[first:]:
                 assert isinstance(x, Instruction)
                 if x.op in STORES:
-                    stored.add(x.arg)
+                    stored.add(x.array)
                     stores.append(x)
                     continue
-                assert x.op != "load" or x.arg not in stored, "a store comes last, and this array is read after it"
+                assert x.op != "load" or x.array not in stored, "a store comes last, and this array is read after it"
                 rank = ranks[x] = max(rank, *(ranks.get(operand, 0) for operand in x.operands), 0) + 1
                 ranked.append((rank, x))
             del body[first:]
@@ -246,19 +259,19 @@ class Tape:
 
         for x, _ in self.instructions():
             if x.op in STORES:
-                stores.setdefault(x.arg, []).append(x)
+                stores.setdefault(x.array, []).append(x)
         for array in self.arrays:
             if array in stores:
                 use_array(array)
         while waiting:
             x = waiting.pop()
             if x.op == "load":
-                use_array(x.arg)
+                use_array(x.array)
             for operand in x.operands:
                 use(operand, x.block)
 
         def is_live(x: Instruction | Block) -> Any:
-            return x.live if isinstance(x, Block) else x.arg.used if x.op in STORES else x.uses
+            return x.live if isinstance(x, Block) else x.array.used if x.op in STORES else x.uses
 
         def prune(block: Block) -> None:
             block.body = [x for x in block.body if is_live(x)]
@@ -276,11 +289,49 @@ class Tape:
                 if not isinstance(x, Block):
                     yield x, times
                 elif x.kind == "for" and x.head is not None and x.head.op == "const":
-                    yield from walk(x, times * x.head.arg)
+                    yield from walk(x, times * x.head.value)
                 else:
                     yield from walk(x, times)
 
         return walk(self.root, prod(self.grid.values()))
+
+    def __repr__(self) -> str:
+        """Return the kernel as text: a line for each instruction, with its dtype and bounds, and indented blocks."""
+        names: dict[Instruction, str] = {}
+        lines: list[str] = []
+
+        def name(x: Instruction) -> str:
+            return str(x.value) if x.op == "const" else names.setdefault(x, f"%{len(names)}")
+
+        def line(x: Instruction) -> str:
+            values = [name(operand) for operand in x.operands]
+            if x.op in STORES:
+                return f"{x.op} {x.array.name}[{values[0]}], {values[1]}"
+            if x.op == "load":
+                return f"{name(x)}: {_typed(x)} = load {x.array.name}[{values[0]}]"
+            operation = OPERATIONS[x.op].name + ".wrap" * x.wraps
+            return f"{name(x)}: {_typed(x)} = {operation} {', '.join(values)}".rstrip()
+
+        def show(block: Block, indent: str) -> None:
+            for x in block.body:
+                if not isinstance(x, Block):
+                    lines.append(indent + line(x))
+                    continue
+                head = "do"
+                if x.kind == "for":
+                    head = f"for {name(x.index)} in 0..{name(x.head)}"
+                elif x.kind == "if":
+                    head = f"if {name(x.head)}"
+                lines.append(f"{indent}{head} {{")
+                show(x, f"{indent}  ")
+                end = "}" if x.condition is None else f"}} while {name(x.condition)}"
+                lines.append(indent + end)
+
+        arrays = [f"{x.name}: {TYPE_NAMES[x.dtype]}[{x.size}]" for x in (*self.arrays, *self.registers)]
+        count = len(self.arrays)
+        lines += [f"kernel({', '.join(arrays[:count])}) {{", *(f"  {x}" for x in arrays[count:])]
+        show(self.root, "  ")
+        return "\n".join([*lines, "}"])
 
     def work(self) -> tuple[int, int]:
         """Return the number of operations in loops, or on a GPU, and the bytes of parameters that are moved there."""
@@ -290,10 +341,16 @@ class Tape:
                 continue
             if x.op not in ("load", *STORES):
                 operations += times
-            elif x.arg.slot is not None:
+            elif x.array.slot is not None:
                 elements = x.operands[1].dtype.itemsize * 8 if x.op == "store_bits" else 1
-                moved += x.arg.dtype.itemsize * elements * times
+                moved += x.array.dtype.itemsize * elements * times
         return operations, moved
+
+
+def _typed(x: Instruction) -> str:
+    """Return an instruction's dtype, and its bounds where they are narrower."""
+    bounds = "" if (x.low, x.high) == LIMITS[x.dtype] else f" {x.low}..{x.high}"
+    return f"{TYPE_NAMES[x.dtype]}{bounds}"
 
 
 _recording: ContextVar[Tape | None] = ContextVar("_recording", default=None)

@@ -9,7 +9,8 @@ from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, UNSIGNED_OF, Array, Block, Instruction, Tape
+from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, UINT32, UNSIGNED_OF
+from tensor_envs._compiler.tape import Array, Block, Instruction, Tape
 
 OPERATIONS = {
     "+": Ops.ADD,
@@ -59,14 +60,14 @@ class Linear:
         return self.append(UOp.cconst(value, dtype))
 
     def value(self, x: Instruction) -> UOp:
-        return self.const(x.arg, x.dtype) if x.op == "const" else self.uop_of[x]
+        return self.const(x.value, x.dtype) if x.op == "const" else self.uop_of[x]
 
     def block(self, block: Block) -> None:
         for x in block.body:
             if isinstance(x, Block):
                 self.inner(x)
             elif x.op == "store":
-                self.store(x.arg, *map(self.value, x.operands))
+                self.store(x.array, *map(self.value, x.operands))
             elif x.op == "store_bits":
                 self.store_bits(x)
             else:
@@ -85,8 +86,8 @@ class Linear:
                 Ops.AND, UINT32, self.new(Ops.SHR, UINT32, word, self.const(k, UINT32)), self.const(1, UINT32)
             )
             is_set = self.new(Ops.CMPNE, BOOL, bit, self.const(0, UINT32))
-            dtype = x.arg.dtype
-            self.store(x.arg, index, is_set if dtype is BOOL else self.new(Ops.CAST, dtype, is_set, arg=dtype))
+            dtype = x.array.dtype
+            self.store(x.array, index, is_set if dtype is BOOL else self.new(Ops.CAST, dtype, is_set, arg=dtype))
 
     def inner(self, block: Block) -> None:
         if block.kind == "if":
@@ -107,7 +108,7 @@ class Linear:
         dtype = x.dtype
         match x.op:
             case "load":
-                return self.new(Ops.LOAD, dtype, self.new(Ops.INDEX, dtype, self.uop_of[x.arg], *src))
+                return self.new(Ops.LOAD, dtype, self.new(Ops.INDEX, dtype, self.uop_of[x.array], *src))
             case "group" | "thread":
                 return self.new(Ops.SPECIAL, INT32, self.const(x.high + 1, INT32), arg=f"{'gl'[x.op == 'thread']}idx0")
             case "!":
@@ -119,7 +120,7 @@ class Linear:
                 if dtype is FLOAT32 and not self.divides:
                     return self.new(Ops.MUL, dtype, src[0], self.new(Ops.RECIPROCAL, dtype, src[1]))
                 return self.new(Ops.FDIV if dtype is FLOAT32 else Ops.CDIV, dtype, *src)
-            case "+" if x.arg:
+            case "+" if x.wraps:
                 return self.wrapping_sum(dtype, *src)
             case "-":
                 return self.wrapping_sum(dtype, src[0], self.new(Ops.MUL, dtype, src[1], self.const(-1, dtype)))

@@ -18,20 +18,8 @@ from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.tape import (
-    BOOL,
-    FLOAT32,
-    INT32,
-    INT64,
-    STORES,
-    Array,
-    Block,
-    Instruction,
-    Tape,
-    current,
-    record,
-    recording,
-)
+from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64
+from tensor_envs._compiler.tape import STORES, Array, Block, Instruction, Tape, current, record, recording
 from tensor_envs.rules.scalar import Scalar, Value, int32, refuse, scalar, whole
 
 UINTS = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32}
@@ -153,7 +141,7 @@ def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:
             if isinstance(x, Block):
                 collect(x, around)
             elif x.op in STORES:
-                stored.setdefault(x.arg, []).extend((*x.operands, *around))
+                stored.setdefault(x.array, []).extend((*x.operands, *around))
 
     collect(current().root, [])
     waiting = [x.instruction() for x in values]
@@ -165,9 +153,9 @@ def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:
         if x not in visited:
             visited.add(x)
             waiting += x.operands
-            if x.op == "load" and x.arg not in visited:
-                visited.add(x.arg)
-                waiting += stored.get(x.arg, ())
+            if x.op == "load" and x.array not in visited:
+                visited.add(x.array)
+                waiting += stored.get(x.array, ())
     return False
 
 

@@ -19,20 +19,8 @@ import numpy as np
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.arithmetic import wrap
-from tensor_envs._compiler.tape import (
-    BOOL,
-    FLOAT32,
-    INT32,
-    INT64,
-    LIMITS,
-    SIGNED,
-    UINT32,
-    UINT64,
-    UNSIGNED,
-    Instruction,
-    recording,
-)
+from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, LIMITS, SIGNED, UINT32, UINT64, UNSIGNED, wrap
+from tensor_envs._compiler.tape import Instruction, recording
 from tensor_envs.rules.kinds import BITS, NAMES
 
 WORD_BITS = 32
@@ -167,7 +155,7 @@ class Scalar:
 
     def __init__(self, node: Any, dtype: DType):
         if type(node) is Instruction and node.op == "const":
-            node = node.arg
+            node = node.value
         self.node, self.dtype = node, dtype
         self.is_plain = type(node) is not Instruction  # a number of Python, not a value of a kernel
 

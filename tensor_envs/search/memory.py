@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
+from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
 from tensor_envs.rules.kernel import Cells, bitcast, divide, loop, registers, sum_in_range

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
+from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
 from tensor_envs._engine.kernels.rollout import BlockState, Decisions, num_counts
 from tensor_envs.rules.chance import KeyedChance, threefry

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, LIMITS, STORES, UINT32, Array, Block, Instruction, Tape
+from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, LIMITS, UINT32
+from tensor_envs._compiler.tape import STORES, Array, Block, Instruction, Tape
 
 POISON = 0xA5A5A5A5  # of registers that were never stored to
 FORMATS = {FLOAT32: "f", INT32: "i", UINT32: "I"}
@@ -82,7 +83,7 @@ class _Run:
         self.values: dict[Instruction, Any] = {}
 
     def value(self, x: Instruction) -> Any:
-        return x.arg if x.op == "const" else self.values[x]
+        return x.value if x.op == "const" else self.values[x]
 
     def block(self, block: Block) -> None:
         for x in block.body:
@@ -108,11 +109,11 @@ class _Run:
 
     def store(self, x: Instruction) -> None:
         at, value = map(self.value, x.operands)
-        cells = self.memory[x.arg]
+        cells = self.memory[x.array]
         count = 1 if x.op == "store" else 8 * x.operands[1].dtype.itemsize
-        assert 0 <= at <= len(cells) - count, f"{x.op} at {at} of {x.arg.name}"
+        assert 0 <= at <= len(cells) - count, f"{x.op} at {at} of {x.array.name}"
         for k in range(count):
-            cells[at + k] = wrapped(value if x.op == "store" else value >> k & 1, x.arg.dtype)
+            cells[at + k] = wrapped(value if x.op == "store" else value >> k & 1, x.array.dtype)
 
     def instruction(self, x: Instruction, values: list[Any]) -> Any:
         result = self.result(x, values)
@@ -121,8 +122,8 @@ class _Run:
 
     def result(self, x: Instruction, values: list[Any]) -> Any:
         if x.op == "load":
-            cells, (at,) = self.memory[x.arg], values
-            assert 0 <= at < len(cells), f"load at {at} of {x.arg.name}"
+            cells, (at,) = self.memory[x.array], values
+            assert 0 <= at < len(cells), f"load at {at} of {x.array.name}"
             return cells[at]
         if x.op == "bitcast":
             return struct.unpack(FORMATS[x.dtype], struct.pack(FORMATS[x.operands[0].dtype], values[0]))[0]
@@ -133,7 +134,7 @@ class _Run:
         if x.op in ("<<", ">>"):
             assert 0 <= values[1] < 8 * x.dtype.itemsize, f"shift by {values[1]}"
         exact = EXACT[x.op](*values)
-        if x.dtype is FLOAT32 or x.arg:
+        if x.dtype is FLOAT32 or x.wraps:
             return wrapped(exact, x.dtype)
         if x.op not in ("<<", ">>"):
             assert LIMITS[x.dtype][0] <= exact <= LIMITS[x.dtype][1], f"{x.op} of {values} wraps around"

@@ -13,7 +13,8 @@ from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, INT64, LIMITS, UINT32, UINT64, Instruction, Tape, record
+from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, LIMITS, UINT32, UINT64
+from tensor_envs._compiler.tape import Instruction, Tape, record
 from tests.compiler.evaluator import run, wrapped
 
 WHOLE = (INT32, UINT32, INT64, UINT64)
@@ -25,11 +26,10 @@ def evaluated(function: Function, rows: list[tuple[Any, ...]], *kinds: DType) ->
     """Return a function's result for each row, recorded once with a loop over the rows."""
     parameters = [(kind, len(rows)) for kind in kinds]
     columns = [list(column) for column in zip(*rows, strict=True)]
-    with record(Tape(parameters)) as tape:
-        with tape.nested("for", tape.const(len(rows), INT32)) as block:
-            result = function(*(tape.load(array, block.index) for array in tape.arrays))
-            output = tape.register(result.dtype, len(rows))
-            tape.store(output, block.index, result)
+    with record(Tape(parameters)) as tape, tape.nested("for", tape.const(len(rows), INT32)) as block:
+        result = function(*(tape.load(array, block.index) for array in tape.arrays))
+        output = tape.register(result.dtype, len(rows))
+        tape.store(output, block.index, result)
     tape.arrays.append(output)
     tape.registers.remove(output)
     return run(tape, *columns, [0] * len(rows))[-1]
@@ -73,6 +73,7 @@ BINARY: dict[str, tuple[Function, Callable[[int, int], int]]] = {
 CONDITIONS = ("less", "at_most", "equal")
 
 
+@pytest.mark.few("dtypes.int", "dtypes.ulong")
 @pytest.mark.parametrize("dtype", WHOLE, ids=str)
 @pytest.mark.parametrize("name", BINARY)
 def test_two_numbers(name: str, dtype: DType) -> None:
@@ -82,6 +83,7 @@ def test_two_numbers(name: str, dtype: DType) -> None:
     assert evaluated(function, rows, dtype, dtype) == [wrapped(exact(a, b), result) for a, b in rows]
 
 
+@pytest.mark.few("dtypes.int")
 @pytest.mark.parametrize("dtype", WHOLE, ids=str)
 @pytest.mark.parametrize("name", BINARY)
 def test_a_number_and_a_constant(name: str, dtype: DType) -> None:
@@ -94,6 +96,16 @@ def test_a_number_and_a_constant(name: str, dtype: DType) -> None:
         left = evaluated(lambda a, c=c: function(arithmetic.const(c, dtype), a), rows, dtype)
         assert right == [wrapped(exact(x, c), result) for (x,) in rows], c
         assert left == [wrapped(exact(c, x), result) for (x,) in rows], c
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_two_constants(name: str) -> None:
+    function, exact = BINARY[name]
+    result = BOOL if name in CONDITIONS else INT32
+    with record(Tape()):
+        for a, b in pairs(INT32):
+            x = function(arithmetic.const(a, INT32), arithmetic.const(b, INT32))
+            assert (x.op, x.value) == ("const", wrapped(exact(a, b), result)), (a, b)
 
 
 def bounded(dtype: DType) -> Iterator[tuple[Function, Callable[[int], int]]]:
@@ -110,6 +122,7 @@ def bounded(dtype: DType) -> Iterator[tuple[Function, Callable[[int], int]]]:
             yield clamp, lambda x, p=low, q=high: min(max(x, p), q)
 
 
+@pytest.mark.few("add", "divide")
 @pytest.mark.parametrize("dtype", (INT32, UINT32), ids=str)
 @pytest.mark.parametrize("name", BINARY)
 def test_numbers_with_bounds(name: str, dtype: DType) -> None:

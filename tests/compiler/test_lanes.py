@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tensor_envs._compiler.lanes import turn_inside_out
-from tensor_envs._compiler.tape import INT32, Block, Tape, current
+from tensor_envs._compiler.operations import INT32
+from tensor_envs._compiler.tape import Block, Tape, current
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers, trace
 from tests.compiler.evaluator import run
 
@@ -123,7 +124,7 @@ def test_a_loop_over_lanes_that_is_turned_inside_out(stage: Stage) -> None:
 @pytest.mark.parametrize("stage", [x for x in STAGES if x is not own_turns])
 def test_loops_over_lanes_are_innermost(stage: Stage) -> None:
     blocks = innermost(recorded(stage, True).root)
-    assert blocks and all(x.kind == "for" and x.head.arg == LANES for x in blocks)
+    assert blocks and all(x.kind == "for" and x.head.value == LANES for x in blocks)
 
 
 def test_branches_and_other_loops_stay_inside() -> None:

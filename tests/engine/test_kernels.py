@@ -54,7 +54,7 @@ def test_loops_over_lanes_are_innermost() -> None:
         inside = [x for x in block.body if isinstance(x, Block)]
         return [y for x in inside for y in (x, *blocks(x))]
 
-    over_lanes = [x for x in blocks(tape.root) if x.head is not None and x.head.arg == layout.grid.lanes]
+    over_lanes = [x for x in blocks(tape.root) if x.head is not None and x.head.value == layout.grid.lanes]
     assert len(over_lanes) > 1 and not any(blocks(x) for x in over_lanes)
     assert sum(x.kind == "while" for x in blocks(tape.root)) == 3
 
