@@ -22,6 +22,7 @@ from tensor_envs._validate import instance, one_of
 from tensor_envs.env import Env
 
 KernelName = Literal["init", "step", "observe", "rollout"]
+Form = Literal["source", "tape"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Inspection:
     """Source of a kernel, and its size.
 
     Attributes:
-        source: text in the language of the device.
+        source: text in the language of the device, or of the instructions, see `form` of `inspect`.
         instructions: number of instructions; those of a loop count once.
 
     Examples:
@@ -42,28 +43,36 @@ class Inspection:
     instructions: int
 
 
-def inspect(env: Env, kernel: KernelName = "step", device: DeviceName | None = None) -> Inspection:
+def inspect(
+    env: Env, kernel: KernelName = "step", device: DeviceName | None = None, *, form: Form = "source"
+) -> Inspection:
     """Return a kernel's source and size, without compiling it, to compare forms of rules.
 
     Args:
         env: the environment.
         kernel: "init", "step", "observe" (of the player to move) or "rollout" (of the uniform policy).
         device: whose language it is; None is tinygrad's default.
+        form: "source" for the device's language. "tape" for the instructions from which every language is printed:
+            a line for each, as in `%4: uint32 0..255 = and %3, 255`, with the dtype of the result and its bounds where
+            they are narrower than the dtype's. `.wrap` marks an operation that may wrap around.
 
     Returns:
         The source and the number of instructions.
 
     Raises:
-        ValueError, TypeError: no environment, another kernel, or no such device.
+        ValueError, TypeError: no environment, another kernel or form, or no such device.
         NotImplementedError: the rollout of a game with memory fields.
 
     Examples:
         >>> report = te.inspect(te.make("tic_tac_toe"), "observe", device="CPU")
         >>> "HyperTicTacToe_observe" in report.source
         True
+        >>> te.inspect(te.make("tic_tac_toe"), "observe", device="CPU", form="tape").source.splitlines()[0]
+        'kernel(data0: bool[18], data1: uint32[8], data2: int32[2]) {'
     """
     instance("env", env, Env)
     one_of("kernel", kernel, get_args(KernelName))
+    one_of("form", form, get_args(Form))
     name = open_device(device)
     engine, buffers = env.engine, env.init(1, device=name).buffers
     words, row_keys, layout = buffers.words, buffers.row_keys, buffers.layout
@@ -85,4 +94,5 @@ def inspect(env: Env, kernel: KernelName = "step", device: DeviceName | None = N
     forms = [(x.dtype, prod(x.uop.max_shard_shape)) for x in parameters]
     tape = engine.recorder(body, layout.grid, arrays)(forms, is_gpu(primary(name)))
     source = printed(f"{type(env.rules).__name__}_{body.name}", tape, Device[primary(name)].renderer)[2]
+    source = source if form == "source" else repr(tape)
     return Inspection(source, sum(1 for _ in tape.instructions()))
