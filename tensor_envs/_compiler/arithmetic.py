@@ -63,6 +63,7 @@ def add(a: I, b: I) -> I:
     if _is_const(b):
         if b.value == 0:
             return a
+        # (x + c) + d is x + (c + d) also where the sums wrap around, since wrapping is addition modulo a power of two.
         if a.op == "+" and _is_const(a.operands[1]):
             return add(a.operands[0], const(a.operands[1].value + b.value, a.dtype))
     return _wrapping("+", a, b, a.low + b.low, a.high + b.high)
@@ -73,6 +74,8 @@ def subtract(a: I, b: I) -> I:
         return _real("-", a, b)
     if a is b:
         return const(0, a.dtype)
+    # x - c is x + (-c), so that sums of constants have one form. An unsigned -c is a large number: the sum would be
+    # marked as wrapping where x >= c is known, and its bounds would be lost.
     if _is_const(b) and (a.dtype in SIGNED or b.value == 0 or b.value > a.low):
         return add(a, const(-b.value, a.dtype))
     if _is_const(a) and b.op == "+" and _is_const(b.operands[1]):
@@ -93,6 +96,7 @@ def multiply(a: I, b: I) -> I:
             if a.op == "*":
                 return multiply(inner, const(constant.value * b.value, a.dtype))
             return add(multiply(inner, b), const(constant.value * b.value, a.dtype))
+    # A product is linear in each factor, so its extremes are at the corners of the rectangle of both bounds.
     ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     return _wrapping("*", a, b, min(ends), max(ends))
 
@@ -115,6 +119,7 @@ def _bounds_of_bits(a: I, b: I) -> tuple[int, int]:
 def bit_and(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(b):
+        # A mask that has every bit that x may have is no operation: fields are often masked again after they are unpacked.
         if b.value == 0 or (a.dtype is not BOOL and a.low >= 0 and b.value > 0 and _ones(a.high) & ~b.value == 0):
             return a if b.value else b
         if (a.dtype is BOOL and b.value) or b.value == -1:
@@ -122,6 +127,7 @@ def bit_and(a: I, b: I) -> I:
         if a.op == "&" and _is_const(a.operands[1]):
             return bit_and(a.operands[0], const(a.operands[1].value & b.value, a.dtype))
     low, high = LIMITS[a.dtype]
+    # A number without a sign bit limits the result, whatever the sign of the other is.
     if a.low >= 0 or b.low >= 0:
         low, high = 0, min(x.high for x in (a, b) if x.low >= 0)
     return current().pure("&", a.dtype, (a, b), low, high)
@@ -163,6 +169,7 @@ def shift_right(a: I, b: I) -> I:
         if a.low >= 0 and a.high >> b.value == 0:
             return const(0, a.dtype)
         if a.op == ">>" and _is_const(a.operands[1]):
+            # A shift by all bits or more is undefined in C and masked on processors, so two such shifts stay two.
             whole = a.operands[1].value + b.value
             if whole < 8 * a.dtype.itemsize:
                 return shift_right(a.operands[0], const(whole, a.dtype))
@@ -191,6 +198,7 @@ def divide(a: I, b: I) -> I:
         return multiply(a, b)
     if (exponent := _power_of_2(b)) is not None:
         return shift_right(a, const(exponent, a.dtype))
+    # A divisor of -1 is special, too: the quotient of the lowest integer is beyond the dtype, and x86 traps.
     if b.low > 0 or b.high < -1:
         return _round_down(a, b)
     special = equal(b, const(0, b.dtype))
@@ -207,6 +215,7 @@ def _round_down(a: I, b: I) -> I:
             factor, shift = multiplier
             return shift_right(multiply(a, const(factor, a.dtype)), const(shift, a.dtype))
         return current().pure("/", a.dtype, (a, b), a.low // b.high, a.high // max(b.low, 1))
+    # Processors round towards 0. The quotient is one too high where there is a rest and the signs differ.
     towards_0 = current().pure("/", a.dtype, (a, b), *LIMITS[a.dtype])
     rest, zero = subtract(a, multiply(towards_0, b)), const(0, a.dtype)
     beyond = bit_and(invert(equal(rest, zero)), bit_xor(less(a, zero), less(b, zero)))
@@ -218,6 +227,9 @@ def _multiplier(divisor: int, high: int) -> tuple[int, int] | None:
 
     Processors have no division of vectors.
     """
+    # With factor = 2**shift / divisor + e, the error of the product is x * e / 2**shift, below one unit in the last
+    # place for every x up to the bound. See Granlund and Montgomery, Division by Invariant Integers using
+    # Multiplication (1994). The least shift has the least factor, so a larger one cannot fit where it does not.
     for shift in range(1, 31):
         factor = (1 << shift) // divisor + 1
         if high * (factor * divisor - (1 << shift)) < 1 << shift:
@@ -236,6 +248,7 @@ def remainder(a: I, b: I) -> I:
             return a
         if not _is_const(b) or _multiplier(b.value, a.high) is None:
             return current().pure("%", a.dtype, (a, b), 0, min(a.high, b.high - 1))
+    # a - a // b * b needs no second division, and its bounds are those of the divisor.
     zero = const(0, a.dtype)
     rest = choose(equal(b, zero), zero, subtract(a, multiply(divide(a, b), b)))
     return _narrowed(rest, min(b.low + 1, 0), max(b.high - 1, 0))
@@ -251,6 +264,7 @@ def divide_reals(a: I, b: I) -> I:
 def less(a: I, b: I) -> I:
     if a.dtype is BOOL:
         return bit_and(invert(a), b)
+    # Rewards are converted integers, and their sign decides who has won: compare the integer, which is exact and has bounds.
     if a.dtype is FLOAT32:
         for x, y in ((a, b), (b, a)):
             if _is_const(x) and x.value == 0 and y.op == "cast":  # the sign of an integer
@@ -260,6 +274,7 @@ def less(a: I, b: I) -> I:
     else:
         if a.high < b.low or a.low >= b.high:
             return const(a.high < b.low, BOOL)
+        # Only an exact sum may be moved across: with wrap-around, x + 1 < 5 holds for the greatest x.
         for x, y in ((a, b), (b, a)):  # x + c < y for an exact sum
             if _is_const(y) and x.op == "+" and not x.wraps and _is_const(x.operands[1]):
                 inner, moved = x.operands[0], y.value - x.operands[1].value
@@ -282,6 +297,7 @@ def equal(a: I, b: I) -> I:
         if a.high < b.low or b.high < a.low:
             return const(False, BOOL)
         if _is_const(b):
+            # int32(condition) == 1 is the condition, as where a field of one bit is compared.
             if a.op == "cast" and a.operands[0].dtype is BOOL:
                 return a.operands[0] if b.value else invert(a.operands[0])
             if a.op == "+" and _is_const(a.operands[1]):
@@ -303,6 +319,7 @@ def choose(condition: I, a: I, b: I) -> I:
     """Return a where the condition holds, else b."""
     if _is_const(condition) or a is b:
         return a if condition.value or a is b else b
+    # One form of each choice, so that equal ones are shared.
     if condition.op == "!":
         return choose(condition.operands[0], b, a)
     if a.dtype is BOOL:
@@ -310,6 +327,7 @@ def choose(condition: I, a: I, b: I) -> I:
             return bit_or(condition, b) if a.value else bit_and(invert(condition), b)
         if _is_const(b):
             return bit_or(invert(condition), a) if b.value else bit_and(condition, a)
+    # A conversion is cheaper than a choice, and `equal` finds the condition again behind it.
     elif a.dtype is not FLOAT32 and _is_const(a) and _is_const(b) and {a.value, b.value} == {0, 1}:
         return cast(condition if a.value else invert(condition), a.dtype)
     return current().pure("?", a.dtype, (condition, a, b), min(a.low, b.low), max(a.high, b.high))
@@ -324,6 +342,7 @@ def _narrowed(x: I, low: Any, high: Any) -> I:
 def maximum(a: I, b: I) -> I:
     if a.dtype is FLOAT32:
         return choose(less(a, b), b, a)
+    # The bounds decide: clamps of numbers that are in range vanish.
     if a.low >= b.high or b.low >= a.high:
         return a if a.low >= b.high else b
     a, b = _constant_second(a, b)
@@ -366,6 +385,7 @@ def cast(a: I, dtype: DType) -> I:
         return _saturated(a, dtype)
     if dtype is FLOAT32:
         return current().pure("cast", dtype, (a,), low, high)
+    # Two conversions are one if the first keeps every bit that the second does, or every value.
     if a.op == "cast" and a.operands[0].dtype is not FLOAT32:
         inner, (min_value, max_value) = a.operands[0], LIMITS[a.dtype]
         if a.dtype.itemsize >= dtype.itemsize or min_value <= inner.low <= inner.high <= max_value:
@@ -389,6 +409,7 @@ def _saturated(a: I, dtype: DType) -> I:
     first = const(float(low), FLOAT32)
     end = const(float(high + 1), FLOAT32)
     within = bit_and(at_most(first, a), less(a, end))
+    # Infinities and NaN fail both comparisons of `within` and are replaced by 0 before the conversion.
     whole = current().pure("cast", dtype, (choose(within, a, zero),), low, high)
     above = choose(at_most(end, a), const(high, dtype), const(0, dtype))
     return choose(within, whole, choose(less(a, first), const(low, dtype), above))

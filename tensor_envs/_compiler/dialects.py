@@ -128,10 +128,13 @@ class C:
 
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
         undefined = x.wraps or (x.op == "<<" and x.operands[0].low < 0)  # in C, for signed types
+        # Overflow of signed integers is undefined in C, and compilers use that. Unsigned ones wrap around, and the conversion
+        # back keeps the bits.
         if undefined and (unsigned := UNSIGNED_OF.get(x.dtype)):
             right = b if x.op == "<<" else self.converted(unsigned, b)
             return self.converted(x.dtype, f"{self.converted(unsigned, a)}{x.op}{right}")
         text = f"({a}{x.op}{b})"
+        # C promotes narrow integers to int, so the result has to be cut off again.
         return self.converted(x.dtype, text) if x.dtype.itemsize < 4 and x.dtype is not BOOL else text
 
     def loop(self, index: str, size: str) -> str:
@@ -185,6 +188,8 @@ class C:
     def instruction(self, x: Instruction) -> None:
         """Print a declaration, or keep the expression for its only use."""
         text = self.expression(x)
+        # A single use in the same block takes the expression itself: fewer lines, which compile faster. Loads keep their place,
+        # since a store may follow before the use.
         if x.uses == 1 and x.user is x.block and x.op != "load" and len(text) < INLINE_MAX_CHARACTERS:
             x.text = text
         else:
@@ -375,6 +380,7 @@ class WGSL(C):
     def write(self, array: Array, index: str, value: str) -> str:
         if not self.is_packed(array):
             return f"{array.name}[{index}] = {value};"
+        # Threads write other parts of the same word at the same time: clear the part, then set it, each atomically.
         word, shift, bits = self._part(array, index)
         mask = f"{(1 << bits) - 1}u"
         return f"atomicAnd({word}, ~({mask}<<{shift})); atomicOr({word}, (u32({value})&{mask})<<{shift});"

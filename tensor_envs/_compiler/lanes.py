@@ -106,11 +106,13 @@ class _InsideOut:
     def _need(self, part: int, x: Instruction, needed: set[Instruction]) -> None:
         if self.home.get(x, part) == part or x in needed:
             return
+        # A stored value costs a store and a load for each lane, and memory for all lanes; a cheap one is computed again.
         if self._cost(x) > MAX_RECOMPUTED:
             needed.add(x)
             if x not in self.spilled:
                 self.spilled[x] = self.tape.register(x.dtype, self.lanes.value)
             return
+        # A load that is repeated must come before the stores of its new part, so it is imported like a spilled value.
         if x.op == "load":
             needed.add(x)
         for operand in x.operands:
@@ -121,6 +123,8 @@ class _InsideOut:
         if x not in self.home:
             return 0
         if x not in self.costs:
+            # A value is loaded again only if its array is as it was. Private arrays change in every turn. The last part is an
+            # exception: it runs once, after all others.
             last = {id(self.parts[self.loop][-1][0])}  # a part loads what it imports before it stores
             changes = x.op == "load" and (x.array in self.private or self.stored.get(x.array, last) != last)
             self.costs[x] = inf if changes else 1 + sum(map(self._cost, x.operands))
@@ -164,6 +168,7 @@ class _InsideOut:
                 self.indices[block.index] = new.index
                 self._record(block)
             else:
+                # The loop goes on while it does for any lane: the or of all lanes is a register that each turn clears.
                 any_lane, zero = self.tape.register(INT32, 1), arithmetic.const(0, INT32)
                 self.tape.store(any_lane, zero, zero)
                 self._record(block, any_lane)

@@ -45,6 +45,8 @@ def wrap(value: Any, dtype: DType) -> Any:
 
 def _to_float64(value: int) -> float:
     """Return a float64 that rounds to the float32 next to an integer: its last bit stands for all bits lost."""
+    # float64 rounds first, and float32 would round a tie of that result the wrong way. With a sticky bit below the 24
+    # that count there is no such tie.
     lost = max(abs(value).bit_length() - 50, 0)
     return float((value >> lost | (value & (1 << lost) - 1 != 0)) << lost)
 
@@ -87,6 +89,7 @@ NUMBERS = (*WHOLE, FLOAT32)
 BITS = (*WHOLE, BOOL)
 ANY = (*NUMBERS, BOOL)
 # by the operator of C, if it has one
+# `>=` is of integers alone: of floats, it is not the negation of `<` where one is NaN.
 OPERATIONS: dict[str, Operation] = {
     "+": Operation("add", "xx", "x", NUMBERS, operator.add),
     "-": Operation("sub", "xx", "x", NUMBERS, operator.sub),

@@ -132,10 +132,13 @@ class Tape:
         value = OPERATIONS[op].value
         if value is not None and all(x.op == "const" for x in operands):
             return self.const(wrap(value(*(x.value for x in operands)), dtype), dtype)
+        # The outermost block in which all operands exist: a value that a loop does not change is computed before it.
+        # It never leaves a branch, whose work would be done by all games then.
         block = self.block.barrier
         for x in operands:
             if x.block.depth > block.depth:
                 block = x.block
+        # An equal instruction of an enclosing block has run already. One of a sibling block may not have.
         key, visible = (op, dtype, wraps, *map(id, operands)), block
         while visible is not None:
             if (existing := visible.shared.get(key)) is not None:
@@ -221,6 +224,7 @@ class Tape:
                 rank = ranks[x] = max(rank, *(ranks.get(operand, 0) for operand in x.operands), 0) + 1
                 ranked.append((rank, x))
             del body[first:]
+        # The sort is stable: within a rank the copies keep their order, and no instruction comes before its operands.
         ranked.sort(key=lambda item: item[0])
         body += [x for _, x in ranked]
         body += stores
@@ -257,6 +261,8 @@ class Tape:
                         use(block.condition, block)
                     block = block.parent or block
 
+        # Liveness runs backwards from the parameters that are written: a store to an array needs its operands and the
+        # conditions around it, a load needs all stores to its array. Registers that no live load reads need nothing.
         for x, _ in self.instructions():
             if x.op in STORES:
                 stores.setdefault(x.array, []).append(x)
