@@ -119,7 +119,8 @@ def _bounds_of_bits(a: I, b: I) -> tuple[int, int]:
 def bit_and(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(b):
-        # A mask that has every bit that x may have is no operation: fields are often masked again after they are unpacked.
+        # A mask with every bit that x may have is no operation: fields are often masked
+        # again after they are unpacked.
         if b.value == 0 or (a.dtype is not BOOL and a.low >= 0 and b.value > 0 and _ones(a.high) & ~b.value == 0):
             return a if b.value else b
         if (a.dtype is BOOL and b.value) or b.value == -1:
@@ -210,6 +211,7 @@ def divide(a: I, b: I) -> I:
 
 def _round_down(a: I, b: I) -> I:
     """Return a // b for b neither 0 nor -1."""
+    # Without signs, rounding towards 0 is rounding down.
     if a.low >= 0 and b.low >= 0:
         if _is_const(b) and (multiplier := _multiplier(b.value, a.high)) is not None:
             factor, shift = multiplier
@@ -264,7 +266,8 @@ def divide_reals(a: I, b: I) -> I:
 def less(a: I, b: I) -> I:
     if a.dtype is BOOL:
         return bit_and(invert(a), b)
-    # Rewards are converted integers, and their sign decides who has won: compare the integer, which is exact and has bounds.
+    # Rewards are converted integers, and their sign decides who has won: compare the integer,
+    # which is exact and has bounds.
     if a.dtype is FLOAT32:
         for x, y in ((a, b), (b, a)):
             if _is_const(x) and x.value == 0 and y.op == "cast":  # the sign of an integer
@@ -378,6 +381,7 @@ def cast(a: I, dtype: DType) -> I:
         return a
     if _is_const(a):
         return const(a.value, dtype)
+    # Cutting off to one bit would make 2 false.
     if dtype is BOOL:
         return invert(equal(a, const(0, a.dtype)))
     low, high = LIMITS[dtype]

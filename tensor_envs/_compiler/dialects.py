@@ -166,6 +166,7 @@ class C:
 
     def inner(self, block: Block) -> None:
         if block.kind == "for":
+            # Indices have names of their own beside values, so that a source can be read next to the tape.
             block.index.text = self.fresh("n")  # i32 is a type in WGSL
             if block.vector and self.vector_loop:
                 self.line(self.vector_loop.format(block.vector))
@@ -404,6 +405,7 @@ class WGSL(C):
         if new is BOOL or old is BOOL or new.itemsize >= old.itemsize or old is FLOAT32:
             return text
         bits = 8 * new.itemsize
+        # WGSL has no narrow integers: the sign is moved up to the top bit and back, or high bits are cleared.
         if new in SIGNED:
             return f"(({text}<<{32 - bits}u)>>{32 - bits}u)"
         return f"({text}&{(1 << bits) - 1}u)"

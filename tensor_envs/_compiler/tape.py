@@ -129,6 +129,7 @@ class Tape:
         self, op: str, dtype: DType, operands: tuple[Instruction, ...], low: Any, high: Any, wraps: bool = False
     ) -> Instruction:
         """Return an instruction without side effects, shared with an equal one that is visible."""
+        # An operation of constants is a constant. Its exact value wraps around as the device's would.
         value = OPERATIONS[op].value
         if value is not None and all(x.op == "const" for x in operands):
             return self.const(wrap(value(*(x.value for x in operands)), dtype), dtype)
@@ -285,6 +286,7 @@ class Tape:
                 if isinstance(x, Block):
                     prune(x)
 
+        # Blocks go with their stores: a loop without effect would still take its turns.
         prune(self.root)
 
     def instructions(self) -> Iterator[tuple[Instruction, int]]:

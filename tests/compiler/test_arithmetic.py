@@ -13,7 +13,7 @@ from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, LIMITS, UINT32, UINT64
+from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, LIMITS, UINT32, UINT64, wrap
 from tensor_envs._compiler.tape import Instruction, Tape, record
 from tests.compiler.evaluator import run, wrapped
 
@@ -186,7 +186,7 @@ def test_shifts_by_constants_in_a_row(dtype: DType) -> None:
 def test_conversions_of_whole_numbers(old: DType) -> None:
     rows = [(x,) for x in (some(old) if old is not BOOL else [0, 1])]
     for new in (BOOL, *WHOLE, *NARROW, FLOAT32):
-        expected = [arithmetic.wrap(x, new) if new is FLOAT32 else wrapped(x, new) for (x,) in rows]
+        expected = [wrap(x, new) if new is FLOAT32 else wrapped(x, new) for (x,) in rows]
         if not (new is FLOAT32 and old.itemsize == 8):  # the evaluator rounds 64 bits twice
             assert evaluated(lambda a, new=new: arithmetic.cast(a, new), rows, old) == expected, new
         for between in WHOLE:
@@ -205,7 +205,7 @@ def test_conversions_of_reals_saturate(dtype: DType) -> None:
     expected = [low if x <= low else high if x >= high else int(x) for x in reals]
     rows = [(x,) for x in (*reals, float("nan"))]
     assert evaluated(lambda a: arithmetic.cast(a, dtype), rows, FLOAT32) == [*expected, 0]
-    assert [arithmetic.wrap(x, dtype) for (x,) in rows] == [*expected, 0]
+    assert [wrap(x, dtype) for (x,) in rows] == [*expected, 0]
 
 
 @pytest.mark.parametrize("name", ["bit_and", "bit_or", "bit_xor", "less", "equal", "choose"])
