@@ -128,8 +128,8 @@ class C:
 
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
         undefined = x.wraps or (x.op == "<<" and x.operands[0].low < 0)  # in C, for signed types
-        # Overflow of signed integers is undefined in C, and compilers use that. Unsigned ones wrap around, and the conversion
-        # back keeps the bits.
+        # Overflow of signed integers is undefined in C, and compilers use that. Unsigned ones wrap around, and the
+        # conversion back keeps the bits.
         if undefined and (unsigned := UNSIGNED_OF.get(x.dtype)):
             right = b if x.op == "<<" else self.converted(unsigned, b)
             return self.converted(x.dtype, f"{self.converted(unsigned, a)}{x.op}{right}")
@@ -189,8 +189,8 @@ class C:
     def instruction(self, x: Instruction) -> None:
         """Print a declaration, or keep the expression for its only use."""
         text = self.expression(x)
-        # A single use in the same block takes the expression itself: fewer lines, which compile faster. Loads keep their place,
-        # since a store may follow before the use.
+        # A single use in the same block takes the expression itself: fewer lines, which compile faster. Loads keep
+        # their place, since a store may follow before the use.
         if x.uses == 1 and x.user is x.block and x.op != "load" and len(text) < INLINE_MAX_CHARACTERS:
             x.text = text
         else:

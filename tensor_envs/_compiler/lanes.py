@@ -107,7 +107,8 @@ class _InsideOut:
     def _need(self, part: int, x: Instruction, needed: set[Instruction]) -> None:
         if self.home.get(x, part) == part or x in needed:
             return
-        # A stored value costs a store and a load for each lane, and memory for all lanes; a cheap one is computed again.
+        # A stored value costs a store and a load for each lane, and memory for all lanes; a cheap one is computed
+        # again.
         if self._cost(x) > MAX_RECOMPUTED:
             needed.add(x)
             if x not in self.spilled:
@@ -124,8 +125,8 @@ class _InsideOut:
         if x not in self.home:
             return 0
         if x not in self.costs:
-            # A value is loaded again only if its array is as it was. Private arrays change in every turn. The last part is an
-            # exception: it runs once, after all others.
+            # A value is loaded again only if its array is as it was. Private arrays change in every turn. The last part
+            # is an exception: it runs once, after all others.
             last = {id(self.parts[self.loop][-1][0])}  # a part loads what it imports before it stores
             changes = x.op == "load" and (x.array in self.private or self.stored.get(x.array, last) != last)
             self.costs[x] = inf if changes else 1 + sum(map(self._cost, x.operands))

@@ -18,6 +18,7 @@ from tensor_envs import inspection
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, OPERATIONS, UINT32
 from tensor_envs._compiler.tape import Array, Instruction, Tape, record
+from tensor_envs._runtime import programs
 from tensor_envs.rules.kernel import trace
 from tests.compiler.evaluator import EXACT, run
 from tests.compiler.verifier import TapeError, verify
@@ -100,7 +101,11 @@ def broken(change: Callable[[Instruction], None], op: str) -> Tape:
 
 
 def with_attributes(**values: Any) -> Callable[[Instruction], None]:
-    return lambda x: [setattr(x, name, value) for name, value in values.items()] and None
+    def change(x: Instruction) -> None:
+        for name, value in values.items():
+            setattr(x, name, value)
+
+    return change
 
 
 def undefined(x: Instruction) -> None:
@@ -198,11 +203,11 @@ print(len(verified))
 @pytest.mark.parametrize("kernel", ["init", "step", "observe", "rollout"])
 @pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker"])
 def test_kernels_of_small_games(name: str, kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    printed, counts = inspection.printed, []
+    counts: list[int] = []
 
     def checked(name: str, tape: Tape, renderer: Any) -> Any:
         counts.append(verify(tape))
-        result = printed(name, tape, renderer)
+        result = programs.printed(name, tape, renderer)
         counts.append(verify(tape))
         return result
 
