@@ -114,12 +114,19 @@ def bounded(dtype: DType) -> Iterator[tuple[Function, Callable[[int], int]]]:
     def const(x: int) -> Instruction:
         return arithmetic.const(x, dtype)
 
-    for mask in (1, 6, 255, 2**31 - 1):
-        yield lambda a, m=mask: arithmetic.bit_and(a, const(m)), lambda x, m=mask: x & m
+    def masked(mask: int) -> tuple[Function, Callable[[int], int]]:
+        return (lambda a: arithmetic.bit_and(a, const(mask))), (lambda x: x & mask)
+
+    def clamped(low: int, high: int) -> tuple[Function, Callable[[int], int]]:
+        def clamp(a: Instruction) -> Instruction:
+            return arithmetic.minimum(arithmetic.maximum(a, const(low)), const(high))
+
+        return clamp, (lambda x: min(max(x, low), high))
+
+    yield from map(masked, (1, 6, 255, 2**31 - 1))
     for low, high in ((0, 5), (3, 1000), (-9, 4), (-100, -2)):
         if low >= LIMITS[dtype][0]:
-            clamp = lambda a, p=low, q=high: arithmetic.minimum(arithmetic.maximum(a, const(p)), const(q))  # noqa: E731
-            yield clamp, lambda x, p=low, q=high: min(max(x, p), q)
+            yield clamped(low, high)
 
 
 @pytest.mark.few("add", "divide")
