@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,16 +26,30 @@ CONSTANTS = 0.7, 1.4
 
 
 class Game(NamedTuple):
-    """A game with the same numbers of actions in both packages."""
+    """A game in both packages.
+
+    Attributes:
+        rules: parameters of the game here.
+        spiel: name and parameters of the game in OpenSpiel.
+        number: function of an action of OpenSpiel to the number of the same action here.
+    """
 
     rules: dict[str, Any]
     spiel: str
+    number: Callable[[int], int] = int
+
+
+def breakthrough_number(action: int) -> int:
+    """Return the number of OpenSpiel's breakthrough action, which is a cell, a direction, and whether it captures."""
+    cell, rest = divmod(action, 12)
+    return rest // 2 * 64 + cell
 
 
 GAMES = {
     "connect_four": Game({}, "connect_four"),
     "othello": Game({}, "othello"),
     "hex": Game({"size": 7}, "hex(swap=True,board_size=7)"),
+    "breakthrough": Game({}, "breakthrough", breakthrough_number),
     "go": Game({}, "go(board_size=9,komi=7.5)"),
 }
 
@@ -43,34 +57,42 @@ GAMES = {
 def match(name: str, simulations: int, constant: float, games: int, seed: int) -> tuple[np.ndarray, float, float]:
     """Return our points in each game, and the seconds of a decision of ours and of theirs."""
     spiel = importlib.import_module("pyspiel")
-    env, game = te.make(name, **GAMES[name].rules), spiel.load_game(GAMES[name].spiel)
+    env = te.make(name, **GAMES[name].rules)
+    game = spiel.load_game(GAMES[name].spiel)
+    number = GAMES[name].number
     evaluator = spiel.RandomRolloutEvaluator(1, seed)
     bot = spiel.MCTSBot(game, evaluator, constant, simulations, 1000, True, seed, False)
     # games 2 k and 2 k + 1 start with the same actions, and we have either seat
     others = [game.new_initial_state() for _ in range(games)]
-    state, seats = env.init(games, seed=seed), np.arange(games) % 2
-    random, points = np.random.default_rng(seed), np.full(games, np.nan)
-    our_seconds, their_seconds = list[float](), list[float]()
+    state = env.init(games, seed=seed)
+    seats = np.arange(games) % 2
+    random = np.random.default_rng(seed)
+    points = np.full(games, np.nan)
+    our_seconds = list[float]()
+    their_seconds = list[float]()
     ply = 0
     while (open_games := np.flatnonzero(np.isnan(points))).size:
-        fields, draws = state.numpy(), random.integers(2**31, size=games // 2)
+        fields = state.numpy()
+        draws = random.integers(2**31, size=games // 2)
         begin = time.process_time()
         actions = te.to_numpy(te.search.playout_policy(state, simulations, seed=seed).action).copy()
         our_seconds.append(time.process_time() - begin)
         for row in open_games:
             legal = np.flatnonzero(fields["legal_action_mask"][row])
-            if legal.tolist() != sorted(others[row].legal_actions()):
+            their_actions = {number(action): action for action in others[row].legal_actions()}
+            if legal.tolist() != sorted(their_actions):
                 raise Failure(f"OpenSpiel plays {name} by other rules")
             if ply < OPENING:
                 actions[row] = legal[draws[row // 2] % len(legal)]
             elif fields["current_player"][row] != seats[row]:
                 begin = time.process_time()
-                actions[row] = bot.step(others[row])
+                actions[row] = number(bot.step(others[row]))
                 their_seconds.append(time.process_time() - begin)
-            others[row].apply_action(int(actions[row]))
+            others[row].apply_action(their_actions[int(actions[row])])
             if others[row].is_terminal():
                 points[row] = (others[row].returns()[seats[row]] + 1) / 2
-        state, ply = env.step(state, actions), ply + 1
+        state = env.step(state, actions)
+        ply += 1
     return points, float(np.mean(our_seconds)) / games, float(np.mean(their_seconds))
 
 
