@@ -9,7 +9,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs._engine.kernels.rollout import num_counts
-from tensor_envs.search import policies
+from tensor_envs.search import policies, runners
 from tensor_envs.search.memory import SearchSize
 from tensor_envs.search.selection import UCB
 from tests.engine.test_kernels import BATCH, cost
@@ -66,14 +66,14 @@ def test_counts_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last chunk repeats the last block of the batch, whose decisions count once."""
     state = shared_env("tic_tac_toe").init(300)  # five blocks
     whole = counts(state)
-    policies.chunk_of.cache_clear()
-    policies.playout_runner.cache_clear()
-    monkeypatch.setattr(policies, "TREE_BYTES", 1 << 19)
+    runners.chunk_of.cache_clear()
+    runners.playout_runner.cache_clear()
+    monkeypatch.setattr(runners, "TREE_BYTES", 1 << 19)
     config = policies.search_config(state.env, UCB)
-    assert 5 % policies.chunk_of(state.env.engine, config, SearchSize(8), state.buffers.layout).grid.blocks
+    assert 5 % runners.chunk_of(state.env.engine, config, SearchSize(8), state.buffers.layout).grid.blocks
     chunked = counts(state)
-    policies.chunk_of.cache_clear()
-    policies.playout_runner.cache_clear()
+    runners.chunk_of.cache_clear()
+    runners.playout_runner.cache_clear()
     for what, values in whole.items():
         np.testing.assert_array_equal(chunked[what], values, err_msg=what)
 

@@ -14,7 +14,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.rules import bit, has_bit, number, popcount
-from tensor_envs.search import noise, policies
+from tensor_envs.search import noise, policies, runners
 from tensor_envs.search.memory import Root, whole_vectors
 from tensor_envs.search.selection import UCB
 from tensor_envs.search.tree import NUM_EDGES
@@ -208,23 +208,23 @@ def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     message = (
         r"at most 138083 for 16 games, got 262144: their trees need 15.2 GiB of at most 8; or search 8 games at a time"
     )
-    chess, allocate = te.make("chess").init(64), policies.memory_for
-    monkeypatch.setattr(policies, "memory_for", None)
+    chess, allocate = te.make("chess").init(64), runners.memory_for
+    monkeypatch.setattr(runners, "memory_for", None)
     with pytest.raises(ValueError, match=message):
         te.search.playout_policy(chess, 2**18)
     with pytest.raises(ValueError, match="num_simulations must be at most 112221 for 16 games, got 120000"):
         te.search.gumbel_muzero_policy(chess, network(chess.env), 120_000)
-    monkeypatch.setattr(policies, "memory_for", allocate)
-    monkeypatch.setattr(policies, "MAX_TREE_BYTES", 2**20)
+    monkeypatch.setattr(runners, "memory_for", allocate)
+    monkeypatch.setattr(runners, "MAX_TREE_BYTES", 2**20)
     state = shared_env("tic_tac_toe").init(64)
-    policies.chunk_of.cache_clear()
+    runners.chunk_of.cache_clear()
     with pytest.raises(ValueError, match=r"at most 58 for 64 games with keep_tree=True, got 99: .* 32 games at a time"):
         te.search.playout_policy(state, 99, keep_tree=True)
     te.search.playout_policy(state, 58, keep_tree=True)
     te.search.playout_policy(state[:32], 99, keep_tree=True)
     with pytest.raises(ValueError, match="at most 58 for 64 games"):
         te.search.playout_policy(state, 60)
-    policies.chunk_of.cache_clear()
+    runners.chunk_of.cache_clear()
 
 
 def test_proofs_are_right_in_every_position() -> None:
@@ -293,7 +293,7 @@ def test_nodes_have_room_for_legal_actions(name: str, words: int) -> None:
     """Count the words of a node's edges: of legal actions with their numbers, or of all actions of a dense board."""
     env = shared_env(name)
     config = policies.search_config(env, UCB)
-    one, two = (policies.tree_sizes(env.engine, config, slots).edges for slots in (1, 2))
+    one, two = (runners.tree_sizes(env.engine, config, slots).edges for slots in (1, 2))
     assert two - one == words
 
 
@@ -445,8 +445,8 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
     env = shared_env("tic_tac_toe")
     state, evaluate = played(env, 300, 1), network(env)
     once = outcomes(state, evaluate)
-    monkeypatch.setattr(policies, "chunk_of", lambda engine, config, size, whole: whole)
-    policies.playout_runner.cache_clear()  # which remembers the parts of before
+    monkeypatch.setattr(runners, "chunk_of", lambda engine, config, size, whole: whole)
+    runners.playout_runner.cache_clear()  # which remembers the parts of before
     before = te.num_threads()
     try:
         for threads in (1, 3):
@@ -455,7 +455,7 @@ def test_chunks_and_threads_make_no_difference(monkeypatch: pytest.MonkeyPatch) 
                 assert all((a[key] == b[key]).all() for key in a)
     finally:
         te.set_num_threads(before)
-        policies.playout_runner.cache_clear()
+        runners.playout_runner.cache_clear()
 
 
 @pytest.mark.slow

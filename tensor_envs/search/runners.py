@@ -1,0 +1,311 @@
+"""Runners of searches: they allocate trees, and compile and launch kernels, chunk by chunk of a batch."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+from tinygrad.helpers import TRAINING
+
+from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
+from tensor_envs._engine.kernels.rollout import num_counts
+from tensor_envs._engine.random import seed_words
+from tensor_envs._runtime.buffers import empty_buffer, upload
+from tensor_envs._runtime.capture import CapturedFunction, ReadInJitError, RepeatedLaunch, before_capture
+from tensor_envs._runtime.context import LOCK, stays_lazy
+from tensor_envs._runtime.cuda import deferring
+from tensor_envs._runtime.devices import DeviceName, is_gpu
+from tensor_envs._runtime.launch import realize
+from tensor_envs._runtime.launcher import Launch, launches_directly
+from tensor_envs._runtime.threads import num_threads
+from tensor_envs.interop import ExportInJitError
+from tensor_envs.search.memory import MAX_BLOCKS, SearchConfig, SearchSize, TreeArrays, TreeSizes, num_results
+from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
+from tensor_envs.search.selection import MAX_VALUE
+from tensor_envs.search.simulation import (
+    ExpandAndSelect,
+    Finalize,
+    GatherNoise,
+    InitRoot,
+    NetworkOutput,
+    PlayoutSearch,
+    Result,
+)
+from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
+from tensor_envs.state import State
+
+if TYPE_CHECKING:
+    from tensor_envs._engine.engine import Engine
+    from tensor_envs.env import Env
+
+TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
+MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
+SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
+NETWORK_GAMES = 256  # in a chunk with a network on a CPU
+CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
+_depth = 0  # searches that run, each in the `evaluate` of the one before
+
+
+def run_search(
+    state: State,
+    config: SearchConfig,
+    size: SearchSize,
+    table: bytes,
+    seed: int,
+    limit: int,
+    tree: SearchTree | None,
+    evaluate: Evaluate | None = None,
+    noise: Callable[[Tensor], Tensor] | None = None,
+) -> SearchOutput:
+    """Run a search in chunks of blocks whose trees fit in memory."""
+    env, buffers, words = state.env, state.buffers, seed_words(seed)
+    engine, layout = env.engine, buffers.layout
+    low, high = (word - (word >> 31 << 32) for word in words)  # as int32
+    if stays_lazy():
+        raise ExportInJitError("a search replays kernels of its own, so a jit cannot capture it")
+    with LOCK, _nested() as mode:
+        search: Callable[[BatchBuffers, Tensor, Result], None]
+        if evaluate is None or noise is None:
+            playouts = playout_runner(engine, config, size, layout, mode)
+            chunk, memory, search = playouts.chunk, playouts.tree, playouts.search
+        else:
+            chunk = chunk_of(engine, config, size, layout)
+            network = network_runner(env, config, size, chunk, evaluate, table, mode)
+            drawn = noise(seed_array(words, state.batch, layout.device))
+            memory, search = network.tree, functools.partial(network.search, drawn)
+        trees, counted = list[list[np.ndarray]](), whole_chunks(layout, chunk) if config.counts else None
+        result = result_arrays(env, layout, counted)
+        for first in range(0, layout.grid.blocks, chunk.grid.blocks):
+            if tree is not None and tree._whole is not None:
+                tree._whole.put(memory, size.slots, layout, chunk, first)
+            params = size.params(first, layout.grid.blocks, layout.share, chunk.share, limit, (low, high))
+            search(buffers, params_array(params, table, layout.shards, layout.device), result)
+            if size.return_tree:
+                trees.append(fetch(memory, chunk))
+    if evaluate is not None or (config.packed and not is_gpu(layout.device)):  # a GPU would have to wait for the result
+        _check_actions(state, config, layout.table(result.action))
+    whole = None
+    if size.return_tree:
+        whole = HostTree.of(config, config.width(env.spec), tree_sizes(engine, config, size.slots), layout, trees)
+    return SearchOutput(layout.column(result.action), SearchTree(state, layout, result.numbers, whole, counted))
+
+
+def _check_actions(state: State, config: SearchConfig, actions: np.ndarray) -> None:
+    """Raise ValueError if searches failed: actions of -1."""
+    wrong = int((actions < 0).sum())
+    if not wrong:
+        return
+    most, bound = int(state.numpy()["legal_action_mask"].sum(1).max()), state.env.spec.max_legal
+    if config.packed and bound is not None and most > bound:
+        raise ValueError(f"max_legal in the Spec of {state.env!r} must be at least {most}, got {bound}")
+    allowed = f"finite numbers, values of at most {MAX_VALUE:g} in magnitude"
+    raise ValueError(f"evaluate must give {allowed}, got others in the searches of {wrong} games")
+
+
+class Mode(NamedTuple):
+    """Mode of a search: what it depends on besides its arguments.
+
+    Attributes:
+        directly: see `launches_directly`.
+        training: whether a network captured now trains, as with dropout.
+        depth: number of searches whose `evaluate` runs now: a search inside another one needs memory of its own.
+    """
+
+    directly: bool
+    training: bool
+    depth: int
+
+
+@contextmanager
+def _nested() -> Iterator[Mode]:
+    """Count a search as running, and return its mode."""
+    global _depth
+    _depth += 1
+    try:
+        yield Mode(launches_directly(), bool(TRAINING), _depth - 1)
+    finally:
+        _depth -= 1
+
+
+def whole_chunks(whole: BatchLayout, chunk: BatchLayout) -> BatchLayout:
+    """Return the layout of a batch whose padding fills its last chunk."""
+    chunks = -(-whole.grid.blocks // chunk.grid.blocks)
+    return replace(whole, grid=replace(whole.grid, blocks=chunks * chunk.grid.blocks))
+
+
+@functools.lru_cache(16)  # consecutive searches mostly have the same parameters
+def params_array(params: tuple[int, ...], table: bytes, shards: int, device: DeviceName) -> Tensor:
+    """Upload the parameters of a kernel, see `memory.Params`; each shard has a copy."""
+    numbers = np.concatenate([np.array(params, np.int32), np.frombuffer(table, np.int32)])
+    return upload(np.tile(numbers, shards), device)
+
+
+@functools.lru_cache(16)
+def seed_array(words: tuple[int, int], batch: int, device: DeviceName) -> Tensor:
+    """Upload the same two words of a seed for every game, uint32 [B * 2]."""
+    return upload(np.tile(np.array(words, np.uint32), batch), device)
+
+
+@functools.lru_cache(64)
+def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout) -> BatchLayout:
+    """Return the layout of the part of a batch whose trees are in memory at once. ValueError if they do not fit."""
+    lanes, count = whole.grid.lanes, size.simulations
+
+    def tree_bytes(simulations: int) -> int:
+        return tree_sizes(engine, config, size.resumed + simulations + 1).bytes  # type: ignore[no-any-return]
+
+    games, each = whole.rows if size.return_tree else lanes, tree_bytes(count)
+    if games * each > MAX_TREE_BYTES:
+        fewer = 1 << (MAX_TREE_BYTES // each).bit_length() >> 1
+        hint = f"; or search {fewer} games at a time" if fewer and not is_gpu(whole.device) else ""
+        max_simulations = bisect.bisect_right(range(1, count), MAX_TREE_BYTES // games, key=tree_bytes)
+        raise ValueError(
+            f"num_simulations must be at most {max_simulations} for {games} games"
+            f"{' with keep_tree=True' * size.return_tree}, got {count}: their trees need "
+            f"{games * each / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
+        )
+    blocks = TREE_BYTES // (lanes * each)
+    if config.selection.uses_network and not is_gpu(whole.device):
+        blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * each)))
+    blocks = max(1, min(blocks, MAX_BLOCKS))
+    small = blocks >= whole.grid.blocks
+    blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))  # of chunks of one size: padding is searched, too
+    chunk = whole if small else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
+    return replace(chunk, grid=replace(chunk.grid, wide=True))  # a program serves trees of any size
+
+
+def tree_sizes(engine: Engine, config: SearchConfig, slots: int) -> TreeSizes:
+    return TreeSizes.of(config, slots, engine.game, engine.layout)
+
+
+@functools.lru_cache(4)
+def memory_for(engine: Engine, config: SearchConfig, slots: int, chunk: BatchLayout, depth: int) -> TreeArrays:
+    """Allocate memory for trees, which later searches of the same form and depth reuse."""
+    sizes = tree_sizes(engine, config, slots)
+    nodes, edges = (chunk.empty(size, dtypes.int32) for size in (sizes.nodes, sizes.edges))
+    return TreeArrays(chunk.empty(sizes.states), nodes, edges)
+
+
+def result_arrays(env: Env, layout: BatchLayout, counted: BatchLayout | None = None) -> Result:
+    """Allocate a result; with a layout `counted`, also its counts."""
+    words = num_results(env.num_actions)
+    numbers = (layout, words) if counted is None else (counted, words + num_counts(env.spec))
+    return Result(layout.empty(1, dtypes.int32), numbers[0].empty(numbers[1], dtypes.int32))
+
+
+class PlayoutRunner:
+    """Playout search of one chunk at a time, with its memory."""
+
+    def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, depth: int):
+        self.engine, self.kernel = engine, PlayoutSearch(config)
+        self.chunk = chunk_of(engine, config, size, whole)
+        self.tree = memory_for(engine, config, size.slots, self.chunk, depth)
+        self.run: Callable[..., object] | None = None
+
+    def search(self, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
+        if self.run is None:
+            arrays = PlayoutSearch.Arrays(self.tree, buffers.words, buffers.row_keys, params, result)
+            self.run = self.engine.prepare(self.kernel, self.chunk, arrays)
+        self.run(*self.tree, buffers.words, buffers.row_keys, params, *result)
+
+
+@functools.lru_cache(4)
+def playout_runner(
+    engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, mode: Mode
+) -> PlayoutRunner:
+    """Return a runner for a batch layout."""
+    return PlayoutRunner(engine, config, size, whole, mode.depth)
+
+
+class NetworkRunner:
+    """Search with a network of one chunk at a time, with its memory."""
+
+    def __init__(
+        self,
+        env: Env,
+        config: SearchConfig,
+        size: SearchSize,
+        chunk: BatchLayout,
+        evaluate: Evaluate,
+        table: bytes,
+        depth: int,
+    ):
+        self.env, self.size, self.chunk, self.evaluate, self.depth = env, size, chunk, evaluate, depth
+        self.leaf = env.init(chunk.batch, device=chunk.device)
+        self.form, self.host = OutputForm("", 0), None  # type: tuple[OutputForm, HostEvaluation | None]
+        with before_capture(), suppress(ExportInJitError):  # which only functions of other libraries need
+            self.form, *output = checked(evaluate(self.leaf), self.leaf)
+            if self.form.library == "tinygrad":
+                sizes = (env.num_actions, self.form.values)
+                buffers = (empty_buffer(chunk.batch * size, dtypes.float32, chunk.device) for size in sizes)
+                self._prepare(config, table, NetworkOutput(*buffers))  # compiles while tinygrad compiles the network
+                realize(*output)  # the capture must not contain what a first call sets up
+        self.evaluation = CapturedFunction(self._evaluate)
+        if self.form.library == "tinygrad":
+            with suppress(ReadInJitError):  # a function may read values and return Tensors
+                self._bind()
+                self.launch_network()
+                return
+        self.host = HostEvaluation(evaluate, self.leaf)
+        self.form = self.host.form
+        self._prepare(config, table, self.host.output)
+        self._bind()
+
+    def _prepare(self, config: SearchConfig, table: bytes, output: NetworkOutput) -> None:
+        """Allocate memory and compile the kernels, now that the number of values is known."""
+        env, chunk = self.env, self.chunk
+        config = replace(config, values=self.form.values)
+        self.config, self.output = config, output
+        self.tree = memory_for(env.engine, config, self.size.slots, chunk, self.depth)
+        noise_words = config.selection.noise_count * config.width(env.spec)
+        self.root_noise = chunk.empty(noise_words, dtypes.float32)
+        numbers = self.size.params(0, chunk.grid.blocks, chunk.share, chunk.share)
+        params = params_array(numbers, table, chunk.shards, chunk.device)
+        leaf, prepare, noise = self.leaf.tensors[0], env.engine.prepare, self.root_noise
+        self.expansion = ExpandAndSelect.Arrays(self.tree, leaf, self.output, params, noise)
+        prepare(ExpandAndSelect(config), chunk, self.expansion)
+        roots = InitRoot.Arrays(self.tree, leaf, *self.leaf.tensors, params)
+        self.init_root = prepare(InitRoot(config), chunk, roots)
+        gathered = GatherNoise.Arrays(self.tree, params, noise, noise)
+        self.gather_noise = prepare(GatherNoise(config), chunk, gathered)
+        final = Finalize.Arrays(self.tree, params, self.output, noise, result_arrays(env, chunk))
+        self.finalize = prepare(Finalize(config), chunk, final)
+
+    def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
+        state = State(self.env, BatchBuffers(words, row_keys, self.leaf.buffers.layout))
+        _, *output = checked(self.evaluate(state), state, self.form)
+        Tensor.realize(
+            *(old.assign(x.cast(dtypes.float32).reshape(-1)) for old, x in zip((logits, values), output, strict=True))
+        )
+
+    def _bind(self) -> None:
+        evaluation = self.evaluation.bind(*self.leaf.tensors, *self.output) if self.host is None else self.host
+        self.launch_network: Launch = evaluation
+        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
+        count, rest = divmod(self.size.simulations, SIMULATIONS)
+        self.simulations = [RepeatedLaunch([evaluation, expand], SIMULATIONS)] * count
+        self.simulations += [RepeatedLaunch([evaluation, expand], rest)] * (rest > 0)
+
+    def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
+        leaf, games = self.leaf.tensors[0], (buffers.words, buffers.row_keys)
+        self.init_root(*self.tree, leaf, *games, params)
+        self.gather_noise(*self.tree, params, noise, self.root_noise)
+        with deferring(self.chunk.device):
+            for launch in self.simulations:
+                launch()
+            self.launch_network()
+        self.finalize(*self.tree, params, *self.output, self.root_noise, *result)
+
+
+@functools.lru_cache(8)
+def network_runner(
+    env: Env, config: SearchConfig, size: SearchSize, chunk: BatchLayout, evaluate: Evaluate, table: bytes, mode: Mode
+) -> NetworkRunner:
+    """Return a runner for a chunk."""
+    return NetworkRunner(env, config, size, chunk, evaluate, table, mode.depth)
