@@ -349,6 +349,13 @@ class TreeArrays(NamedTuple):
     edges: Any  # int32 [rows, words]: the edges of all nodes
 
 
+class NetworkOutput(NamedTuple):
+    """Output of a network for the positions that simulations have reached."""
+
+    logits: Any  # float32 [rows, actions]
+    values: Any  # float32 [rows, SearchConfig.values]
+
+
 def whole_vectors(edges: Any) -> Any:
     """Round a number of packed edges up to whole vectors."""
     return edges + (VECTOR - 1) & -VECTOR

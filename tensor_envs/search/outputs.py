@@ -16,7 +16,7 @@ from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, kee
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import shown
 from tensor_envs.interop import card_array, from_numpy, keep_exports, to_numpy, torch_stream
-from tensor_envs.search.simulation import NetworkOutput
+from tensor_envs.search.memory import NetworkOutput
 from tensor_envs.state import State
 
 # A function of a State to prior logits [B, A] and values [B] or [B, P], of one library

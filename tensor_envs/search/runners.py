@@ -25,18 +25,18 @@ from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.interop import ExportInJitError
-from tensor_envs.search.memory import MAX_BLOCKS, SearchConfig, SearchSize, TreeArrays, TreeSizes, num_results
+from tensor_envs.search.memory import (
+    MAX_BLOCKS,
+    NetworkOutput,
+    SearchConfig,
+    SearchSize,
+    TreeArrays,
+    TreeSizes,
+    num_results,
+)
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import MAX_VALUE
-from tensor_envs.search.simulation import (
-    ExpandAndSelect,
-    Finalize,
-    GatherNoise,
-    InitRoot,
-    NetworkOutput,
-    PlayoutSearch,
-    Result,
-)
+from tensor_envs.search.simulation import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, Result
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
 from tensor_envs.state import State
 

@@ -31,6 +31,7 @@ from tensor_envs.search.memory import (
     WIN,
     Counts,
     Edges,
+    NetworkOutput,
     SearchConfig,
     TreeArrays,
     TreeMemory,
@@ -44,13 +45,6 @@ from tensor_envs.search.selection import Stage, is_finite, is_value
 
 # handler of a simulation's last position, given its state, flags, returns so far and the rewards of its last action
 Arrived = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
-
-
-class NetworkOutput(NamedTuple):
-    """Output of a network for the positions that simulations have reached."""
-
-    logits: Any  # float32 [rows, actions]
-    values: Any  # float32 [rows, SearchConfig.values]
 
 
 class Result(NamedTuple):

@@ -29,7 +29,7 @@ from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs._runtime.buffers import download, empty_buffer, write
-from tensor_envs.search import policies
+from tensor_envs.search import runners
 from tensor_envs.search.memory import Params, SearchConfig
 from tests import nvrtc
 from tests.shim.emulator import POISON, Kernel, KernelFault, load
@@ -208,7 +208,7 @@ def launches_of(game: str, task: Task) -> list[Launch]:
     env = te.make(game)
     launches = watch(env)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (engine_module, batch_layout, policies):
+        for module in (engine_module, batch_layout, runners):
             patch.setattr(module, "empty_buffer", poisoned)
         task(env)
     return launches
