@@ -6,7 +6,8 @@ from typing import Any
 
 from tensor_envs.search.monte_carlo import flat_monte_carlo
 from tensor_envs.search.policies import gumbel_muzero_policy, muzero_policy, playout_policy
-from tensor_envs.search.tree import SearchOutput, SearchTree, subtree
+from tensor_envs.search.subtrees import subtree
+from tensor_envs.search.tree import SearchOutput, SearchTree
 
 __all__ = [
     "SearchOutput",

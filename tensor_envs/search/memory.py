@@ -95,7 +95,9 @@ class NamedRecord:
     size = 0
 
     def __init__(self, cells: Cells, first: Value = 0, stride: Value = 1):
-        self.cells, self.first, self.stride = cells, first, stride
+        self.cells = cells
+        self.first = first
+        self.stride = stride
 
     def get(self, k: Any, dtype: DType = INT32) -> Scalar:
         return bitcast(self.cells[self.first + k * self.stride], dtype)
@@ -386,7 +388,10 @@ class TreeMemory:
     """Trees of a block's games in a kernel."""
 
     def __init__(self, t: Tracer, arrays: TreeArrays, params: Cells, config: SearchConfig, root_noise: Any = None):
-        self.t, self.config, self.params, self.root_noise = t, config, Params(params), root_noise
+        self.t = t
+        self.config = config
+        self.params = Params(params)
+        self.root_noise = root_noise
         self.states, self.nodes, self.edges = arrays
         self.players, self.actions = t.players, t.game.spec.num_actions
         self.width = config.width(t.game.spec)
@@ -488,7 +493,9 @@ class TreeMemory:
         It gets none if its game is over, or if the actions are more than `Spec.max_legal`.
         """
         root, node = self.root(at), self.node(at, slot)
-        used, count, rest = root.edge_words, registers(1, INT32), registers(1, UINT32)
+        used = root.edge_words
+        count = registers(1, INT32)
+        rest = registers(1, UINT32)
         actions = self.lane(at) * self.sizes.edges + self.index(used)
         count[0] = 0
         with loop(where(live, num_words(self.actions), 0)) as w:
@@ -523,7 +530,9 @@ class Edges:
     num_legal: Scalar
 
     def __init__(self, tree: TreeMemory, at: Coords, slot: Value):
-        self.tree, self.at, self.slot = tree, at, slot
+        self.tree = tree
+        self.at = at
+        self.slot = slot
         self.node = tree.node(at, slot)
 
     def offset(self, k: Value) -> Scalar:

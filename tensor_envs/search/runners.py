@@ -64,7 +64,9 @@ def run_search(
     noise: Callable[[Tensor], Tensor] | None = None,
 ) -> SearchOutput:
     """Run a search in chunks of blocks whose trees fit in memory."""
-    env, buffers, words = state.env, state.buffers, seed_words(seed)
+    env = state.env
+    buffers = state.buffers
+    words = seed_words(seed)
     engine, layout = env.engine, buffers.layout
     low, high = (word - (word >> 31 << 32) for word in words)  # as int32
     if stays_lazy():
@@ -73,7 +75,9 @@ def run_search(
         search: Callable[[BatchBuffers, Tensor, Result], None]
         if evaluate is None or noise is None:
             playouts = playout_runner(engine, config, size, layout, mode)
-            chunk, memory, search = playouts.chunk, playouts.tree, playouts.search
+            chunk = playouts.chunk
+            memory = playouts.tree
+            search = playouts.search
         else:
             chunk = chunk_of(engine, config, size, layout)
             network = network_runner(env, config, size, chunk, evaluate, table, mode)
@@ -236,7 +240,11 @@ class NetworkRunner:
         table: bytes,
         depth: int,
     ):
-        self.env, self.size, self.chunk, self.evaluate, self.depth = env, size, chunk, evaluate, depth
+        self.env = env
+        self.size = size
+        self.chunk = chunk
+        self.evaluate = evaluate
+        self.depth = depth
         self.leaf = env.init(chunk.batch, device=chunk.device)
         self.form, self.host = OutputForm("", 0), None  # type: tuple[OutputForm, HostEvaluation | None]
         with before_capture(), suppress(ExportInJitError):  # which only functions of other libraries need
@@ -267,7 +275,9 @@ class NetworkRunner:
         self.root_noise = chunk.empty(noise_words, dtypes.float32)
         numbers = self.size.params(0, chunk.grid.blocks, chunk.share, chunk.share)
         params = params_array(numbers, table, chunk.shards, chunk.device)
-        leaf, prepare, noise = self.leaf.tensors[0], env.engine.prepare, self.root_noise
+        leaf = self.leaf.tensors[0]
+        prepare = env.engine.prepare
+        noise = self.root_noise
         self.expansion = ExpandAndSelect.Arrays(self.tree, leaf, self.output, params, noise)
         prepare(ExpandAndSelect(config), chunk, self.expansion)
         roots = InitRoot.Arrays(self.tree, leaf, *self.leaf.tensors, params)

@@ -155,7 +155,9 @@ class ActionSelection:
 
     def value_range(self, edges: Edges) -> tuple[PerEdge, Scalar, Scalar]:
         """Return the values of edges, with the lowest and the highest of the tried ones, or NaNs without any."""
-        values, low, high = registers(self.tree.width, FLOAT32), registers(1, INT32), registers(1, INT32)
+        values = registers(self.tree.width, FLOAT32)
+        low = registers(1, INT32)
+        high = registers(1, INT32)
         low[0], high[0] = MAX_KEY, MIN_KEY
         # an outcome is a sum of rewards since the root
         paid = select(edges.node.returns(), edges.node.mover) if self.tree.config.proves else scalar(0.0)
@@ -369,7 +371,9 @@ class GumbelMuZero(ActionSelection):
     def scale_values(self, k: Value, edges: Edges) -> None:
         """Store the scaled values of all edges, and the logits of the improved policy: the sum with the priors."""
         base = k * self.tree.width
-        mixed, low, factor = self.mixed[k], self.low[k], self.factor[k]
+        mixed = self.mixed[k]
+        low = self.low[k]
+        factor = self.factor[k]
 
         def logit(number: Scalar) -> Scalar:
             edge = edges[number]

@@ -79,7 +79,10 @@ class Search(TreeMemory):
 
     def init_root(self, at: Coords, old: Cells, row_keys: Cells) -> tuple[GameState, list[Scalar]]:
         """Write a root from the batch's state and return its state and flags."""
-        t, there, root, params = self.t, self.in_batch(at), self.root(at), self.params
+        t = self.t
+        there = self.in_batch(at)
+        root = self.root(at)
+        params = self.params
         loaded = t.words(old).load(there)
         s, flags = t.layout.get_state(loaded), t.layout.get_flags(loaded)
         key = threefry((params.seed_low, params.seed_high), (t.row_keys(row_keys, there)[2], s.episode))
@@ -101,7 +104,9 @@ class Search(TreeMemory):
 
     def write_node(self, at: Coords, slot: Value, is_new: Value = True) -> None:
         """Write the position of a walk to a node; a new node gets edges, and statistics of 0."""
-        walk, node, packed = self.walk(at), self.node(at, slot), self.config.packed
+        walk = self.walk(at)
+        node = self.node(at, slot)
+        packed = self.config.packed
         words = 0 if packed else num_words(self.actions)
         node.set_position(walk.mover, walk.returns(), [walk.mask(w) for w in range(words)])
         with branch(scalar(is_new)):
@@ -156,7 +161,9 @@ class Search(TreeMemory):
 
         If simulations replay, they also play the chosen actions, each with its own chance and hidden information.
         """
-        each, replays, counts = self.t.block.each, self.config.replays, self.counts
+        each = self.t.block.each
+        replays = self.config.replays
+        counts = self.counts
         if replays:
             each(lambda at: self._begin(at, slot))
         counts.queued = counts.steps = 0
@@ -208,7 +215,9 @@ class Search(TreeMemory):
 
     def _choose(self, k: Scalar, edges: Edges, number: Scalar) -> None:
         """Choose the next edge of root `k` of a group and record it as the step of a number."""
-        at, slot, walk = edges.at, edges.slot, self.walk(edges.at)
+        at = edges.at
+        slot = edges.slot
+        walk = self.walk(edges.at)
         # where simulations replay, the legal actions are others in each visit, so untried ones are not in order
         first = None if self.config.replays else self.selection.num_scored(edges)
         best = self.selection.best(edges, self.selection.score(k, edges), first)
@@ -216,7 +225,9 @@ class Search(TreeMemory):
         child = edge.child
         self.selection.chosen(k, edge)
         step = self.step(number)
-        step.node, step.edge, step.lane = self.node_offset(at, slot), edges.offset(best), at.batch.lane
+        step.node = self.node_offset(at, slot)
+        step.edge = edges.offset(best)
+        step.lane = at.batch.lane
         if self.config.replays:  # otherwise they are those of the node
             step.player, step.returned = walk.mover, select(walk.returns(), walk.mover)
         walk.node, walk.leaf = child, slot
@@ -235,7 +246,9 @@ class Search(TreeMemory):
 
     def _advance(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
         """Play a simulation's last action in the state of its leaf, and store the new state."""
-        t, walk, loaded = self.t, self.walk(at), self.current.load(at)
+        t = self.t
+        walk = self.walk(at)
+        loaded = self.current.load(at)
         s, was = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
         s, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
         flags = [x | y for x, y in zip(was, flags, strict=True)]  # a finished root stays finished
@@ -262,8 +275,12 @@ class Search(TreeMemory):
 
     def _play(self, at: Coords) -> None:
         """Play the chosen action of a simulation that replays; finished ones stay as they are."""
-        t, walk, loaded = self.t, self.walk(at), self.current.load(at)
-        s, was, live = t.layout.get_state(loaded), t.layout.get_flags(loaded), walk.live != 0
+        t = self.t
+        walk = self.walk(at)
+        loaded = self.current.load(at)
+        s = t.layout.get_state(loaded)
+        was = t.layout.get_flags(loaded)
+        live = walk.live != 0
         after, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
         s = t.game.where(live, after, s)
         flags = [where(live, new, old) for new, old in zip(flags, was, strict=True)]
@@ -365,7 +382,9 @@ class Search(TreeMemory):
 
     def expand(self, at: Coords, slot: Scalar, output: NetworkOutput) -> None:
         """Write the network's priors and value to a new node."""
-        row, node, root = self._row(at), self.node(at, slot), self.root(at)
+        row = self._row(at)
+        node = self.node(at, slot)
+        root = self.root(at)
         edges, num_legal, invalid = self.edges_of(at, slot), *(registers(1, INT32) for _ in range(2))
         num_legal[0], invalid[0] = 0, 0
 
@@ -387,7 +406,9 @@ class Search(TreeMemory):
 
     def network_returns(self, at: Coords, slot: Scalar, output: NetworkOutput) -> list[Scalar]:
         """Return a simulation's returns: the rewards so far plus the network's value of the rest of the game."""
-        row, node, count = self._row(at), self.node(at, slot), self.config.values
+        row = self._row(at)
+        node = self.node(at, slot)
+        count = self.config.values
         mover = node.mover
         rest = [output.values[row * count + (p if count > 1 else 0)] for p in range(self.players)]
         if count == 1 and self.players == 2:
@@ -407,7 +428,9 @@ class Search(TreeMemory):
 
     def finalize(self, at: Coords, result: Result) -> None:
         """Choose a root's action and write it with visits, weights and values."""
-        edges, node, size = self.edges_of(at, 0), self.node(at, 0), self.actions
+        edges = self.edges_of(at, 0)
+        node = self.node(at, 0)
+        size = self.actions
         row, mover = self.in_batch(at).batch.row, node.mover
         weight, score = self.selection.final(edges)
         best = edges.action(self.selection.best(edges, score))

@@ -13,12 +13,10 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import BatchLayout
-from tensor_envs._engine.inputs import host_ints
-from tensor_envs._runtime.buffers import download, upload, write
+from tensor_envs._runtime.buffers import download, write
 from tensor_envs._runtime.launch import settled
-from tensor_envs._validate import instance, integer
+from tensor_envs._validate import integer
 from tensor_envs.counts import DecisionCounts
-from tensor_envs.interop import to_numpy
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.lists import num_words
 from tensor_envs.search.memory import (
@@ -46,7 +44,9 @@ SLOTS = (1 << OUTCOME_SHIFT) - 1  # bits of `Edge.link`
 FIRST_EDGE, NUM_EDGES = -2, -1  # words of a node with packed edges
 ONE = int(np.float32(1).view(np.int32))
 STEP, LEVEL, MARGIN = 58, 84, 40  # distances in a picture, in pixels
-GOOD, BAD, NEITHER = (44, 105, 176), (196, 57, 50), (230, 230, 230)
+GOOD = (44, 105, 176)
+BAD = (196, 57, 50)
+NEITHER = (230, 230, 230)
 
 
 class SearchTree:
@@ -72,7 +72,10 @@ class SearchTree:
         """Wrap the results of a batch. counted: layout of numbers that are followed by counts."""
         self._counted, first = counted, num_results(state.env.num_actions)
         self.playouts = DecisionCounts(state.env, counted or layout, numbers if counted else None, first)
-        self._state, self._layout, self._numbers, self._whole = state, layout, numbers, whole
+        self._state = state
+        self._layout = layout
+        self._numbers = numbers
+        self._whole = whole
         self._env, self._actions = state.env, state.env.num_actions
 
     def _part(self, part: int) -> Tensor:
@@ -83,7 +86,9 @@ class SearchTree:
 
     def _rows(self, numbers: Any) -> Any:
         """Return the numbers of all games without their counts, [shards, share, 3 A + 2]."""
-        layout, size, counted = self._layout, num_results(self._actions), self._counted
+        layout = self._layout
+        size = num_results(self._actions)
+        counted = self._counted
         if counted is not None:
             blocks = numbers.reshape(counted.rows // counted.grid.lanes, -1)
             numbers = blocks[:, : counted.grid.lanes * size]
@@ -201,46 +206,6 @@ class SearchOutput(NamedTuple):
         return self.search_tree._weights
 
 
-def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> SearchTree:
-    """Return the part of a search's trees below an action.
-
-    For several actions, call it once per action: `subtree(subtree(tree, mine), theirs)`. The next search of these
-    positions resumes the trees with `tree=`, visits and values included. If the action was never tried or ended the
-    game, the tree is empty.
-
-    Args:
-        tree: the `search_tree` of a search with `keep_tree=True`.
-        action: integers [B], a legal action of every game; any action in a game that is over.
-
-    Returns:
-        A tree with the visits and values below the action.
-
-    Raises:
-        ValueError: a tree of a search without `keep_tree`; actions of another shape or out of range.
-        TypeError: `tree` is no SearchTree, or `action` is not of integers.
-
-    Examples:
-        >>> env = te.make("tic_tac_toe")
-        >>> state = env.init(2)
-        >>> output = te.search.playout_policy(state, 64, keep_tree=True)
-        >>> state = env.step(state, output.action)
-        >>> tree = te.search.subtree(output.search_tree, output.action)
-        >>> before = tree.visit_counts.sum(1)
-        >>> after = te.search.playout_policy(state, 64, tree=tree).search_tree.visit_counts.sum(1)
-        >>> (after - before).tolist()
-        [64, 64]
-    """
-    instance("tree", tree, SearchTree)
-    layout = tree._layout
-    if tree._whole is None:
-        raise ValueError("tree must be that of a search with keep_tree=True")
-    values = to_numpy(action) if isinstance(action, Tensor) else action
-    actions = host_ints("action", values, layout.batch, tree._actions)
-    subtrees = tree._whole.under(actions)
-    numbers = upload(layout.padded(subtrees.numbers(tree._actions)), layout.device)
-    return SearchTree(tree._env.step(tree._state, actions), layout, numbers, subtrees)
-
-
 class TriedEdges(NamedTuple):
     """Edges that a search has visited, in the order of rows, slots and actions; an array [edges] for each property."""
 
@@ -319,7 +284,10 @@ class HostTree:
         distance, actions = stride[row, slot], begin[row, slot] + number
         row += first
         tried = np.flatnonzero(self.edges[row, actions + distance])
-        row, slot, actions, distance = row[tried], slot[tried], actions[tried], distance[tried]
+        row = row[tried]
+        slot = slot[tried]
+        actions = actions[tried]
+        distance = distance[tried]
         return row, slot, self.edges[row, actions], actions + distance, distance
 
     def tried(self, rows: slice = slice(None)) -> TriedEdges:
