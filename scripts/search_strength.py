@@ -17,7 +17,7 @@ from tensor_envs._command import command_parser, run, whole
 
 GAMES = ["connect_four", "tic_tac_toe", "kalah", "ultimate_tic_tac_toe", "hyper_tic_tac_toe", "nine_mens_morris"]
 GAMES += ["dots_and_boxes", "qubic", "three_will", "breakthrough", "othello", "checkers", "hex", "tensor_stars"]
-GAMES += ["gomoku", "go"]
+GAMES += ["gomoku"]
 WEIGHTS = 0.3, 0.6, 2.4, 4.8
 CELLS = 42  # of connect four
 EMPTY = 16  # empty cells of the earliest judged positions

@@ -397,9 +397,10 @@ class TreeMemory:
         self.width = config.width(t.game.spec)
         self.roots = t.block.lanes if t.block.thread is None else 1  # roots of a thread
         # loaded once, outside of all loops
-        self.simulations, self.resumed, self.considered, self.separate = (
-            getattr(self.params, name) for name in ("simulations", "resumed", "considered", "separate")
-        )
+        self.simulations = self.params.simulations
+        self.resumed = self.params.resumed
+        self.considered = self.params.considered
+        self.separate = self.params.separate
         self.slots = self.resumed + self.simulations + 1
         self.sizes = TreeSizes.of(config, self.slots, t.game, t.layout)
 

@@ -91,6 +91,7 @@ def playout_policy(
     limit = integer("limit", limit, 1, 2**31 - 1)
     config = _config(state, UCB, chance, keep_tree, determinize, count_actions, prove)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
+    # square roots come from tables: the host's have the same bits on every device
     table = exploration_table(exploration, size.slots, state.env.num_actions)
     return run_search(state, config, size, table, seed, limit, tree)
 
@@ -206,6 +207,7 @@ def muzero_policy(
     config = _config(state, MuZero, chance, keep_tree, prove=prove)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
     visits = np.arange(size.slots)
+    # in mctx the visits of a node include its own evaluation
     explore = np.sqrt(visits + 1) * (init + np.log((visits + base + 2) / base))
     powers = np.log(np.maximum(visits, 1)) / max(temperature, 1e-30) if temperature else visits * 1e6
     table = _float32(np.concatenate([explore, np.where(visits > 0, powers, -1e30), [fraction]]))
@@ -249,6 +251,7 @@ def _considered_visits(max_considered: int, simulations: int) -> bytes:
             for _ in range(times):
                 visits += [done] * remaining
                 done += 1
+            # half of the actions go on to the next round
             remaining = max(2, remaining // 2) if considered > 1 else 1
         table[considered] = visits[:simulations]
     return table.tobytes()
@@ -270,9 +273,11 @@ def search_config(
     determinizes = game.determinizes and determinize
     replays = determinizes or (game.spec.chance and chance == "open")
     spec = game.spec
+    # where simulations replay, a node's legal actions differ from visit to visit
     packed = not replays and spec.max_legal is not None and spec.num_actions > VECTOR
     two = spec.num_players == 2 and spec.zero_sum
     is_exact = spec.perfect_information and not spec.chance and (two or spec.num_players == 1)
+    # a proof holds for every simulation only if the rules are the same in all of them
     proves = prove and is_exact and not replays
     return SearchConfig(selection, replays, determinizes, packed, proves, counts=counts)
 

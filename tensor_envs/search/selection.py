@@ -54,6 +54,7 @@ def exp(x: Scalar) -> Scalar:
     y = maximum(x, -80.0) * 1.4426950408889634
     whole = int32(y - 0.5)  # rounds towards 0: the rest is in -0.5..0.5
     rest, power = y - float32(whole), float32(1.0)
+    # Taylor's series of 2**rest by Horner's rule
     for k in range(7, 0, -1):
         power = rest * power * (float32(0.6931471805599453) * (1.0 / k)) + 1.0
     return power * bitcast(whole + 127 << 23, FLOAT32)
@@ -149,6 +150,7 @@ class ActionSelection:
         best[0] = MIN_KEY_64
         with edges.each(first) as (edge, legal):
             value, allowed = score(edge)
+            # one integer holds score and action: a maximum of integers is vectorised, and settles ties
             key = (sort_key(value).to(INT64) << 32) | (last - edge)
             best[0] = maximum(best[0], where(legal & allowed, key, MIN_KEY_64))
         return wrap_index(last - best[0].to(INT32), self.tree.width)
@@ -258,6 +260,7 @@ class UCB(ActionSelection):
         def score(k: Scalar) -> tuple[Scalar, Value]:
             edge = edges[k]
             n = float32(edge.visits)
+            # returns in -1..1, so that one constant serves games of small and of large returns
             value = divide(edge.value_sum, maximum(n, 1.0) * largest)
             return value + divide(exploration, n + 1.0), self.is_open(edge)
 
@@ -305,12 +308,14 @@ class MuZero(ActionSelection):
         def score(k: Scalar) -> tuple[Scalar, Value]:
             edge = edges[k]
             n = edge.visits
+            # an untried action counts as the worst one, as in mctx
             value = where(n > 0, divide(values(k) - low, spread), 0.0)
             return value + divide(exploration * edge.prior, float32(n) + 1.0), self.is_open(edge)
 
         return score
 
     def prior(self, edges: Edges, edge: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
+        # only the root explores by noise: priors of later nodes stay the network's
         fraction = where(edges.slot == 0, self.tree.params.table(2 * self.tree.slots), 0.0)
         return prior * (1.0 - fraction) + self.tree.root_noise[self.tree.noise(edges.at, 0, edge)] * fraction
 
@@ -338,7 +343,11 @@ class GumbelMuZero(ActionSelection):
         # of the nodes of a group; `low` and `high` are those of the tried actions, then of the scale
         kinds = {INT32: ("visits", "tried", "max_visits"), FLOAT32: ("raw_value", "prior_sum", "value_sum")}
         self.node = {name: registers(self.group, dtype) for dtype, names in kinds.items() for name in names}
-        self.low, self.high, self.mixed, self.factor, self.priors = (registers(self.group, FLOAT32) for _ in range(5))
+        self.low = registers(self.group, FLOAT32)
+        self.high = registers(self.group, FLOAT32)
+        self.mixed = registers(self.group, FLOAT32)
+        self.factor = registers(self.group, FLOAT32)
+        self.priors = registers(self.group, FLOAT32)
 
     def prepare(self, each: Callable[[Stage], None], count: Value, below_root: Scalar) -> None:
         """Store completed values with the logits of the improved policy, then its softmax, which no root needs."""
@@ -359,14 +368,18 @@ class GumbelMuZero(ActionSelection):
 
     def set_scale(self, k: Value) -> None:
         """Store the mixed value of untried actions, and the scale of values. It reads no tree, so it is vectorised."""
-        count, tried, max_visits, raw_value, prior_sum, value_sum = (array[k] for array in self.node.values())
-        visits = float32(count)
-        mixed = divide(raw_value + visits * divide(value_sum, maximum(prior_sum, 1e-37)), visits + 1.0)
+        node = {name: array[k] for name, array in self.node.items()}
+        tried = node["tried"]
+        visits = float32(node["visits"])
+        # the network's value counts as one visit beside the mean of the tried actions, which their priors weigh
+        mean = divide(node["value_sum"], maximum(node["prior_sum"], 1e-37))
+        mixed = divide(node["raw_value"] + visits * mean, visits + 1.0)
         low, high = (where(tried > 0, array[k], mixed) for array in (self.low, self.high))
+        # the scale includes the value of untried actions, if there are any
         complete = tried >= self.tree.actions
         low, high = where(complete, low, minimum(low, mixed)), where(complete, high, maximum(high, mixed))
         self.low[k], self.mixed[k] = low, mixed
-        self.factor[k] = divide(float32(max_visits) + 50.0, maximum(high - low, 1e-8))
+        self.factor[k] = divide(float32(node["max_visits"]) + 50.0, maximum(high - low, 1e-8))
 
     def scale_values(self, k: Value, edges: Edges) -> None:
         """Store the scaled values of all edges, and the logits of the improved policy: the sum with the priors."""
@@ -385,6 +398,7 @@ class GumbelMuZero(ActionSelection):
 
     def score(self, k: Value, edges: Edges) -> Score:
         tree, visits = self.tree, edges.node.visits
+        # the schedule of sequential halving depends on how many actions the root considers
         considered = minimum(tree.root(edges.at).num_legal, tree.considered)
         turn = considered * tree.simulations + minimum(visits, tree.simulations - 1)
         weight = self.policy.weights(k)
@@ -392,6 +406,7 @@ class GumbelMuZero(ActionSelection):
 
         def score(edge: Scalar) -> tuple[Scalar, Value]:
             n = edges[edge].visits
+            # the action that lags most behind the improved policy
             below_root = weight(edge) - divide(float32(n), float32(visits) + 1.0)
             root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[k * tree.width + edge]
             planned = ~at_root | (n == wanted)
@@ -420,6 +435,7 @@ class GumbelMuZero(ActionSelection):
         before = where(first, 0.0, divide(total, maximum(float32(visits), 1.0)))
         node.tried += int32(first)
         node.max_visits = maximum(node.max_visits, visits + 1)
+        # both sums change by one action's part, so that a selection needs no loop over all actions
         node.prior_sum += where(first, weight, 0.0)
         node.value_sum += weight * (divide(total + gain, float32(visits + 1)) - before)
 

@@ -85,6 +85,7 @@ class Search(TreeMemory):
         params = self.params
         loaded = t.words(old).load(there)
         s, flags = t.layout.get_state(loaded), t.layout.get_flags(loaded)
+        # from seed, row, episode and ply alone: a search is the same in any batch
         key = threefry((params.seed_low, params.seed_high), (t.row_keys(row_keys, there)[2], s.episode))
         root.key_low, root.key_high = threefry(key, (uint32(s.ply), 0))
         root.slot = root.num_steps = root.num_legal = 0
@@ -164,8 +165,10 @@ class Search(TreeMemory):
         each = self.t.block.each
         replays = self.config.replays
         counts = self.counts
+        # a simulation that replays starts with chance and hidden information of its own
         if replays:
             each(lambda at: self._begin(at, slot))
+        # the queue has the roots whose simulations are still inside their trees
         counts.queued = counts.steps = 0
         self.each_root(self._start)
         with do_while() as turn:
@@ -209,6 +212,7 @@ class Search(TreeMemory):
                     walk = self.walk(at)
                     stage(k, self.edges_of(at, walk.node, walk.mask if self.config.replays else None))
 
+            # a stage runs in all roots of the group before the next one, since a root's own stages wait for each other
             self.selection.prepare(each, count, self.counts.steps > 0)
             each(lambda k, edges: self._choose(k, edges, self.counts.steps + first + k))
             self.selection.complete_steps(count, lambda k: self.step(self.counts.steps + first + k))
@@ -224,6 +228,7 @@ class Search(TreeMemory):
         edge = edges[best]
         child = edge.child
         self.selection.chosen(k, edge)
+        # the path goes to memory, for the backup: a descent has no bound that registers could have
         step = self.step(number)
         step.node = self.node_offset(at, slot)
         step.edge = edges.offset(best)
@@ -301,6 +306,7 @@ class Search(TreeMemory):
         self.root(at).slot = slot
         self.write_node(at, slot)
         edge = self.edges_of(at, walk.leaf)[wrap_index(walk.edge, self.width)]
+        # a finished game has no node to descend to: a later visit plays the action again
         edge.link = where((walk.untried != 0) & self.has_edges(at, slot), slot, edge.link)
 
     def backward(self, slot: Scalar, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
@@ -309,6 +315,7 @@ class Search(TreeMemory):
 
         def settle(at: Coords) -> None:
             values, root = returns(at), self.root(at)
+            # before the backup: whether an outcome is final depends on the largest return
             largest = root.largest
             for x in values:
                 largest = maximum(largest, maximum(x, -x))
@@ -332,6 +339,7 @@ class Search(TreeMemory):
             node, lane = self.node_at(step.node), step.lane
             edge = self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
             at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(lane, self.roots))
+            # the action's player gets the return since the action, whoever moves next: so any number of players works
             player = step.player if self.config.replays else node.mover
             returned = step.returned if self.config.replays else select(node.returns(), player)
             gain = select(load(final, at.register, self.players), player) - returned
@@ -359,13 +367,15 @@ class Search(TreeMemory):
                 of_mover = self._outcome(at, self.edges_of(at, slot))
                 of_first = where((of_mover != 0) & (node.mover != 0), LOSS + WIN - of_mover, of_mover)
                 self.outcomes[place] = of_first
+                # a proven root ends its search, see `_start`
                 with branch(slot == 0):
                     self.root(at).proven = of_mover
 
     def _outcome(self, at: Coords, edges: Edges) -> Scalar:
         """Return the proven outcome of a node for the player to move; 0 if there is none."""
-        best, num_open = (registers(1, INT32) for _ in range(2))
-        best[0], num_open[0] = 0, 0
+        best = registers(1, INT32)
+        num_open = registers(1, INT32)
+        best[0] = num_open[0] = 0
         with edges.each() as (k, legal):
             outcome = where(legal, edges[k].outcome, 0)
             best[0] = maximum(best[0], outcome)
@@ -385,8 +395,10 @@ class Search(TreeMemory):
         row = self._row(at)
         node = self.node(at, slot)
         root = self.root(at)
-        edges, num_legal, invalid = self.edges_of(at, slot), *(registers(1, INT32) for _ in range(2))
-        num_legal[0], invalid[0] = 0, 0
+        edges = self.edges_of(at, slot)
+        num_legal = registers(1, INT32)
+        invalid = registers(1, INT32)
+        num_legal[0] = invalid[0] = 0
 
         def logit(edge: Scalar) -> Scalar:
             return output.logits[row * self.actions + edges.action(edge)]
@@ -411,6 +423,7 @@ class Search(TreeMemory):
         count = self.config.values
         mover = node.mover
         rest = [output.values[row * count + (p if count > 1 else 0)] for p in range(self.players)]
+        # one value is that of the player to move, and the game has zero sum
         if count == 1 and self.players == 2:
             rest = [where(mover == p, x, -x) for p, x in enumerate(rest)]
         return [x + where(mover < 0, 0.0, y) for x, y in zip(node.returns(), rest, strict=True)]

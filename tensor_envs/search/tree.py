@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 SLOTS = (1 << OUTCOME_SHIFT) - 1  # bits of `Edge.link`
 FIRST_EDGE, NUM_EDGES = -2, -1  # words of a node with packed edges
 ONE = int(np.float32(1).view(np.int32))
-STEP, LEVEL, MARGIN = 58, 84, 40  # distances in a picture, in pixels
+# distances in a picture, in pixels
+STEP = 58
+LEVEL = 84
+MARGIN = 40
 GOOD = (44, 105, 176)
 BAD = (196, 57, 50)
 NEITHER = (230, 230, 230)
@@ -297,20 +300,24 @@ class HostTree:
         def entry(which: Entry) -> np.ndarray:
             return self.edges[row, address + which.index * distance]
 
-        visits, sums, link = (entry(which) for which in (Edge.visits, Edge.value_sum, Edge.link))
-        return TriedEdges(row, slot, action, visits, sums.view(np.float32), link & SLOTS, link >> OUTCOME_SHIFT)
+        sums = entry(Edge.value_sum).view(np.float32)
+        link = entry(Edge.link)
+        return TriedEdges(row, slot, action, entry(Edge.visits), sums, link & SLOTS, link >> OUTCOME_SHIFT)
 
     def numbers(self, actions: int) -> np.ndarray:
         """Return int32 [B, 3 A + 2] in the format of `Result.numbers`; weights are shares of visits."""
         batch, network = len(self.nodes), self.config.selection.uses_network
         tried = self.tried()
         root = TriedEdges(*(part[tried.slot == 0] for part in tried))
-        visits, values, sums = (np.zeros((batch, actions), dtype) for dtype in (np.int32, np.float32, np.float32))
+        visits = np.zeros((batch, actions), np.int32)
+        values = np.zeros((batch, actions), np.float32)
+        sums = np.zeros_like(values)
         visits[root.row, root.action] = root.visits
         values[root.row, root.action] = np.where(root.outcome > 0, root.outcome - DRAW, root.value)
         sums[root.row, root.action] = root.value_sum
         node_visits = self.nodes[:, 0, Node.visits.index].astype(np.float32)
         raw_value = self.nodes[:, 0, [Node.raw_value.index]].view(np.float32) * np.float32(network)
+        # the kernel adds float32 in this order, so that values are the same bits
         total = np.cumsum(np.concatenate([raw_value, sums], axis=1), axis=1, dtype=np.float32)[:, -1]
         share = visits / np.maximum(node_visits, 1)[:, None]
         value = total / (node_visits + 1 if network else np.maximum(node_visits, 1))
