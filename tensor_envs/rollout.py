@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -25,6 +25,8 @@ from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 
 Policy = Callable[[State], Tensor]
+MAX_STEPS = 2**31 - 1
+STEPS_PER_CHECK = 32  # steps of a captured policy between two looks at whether all games are played
 
 
 class Rollout(DecisionCounts):
@@ -74,18 +76,23 @@ def rollout(
     env: Env,
     policy: Literal["uniform"] | Policy,
     batch: int,
-    steps: int,
+    steps: int | None = None,
     seed: int = 0,
     device: DeviceName | None = None,
     autoreset: bool = True,
     first_row: int = 0,
     count_actions: bool = False,
+    *,
+    games: int | None = None,
 ) -> Rollout:
-    """Play a policy in new games for a number of steps.
+    """Play a policy in new games, for a number of steps or for a number of games.
+
+    Statistics of games need `games`, which counts each game that begins. With `steps` the games that are running at the
+    last step are not counted. They are long ones more often than not, so short games are counted too often.
 
     Args:
         env: the environment.
-        policy, steps, autoreset, count_actions: as in `rollout_from`.
+        policy, steps, autoreset, count_actions, games: as in `rollout_from`.
         batch, seed, device, first_row: as in `Env.init`.
 
     Returns:
@@ -99,6 +106,12 @@ def rollout(
         >>> result.returns.shape, bool((result.episodes.numpy() >= 11).all())
         ((64, 2), True)
 
+        How often each player wins, in exactly 1,000 games, of which every row plays 15 or 16:
+
+        >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", batch=64, games=1000)
+        >>> result.episodes.sum().item(), (result.wins.numpy().sum(0) / 1000).round(1).tolist()
+        (1000, [0.6, 0.3])
+
         How often each cell is taken in games of tic-tac-toe, and how many decisions have nine legal actions:
 
         >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", 64, 9, autoreset=False, count_actions=True)
@@ -106,11 +119,18 @@ def rollout(
         (True, 64)
     """
     instance("env", env, Env)
-    return _play(env.init(batch, seed, device, first_row), policy, steps, autoreset, count_actions, fresh=True)
+    length = _length(steps, games, autoreset)
+    return _play(env.init(batch, seed, device, first_row), policy, length, autoreset, count_actions, fresh=True)
 
 
 def rollout_from(
-    state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool = True, count_actions: bool = False
+    state: State,
+    policy: Literal["uniform"] | Policy,
+    steps: int | None = None,
+    autoreset: bool = True,
+    count_actions: bool = False,
+    *,
+    games: int | None = None,
 ) -> Rollout:
     """Play a policy in the games of a state, which stays valid.
 
@@ -118,18 +138,22 @@ def rollout_from(
         state: the games.
         policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
             operations, which is captured together with the step.
-        steps: number of actions in every game, 1..2^31-1.
+        steps: number of actions in every row, 1..2^31-1.
         autoreset: reset finished games, before the first step and then in the step that ends them. If False they stay
             as they ended, and the uniform policy stops when all games are over.
         count_actions: count how often every action is legal and taken, by whom and when, and the events of the rules,
             for "uniform" in games without memory fields. The counts are int32 and wrap beyond 2^31.
+        games: number of games, 1..2^31-1, instead of `steps`. Each row finishes as many, the first rows one more where
+            the batch does not divide them, and then waits at the start of its next game. So which games count does not
+            depend on how long they are. The games must end under the policy.
 
     Returns:
         The last state, returns, wins and finished episodes.
 
     Raises:
         ValueError, TypeError: an argument out of range or of another type, or a function in an environment with
-            illegal="raise"; `count_actions` where decisions are not counted.
+            illegal="raise"; `count_actions` where decisions are not counted; `steps` and `games`, or neither; `games`
+            without autoreset.
         RuntimeError: a function inside a jit.
 
     Examples:
@@ -138,15 +162,32 @@ def rollout_from(
         [2, 2]
     """
     instance("state", state, State)
-    return _play(state, policy, steps, autoreset, count_actions, fresh=False)
+    return _play(state, policy, _length(steps, games, autoreset), autoreset, count_actions, fresh=False)
+
+
+class _Length(NamedTuple):
+    """Length of a rollout: steps, or games if they are not None."""
+
+    steps: int
+    games: int | None
+
+
+def _length(steps: int | None, games: int | None, autoreset: bool) -> _Length:
+    """Check the arguments that say how long a rollout is."""
+    instance("autoreset", autoreset, bool)
+    if (steps is None) == (games is None):
+        raise ValueError(f"steps or games must be given, and only one of them, got {shown(steps)} and {shown(games)}")
+    if steps is not None:
+        return _Length(integer("steps", steps, 1, MAX_STEPS), None)
+    if not autoreset:
+        raise ValueError("autoreset must be True for a number of games, got False")
+    return _Length(MAX_STEPS, integer("games", games, 1, MAX_STEPS))
 
 
 def _play(
-    state: State, policy: Literal["uniform"] | Policy, steps: int, autoreset: bool, count: bool, fresh: bool
+    state: State, policy: Literal["uniform"] | Policy, length: _Length, autoreset: bool, count: bool, fresh: bool
 ) -> Rollout:
     """Play a policy in the games of a state; `fresh` means that none of them is finished."""
-    steps = integer("steps", steps, 1, 2**31 - 1)
-    instance("autoreset", autoreset, bool)
     instance("count_actions", count, bool)
     if not callable(policy) and policy != "uniform":
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {shown(policy)}")
@@ -154,7 +195,7 @@ def _play(
     state = env.reset(state) if autoreset and not fresh else state
     reset: AutoReset = "same_step" if autoreset else "none"
     if not callable(policy) and not env.engine.game.has_memory:
-        buffers, totals, counts = env.engine.rollout(state.buffers, steps, reset, count)
+        buffers, totals, counts = env.engine.rollout(state.buffers, length.steps, reset, count, length.games)
         return Rollout(State(env, buffers), totals, state, autoreset, counts)
     if count:
         raise ValueError("count_actions must be False except for policy='uniform' in a game without memory fields")
@@ -163,7 +204,7 @@ def _play(
     if stays_lazy():
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
     chosen = policy if callable(policy) else uniform
-    buffers, totals = _captured(chosen, state, steps, reset)
+    buffers, totals = _captured(chosen, state, length, reset)
     return Rollout(State(env, buffers), totals, state, autoreset)
 
 
@@ -199,7 +240,7 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
     return settled(returns.reshape(state.batch, n, env.num_players).mean(1))
 
 
-def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
+def _captured(policy: Policy, state: State, length: _Length, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
     """Play a policy by one captured graph per step, between two buffers. Returns the last buffers and the totals."""
     env, engine = state.env, state.env.engine
     buffers, layout, players = state.buffers, state.buffers.layout, state.env.num_players
@@ -208,27 +249,47 @@ def _captured(policy: Policy, state: State, steps: int, reset: AutoReset) -> tup
         raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
     realize(first)  # the capture must not contain what a first call sets up
     totals = upload(np.zeros(layout.rows * 2 * players, np.float32), state.device)
+    # with a number of games: the episode at which each row waits
+    targets = None if length.games is None else _targets(state, length.games)
+    last_episodes = () if targets is None else (layout.upload(targets[:, None]),)
 
-    def step(old: Tensor, new: Tensor, row_keys: Tensor, totals: Tensor) -> None:
+    def step(old: Tensor, new: Tensor, row_keys: Tensor, totals: Tensor, *last_episodes: Tensor) -> None:
         before = BatchBuffers(old, row_keys, layout)
         observed = State(env, engine.copy(before, live=True) if reset == "same_step" else before)
         actions = int_array("action", policy(observed), layout)
         stepped = State(env, engine.step(before, actions, reset, new))
         won = (stepped.terminated | stepped.truncated).unsqueeze(1) & (stepped.rewards > 0)
-        sums = stepped.rewards.cat(won.cast(dtypes.float32), dim=1)
-        sums = sums.reshape(layout.shards, layout.share, 2 * players).pad(
-            ((0, 0), (0, layout.grid.rows - layout.share), (0, 0))
-        )
-        sums = sums.reshape(-1, layout.grid.lanes, 2 * players).permute(0, 2, 1).flatten()
-        Tensor.realize(stepped.buffers.words, totals.assign(totals + sums))
+        sums = layout.by_lanes(stepped.rewards.cat(won.cast(dtypes.float32), dim=1))
+        if not last_episodes:
+            Tensor.realize(stepped.buffers.words, totals.assign(totals + sums.flatten()))
+            return
+        # a row that has finished its games keeps its words, and its step counts for nothing
+        plays = layout.by_lanes((observed.episode != layout.view(last_episodes[0], 0, 1)[:, 0]).unsqueeze(1))
+        Tensor.realize(stepped.buffers.words, totals.assign(totals + plays.where(sums, 0.0).flatten()))
+        words = (x.reshape(-1, engine.layout.words, layout.grid.lanes) for x in (new, old))
+        Tensor.realize(new.assign(plays.where(*words).flatten()))
 
     replay = CapturedFunction(step)
     words = [engine.empty(buffers), engine.empty(buffers)]
-    replay(buffers.words, words[0], buffers.row_keys, totals)
-    turns = [replay.bind(words[1 - k], words[k], buffers.row_keys, totals) for k in range(2)] if steps > 1 else []
-    for i in range(1, steps):
-        turns[i % 2]()
-    last = buffers._replace(words=words[(steps - 1) % 2])
+    replay(buffers.words, words[0], buffers.row_keys, totals, *last_episodes)
+    bound = [(words[1 - k], words[k], buffers.row_keys, totals, *last_episodes) for k in range(2)]
+    turns = [replay.bind(*arguments) for arguments in bound] if length.steps > 1 else []
+    count = 1
+    while count < length.steps:
+        if targets is not None and count % STEPS_PER_CHECK == 0:
+            now = State(env, buffers._replace(words=words[(count - 1) % 2]))
+            if (to_numpy(now.episode) == targets).all():
+                break
+        turns[count % 2]()
+        count += 1
+    last = buffers._replace(words=words[(count - 1) % 2])
     if reset == "same_step":
         last = engine.copy(last, live=True)
     return last, totals
+
+
+def _targets(state: State, games: int) -> np.ndarray:
+    """Return the episode of each row once it has finished its part of a number of games, uint32 [B]."""
+    each, rest = divmod(games, state.batch)
+    quotas = each + (np.arange(state.batch) < rest)
+    return np.asarray(to_numpy(state.episode) + quotas.astype(np.uint32), np.uint32)

@@ -253,6 +253,112 @@ def test_a_rollout_without_resets_stops_with_its_games() -> None:
     np.testing.assert_array_equal(few.state.buffers.words.numpy(), many.state.buffers.words.numpy())
 
 
+# *** a number of games ***
+
+TTT_SHARES = {"first wins": 0.58492, "second wins": 0.28810}  # of the uniform games of 3x3, by enumeration
+
+
+def shares_of(result: te.Rollout) -> tuple[np.ndarray, int]:
+    """Return the shares of games that each player wins, and the number of games."""
+    count = int(result.episodes.numpy().sum())
+    return result.wins.numpy().sum(0) / count, count
+
+
+def test_a_number_of_games_counts_each_game_once() -> None:
+    """Compare with enumeration within 4 standard errors, which games that are counted in a number of steps exceed."""
+    batch, exact = 2**15, np.array([*TTT_SHARES.values()])
+    shares, count = shares_of(te.rollout(TTT, "uniform", batch, games=16 * batch, seed=5))
+    assert count == 16 * batch
+    error = np.sqrt(exact * (1 - exact) / count)
+    assert (np.abs(shares - exact) < 4 * error).all()
+    draws = 1 - exact.sum()
+    assert abs(1 - shares.sum() - draws) < 4 * np.sqrt(draws * (1 - draws) / count)
+    biased, count = shares_of(te.rollout(TTT, "uniform", batch, 128, seed=5))
+    assert 1 - biased.sum() < draws - 4 * np.sqrt(draws * (1 - draws) / count)
+
+
+@pytest.mark.few("tic_tac_toe", "kuhn_poker")
+@pytest.mark.parametrize(("name", "fields"), [*GAMES[:4], ("kuhn_poker", {})])
+def test_a_number_of_games_is_played_row_by_row(name: str, fields: dict[str, Any]) -> None:
+    """Every row plays its first games to their ends, as single steps do, and waits at the start of the next one."""
+    env, batch, games = shared_env(name, **fields), 70, 170
+    result = te.rollout(env, "uniform", batch, games=games, seed=4, count_actions=True)
+    quotas = games // batch + (np.arange(batch) < games % batch)
+    np.testing.assert_array_equal(result.episodes.numpy(), quotas)
+    state, rows = env.init(batch, seed=4), np.arange(batch)
+    returns, wins, plies = np.zeros((batch, env.num_players)), np.zeros((batch, env.num_players)), np.zeros(batch, int)
+    last = state.numpy()
+    taken, rewards = np.zeros((batch, env.num_players, env.num_actions), int), last["rewards"].copy()
+    while (plays := last["episode"] < quotas).any():
+        action = te.agents.uniform(state).numpy()
+        taken[rows[plays], last["current_player"][plays], action[plays]] += 1
+        state = env.step(state, action)
+        now = state.numpy()
+        over = (now["terminated"] | now["truncated"])[:, None]
+        returns += now["rewards"] * plays[:, None]
+        wins += (over & (now["rewards"] > 0)) * plays[:, None]
+        rewards = np.where(plays[:, None], now["rewards"], rewards)
+        plies += plays
+        state = env.reset(state)
+        last = state.numpy()
+    np.testing.assert_array_equal(result.returns.numpy(), returns)
+    np.testing.assert_array_equal(result.wins.numpy(), wins)
+    np.testing.assert_array_equal(result.action_counts.numpy(), taken)
+    np.testing.assert_array_equal(result.legal_counts.numpy().any(1), plies > 0)
+    np.testing.assert_array_equal(result.width_counts.numpy().sum(1), plies)
+    np.testing.assert_array_equal(result.state.rewards.numpy(), rewards)
+    assert (result.state.ply.numpy() == 0).all() and (result.state.episode.numpy() == quotas).all()
+    assert not (result.state.terminated | result.state.truncated).numpy().any() and len(set(plies.tolist())) > 1
+
+
+@pytest.mark.few("tic_tac_toe")
+@pytest.mark.parametrize("name", ["tic_tac_toe", "shed"])
+def test_a_number_of_games_in_any_way(name: str) -> None:
+    """A function, shards, shares of the rows and two calls play the same games as one kernel."""
+    env = shared_env(name, **dict(GAMES).get(name, {}))
+    one = te.rollout(env, "uniform", 6, games=15, seed=2)
+    words = one.state.numpy()
+    halves = [te.rollout(env, "uniform", 3, games=games, seed=2, first_row=row) for games, row in ((9, 0), (6, 3))]
+    for attribute in ("returns", "wins", "episodes"):
+        parts = [getattr(half, attribute).numpy() for half in halves]
+        np.testing.assert_array_equal(np.concatenate(parts), getattr(one, attribute).numpy())
+    for policy, device in ((te.agents.uniform, None), ("uniform", ("CPU:0", "CPU:1"))):
+        other = te.rollout(env, policy, 6, games=15, seed=2, device=device)  # type: ignore[arg-type]
+        for attribute in ("returns", "wins", "episodes"):
+            np.testing.assert_array_equal(getattr(other, attribute).numpy(), getattr(one, attribute).numpy())
+        for field, values in other.state.numpy().items():
+            np.testing.assert_array_equal(values, words[field], err_msg=field)
+    begun = te.rollout(env, "uniform", 6, games=12, seed=2)
+    ended = te.rollout_from(begun.state, "uniform", games=3)
+    np.testing.assert_array_equal((begun.returns + ended.returns).numpy(), one.returns.numpy())
+    np.testing.assert_array_equal(ended.episodes.numpy(), [1, 1, 1, 0, 0, 0])
+
+
+def test_a_captured_policy_plays_beyond_a_check() -> None:
+    """Rows that wait for others longer than `STEPS_PER_CHECK` keep their state."""
+    few = te.rollout(TTT, te.agents.uniform, 3, games=31, seed=7)
+    one = te.rollout(TTT, "uniform", 3, games=31, seed=7)
+    np.testing.assert_array_equal(few.returns.numpy(), one.returns.numpy())
+    np.testing.assert_array_equal(few.episodes.numpy(), [11, 10, 10])
+    np.testing.assert_array_equal(few.state.buffers.words.numpy(), one.state.buffers.words.numpy())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "steps or games must be given, and only one of them, got None and None"),
+        ({"steps": 3, "games": 4}, "steps or games must be given, and only one of them, got 3 and 4"),
+        ({"games": 4, "autoreset": False}, "autoreset must be True for a number of games, got False"),
+        ({"games": 0}, "games must be in 1..2147483647, got 0"),
+    ],
+)
+def test_a_rollout_has_one_length(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        te.rollout(TTT, "uniform", 2, **arguments)
+    with pytest.raises(ValueError, match=message):
+        te.rollout_from(TTT.init(2), "uniform", **arguments)
+
+
 def test_counts_need_the_uniform_policy_and_their_option() -> None:
     with pytest.raises(ValueError, match="count_actions must be False except for policy='uniform'"):
         te.rollout(TTT, te.agents.uniform, 4, 2, count_actions=True)

@@ -46,7 +46,7 @@ def work(options: argparse.Namespace) -> None:
         best = np.zeros((state.batch, env.num_actions), bool)
         for begin in range(0, state.batch, PART):
             rows = np.arange(begin, min(begin + PART, state.batch), dtype=np.int32)
-            best[rows] = solution.best_actions(state[rows])
+            best[rows] = solution.some_best_actions(state[rows])
             done = f"ply {ply}: {rows[-1] + 1} of {state.batch}, {solution.nodes:,} positions"
             print(f"{done}, {time.process_time():.0f} s of processor time", flush=True)
         replies = children(env, state, best)

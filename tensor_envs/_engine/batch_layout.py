@@ -83,6 +83,15 @@ class BatchLayout:
         """Partition of a shard into single games, without padding: one program serves batches of any size."""
         return replace(self.grid, blocks=self.share, lanes=1)
 
+    def quotas(self, games: int, shard: int) -> tuple[int, int, int]:
+        """Return a shard's part of a number of games: games of each row, rows that play one more, rows.
+
+        The first rows of the batch play one more.
+        """
+        each, rest = divmod(games, self.batch)
+        more = min(max(rest - shard * self.share, 0), self.share)
+        return each, more, self.share
+
     def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
         """Return an uninitialised buffer of `words` values per game."""
         return empty_buffer(self.rows * words, dtype, self.device)
@@ -103,6 +112,13 @@ class BatchLayout:
         if self.rows == self.batch:
             return buffer
         return buffer.reshape(self.shards, self.grid.rows)[:, : self.share].reshape(self.batch)
+
+    def by_lanes(self, values: Tensor) -> Tensor:
+        """Return values [B, count] as in a buffer, [blocks, count, lanes], lazy; padding is 0."""
+        count = values.shape[1]
+        rows = values.reshape(self.shards, self.share, count)
+        rows = rows.pad(((0, 0), (0, self.grid.rows - self.share), (0, 0)))
+        return rows.reshape(-1, self.grid.lanes, count).permute(0, 2, 1)
 
     def table(self, buffer: Tensor) -> np.ndarray:
         """Return a buffer on the host, [B, values]."""

@@ -223,19 +223,20 @@ class Engine:
     # *** many steps ***
 
     def rollout(
-        self, buffers: BatchBuffers, steps: int, reset: AutoReset, count: bool = False
+        self, buffers: BatchBuffers, steps: int, reset: AutoReset, count: bool = False, games: int | None = None
     ) -> tuple[BatchBuffers, Tensor, Tensor | None]:
-        """Play many steps of the uniform policy.
+        """Play many steps of the uniform policy, or with `games` until every row has finished its share of them.
 
         Returns:
             The last state, a buffer of 2 P values, returns and wins, and with `count` the counts of decisions.
         """
         layout = buffers.layout
         totals = layout.empty(2 * self.spec.num_players, dtypes.float32)
-        scalars = cached_upload((steps,) * layout.shards, buffers.device)
+        limits = [(steps, *(() if games is None else layout.quotas(games, shard))) for shard in range(layout.shards)]
+        scalars = cached_upload(sum(limits, ()), buffers.device)
         counts = layout.empty(num_counts(self.spec), dtypes.int32) if count else None
         arrays = UniformRollout.Arrays(self.empty(buffers), buffers.words, buffers.row_keys, totals, scalars, counts)
-        after = self.run(UniformRollout(reset), layout, arrays)
+        after = self.run(UniformRollout(reset, games is not None), layout, arrays)
         return buffers._replace(words=after.new), after.totals, after.counts
 
     def playout(

@@ -34,10 +34,12 @@ class BlockState:
         keys: Callable[[Coords], list[Scalar]],
         counts: bool = True,
         decisions: Decisions | None = None,
+        quotas: bool = False,
     ):
         """Allocate registers.
 
         keys: row keys of a game. `counts` also records the last rewards and the wins, `decisions` those of every step.
+        With `quotas` a row plays on until it has finished the number of games in `quota`.
         """
         self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
         self.words, self.decisions = t.registers(), decisions
@@ -48,6 +50,7 @@ class BlockState:
         self.sums = t.block.registers(self.num_sums, FLOAT32)
         self.wins = t.block.registers(self.players, INT32)
         self.stays = reset == "none"  # whether finished games stay; else no game is over before a step
+        self.quota = t.block.registers(1, INT32) if quotas else None  # games that a row has still to finish
 
     def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
         self.words.store(at, s=s, flags=flags if self.stays else NEVER)
@@ -67,6 +70,8 @@ class BlockState:
         """Play one action in one game, by the uniform policy unless `override` replaces it."""
         t, words = self.t, self.words.load(at)
         s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
+        quota = load(self.quota, at.register)[0] if self.quota is not None else None
+        idle = was[0] | was[1] if quota is None else quota == 0
         sums = load(self.sums, at.register, self.num_sums)
         wins = load(self.wins, at.register, self.players)
         mask, keys = t.game.mask(s), self.keys(at)
@@ -77,20 +82,27 @@ class BlockState:
             action, legal = where(when, chosen, action), ~when | allowed
         if self.decisions is not None:
             assert not isinstance(mask, MemoryArray)
-            seen = [where(was[0] | was[1], 0, w) for w in mask]
+            seen = [where(idle, 0, w) for w in mask]
             self.decisions.record(at, s, seen, action)
         after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys, keeps=False)
+        ended = new_flags[0] | new_flags[1]
+        won = [n + int32(ended & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
+        counted = rewards[: self.each]
+        added = [a + b for a, b in zip(sums, counted, strict=False)] + counted
+        if self.quota is not None and quota is not None:
+            # a row that has finished its games waits at the start of its next one, and its steps count for nothing
+            won, added = where(idle, wins, won), where(idle, sums, added[: self.num_sums])
+            events = [where(idle, 0, event) for event in events]
+            resets = resets & ~idle
+            store(self.quota, at.register, [quota - int32(ended & ~idle)])
         if self.decisions is not None:
             store(self.decisions.events, at.register, events)
-        wins = [n + int32((new_flags[0] | new_flags[1]) & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
-        counted = rewards[: self.each]
-        sums = [a + b for a, b in zip(sums, counted, strict=False)] + counted
         flags = new_flags if self.stays else NEVER
-        self.words.store_unless(was[0] | was[1], words, at, s=after, flags=flags)
+        self.words.store_unless(idle, words, at, s=after, flags=flags)
         if t.resets_in_branch(self.reset):
             store(self.resetting, at.register, [resets])
-        store(self.sums, at.register, sums[: self.num_sums])
-        store(self.wins, at.register, wins)
+        store(self.sums, at.register, added[: self.num_sums])
+        store(self.wins, at.register, won)
 
     def play_to_end(self, limit: Scalar, override: Callable[[Scalar], Override] | None = None) -> None:
         """Step until all games of the block are over, or `limit` times.
@@ -190,12 +202,13 @@ class Decisions:
 
 @dataclass(frozen=True)
 class UniformRollout:
-    """Play actions of the uniform policy in registers, `scalars` of them or, without resets, until all games are over.
+    """Play actions of the uniform policy in registers: a number of steps, or a number of games of every row.
 
-    With `counts` their decisions are counted.
+    Without resets it ends once all games are over. With `counts` the decisions are counted.
     """
 
     reset: AutoReset
+    quotas: bool = False  # whether each row plays a number of games, by the last three scalars
     name = "rollout"
 
     class Arrays(NamedTuple):
@@ -203,17 +216,29 @@ class UniformRollout:
         old: Any
         row_keys: Any
         totals: Any  # float32: returns, then wins (episodes that end with a reward above 0), P each
-        scalars: Any  # int32
+        scalars: Any  # int32: maximum of steps; with `quotas` games of a row, rows that play one more, rows
         counts: Any = None  # int32, see `Decisions`
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         size = num_counts(t.game.spec)
         decisions = a.counts and Decisions(t, a.counts, lambda at, number: at.batch.index(number, size))
-        state = BlockState(t, self.reset, lambda at: t.row_keys(a.row_keys, at), decisions=decisions)
+        state = BlockState(
+            t, self.reset, lambda at: t.row_keys(a.row_keys, at), decisions=decisions, quotas=self.quotas
+        )
 
         def begin(at: Coords) -> None:
             words = t.words(a.old).load(at)
             state.begin(at, t.layout.get_state(words), t.layout.get_flags(words) if state.stays else NEVER)
+            if state.quota is not None:
+                # which games count is fixed by the rows alone, never by their lengths; padding plays none
+                games, more, rows = (a.scalars[k] for k in (1, 2, 3))
+                row = row_index(at)
+                store(state.quota, at.register, [where(row < rows, games + int32(row < more), 0)])
+
+        def goes_on() -> Scalar:
+            if (quota := state.quota) is not None:
+                return t.block.any(lambda at: load(quota, at.register)[0] > 0)
+            return t.block.any(lambda at: ~state.words.over(at)) if self.reset == "none" else scalar(True)
 
         def finish(at: Coords) -> None:
             words = state.words.load(at)
@@ -229,7 +254,7 @@ class UniformRollout:
         with do_while() as turn:
             count[0] = count[0] + 1
             # a step after the last game's end follows, which makes the rewards 0 as any number of such steps does
-            live = scalar(True) if self.reset != "none" else t.block.any(lambda at: ~state.words.over(at))
+            live = goes_on()
             state.step_all()
             if t.resets_in_branch(self.reset):
                 t.auto_reset(state.words, state.resetting, a.row_keys)
