@@ -4,8 +4,27 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+
+FIRST_REPORT, NEXT_REPORT = 5.0, 30.0  # seconds before a report on long work, and between reports
+
+
+class Reports:
+    """Clock of long work that reports on stderr now and then."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._next = FIRST_REPORT
+
+    def due(self) -> float | None:
+        """Return the seconds since the start if it is time for a report, else None."""
+        seconds = time.monotonic() - self._begin
+        if seconds < self._next:
+            return None
+        self._next = seconds + NEXT_REPORT
+        return seconds
 
 
 @contextmanager

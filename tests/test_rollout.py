@@ -7,6 +7,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
+from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS
 from tests.games import dice_race
 from tests.games.shared import shared_env
 
@@ -251,6 +252,17 @@ def test_a_rollout_without_resets_stops_with_its_games() -> None:
     """A step of a finished game changes nothing, so more steps than any game has cost nothing."""
     few, many = (te.rollout(TTT, "uniform", 64, steps, autoreset=False) for steps in (10, 2**31 - 1))
     np.testing.assert_array_equal(few.state.buffers.words.numpy(), many.state.buffers.words.numpy())
+
+
+def test_one_thread_plays_every_block() -> None:
+    """A batch has as many blocks as a kernel is compiled for; the last one is played as well."""
+    before = te.num_threads()
+    te.set_num_threads(1)
+    try:
+        plies = te.rollout(TTT, "uniform", MAX_BLOCKS * LANES, 2).state.ply.numpy()
+    finally:
+        te.set_num_threads(before)
+    assert len(plies) == 2**20 and (plies == 2).all()
 
 
 # *** a number of games ***

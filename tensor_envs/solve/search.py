@@ -14,6 +14,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._engine.batch_layout import LANES, BatchLayout, BlockGrid
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._progress import Reports
 from tensor_envs._runtime.buffers import download, empty_buffer, host_memory, upload, write
 from tensor_envs._runtime.devices import is_gpu
 from tensor_envs._runtime.opening import open_device
@@ -309,6 +310,7 @@ class SearchSolution(ExactValues):
         place = np.arange(stacks) - np.searchsorted(thread_of, thread_of)  # among the stacks of its thread
         order = np.argsort(place, kind="stable")  # one of each thread in turn
         bar = counter("search", None, self.progress)
+        reports, before = Reports(), self.nodes
         self._resize(LAUNCHES[0], 1)
         while waiting or asked:
             while waiting and len(asked) < stacks:
@@ -333,6 +335,10 @@ class SearchSolution(ExactValues):
             nodes = int(control[:, Control.nodes.index].sum())
             self.nodes += nodes
             bar.update(nodes)
+            if not self.progress and (seconds := reports.due()) is not None:
+                done = f"{self.nodes - before:,} positions in {seconds:.0f} s"
+                left = f"{len(waiting) + len(asked)} of {len(words)} questions are open"
+                print(f"searching {self.env!r}: {done}, {left} ...", file=sys.stderr, flush=True)
             answered = dict[int, Array]()  # the first answer to each question
             for stack in np.flatnonzero((row_of >= 0) & (control[:, Control.status.index] != RUNNING)).tolist():
                 answered.setdefault(int(row_of[stack]), control[stack])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._progress import Reports
 from tensor_envs._validate import file_path, instance, integer, one_of, renamed, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import env_metadata, env_of, words_metadata
@@ -26,7 +26,6 @@ from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
 EDGES = 1 << 20  # edges per batch
-FIRST_REPORT, NEXT_REPORT = 5.0, 30.0  # seconds before an estimate, and between estimates
 POSITION_BYTES = 40
 SWEEPS = 100_000  # limit of the iteration in games with cycles
 UNIQUE = 1e-9  # how far values from above and from below may differ
@@ -253,8 +252,7 @@ class _Watch:
 
     def __init__(self, game: Expander, max_positions: int):
         self._env, self._limit = game.env, max_positions
-        self._begin = time.monotonic()
-        self._next = FIRST_REPORT
+        self._reports = Reports()
 
     def report(self, plies: int, total: int, live: int, done: int, count: int) -> None:
         """Print an estimate if it is time.
@@ -266,10 +264,8 @@ class _Watch:
             done: how many of them are expanded.
             count: positions that these have given so far, some of them more than once.
         """
-        seconds = time.monotonic() - self._begin
-        if seconds < self._next:
+        if (seconds := self._reports.due()) is None:
             return
-        self._next = seconds + NEXT_REPORT
         positions, growth = total + count, count / done
         whole = seconds * self._limit / positions
         print(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs import _progress
 from tensor_envs.games.hex.rules import Hex as HexRules
 from tensor_envs.rules import Outcome, int32, one_hot, where
 from tensor_envs.solve import search
@@ -140,6 +141,19 @@ def test_one_proven_action_ends_the_search_of_the_others() -> None:
     best, chosen = every.keeping(state, draw), some.keeping(state, draw, every=False)
     assert best.sum() == 5 and chosen.any() and not (chosen & ~best).any()
     assert 4 * some.nodes < 3 * every.nodes
+
+
+def test_a_long_question_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    env = shared_env("connect_four", rows=4, columns=4)
+    exact = te.solve(env, method="search", memory=MEMORY)
+    exact.value(env.init(1))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(_progress, "FIRST_REPORT", 0.0)
+    exact = te.solve(env, method="search", memory=MEMORY)
+    exact.value(env.init(1))
+    report, *others = capsys.readouterr().err.splitlines()
+    assert report.startswith("searching <Env connect_four-v0 rows=4 columns=4>: ") and not others
+    assert report.endswith(" positions in 0 s, 1 of 1 questions are open ...")
 
 
 @pytest.mark.slow

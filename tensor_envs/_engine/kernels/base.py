@@ -93,8 +93,9 @@ class GameBlock:
             number, thread = grid_index("group", grid.blocks).to(dtype), grid_index("thread", grid.lanes)
             yield cls(grid.lanes, number, unroll, thread=thread)
             return
-        first, count = (minimum(maximum(share[k], 0), grid.compiled_blocks - 1) for k in range(2))
-        first = first.to(dtype)
+        first = minimum(maximum(share[0], 0), grid.compiled_blocks - 1).to(dtype)
+        # a single thread plays all blocks, one more than the highest number of a block
+        count = minimum(maximum(share[1], 0), min(grid.compiled_blocks, 2**31 - 1))
         with loop(count) as k:
             yield cls(grid.lanes, first + k, unroll, first)
 
