@@ -152,7 +152,7 @@ def test_a_long_question_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     exact = te.solve(env, method="search", memory=MEMORY)
     exact.value(env.init(1))
     report, *others = capsys.readouterr().err.splitlines()
-    assert report.startswith("searching <Env connect_four-v0 rows=4 columns=4>: ") and not others
+    assert report.startswith("searching <Env connect_four-v0 rows=4, columns=4>: ") and not others
     assert report.endswith(" positions in 0 s, 1 of 1 questions are open ...")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,42 @@ def test_connect_four_is_won_in_the_middle_column() -> None:
     exact, start = te.solve(env, method="search"), env.init(1)
     assert exact.value(start) == 1 and exact.best_actions(start)[0].tolist() == [column == 3 for column in range(7)]
     assert exact.nodes < 100_000 and te.agents.perfect()(start).tolist() == [3]
+
+
+class Limit:
+    """Progress bar that fails once a search has entered too many positions, so that it does not run for minutes."""
+
+    def __init__(self) -> None:
+        self.positions = 0
+
+    def update(self, count: int, close: bool = False) -> None:
+        self.positions += count
+        assert self.positions < 200_000, "the table of openings lacks this position"
+
+
+def check_moves(monkeypatch: pytest.MonkeyPatch, lines: Iterable[str]) -> None:
+    """Check that the perfect player of connect four needs few positions after each line of columns, 1..7."""
+    monkeypatch.setattr(search, "counter", lambda *_: Limit())
+    env = shared_env("connect_four")
+    exact = te.solve(env, method="search")
+    player = te.agents.perfect(exact)
+    for line in lines:
+        state = position(env, line)
+        action, value = player(state), exact.value(state)
+        assert exact.value(env.step(state, action)) == -value, line
+
+
+def test_moves_of_the_perfect_player_in_the_first_plies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has a proven answer to each first move, and to later ones."""
+    check_moves(monkeypatch, ("", "1", "2", "3", "4", "43", "231", "347"))
+
+
+@pytest.mark.slow
+def test_first_and_second_moves_of_the_perfect_player(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try all replies of the opponent to first moves that keep the value, for either seat."""
+    begun = [f"4{reply}" for reply in "1234567"]
+    answered = [f"{first}{best}" for first, best in (("1", 4), ("2", 3), ("3", 4), ("5", 4), ("6", 5), ("7", 4))]
+    check_moves(monkeypatch, [*begun, *(line + reply for line in answered for reply in "1234567")])
 
 
 def test_a_game_that_comes_with_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
