@@ -33,7 +33,7 @@ COMMANDS = [
     if line.startswith("python scripts/")
 ]
 LONG = ("50 50 50 50 50", "--shape 3 3 3 3", "--shape 4 4 4", "benchmark.py")  # parts of commands that take long
-TRAINING = ("nn.optim", "te.train.")  # parts of programs that take long
+TRAINING = ("nn.optim", "te.train.", "te.lab.variants")  # parts of programs that take long
 
 
 def test_documents() -> None:

@@ -29,7 +29,7 @@ COMMANDS = {
     "hyperdimensional_tictactoe.py": "hyperdimensional_tictactoe",
     "benchmark.py": "benchmark.main",
     "shed.py": "shed.main",
-    "search_strength.py": "search_strength",
+    "search_strength.py": "search_strength.main",
     "known_results.py": "known_results.main",
     "opening_table.py": "opening_table.main",
     "play.py": "play",

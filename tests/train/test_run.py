@@ -42,7 +42,7 @@ def timeless(lines: list[dict[str, float]]) -> list[dict[str, float]]:
     return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
 
 
-@pytest.mark.few("ppo")
+@pytest.mark.few("alphazero")
 @pytest.mark.parametrize("name", TRAINERS)
 def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path) -> None:
     """Bit for bit, whether the interruption is at a checkpoint or not, and whatever a killed process left."""
