@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from benchmark.strength import GAMES
 from tests.scripts.here import SCRIPTS
 
 pytestmark = pytest.mark.cpu
@@ -27,12 +28,14 @@ def test_rows() -> None:
 
 
 @pytest.mark.slow
-def test_matches_against_open_spiel() -> None:
+@pytest.mark.parametrize("game", GAMES)
+def test_matches_against_open_spiel(game: str) -> None:
+    """A match ends with an error where legal actions differ, so that numbers of actions are checked, too."""
     pytest.importorskip("pyspiel")
-    options = ["--strength", "--env", "connect_four", "--simulations", "8", "--games", "4"]
+    options = ["--strength", "--env", game, "--simulations", "8", "--games", "4"]
     done = subprocess.run([sys.executable, str(SCRIPTS / "benchmark.py"), *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| connect")]
+    rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith(f"| {game}")]
     assert [row[2].strip() for row in rows] == ["0.7", "1.4"]
     for *_, score, ours, theirs in rows:
         assert 0 <= float(score.split()[0]) <= 1 and float(ours) > 0 and float(theirs) > 0
