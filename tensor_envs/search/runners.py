@@ -83,14 +83,18 @@ def run_search(
             network = network_runner(env, config, size, chunk, evaluate, table, mode)
             drawn = noise(seed_array(words, state.batch, layout.device))
             memory, search = network.tree, functools.partial(network.search, drawn)
-        trees, counted = list[list[np.ndarray]](), whole_chunks(layout, chunk) if config.counts else None
+        trees = list[list[np.ndarray]]()
+        counted = whole_chunks(layout, chunk) if config.counts else None
         result = result_arrays(env, layout, counted)
         for first in range(0, layout.grid.blocks, chunk.grid.blocks):
             if tree is not None and tree._whole is not None:
+                # a search that goes on from an earlier one begins with its nodes
                 tree._whole.put(memory, size.slots, layout, chunk, first)
             params = size.params(first, layout.grid.blocks, layout.share, chunk.share, limit, (low, high))
+            # every chunk reads its games from the whole batch and writes into the whole result
             search(buffers, params_array(params, table, layout.shards, layout.device), result)
             if size.return_tree:
+                # the next chunk overwrites the memory
                 trees.append(fetch(memory, chunk))
     if evaluate is not None or (config.packed and not is_gpu(layout.device)):  # a GPU would have to wait for the result
         _check_actions(state, config, layout.table(result.action))
@@ -159,12 +163,15 @@ def seed_array(words: tuple[int, int], batch: int, device: DeviceName) -> Tensor
 @functools.lru_cache(64)
 def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout) -> BatchLayout:
     """Return the layout of the part of a batch whose trees are in memory at once. ValueError if they do not fit."""
-    lanes, count = whole.grid.lanes, size.simulations
+    lanes = whole.grid.lanes
+    count = size.simulations
 
     def tree_bytes(simulations: int) -> int:
         return tree_sizes(engine, config, size.resumed + simulations + 1).bytes  # type: ignore[no-any-return]
 
-    games, each = whole.rows if size.return_tree else lanes, tree_bytes(count)
+    # trees that are returned are all kept; others have to fit one block at a time
+    games = whole.rows if size.return_tree else lanes
+    each = tree_bytes(count)
     if games * each > MAX_TREE_BYTES:
         fewer = 1 << (MAX_TREE_BYTES // each).bit_length() >> 1
         hint = f"; or search {fewer} games at a time" if fewer and not is_gpu(whole.device) else ""
@@ -176,10 +183,12 @@ def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: Batc
         )
     blocks = TREE_BYTES // (lanes * each)
     if config.selection.uses_network and not is_gpu(whole.device):
+        # the network runs between the simulations: what a thread's trees take must outlast it in the cache
         blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * each)))
     blocks = max(1, min(blocks, MAX_BLOCKS))
     small = blocks >= whole.grid.blocks
-    blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))  # of chunks of one size: padding is searched, too
+    # chunks of one size, since the padding of the last one is searched, too
+    blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))
     chunk = whole if small else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
     return replace(chunk, grid=replace(chunk.grid, wide=True))  # a program serves trees of any size
 
@@ -298,17 +307,21 @@ class NetworkRunner:
         evaluation = self.evaluation.bind(*self.leaf.tensors, *self.output) if self.host is None else self.host
         self.launch_network: Launch = evaluation
         expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
+        # few native calls: between two of them Python can be interrupted
         count, rest = divmod(self.size.simulations, SIMULATIONS)
         self.simulations = [RepeatedLaunch([evaluation, expand], SIMULATIONS)] * count
         self.simulations += [RepeatedLaunch([evaluation, expand], rest)] * (rest > 0)
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         leaf, games = self.leaf.tensors[0], (buffers.words, buffers.row_keys)
+        # the root is the first leaf, so that the network's first call evaluates it
         self.init_root(*self.tree, leaf, *games, params)
         self.gather_noise(*self.tree, params, noise, self.root_noise)
         with deferring(self.chunk.device):
+            # each turn evaluates the leaf, expands it, backs its value up and selects the next leaf
             for launch in self.simulations:
                 launch()
+            # the last leaf is selected and not yet evaluated
             self.launch_network()
         self.finalize(*self.tree, params, *self.output, self.root_noise, *result)
 
