@@ -79,6 +79,7 @@ def test_c_compiles_without_warnings(name: str, tmp_path: Path) -> None:
         run([*compiler, *STRICT, "-fsyntax-only", "game.c"], tmp_path)
 
 
+@pytest.mark.slow
 def test_cpp_includes_the_declarations(tmp_path: Path) -> None:
     export("2048", "c", tmp_path / "2048.c")
     (tmp_path / "main.cpp").write_text(
@@ -125,6 +126,7 @@ def test_blocks_beyond_the_limit_are_not_played(tmp_path: Path) -> None:
 # *** Rust, JavaScript, CUDA ***
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(RUSTC is None, reason="needs rustc")
 def test_rust_plays_as_python(tmp_path: Path) -> None:
     export("connect_four", "c", tmp_path / "game.c")
@@ -143,7 +145,7 @@ def test_node_plays_as_python(name: str, tmp_path: Path) -> None:
     compare(done.stdout, transcript(name, BATCH, STEPS))
 
 
-@pytest.mark.few("tic_tac_toe", "2048", "leduc_poker")
+@pytest.mark.few("leduc_poker")
 @pytest.mark.parametrize("name", te.registered())
 def test_cuda_compiles(name: str, tmp_path: Path) -> None:
     pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")

@@ -92,6 +92,7 @@ def test_games_of_a_pool_are_played_as_in_matches_of_their_own() -> None:
         np.testing.assert_array_equal(played.plies, match.plies)
 
 
+@pytest.mark.slow
 def test_values_are_those_of_playouts_from_the_games_own_positions() -> None:
     policies = [te.agents.playout_search(16, seed) for seed in range(2)]
     (played,), state = play(TTT, [Match((policies[0], policies[1]), 64, valued=True)], 3), TTT.init(64, 3)

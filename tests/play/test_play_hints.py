@@ -30,6 +30,7 @@ def exact_hint(url: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("columns", "answer"),
     [

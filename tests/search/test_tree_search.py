@@ -260,6 +260,7 @@ def test_proofs_with_a_network(search: Any) -> None:
     assert not search(state, evaluate, 20).search_tree.proven.numpy().any()
 
 
+@pytest.mark.slow
 def test_no_mistake_in_critical_positions_of_connect_four() -> None:
     """With at most 16 empty cells; an exact search is the judge."""
     env = shared_env("connect_four")

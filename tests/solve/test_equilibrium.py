@@ -266,6 +266,7 @@ def test_a_lower_bound_is_that_of_the_best_responses() -> None:
     assert (alone.value, alone.lower, alone.responses) == (0, 0, (0, 0))  # the same games
 
 
+@pytest.mark.slow
 def test_networks_and_searches() -> None:
     env = shared_env("kuhn_poker")
 
