@@ -54,6 +54,7 @@ def test_the_same_game() -> None:
     assert spiel.returns() == returns.tolist() and state.terminated.item() and hidden
 
 
+@pytest.mark.slow
 def test_names_of_chess_are_absolute() -> None:
     """Names are those of the Universal Chess Interface, for Black as well, and promotions by the piece that moves."""
     state = pyspiel.load_game("tensor_envs_chess").new_initial_state()
@@ -72,7 +73,8 @@ def test_searches() -> None:
     value, _ = minimax.alpha_beta_search(ours)
     assert value == minimax.alpha_beta_search(theirs)[0]
     rng = np.random.RandomState(5)
-    for name in ("tic_tac_toe", "shed(cards=5)", "three_will(to_win=1,max_turns=60)"):
+    # none with chance in later states: a node of that search has the legal actions of the outcome that it saw first
+    for name in ("tic_tac_toe", "shed(cards=5)"):
         game = pyspiel.load_game(f"tensor_envs_{name}")
         bot = mcts.MCTSBot(game, 2, 20, mcts.RandomRolloutEvaluator(1, rng), random_state=rng)
         state = game.new_initial_state()

@@ -42,6 +42,7 @@ def test_processes_play_the_games_of_one() -> None:
     assert_same(script.rollout(env, 130, 60, 2, 2**40 + 5, None), env, 130, 60, 2**40 + 5)
 
 
+@pytest.mark.slow
 @pytest.mark.extra("ray")
 def test_two_machines_play_the_games_of_one_process(ray: Any) -> None:
     cluster = pytest.importorskip("ray.cluster_utils").Cluster()

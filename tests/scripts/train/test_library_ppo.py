@@ -16,6 +16,7 @@ SCRIPT = {"maskable_ppo": "sb3_contrib", "torchrl_ppo": "torchrl"}
 TINY = ["--env", "tic_tac_toe", "--player=1", "--num-envs=16", "--decisions=2000", "--games=64"]
 
 
+@pytest.mark.few("maskable_ppo")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.extra(package)) for name, package in SCRIPT.items()]
 )
