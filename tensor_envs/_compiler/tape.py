@@ -120,7 +120,9 @@ class Tape:
         """Return the constant; `value` must be one of the dtype."""
         key = (repr(value) if dtype is FLOAT32 else int(value), dtype)  # 0.0 and -0.0 are two
         if (existing := self._constants.get(key)) is None:
-            existing = self._constants[key] = Instruction("const", dtype, (), value, value)
+            # nothing bounds a NaN, nor what may be one
+            low, high = LIMITS[dtype] if value != value else (value, value)
+            existing = self._constants[key] = Instruction("const", dtype, (), low, high)
             existing.value = value
             existing.block = self.root
         return existing
