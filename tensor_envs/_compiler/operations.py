@@ -13,7 +13,8 @@ from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 BOOL, FLOAT32 = dtypes.bool, dtypes.float32
-INT32, INT64, UINT32, UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64
+INT32, UINT32 = dtypes.int32, dtypes.uint32
+INT64, UINT64 = dtypes.int64, dtypes.uint64
 SIGNED = (dtypes.int8, dtypes.int16, INT32, INT64)
 UNSIGNED = (dtypes.uint8, dtypes.uint16, UINT32, UINT64)
 UNSIGNED_OF = {INT32: UINT32, INT64: UINT64}  # overflow of signed integers is undefined in many languages

@@ -57,7 +57,9 @@ class Instruction:
     )  # fmt: skip
 
     def __init__(self, op: str, dtype: Any, operands: tuple[Instruction, ...], low: Any, high: Any):
-        self.op, self.dtype, self.operands = (op, dtype, operands)
+        self.op = op
+        self.dtype = dtype
+        self.operands = operands
         self.low, self.high = low, high
         self.value: Any = None
         self.array: Any = None

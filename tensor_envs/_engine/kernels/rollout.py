@@ -231,9 +231,10 @@ class UniformRollout:
             state.begin(at, t.layout.get_state(words), t.layout.get_flags(words) if state.stays else NEVER)
             if state.quota is not None:
                 # which games count is fixed by the rows alone, never by their lengths; padding plays none
-                games, more, rows = (a.scalars[k] for k in (1, 2, 3))
+                games = a.scalars[1]
+                more = a.scalars[2]
                 row = row_index(at)
-                store(state.quota, at.register, [where(row < rows, games + int32(row < more), 0)])
+                store(state.quota, at.register, [where(row < a.scalars[3], games + int32(row < more), 0)])
 
         def goes_on() -> Scalar:
             if (quota := state.quota) is not None:
