@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import signal
 import sys
 import tempfile
+import textwrap
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -27,6 +29,10 @@ MAX_COUNT = 2**31 - 1  # upper bound of counts without another limit
 # errors that a user, a machine or a missing package can cause; any other is a bug and shows its traceback
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError, FloatingPointError)
 
+EXAMPLE = "    "  # indentation of the examples in the docstring of a command
+LINE_OF_PARAGRAPH = re.compile(r"^(\S.*)\n(?=\S)", re.MULTILINE)  # a line that the next one continues
+OPTION = re.compile(r" (?=--)")  # where a command may be broken
+
 at_signal = ExitStack()  # callbacks of `_end_on_signals`, such as to remove a temporary folder
 
 
@@ -37,8 +43,39 @@ class Failure(Exception):
 def command_parser(prog: str, doc: str | None) -> CommandParser:
     """Return a parser whose help shows a docstring: its first line, then the options, then the rest."""
     description, _, epilog = (doc or "").partition("\n")
-    formatter = argparse.RawDescriptionHelpFormatter
-    return CommandParser(prog, description=description, epilog=epilog, formatter_class=formatter)
+    return CommandParser(prog, description=description, epilog=epilog, formatter_class=_Help)
+
+
+class _Help(argparse.HelpFormatter):
+    """Help that fits the terminal: paragraphs are wrapped, and examples, which are indented, stay lines of a shell."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = [
+            _example(line, width) if line.startswith(EXAMPLE) else textwrap.fill(line, width)
+            for line in LINE_OF_PARAGRAPH.sub(r"\1 ", text.strip("\n")).split("\n")
+        ]
+        return "\n".join(paragraphs)
+
+
+def _example(example: str, width: int) -> str:
+    """Return an example in lines of at most `width` characters, unless a single option is longer.
+
+    A comment moves to a line above, and the command goes on after a backslash.
+    """
+    if len(example) <= width:
+        return example
+    command, _, comment = example.partition("  # ")
+    prefix = f"{EXAMPLE}# "
+    lines = textwrap.wrap(comment, width, initial_indent=prefix, subsequent_indent=prefix)
+    line, *options = OPTION.split(command.rstrip())
+    for option in options:
+        # two characters are for the backslash
+        if len(line) + len(option) + 3 > width:
+            lines.append(f"{line} \\")
+            line = 2 * EXAMPLE + option
+        else:
+            line += f" {option}"
+    return "\n".join([*lines, line])
 
 
 class CommandParser(argparse.ArgumentParser):

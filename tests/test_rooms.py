@@ -45,7 +45,7 @@ FLOORS = [
     {"train.network", "train.fused", "train.advantages"},
     {"agents", "evaluation", "text"},
     {"_command"},
-    {"adapters", "compare", "web", "export", "train", "referee", "lab"},
+    {"adapters", "compare", "web", "export", "train", "referee", "lab", "solve.__main__", "__main__"},
     {"play"},
     {"testing"},
     {""},  # the public names

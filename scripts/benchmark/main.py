@@ -301,7 +301,8 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
     parser.add_argument("--device", nargs="+", default=["CPU"], help="tinygrad devices")
-    parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
+    text = f"of {', '.join(MODES)}, which is the default"
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES), metavar="MODE", help=text)
     parser.add_argument("--steps", type=whole(1), default=256, help="steps of a rollout (256)")
     parser.add_argument("--runs", type=whole(1), default=5, help="timed runs; the table has their median (5)")
     parser.add_argument("--seconds", type=real(0, 3600, False), default=0.5, help="approximate duration of a run (0.5)")
@@ -311,7 +312,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--core", type=int, help="core of all processes (default: the last); -1: do not pin")
     parser.add_argument("--peers", action="store_true", help="also measure the peers")
     parser.add_argument(
-        "--readers", nargs="+", choices=READERS, default=[], help="also read steps from other libraries"
+        "--readers",
+        nargs="+",
+        choices=READERS,
+        default=[],
+        metavar="LIBRARY",
+        help=f"also read steps from other libraries: {', '.join(READERS)}",
     )
     parser.add_argument("--limits", action="store_true", help="also measure hand-written C that plays the same games")
     parser.add_argument("--json", type=new_file, metavar="FILE")

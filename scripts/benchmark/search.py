@@ -296,9 +296,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--env", nargs="+", default=["tic_tac_toe", "connect_four"], help="default: tic_tac_toe and connect_four"
     )
     own = EVALUATIONS[:2]
-    parser.add_argument(
-        "--evaluation", nargs="+", choices=EVALUATIONS, default=own, help=f"default: {' and '.join(own)}"
-    )
+    text = f"of {', '.join(EVALUATIONS)}; default: {' and '.join(own)}"
+    parser.add_argument("--evaluation", nargs="+", choices=EVALUATIONS, default=own, metavar="NAME", help=text)
     parser.add_argument("--simulations", nargs="+", type=count, default=[32, 128])
     parser.add_argument("--batch", nargs="+", type=count, default=[64, 1024])
     parser.add_argument("--hidden", type=count, default=64, help="units of each hidden layer; default: %(default)s")

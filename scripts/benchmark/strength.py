@@ -116,9 +116,8 @@ def work(options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("benchmark.py", __doc__)
     parser.add_argument("--strength", action="store_true", required=True, help="matches, not speed")
-    parser.add_argument(
-        "--env", nargs="+", choices=GAMES, default=list(GAMES), help="default: all; hex is on 7x7 cells"
-    )
+    text = f"of {', '.join(GAMES)}, which is the default; hex is on 7x7 cells"
+    parser.add_argument("--env", nargs="+", choices=GAMES, default=list(GAMES), metavar="ID", help=text)
     parser.add_argument("--simulations", nargs="+", type=whole(1, 2**20), default=[128, 1024], metavar="N")
     parser.add_argument("--games", type=whole(2), default=200, help="games of each match, even; default: %(default)s")
     parser.add_argument("--seed", type=whole(0, 2**31 - 1), default=1)

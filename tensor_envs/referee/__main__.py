@@ -159,7 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=whole(0, 2**32), default=0, help="seed of the first game; default: 0")
     text = "simulations of the search that judges moves of games without exact values; default: 1024"
     parser.add_argument("--simulations", type=whole(1, MAX_SIMULATIONS), default=1024, metavar="N", help=text)
-    parser.add_argument("--disguise", nargs="+", default=[], choices=KINDS, help="show the game under another skin")
+    text = f"show the game under another skin: {', '.join(KINDS)}"
+    parser.add_argument("--disguise", nargs="+", default=[], choices=KINDS, metavar="KIND", help=text)
     parser.add_argument("--no-history", action="store_true", help="leave the moves so far out of prompts")
     parser.add_argument("--no-legal", action="store_true", help="leave the legal moves out of prompts")
     text = "seconds for an answer; default: %(default)g"

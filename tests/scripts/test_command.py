@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+import tensor_envs.__main__
 from tensor_envs import _command
+from tensor_envs.__main__ import commands
 from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
 from tensor_envs.referee.__main__ import command_line
 from tests.games import dice_race
@@ -79,6 +81,58 @@ def test_bad_input_is_one_line(name: str) -> None:
     code, out, errors = run_here(main, ["--no-such-option"])
     assert (code, out) == (2, "")
     assert errors.startswith(f"{prog(name)}: error: ") and errors.count("\n") == 1
+
+
+# other modules that are commands or parts of one, and subcommands
+MODES = [f"benchmark.{name}" for name in ("equilibrium", "network", "search", "settings", "strength", "training")]
+SUBCOMMANDS = {
+    "shed.main": ["solve", "value", "play", "claims", "plot"],
+    "tensor_envs.train": ["alphazero", "ppo", "rate"],
+}
+WIDTH = 80
+
+
+@pytest.mark.parametrize("name", [*COMMANDS.values(), *MODES, "tensor_envs", *commands()])
+def test_help_fits_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    module = importlib.import_module(name)
+    main = module.main if hasattr(module, "main") else importlib.import_module(f"{name}.__main__").main
+    for command in ([], *([subcommand] for subcommand in SUBCOMMANDS.get(name, []))):
+        code, out, errors = run_here(main, [*command, "--help"])
+        assert (code, errors) == (0, "") and out.startswith("usage: ")
+        assert not [line for line in out.splitlines() if len(line) > WIDTH], name
+
+
+def test_examples_are_broken_at_options() -> None:
+    doc = """Play.
+
+    python a.py --one 1 --two "a b" --three 3  # a game
+    python b.py
+
+A paragraph of two
+lines.
+"""
+    assert (
+        _command._Help("a.py")._fill_text(doc, 32, "")
+        == """Play.
+
+    # a game
+    python a.py --one 1 \\
+        --two "a b" --three 3
+    python b.py
+
+A paragraph of two lines."""
+    )
+
+
+def test_the_package_lists_its_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    code, out, errors = run_here(tensor_envs.__main__.main, [])
+    assert (code, errors) == (0, "") and not [line for line in out.splitlines() if len(line) > WIDTH]
+    assert "python -m tensor_envs.solve\n    Solve a game: its value" in out
+    # one for each module that parses options, and nothing else
+    found = [path for path in (ROOT / "tensor_envs").rglob("*.py") if "\n    run(parser, " in path.read_text()]
+    assert len(found) == len(commands()) == len(re.findall(r"^python -m ", out, re.MULTILINE))
 
 
 def test_alphazero_without_torch(tmp_path: Path) -> None:
@@ -193,6 +247,7 @@ MODULES = {
     "tensor_envs.referee": ["tic_tac_toe", "--player", "uniform", "--command", "echo", "--games", "100000"],
     "tensor_envs.export": ["chess", "--to", "wasm", "game.wasm"],
     "tensor_envs.compare": ["chess", "--with", "reference", "--games", "100000"],
+    "tensor_envs.solve": ["chess"],
 }
 
 
