@@ -1,4 +1,4 @@
-"""README and the pages that it links: their Python and commands run; the table of games and the links are right."""
+"""README and the pages that it leads to: Python and commands run; figures, catalogue and links are right."""
 
 import contextlib
 import io
@@ -15,10 +15,12 @@ from tensor_envs import registry
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+CATALOGUE = ROOT / "scripts" / "documents" / "catalogue.md"
+CONTENTS = ROOT / "scripts" / "documents" / "contents.md"
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("scripts/**/README.md"))]
 DOCUMENTS += sorted(ROOT.glob("scripts/documents/*.md"))
 DOCUMENTS += [path for name in ("GUIDE", "README") for path in sorted(ROOT.glob(f"tensor_envs/**/{name}.md"))]
-LENGTH = 114  # upper bound of lines in the README, beside those of the table of games
+LENGTH = 90  # upper bound of lines in the README
 BLOCKS = [
     (str(path.relative_to(ROOT)), language, text)
     for path in DOCUMENTS
@@ -36,15 +38,48 @@ LONG = ("50 50 50 50 50", "--shape 3 3 3 3", "--shape 4 4 4", "benchmark.py")  #
 TRAINING = ("nn.optim", "te.train.", "te.lab.variants")  # parts of programs that take long
 
 
+def links(path: Path) -> set[Path]:
+    """Return the files that a page links."""
+    found = re.findall(r"\]\(([^)#]+)", path.read_text())
+    return {(path.parent / link).resolve() for link in found if "://" not in link}
+
+
 def test_documents() -> None:
-    """The README is short, and links all other documents."""
-    assert len(README.splitlines()) <= LENGTH + len(te.registered())
+    """The README is short, and one page that it links lists all others."""
+    assert len(README.splitlines()) <= LENGTH
     names = {path.name for path in ROOT.glob("scripts/documents/*.md")}
     assert {path.name for path in DOCUMENTS} == names | {"README.md", "GUIDE.md"} and len(DOCUMENTS) >= 11
     assert len(PYTHON) >= 12 and len(COMMANDS) >= 5
-    linked = {(ROOT / link).resolve() for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link}
+    first = links(ROOT / "README.md")
     inner = {ROOT / "tensor_envs" / room / "README.md" for room in ("_compiler", "_runtime")}
-    assert set(DOCUMENTS) <= linked | inner | {ROOT / "README.md"}
+    assert CONTENTS in first and set(DOCUMENTS) <= first | links(CONTENTS) | inner | {ROOT / "README.md"}
+
+
+def test_the_readme_counts_the_games() -> None:
+    ids, games = map(int, re.findall(r"(\d+) ids of (\d+) board and card games", README)[0])
+    assert ids == len(te.registered())
+    assert games == len({type(te.make(name).rules) for name in te.registered()})
+
+
+def test_the_readmes_figures_of_a_card_are_measured() -> None:
+    """The sentence rounds rows of the card's page."""
+    page = (ROOT / "scripts" / "measured" / "card.md").read_text()
+    sentence = README[README.index("One NVIDIA") :].partition("[Speed]")[0]
+    (card,) = re.findall(r"One (NVIDIA \w+) takes", sentence)
+    assert card in page
+    figures = re.findall(r"([\d.]+) billion (?:bare steps )?of\s(connect four|\w+)", sentence)
+    assert len(figures) == 3
+    for figure, game in figures:
+        row = rf"^\| {game.replace(' ', '_')}, \d+ games, bare step \| ([\d.]+) G/s"
+        (measured,) = re.findall(row, page, re.M)
+        assert abs(float(measured) - float(figure)) <= 0.03 * float(measured), game
+
+
+def test_pictures_of_the_readme_have_alternative_texts() -> None:
+    shown = re.findall(r"<img [^>]*>", README)
+    assert len(shown) == 3 and all(re.search(r'alt="[^"]{30,}"', image) for image in shown)
+    for source in re.findall(r'(?:src|srcset)="([^"]*)"', README):
+        assert (ROOT / source).exists(), source
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / ".github" / "CONTRIBUTING.md"], ids=str)
@@ -97,8 +132,8 @@ def test_command(command: str, tmp_path: Path) -> None:
 
 
 def test_table_of_games() -> None:
-    """The table lists every game with its figures and a link to its rules."""
-    rows = re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (\d+) \| (\d+) \|", README, re.M)
+    """The catalogue lists every game with its figures and a link to its rules."""
+    rows = re.findall(r"^\| \[`(\w+)`\]\(\S+\) \| (\d+) \| (\d+) \|", CATALOGUE.read_text(), re.M)
     assert {row[0] for row in rows} == set(te.registered())
     for name, players, actions in rows:
         env = te.make(name)

@@ -1,11 +1,12 @@
-"""Write the ratios to other libraries into README.md and scripts/benchmark/README.md, from one run of the benchmark.
+"""Write the ratios to other libraries into the README, the catalogue and the page of speed, from one run.
 
     python scripts/benchmark.py --env peers --batch 4096 --mode step read --peers --seconds 0.2 --json run.json
     python scripts/benchmark/ratios.py run.json
     python scripts/pictures/draw.py
 
 The first command needs the extra `peers` and takes a quarter of an hour, the second one writes the tables and
-sentences, and the third one draws `speed.svg` from them. Figures that the run lacks are left empty, and reported.
+sentences, and the third one draws the charts of speed from them. Figures that the run lacks are left empty, and
+reported.
 """
 
 from __future__ import annotations
@@ -101,15 +102,22 @@ def between(text: str, name: str, new: str) -> str:
     return replaced
 
 
-def with_cells(readme: str, ratios: Ratios) -> str:
-    """Return the README with the ratios in its table of games: columns "times Pgx" and "times OpenSpiel"."""
+def with_cells(catalogue: str, ratios: Ratios) -> str:
+    """Return the catalogue with the ratios in its table of games: columns "times Pgx" and "times OpenSpiel"."""
 
     def row(match: re.Match[str]) -> str:
         peers = ratios.get(match[2], {})
         cells = [number(peers[peer]["ratio"]) if peer in peers else "" for peer in ("pgx", "open_spiel")]
         return f"{match[1]} {cells[0]} | {cells[1]} |"
 
-    return re.sub(r"^(\| \[`(\w+)`\]\(\S+\) \| \d+ \| \d+ \|)[^|]*\|[^|]*\|", row, readme, flags=re.MULTILINE)
+    return re.sub(r"^(\| \[`(\w+)`\]\(\S+\) \| \d+ \| \d+ \|)[^|]*\|[^|]*\|", row, catalogue, flags=re.MULTILINE)
+
+
+def with_chart(readme: str, ratios: Ratios) -> str:
+    """Return the README with the figures of its chart as the chart's alternative text."""
+    figures = ", ".join(f"{game} {number(peers['pgx']['ratio'])}" for game, peers in ratios.items() if "pgx" in peers)
+    text = f"Bars on a logarithmic axis, times the rate of Pgx: {figures}"
+    return re.sub(r'(speed_pgx\.svg" alt=)"[^"]*"', lambda match: f'{match[1]}"{text}"', readme)
 
 
 def write(root: Path, figures: dict[str, Any], ratios: Ratios) -> None:
@@ -118,17 +126,23 @@ def write(root: Path, figures: dict[str, Any], ratios: Ratios) -> None:
     Raises:
         ValueError: If the run lacks the ratio of the README's sentence.
     """
-    readme, page = root / "README.md", root / "scripts" / "benchmark" / "README.md"
+    readme = root / "README.md"
+    catalogue = root / "scripts" / "documents" / "catalogue.md"
+    page = root / "scripts" / "benchmark" / "README.md"
     if "pgx" not in ratios[FIRST]:
         raise ValueError(f"the run has no ratio to Pgx in {FIRST} at {BATCH:,} games, with observations read")
     first = ratios[FIRST]["pgx"]
-    text = with_cells(readme.read_text(encoding="utf-8"), ratios)
-    text = between(text, "ratio", f"{number(first['ratio'])} times ({interval(first).partition('(')[2]}")
+    sentence = f"{number(first['ratio'])} times ({interval(first).partition('(')[2]}"
     rounds = f"each of its {figures['runs']} rounds is within {deviation(ratios)} of them"
-    text = between(text, "run", f"({origin(figures)}; {rounds})")
-    benchmark = between(page.read_text(encoding="utf-8"), "ratios", f"\n\n{benchmark_table(figures, ratios)}\n\n")
-    readme.write_text(text, encoding="utf-8")
-    page.write_text(benchmark, encoding="utf-8")
+    games = with_cells(catalogue.read_text(encoding="utf-8"), ratios)
+    # every text is made before the first file changes
+    texts = {
+        readme: with_chart(between(readme.read_text(encoding="utf-8"), "ratio", sentence), ratios),
+        catalogue: between(games, "run", f"({origin(figures)}; {rounds})"),
+        page: between(page.read_text(encoding="utf-8"), "ratios", f"\n\n{benchmark_table(figures, ratios)}\n\n"),
+    }
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
 
 
 def work(options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 ANSWERS = {  # words that are typed into the search: page of the site
     "install": "install/",
-    "citation": "",
+    "citation": "contents/",
     "legal action indices": "how_to/",
     "FEN": "how_to/",
     "seed": "how_to/",

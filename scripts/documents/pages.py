@@ -15,7 +15,7 @@ REPORTS = sorted((ROOT / "scripts" / "game_reports").glob("*.md"))
 # folders of the site for linked files that are no pages, by suffix
 COPIED = {".svg": "pictures", ".png": "pictures", ".c": "programs", ".rs": "programs", ".mjs": "programs"}
 CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.M | re.S)
-LINK = re.compile(r"""(\]\(|<img src=")([^)#\s"]*)(#[^)\s]*)?([)"])""")
+LINK = re.compile(r"""(\]\(|<img src="|srcset=")([^)#\s"]*)(#[^)\s]*)?([)"])""")
 # a code block, or a line directly above a list or table, which mkdocs wants separated by an empty line
 LIST = re.compile(r"^ *```.*?^ *```$|^(?![-|#\s])[^\n]+\n(?=- |\| )", re.M | re.S)
 BRACKETS = re.compile(r"\](\s*)\[")  # mkdocs would read a reference
@@ -23,6 +23,7 @@ BRACKETS = re.compile(r"\](\s*)\[")  # mkdocs would read a reference
 SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     "Start": {
         "index.md": "README.md",
+        "contents.md": "scripts/documents/contents.md",
         "install.md": "scripts/documents/install.md",
         "coming_from.md": "scripts/documents/coming_from.md",
     },
@@ -49,6 +50,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
     },
     "Games": {
         "games/index.md": games.index,
+        "catalogue.md": "scripts/documents/catalogue.md",
         **{f"games/{folder}.md": f"tensor_envs/games/{folder}/RULES.md" for folder in games.folders()},
         "games/known_results.md": "scripts/known_results/README.md",
         "search/exploitability.md": "scripts/exploitability/README.md",

@@ -24,6 +24,7 @@ if not __package__:  # run as a file: modules of the scripts are in the folder a
 import tensor_envs as te
 from tensor_envs._command import busy, command_parser, device_of, need, new_file, run
 from tensor_envs.games.hyper_tic_tac_toe.render import draw
+from tensor_envs.render.compose import NAMESPACE, Picture
 from tensor_envs.render.drawing import Drawing
 
 FOLDER = Path(__file__).resolve().parent
@@ -75,11 +76,26 @@ FILMS = {
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),
     "three_will": Film("three_will", 3, first=166),
 }
+# films of the strip at the top of the README, each with the part of its picture that is shown: x, y, width, height
+STRIP = {
+    "hyper_tic_tac_toe": (33, 33, 302, 312),
+    "connect_four": (30, 30, 320, 276),
+    "othello": (36, 36, 352, 352),
+    "chess": (36, 36, 384, 384),
+    "hex": (28, 22, 268, 178),
+}
+STRIP_HEIGHT, STRIP_GAP = 150, 14
 BATCH, SEED = 12, 0  # 3x3 games of the contact sheet
 # Leduc poker: iterations, colours of the methods, and the decades of exploitability that are shown
 ITERATIONS, DECADES = 1000, (-4, 1)
 METHODS: dict[Any, str] = {"cfr+": "#c0392b", "dcfr": "#2471a3", "pcfr+": "#1e8449", "mccfr": "#7d6608"}
 LIBRARIES = {"Pgx": "#5d9cd3", "OpenSpiel": "#e59866", "EnvPool": "#8fbf8f"}  # colours of the bars of speed
+# charts of speed: the libraries, and the colours of paper, ink and grid
+CHARTS: dict[str, tuple[list[str], tuple[str, str, str]]] = {
+    "speed": (list(LIBRARIES), ("#ffffff", "#000000", "#dddddd")),
+    "speed_pgx": (["Pgx"], ("#ffffff", "#000000", "#dddddd")),
+    "speed_pgx_dark": (["Pgx"], ("#0d1117", "#e6edf3", "#30363d")),
+}
 CUBE: dict[str, Any] = {"shape": (3, 3, 3), "k": 3}
 CUBE_GAME = 86  # of seed 0; a diagonal of the cube ends it
 
@@ -104,9 +120,33 @@ def draw_svgs(folder: Path) -> None:
         state = env.step(state, te.agents.uniform(state))
     sheet = te.contact_sheet(state, range(BATCH), columns=4, width=200)
     (folder / "batch.svg").write_text(sheet, encoding="utf-8")
-    speed = draw_speeds(SPEED.read_text(encoding="utf-8"))
-    (folder / "speed.svg").write_text(speed.to_svg(), encoding="utf-8")
+    (folder / "strip.svg").write_text(draw_strip(), encoding="utf-8")
+    page = SPEED.read_text(encoding="utf-8")
+    for name, (libraries, colours) in CHARTS.items():
+        chart = draw_speeds(page, libraries, *colours)
+        (folder / f"{name}.svg").write_text(chart.to_svg(), encoding="utf-8")
     (folder / "equilibrium.svg").write_text(draw_exploitability().to_svg(), encoding="utf-8")
+
+
+def draw_strip() -> str:
+    """Arrange films side by side, without their margins and labels.
+
+    The paper is transparent, so that the strip fits light and dark pages.
+    """
+    x, tiles = 0.0, list[str]()
+    for name, (left, top, width, height) in STRIP.items():
+        picture = Picture.of((FOLDER / f"{name}.svg").read_text(encoding="utf-8"))
+        board = tuple(part for part in picture.elements if not part.startswith(("<title", "<rect", "<text")))
+        attributes = dict(picture.attributes) | {"viewBox": f"{left} {top} {width} {height}"}
+        tile = STRIP_HEIGHT * width / height
+        tiles.append(Picture(tuple(attributes.items()), board).svg(x, 0, tile, STRIP_HEIGHT))
+        x += tile + STRIP_GAP
+    size = f"{x - STRIP_GAP:g} {STRIP_HEIGHT}"
+    return (
+        f'<svg xmlns="{NAMESPACE}" viewBox="0 0 {size}">\n<title>Games in motion</title>\n'
+        + "\n".join(tiles)
+        + "\n</svg>\n"
+    )
 
 
 def draw_cube(path: Path) -> None:
@@ -134,33 +174,38 @@ def speeds(page: str) -> list[tuple[str, str, tuple[float, float, float]]]:
     return bars
 
 
-def draw_speeds(page: str) -> Drawing:
-    """Draw a chart of the ratios on a logarithmic scale, each with the range of its rounds."""
-    bars, left, top, wide, line = speeds(page), 170, 62, 420, 15
+def draw_speeds(page: str, libraries: Sequence[str], paper: str, ink: str, grid: str) -> Drawing:
+    """Draw a chart of the ratios to some libraries on a logarithmic scale, each with the range of its rounds."""
+    bars = [bar for bar in speeds(page) if bar[1] in libraries]
+    # a chart of one library is so narrow that its labels can be read on a phone
+    left, wide, top = (170, 420, 82) if len(libraries) > 1 else (114, 280, 58)
+    line = 15
     powers = math.ceil(math.log10(max(highest for _, _, (_, _, highest) in bars)))
     high = top + line * len(bars) + 6 * len({game for game, _, _ in bars})
-    drawing = Drawing(left + wide + 70, high + 10, title="Times the rate of other libraries")
-    drawing.text((10, 20), "Times the rate of other libraries, on one core, 4,096 games", 15, anchor="start", bold=True)
-    for k, (library, colour) in enumerate(LIBRARIES.items()):
-        drawing.rect(left + 110 * k, 36, 12, 12, colour)
-        drawing.text((left + 110 * k + 18, 42), library, 13, anchor="start")
+    whose = libraries[0] if len(libraries) == 1 else "other libraries"
+    title = f"Times the rate of {whose}, on one core, 4,096 games"
+    drawing = Drawing(left + wide + 70, high + 10, paper, title=title)
+    drawing.text((10, 20), title, 15, ink, anchor="start", bold=True)
+    for k, library in enumerate(libraries if len(libraries) > 1 else []):
+        drawing.rect(left + 110 * k, 36, 12, 12, LIBRARIES[library])
+        drawing.text((left + 110 * k + 18, 42), library, 13, ink, anchor="start")
 
     def place(ratio: float) -> float:
         return left + wide * math.log10(max(ratio, 1)) / powers
 
     for power in range(powers + 1):
-        drawing.line((place(10**power), top), (place(10**power), high), stroke="#dddddd")
+        drawing.line((place(10**power), top), (place(10**power), high), stroke=grid)
+        drawing.text((place(10**power), top - 10), f"{10**power:,}", 12, ink)
     y, last = top - line / 2, ""
     for game, library, (median, lowest, highest) in bars:
         y += line
         if game != last:
             y, last = y + 6, game
-            drawing.text((left - 8, y), game, 13, anchor="end")
+            drawing.text((left - 8, y), game, 13, ink, anchor="end")
         drawing.rect(left, y - 6, place(median) - left, 12, LIBRARIES[library])
-        drawing.line((place(lowest), y), (place(highest), y), stroke="#000000", width=2)
-        drawing.text(
-            (place(highest) + 6, y), f"{median:,.3g}" if median < 1000 else f"{median:,.0f}", 12, anchor="start"
-        )
+        drawing.line((place(lowest), y), (place(highest), y), stroke=ink, width=2)
+        written = f"{median:,.3g}" if median < 1000 else f"{median:,.0f}"
+        drawing.text((place(highest) + 6, y), written, 12, ink, anchor="start")
     return drawing
 
 

@@ -15,7 +15,8 @@ from pictures.draw import speeds
 from tests.scripts.here import SCRIPTS, run_here
 
 ROOT = SCRIPTS.parent
-PAGES = [ROOT / "README.md", SCRIPTS / "benchmark" / "README.md"]
+PAGES = [ROOT / "README.md", SCRIPTS / "documents" / "catalogue.md", SCRIPTS / "benchmark" / "README.md"]
+CATALOGUE = "scripts/documents/catalogue.md"
 
 
 def a_run() -> dict[str, Any]:
@@ -59,8 +60,10 @@ def test_a_run_is_written_to_the_pages(checkout: Path) -> None:
     assert (code, errors) == (0, "") and "(2026-11-25, commit abc1234, A chip, 2 cores)" in out
     readme = (checkout / "README.md").read_text()
     assert "10 times (9.0 to 10)" in readme
-    assert "(2026-11-25, commit abc1234, A chip, 2 cores; each of its 5 rounds is within 10 % of them)" in readme
-    found = cells(readme)
+    assert "tic_tac_toe 10, connect_four 20, " in readme
+    catalogue = (checkout / CATALOGUE).read_text()
+    assert "(2026-11-25, commit abc1234, A chip, 2 cores; each of its 5 rounds is within 10 % of them)" in catalogue
+    found = cells(catalogue)
     # Pgx, whose steps observe, beside steps that do; OpenSpiel beside bare ones
     assert found["tic_tac_toe"] == ("10", "220") and found["connect_four"] == ("20", "240")
     assert found["qubic"] == ("", "") and found["lines_of_action"][0] == ""
@@ -70,19 +73,23 @@ def test_a_run_is_written_to_the_pages(checkout: Path) -> None:
     # a second run takes the place of the first
     figures["ratios"] = [row | {"ratio": 3 * row["ratio"], "highest": 4 * row["ratio"]} for row in figures["ratios"]]
     script.write(checkout, figures, script.ratios_of(figures))
-    again = (checkout / "README.md").read_text()
-    assert cells(again)["tic_tac_toe"] == ("30", "660") and len(again.splitlines()) == len(readme.splitlines())
+    again = (checkout / CATALOGUE).read_text()
+    assert cells(again)["tic_tac_toe"] == ("30", "660") and len(again.splitlines()) == len(catalogue.splitlines())
+    assert "tic_tac_toe 30, connect_four 60, " in (checkout / "README.md").read_text()
 
 
 def test_the_readmes_ratios_are_the_pages() -> None:
     """Both are of one run, whichever wrote them last."""
-    readme, page = (path.read_text() for path in PAGES)
+    readme, catalogue, page = (path.read_text() for path in PAGES)
     medians = {(game, library): script.number(ratio) for game, library, (ratio, _, _) in speeds(page)}
-    for game, found in cells(readme).items():
+    (figures,) = re.findall(r'speed_pgx.svg" alt="[^"]*: (.*)"', readme)
+    assert figures == ", ".join(f"{game} {ratio}" for (game, library), ratio in medians.items() if library == "Pgx")
+    assert len(cells(catalogue)) >= 20
+    for game, found in cells(catalogue).items():
         assert found == (medians.get((game, "Pgx"), ""), medians.get((game, "OpenSpiel"), "")), game
-    table = PAGES[1].read_text().partition("<!-- ratios -->")[2]
+    table = page.partition("<!-- ratios -->")[2]
     assert re.findall(r"^\| (\w+) \|", table.partition("<!-- ratios end -->")[0], re.MULTILINE)[1:] == script.GAMES
-    (origin,) = re.findall(r"<!-- run -->\((.*?); each of its", readme)
+    (origin,) = re.findall(r"<!-- run -->\((.*?); each of its", catalogue)
     assert origin in page
 
 
@@ -93,7 +100,7 @@ def test_what_a_run_lacks_is_reported_and_empty(checkout: Path) -> None:
     (checkout / "run.json").write_text(json.dumps(figures))
     code, out, errors = run_here(script.main, [checkout / "run.json", "--root", checkout])
     assert code == 1 and "no ratio of hex (OpenSpiel), whose cells are empty" in errors and "wrote" in out
-    assert cells((checkout / "README.md").read_text())["hex"] == ("40", "")
+    assert cells((checkout / CATALOGUE).read_text())["hex"] == ("40", "")
     assert "| oware |  |  |  |" in (checkout / "scripts" / "benchmark" / "README.md").read_text()
     figures["ratios"] = []
     (checkout / "run.json").write_text(json.dumps(figures))

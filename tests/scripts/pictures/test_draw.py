@@ -13,7 +13,8 @@ from tests.render.test_drawing import SVG
 from tests.scripts.here import SCRIPTS, run_here
 
 CUBE = SCRIPTS.parent / "cube.png"
-KILOBYTES = 60  # upper bound of a picture
+KILOBYTES = 60  # upper bound of a picture; the strip is one of several
+OTHERS = ["batch.svg", "strip.svg", "equilibrium.svg", *(f"{name}.svg" for name in draw.CHARTS)]
 
 
 @pytest.mark.few("shed")
@@ -22,19 +23,33 @@ def test_the_readmes_pictures_are_up_to_date(name: str, tmp_path: Path, monkeypa
     monkeypatch.setattr(draw, "FILMS", {name: draw.FILMS[name]})
     assert run_here(draw.main, [tmp_path])[0] == 0
     drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
-    assert drawn == {path: kept()[path] for path in (f"{name}.svg", "batch.svg", "speed.svg", "equilibrium.svg")}
+    assert drawn == {path: kept()[path] for path in (f"{name}.svg", *OTHERS)}
 
 
 def test_every_game_has_a_small_picture() -> None:
     families = {type(te.make(name).rules).__module__.split(".")[-2] for name in te.registered()}
     assert {f"{family}.svg" for family in families} <= kept().keys()
     for name, svg in kept().items():
-        assert len(svg.encode()) < 1000 * KILOBYTES, name
+        assert len(svg.encode()) < 1000 * KILOBYTES * (2 if name == "strip.svg" else 1), name
         assert ElementTree.fromstring(svg).tag == f"{SVG}svg" and not re.search(r"href|url\(|<script", svg)
 
 
 def kept() -> dict[str, str]:
     return {path.name: path.read_text() for path in (SCRIPTS / "pictures").glob("*.svg")}
+
+
+def everything() -> tuple[list[str], str, str, str]:
+    libraries, colours = draw.CHARTS["speed"]
+    return libraries, *colours
+
+
+def test_the_strip_is_of_boards_in_motion() -> None:
+    """Each tile is a film; the paper is transparent, so that the strip fits light and dark pages."""
+    root = ElementTree.fromstring(draw.draw_strip())
+    tiles = root.findall(f"{SVG}svg")
+    assert len(tiles) == len(draw.STRIP) >= 5 and not root.findall(f"{SVG}rect")
+    for tile in tiles:
+        assert tile.findall(f"{SVG}g/{SVG}animate") and not tile.findall(f"{SVG}rect") + tile.findall(f"{SVG}text")
 
 
 def test_speeds_are_the_pages() -> None:
@@ -51,8 +66,11 @@ def test_speeds_are_the_pages() -> None:
         ("chess", "OpenSpiel", (33, 31, 33.5)),
         ("oware", "OpenSpiel", (2.5, 2, 3)),
     ]
-    svg = draw.draw_speeds(page).to_svg()
-    assert all(f">{text}</text>" in svg for text in ("1,342", "33", "2.5", "chess", "oware", "Pgx"))
+    svg = draw.draw_speeds(page, *everything()).to_svg()
+    axis = ("1", "10", "100", "1,000", "10,000")
+    assert all(f">{text}</text>" in svg for text in ("1,342", "33", "2.5", "chess", "oware", "Pgx", *axis))
+    dark = draw.draw_speeds(page, ["Pgx"], "#000000", "#ffffff", "#333333").to_svg()
+    assert ">1,342</text>" in dark and ">33</text>" not in dark and 'fill="#000000"' in dark.split("\n")[2]
     with pytest.raises(ValueError, match="no table of ratios"):
         draw.speeds("# Speed")
 
