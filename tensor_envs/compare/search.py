@@ -16,7 +16,7 @@ from tensor_envs.env import SEED_ROWS, Env
 from tensor_envs.state import State
 
 MAX_PLIES = 2000  # of a game
-LISTED = 8  # actions of a difference
+MAX_LISTED = 8  # legal actions that the report of a difference names
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _listed(actions: set[int], names: dict[int, str]) -> str:
     if not actions:
         return "none beside those of both"
     listed = [names.get(action, f"number {action}") for action in sorted(actions)]
-    return ", ".join(listed[:LISTED]) + ", ..." * (len(listed) > LISTED)
+    return ", ".join(listed[:MAX_LISTED]) + ", ..." * (len(listed) > MAX_LISTED)
 
 
 def report(env: Env, name: str, difference: Difference | None, games: int, plies: int) -> str:

@@ -60,7 +60,7 @@ def test_illegal_actions() -> None:
     single.step(4)
     _, reward, terminated, truncated, info = single.step(4)
     assert (reward, terminated, truncated) == (-1, True, False) and not info["action_mask"].any()
-    with pytest.raises(ResetNeeded):
+    with pytest.raises(ResetNeeded, match="call reset, or give their rows"):
         single.step(0)
     strict = SingleAgentVectorEnv("tic_tac_toe", 3, illegal="raise")
     strict.reset(seed=0)

@@ -241,7 +241,7 @@ def test_wrong_arguments() -> None:
 def test_calls_at_a_wrong_time() -> None:
     env = pettingzoo.raw_env("tic_tac_toe", "ansi")
     for call in (partial(env.step, 0), partial(env.observe, "player_0"), env.render):
-        with pytest.raises(ResetNeeded):
+        with pytest.raises(ResetNeeded, match=r"no game .*: call reset first"):
             call()
     with pytest.raises(AttributeError, match="agents cannot be accessed before reset"):
         _ = pettingzoo.env("tic_tac_toe").agents
@@ -259,7 +259,7 @@ def test_calls_at_a_wrong_time() -> None:
         env.step(0)
     env.step(None)
     env.step(None)
-    with pytest.raises(ResetNeeded):
+    with pytest.raises(ResetNeeded, match="no game is going on: call reset first"):
         env.step(None)
 
 

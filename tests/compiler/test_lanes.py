@@ -139,5 +139,5 @@ def test_branches_and_other_loops_stay_inside() -> None:
             out[lane] = out[lane] + b[lane]
 
     for stage in (with_branch, with_loop):
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError, match="turn_inside_out"):
             recorded(stage, True)

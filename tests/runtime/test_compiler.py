@@ -21,8 +21,14 @@ NO_ZIG += "u.find_spec = lambda name, *rest: None if name == 'ziglang' else f(na
 
 
 def run(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program whose caches, also those in the temporary folder, are those of the test alone."""
     inherited = {k: v for k, v in os.environ.items() if k not in ("CC", "DEV", "PARALLEL", "TENSOR_ENVS_CACHE")}
-    inherited |= {"XDG_CACHE_HOME": str(tmp_path), "CACHEDB": str(tmp_path / "cache.db"), "PYTHONPATH": str(ROOT)}
+    inherited |= {
+        "TMPDIR": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path),
+        "CACHEDB": str(tmp_path / "cache.db"),
+        "PYTHONPATH": str(ROOT),
+    }
     return subprocess.run(
         [sys.executable, "-c", code], env=inherited | environment, capture_output=True, text=True, check=False
     )

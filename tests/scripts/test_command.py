@@ -37,6 +37,7 @@ COMMANDS = {
     "play.py": "play",
     "documents.py": "documents.main",
     "rooms.py": "documents.rooms",
+    "sample_prose.py": "documents.prose",
     "known_games.py": "documents.known_games",
     "distributed_rollout.py": "distributed_rollout.main",
     "benchmark/kernel_table.py": "benchmark.kernel_table",
@@ -387,7 +388,7 @@ def test_a_rule_field_is_given_once(rules: list[str], capsys: pytest.CaptureFixt
 
 def test_digits_are_those_of_ascii() -> None:
     for read in (whole(0), real(0, 9)):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"^$"):  # argparse says what came
             read("\N{ARABIC-INDIC DIGIT ONE}")
     for arguments in (["solve", "\N{ARABIC-INDIC DIGIT ONE}"], ["play", "\N{FULLWIDTH DIGIT THREE}"]):
         code, _, errors = run_here(importlib.import_module("shed.main").main, arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,20 @@ def test_a_depth_limit_beyond_the_end() -> None:
     assert (by_limit.table == te.resolve(bets(), 1, known, iterations=50, until=None).table).all()
 
 
-def test_values_of_leaves_are_those_of_their_subgames() -> None:
+def test_values_of_leaves_are_those_of_their_subgames(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare the values of games after a public card with those of a tree of each game."""
+    module, cut = import_module("tensor_envs.solve.resolve"), list[te.State]()
+
+    def recording(leaf: Any, opponent: int, max_states: int) -> Callable[[te.State], np.ndarray]:
+        values = continuations(leaf, opponent, max_states)
+
+        def recorded(leaves: te.State) -> np.ndarray:
+            cut.append(leaves)
+            return values(leaves)
+
+        return recorded
+
+    monkeypatch.setattr(module, "continuations", recording)
     env = shared_env("leduc_poker")
     known = te.equilibrium(equilibria.tree("leduc_poker"), "dcfr", iterations=20)
     states = env.step(env.step(env.init(40, seed=3), [1] * 40), [1] * 40)
@@ -112,12 +125,14 @@ def test_values_of_leaves_are_those_of_their_subgames() -> None:
     values = found.tree.cut.values
     # each game is a leaf after each action, a call or a raise
     assert values.shape == (len(np.unique(states.numpy()["public"] * 36 + states.numpy()["cards"] @ [6, 1])) * 2, 2)
+    (leaves,) = cut
+    positions = [env.state_to_dict(leaves, leaf) for leaf in range(len(leaves))]
     for row in range(4):
         after = env.step(states[[row]], [1])
         alone = te.game_tree(after)
         policy = te.TabularPolicy(alone, alone.strategies(known.probabilities(alone.states)))
-        at = np.flatnonzero(np.isclose(values[:, 0], policy.values[1], atol=1e-12))
-        assert len(at)
+        (leaf,) = [leaf for leaf, position in enumerate(positions) if position == env.state_to_dict(after)]
+        assert values[leaf, 0] == pytest.approx(policy.values[1], abs=1e-12)
 
 
 def test_networks_at_leaves() -> None:

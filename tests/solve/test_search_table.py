@@ -76,7 +76,7 @@ def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
     assert te.SearchSolution.load(path, 2**22).value(again_start) == 0
     with pytest.raises(ValueError, match="max_bytes must be in 2048"):
         exact.save(path, 100)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"no file '.*none'"):
         te.SearchSolution.load(tmp_path / "none")
     te.solve(shared_env("tic_tac_toe")).save(path)
     with pytest.raises(ValueError, match="is a 'tensor_envs solution 1', not a 'tensor_envs search 1'"):

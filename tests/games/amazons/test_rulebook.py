@@ -106,7 +106,7 @@ def test_a6_observation(start: Start) -> None:
     ids=str,
 )
 def test_a7_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'amazons': (active|phase|board|current_player)"):
         te.make(GAME, size=6).state_from_dicts([drawn("X.*...", ".....O") | wrong])
 
 

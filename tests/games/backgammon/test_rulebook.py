@@ -164,7 +164,9 @@ def test_b11_observation(start: Start) -> None:
     ids=str,
 )
 def test_b12_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(
+        ValueError, match=r"is no state of 'backgammon': (a player|both players|men|dice|current_player)"
+    ):
         te.make(GAME).state_from_dicts([placed({6: 5}, {6: 5}, [1, 2]) | wrong])
 
 

@@ -42,7 +42,7 @@ def test_b2_a_capture(start: Start) -> None:
     game = start(GAME, drawn("b.. .b. w.. ..w"), **SMALL)
     game.apply(action("a2b3"))
     assert game.to_dict() == drawn("b.. .w. ... ..w", 1) and not game.terminated and game.rewards == [0, 0]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 19 is illegal"):
         game.apply(action("b3b4"))
 
 

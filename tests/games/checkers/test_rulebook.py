@@ -135,7 +135,7 @@ def test_d10_observation(start: Start) -> None:
     ids=str,
 )
 def test_d11_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'checkers': (board|jumper|quiet|current_player)"):
         te.make(GAME).state_from_dicts([wrong])
 
 

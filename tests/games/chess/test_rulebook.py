@@ -286,20 +286,20 @@ def test_c13_dictionaries() -> None:
     ),
 )
 def test_c13_impossible_positions(wrong: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="is no state of 'chess': "):
         te.make(GAME).state_from_dicts([{"fen": wrong}])
 
 
 @pytest.mark.parametrize("moves", (["g1f3"], ["b8c6", "a1a2", "g8f6"], [3], ["e2e4", "e7e5"], ["f3g1"] * 101))
 def test_c13_impossible_moves(moves: list[Any]) -> None:
     fen = START.replace(" 0 1", " 4 9")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="is no state of 'chess': moves"):
         te.make(GAME).state_from_dicts([{"fen": fen, "moves": moves}])
 
 
 @pytest.mark.parametrize(("plies", "error"), ((0, ValueError), (101, ValueError), ("5", TypeError), (True, TypeError)))
 def test_c14_impossible_fields(plies: Any, error: type[Exception]) -> None:
-    with pytest.raises(error):
+    with pytest.raises(error, match=r"^quiet_plies must be"):
         te.make(GAME, quiet_plies=plies)
 
 

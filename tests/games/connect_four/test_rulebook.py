@@ -100,7 +100,7 @@ def test_c5_the_last_stone_may_win(start: Start, columns: str, rewards: list[int
     ids=str,
 )
 def test_c6_impossible_fields(start: Start, fields: dict[str, int]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"need sides in 1..32|(rows|columns|k) must be"):
         start(GAME, **fields)
 
 
@@ -128,7 +128,7 @@ def test_c8_the_end_is_read_off_the_board(start: Start, picture: str, over: bool
 
 
 def test_c8_no_stone_floats(start: Start) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"floats|must have a stone or the floor below each stone"):
         start(GAME, drawn("X.. .O."), rows=2, columns=3, k=3)
 
 

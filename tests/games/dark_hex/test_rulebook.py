@@ -22,7 +22,7 @@ def test_d2_d3_a_failed_attempt(start: Start) -> None:
     game = play(start(GAME), 4, 4)
     assert game.to_dict() == position("... .X. ...", "4", 1) and game.rewards == [0, 0]
     assert game.legal_actions() == [0, 1, 2, 3, 5, 6, 7, 8]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 4 is illegal"):
         game.apply(4)
     assert play(game, 0, 0).to_dict() == position("O.. .X. ...", "0 4", 0)
     game = play(start(GAME, abrupt=True), 4, 4)
@@ -83,7 +83,7 @@ def test_d6_what_a_player_does_not_see_is_not_shown() -> None:
     ids=str,
 )
 def test_d7_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'dark_hex': (board|found|current_player)"):
         te.make(GAME).state_from_dicts([wrong])
 
 

@@ -26,7 +26,7 @@ def test_b1_b2_the_start(start: Start) -> None:
     assert game.legal_actions() == list(range(60)) and not game.terminated and not game.truncated
     game.apply(37)
     assert 37 not in game.legal_actions() and game.to_dict()["lines"].index(1) == 37 and game.current_player == 1
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 37 is illegal"):
         game.apply(37)
 
 
@@ -90,7 +90,7 @@ def test_b8_impossible_positions(wrong: dict[str, Any]) -> None:
     right = {"lines": [1, 0, 1, 0, 1, 1, 0], "boxes": [1, 0], "current_player": 0}
     env = te.make(GAME, **SMALL)
     assert env.state_to_dict(env.state_from_dicts([right])).items() >= right.items()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'dots_and_boxes': (boxes|lines|current_player)"):
         env.state_from_dicts([right | wrong])
 
 

@@ -81,7 +81,7 @@ def test_t2_t3_t4_slides(start: Start, row: tuple[int, ...], action: int) -> Non
 def test_t2_a_slide_that_does_nothing_is_illegal(start: Start) -> None:
     game = start(GAME, placed([2, 4, 2, 0]))
     assert game.legal_actions() == [RIGHT, DOWN]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 3 is illegal"):
         game.apply(LEFT)
     assert start(GAME, placed([2, 4, 2, 4])).legal_actions() == [DOWN]
     assert start(GAME, placed([2, 4, 2, 4], [2, 8, 16, 8])).legal_actions() == [UP, DOWN]
@@ -143,7 +143,7 @@ def test_t8_a_slide_may_be_the_last(start: Start) -> None:
     "board", ([0] * 15, [3] + [0] * 15, [262144] + [0] * 15, [131072, 131072] + [0] * 14, [-2] * 16), ids=str
 )
 def test_t7_impossible_boards(board: list[int]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="is no state of '2048': board"):
         te.make(GAME).state_from_dicts([{"board": board}])
 
 

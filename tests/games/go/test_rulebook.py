@@ -71,7 +71,7 @@ def test_g5_ko(start: Start) -> None:
     game = start(GAME, drawn(".XO. XO.O .XO. ....", player=0), size=4)
     game.apply(6)  # takes one stone, with white all round
     assert game.to_dict()["board"] == drawn(".XO. X*XO .XO. ....")["board"] and 5 not in game.legal_actions()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 5 is illegal"):
         game.apply(5)
     game.apply(15)
     game.apply(12)
@@ -186,7 +186,7 @@ def test_g9_observation(start: Start) -> None:
     ),
 )
 def test_g10_impossible_fields(fields: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
+    with pytest.raises(error, match=r"^(size|komi|max_plies|superko) must be"):
         te.make(GAME, **fields)
 
 
@@ -196,7 +196,7 @@ def test_g10_impossible_fields(fields: dict[str, Any], error: type[Exception]) -
     ids=str,
 )
 def test_g11_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'go': (every group|board|current_player|passed)"):
         te.make(GAME, size=2).state_from_dicts([wrong])
 
 

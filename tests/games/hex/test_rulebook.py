@@ -125,7 +125,7 @@ def test_h6_the_end_is_read_off_the_board(start: Start, picture: str, over: bool
 
 @pytest.mark.parametrize("wrong", (drawn("....", 1), drawn("..."), drawn("X...", 2)), ids=str)
 def test_h6_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'hex': (board|current_player)"):
         te.make(GAME, size=2).state_from_dicts([wrong])
 
 
@@ -133,7 +133,7 @@ def test_h6_impossible_positions(wrong: dict[str, Any]) -> None:
     ("fields", "error"), (({"size": 0}, ValueError), ({"size": 20}, ValueError), ({"swap": 1}, TypeError))
 )
 def test_h7_impossible_fields(fields: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
+    with pytest.raises(error, match=r"^(size|swap) must be"):
         te.make(GAME, **fields)
 
 

@@ -54,12 +54,12 @@ def test_misuse() -> None:
     game = Reference(KEY, shape=(3, 3), k=3)
     game.apply(4)
     for action in (4, -1, 9):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"is illegal, allowed: .0, 1, 2, 3, 5"):
             game.apply(action)
     over = Reference.from_dict({"board": [1, 1, 1, -1, -1, 0, 0, 0, 0], "current_player": 1}, KEY, shape=(3, 3), k=3)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 5 is illegal"):
         over.apply(5)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
         Reference(KEY, shape=(3, 3), k=3, size=3)  # type: ignore[call-arg]
 
 

@@ -1,5 +1,6 @@
 """Hyperdimensional tic-tac-toe: the rules as worked cases, played on every engine of the game."""
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import permutations, product
 from math import prod
@@ -161,10 +162,21 @@ def test_g3_longer_rows_and_several_lines(
 
 
 @pytest.mark.parametrize(
-    "shape, k", (((), 1), ((3, 0), 3), ((3, -3), 3), ((3, 3), 0), ((3, 3), -1), ((3, 3), 4), ((2, 2, 2), 3))
+    ("shape", "k", "fault"),
+    [
+        ((), 1, r"shape must have one or more entries, got \(\)"),
+        ((3, 0), 3, r"shape\[1\] must be in .*, got 0"),
+        ((3, -3), 3, r"shape\[1\] must be in .*, got -3"),
+        ((3, 3), 0, "k must be in .*, got 0"),
+        ((3, 3), -1, "k must be in .*, got -1"),
+        ((3, 3), 4, r"no line of k=4 fits on shape \(3, 3\): k is at most 3"),
+        ((2, 2, 2), 3, r"no line of k=3 fits on shape \(2, 2, 2\): k is at most 2"),
+    ],
 )
-def test_g4_impossible_board(start: Start, shape: Place, k: int) -> None:
-    with pytest.raises(ValueError):
+def test_g4_impossible_board(start: Start, shape: Place, k: int, fault: str) -> None:
+    """The reference names both arguments, the environment the one that is wrong."""
+    named = re.escape(f"need sides >= 1 and 1 <= k <= the longest side, got shape={shape}, k={k}")
+    with pytest.raises(ValueError, match=f"^({named}|{fault})"):
         start(GAME, shape=shape, k=k)
 
 

@@ -80,7 +80,7 @@ def test_k6_the_end_is_read_off_the_history(start: Start, history: list[int]) ->
     "wrong", (dealt(0, 0), dealt(0, 3), dealt(0, 1, 2), dealt(0, 1, 0, 0, 0), {"cards": [0], "history": []}), ids=str
 )
 def test_k6_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'kuhn_poker': (cards|history)"):
         te.make(GAME).state_from_dicts([wrong])
 
 

@@ -55,7 +55,7 @@ def test_l2_l3_l4_legal_actions(start: Start, history: str) -> None:
         assert game.current_player == player and game.legal_actions() == sorted(KINDS[x] for x in legal)
         assert not game.terminated and not game.truncated and game.rewards == [0, 0]
         assert game.to_dict() == dealt(J0, K0, Q0, history)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"action \d is illegal"):
         played.apply(FOLD if "f" not in legal else RAISE if "r" not in legal else 3)
 
 
@@ -113,7 +113,7 @@ def test_l6_what_a_player_does_not_see_is_not_drawn() -> None:
 
 @pytest.mark.parametrize("history", ("f", "rrr", "ccf", "rfc", "ccccc"))
 def test_l7_impossible_histories(start: Start, history: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"action \d is illegal|history\[\d\] must be one of"):
         start(GAME, dealt(J0, K0, Q0, history))
 
 
@@ -121,7 +121,7 @@ def test_l7_impossible_histories(start: Start, history: str) -> None:
     "wrong", (dealt(0, 0, 1), dealt(0, 6, 1), dealt(0, 1, 1), dealt(0, 1, 2) | {"history": [5]}), ids=str
 )
 def test_l7_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'leduc_poker': (cards|history)"):
         te.make(GAME).state_from_dicts([wrong])
 
 

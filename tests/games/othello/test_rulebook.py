@@ -77,7 +77,7 @@ def test_o4_a_player_without_a_square_passes(start: Start) -> None:
     assert game.legal_actions() == [PASS] and not game.terminated
     game.apply(PASS)
     assert game.to_dict() == drawn("OX......", player=1)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 64 is illegal"):
         game.apply(PASS)
     game.apply(square("c1"))
     assert game.terminated and game.rewards == [-1, 1] and game.legal_actions() == []
@@ -132,7 +132,7 @@ def test_o8_the_end_is_read_off_the_board(start: Start, row: str, over: bool) ->
     "wrong", ({"board": [0] * 63}, {"board": [2] * 64}, {"current_player": 2}, {"current_player": "0"}), ids=str
 )
 def test_o8_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'othello': (board|current_player)"):
         te.make(GAME).state_from_dicts([drawn("OX......") | wrong])
 
 

@@ -23,7 +23,7 @@ def test_p2_p3_a_failed_attempt_in_the_classical_game(start: Start) -> None:
     game = play(start(GAME), 4, 4)
     assert game.to_dict() == position("... .X. ...", "4", 1) and game.rewards == [0, 0]
     assert game.legal_actions() == [0, 1, 2, 3, 5, 6, 7, 8]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 4 is illegal"):
         game.apply(4)
     play(game, 0)
     assert game.current_player == 0 and game.legal_actions() == [0, 1, 2, 3, 5, 6, 7, 8]
@@ -92,7 +92,7 @@ def test_p6_what_a_player_does_not_see_is_not_shown() -> None:
     ids=str,
 )
 def test_p7_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'phantom_tic_tac_toe': (board|found|current_player)"):
         te.make(GAME).state_from_dicts([wrong])
 
 

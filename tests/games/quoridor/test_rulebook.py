@@ -160,7 +160,7 @@ def test_q13_impossible_positions(wrong: dict[str, Any]) -> None:
     env = te.make(GAME, **SMALL)
     right = position("c1", "c5", hands=(6, 6))
     assert env.state_to_dict(env.state_from_dicts([right])).items() >= right.items()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'quoridor': (walls|board|vertical|horizontal|current_p)"):
         env.state_from_dicts([right | wrong])
 
 

@@ -174,9 +174,11 @@ def test_positions_in_writing(text: str) -> None:
     "text", ("", "7-2 6-3", "7-2 [] 6-3", "7-2+ [] 6-3+", "7-7+ [] 3", "7+ [] 7", "a+ [] 3", "7- + [] 3", "0+ [] 1")
 )
 def test_writing_that_is_no_position(text: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(
+        ValueError, match=r"a position is written|must end in|the cards must be different|a hand must be cards"
+    ):
         parse(text)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"the cards must be different and in 1..6"):
         parse("7+ [] 3", 6)
 
 

@@ -84,13 +84,13 @@ def test_misuse() -> None:
     game = Reference(KEY, cards=3)
     game.apply(1)
     for action in (0, 1, -1, 4):  # lower, in the pile, no action
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"is illegal, allowed: .2, 3"):
             game.apply(action)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 0 is illegal"):
         game_at((OTHER, OTHER, OTHER)).apply(0)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'hands'"):
         Reference(KEY, cards=3, hands=2)  # type: ignore[call-arg]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="need max_plies >= 1, got 0"):
         Reference(KEY, cards=3, max_plies=0)
 
 

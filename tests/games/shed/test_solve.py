@@ -228,7 +228,7 @@ def test_table_in_a_file(tmp_path: Path) -> None:
     assert solve(6, "CPU", progress=False, path=path).sha256() == made.sha256()
     with pytest.raises(ValueError, match="6 cards"):
         solve(5, "CPU", progress=False, path=path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"no file '.*none'"):
         Tablebase.load(tmp_path / "none", "CPU")
 
 

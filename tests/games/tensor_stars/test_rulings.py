@@ -50,7 +50,7 @@ def test_fact_4_slots_and_players(start: Start) -> None:
         game.apply(card)
         state = game.to_dict()
         assert state["commit"][player][slot] == card and state["hand"][player][card] == 0
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"action \d+ is (not among the legal|illegal)"):
             game.apply(card if slot < 2 else PRINTED)
         assert game.to_dict() == state
 
@@ -342,7 +342,7 @@ def test_mover_of_a_piece_that_has_won(start: Start, rules: dict[str, Any], whit
     "config", [{"points": 3}, {"board": {"walls": []}}, {"deck": [{"number": 0, "parts": ["T1"], "colour": 0}] * 10}]
 )
 def test_unknown_fields(start: Start, config: dict[str, Any]) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument|has no (rule )?field"):
         start("tensor_stars", **config)
 
 
@@ -374,5 +374,6 @@ def test_unknown_fields(start: Start, config: dict[str, Any]) -> None:
     ],
 )
 def test_impossible_rules(start: Start, config: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    fault = "must (be|have|run)|need |a card has one part|a line runs straight|are different spaces"
+    with pytest.raises(ValueError, match=fault):
         start("tensor_stars", **config)

@@ -114,15 +114,15 @@ def test_refusals() -> None:
     game = Reference(game_key(SEED, 0, 0))
     for action in sorted({-1, game.num_actions, USE_FREE} | set(range(34)) - set(game.legal_actions())):
         unchanged = game.to_dict()
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="illegal action"):
             game.apply(action)
         assert game.to_dict() == unchanged
     over = play_checked(0, {"max_turns": 1})
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="illegal action 24"):
         over.apply(PASS)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="held_under_locked: 'maybe'"):
         Reference(game_key(SEED, 0, 0), held_under_locked="maybe")
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wrap'"):
         Reference(game_key(SEED, 0, 0), wrap=True)
 
 

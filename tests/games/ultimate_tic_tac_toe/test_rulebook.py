@@ -36,7 +36,7 @@ def test_u4_the_place_of_a_mark_chooses_the_board(start: Start) -> None:
     game.apply(cell("f1"))  # the upper right cell of board 1
     assert game.to_dict() == drawn({1: "..X......"}, [2], player=1)
     assert game.legal_actions() == sorted(cell(column + row) for column in "ghi" for row in "123")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 0 is illegal"):
         game.apply(cell("a1"))
     game.apply(cell("g2"))  # the left cell of the middle row
     assert game.to_dict() == drawn({1: "..X......", 2: "...O....."}, [3])

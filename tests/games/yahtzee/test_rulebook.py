@@ -43,7 +43,7 @@ def test_y3_throws_of_a_turn(start: Start) -> None:
     assert kept.count(3) >= 2 and 5 in kept and kept == sorted(kept) and game.to_dict()["rerolls"] == 1
     game.apply(30)
     assert game.legal_actions() == [*range(31, 44)] and game.rewards == [0]
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="action 0 is illegal"):
         game.apply(0)
 
 
@@ -145,7 +145,7 @@ def test_y10_observation(start: Start) -> None:
     ids=str,
 )  # fmt: skip
 def test_y11_impossible_positions(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is no state of 'yahtzee': (dice|rerolls|boxes|extras|current_player)"):
         te.make(GAME).state_from_dicts([wrong])
 
 

@@ -1,5 +1,6 @@
 """scripts/benchmark/kernel_table.py counts operations and bytes."""
 
+import re
 import sys
 
 import pytest
@@ -17,15 +18,32 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "SECONDS", 0.001)
 
 
+def printed_operations(env: te.Env) -> int:
+    """Count the operations of one game's step in its printed tape: lines of the inner loop that load nothing."""
+    tape = te.inspect(env, "step", form="tape").source
+    return len(re.findall(r"^ {6}%\d+: .* = (?!load )\w+ ", tape, re.MULTILINE))
+
+
+@Context(CACHELEVEL=0)  # type: ignore[no-untyped-call]  # cached kernels have no tape
+@pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four"])
+def test_operations_are_those_of_the_printed_tape(name: str) -> None:
+    """Lanes that share a loop store and compute a few values again."""
+    env = te.make(name)
+    env.step(env.init(64), [0] * 64)
+    assert table.operations(env, "step", 64) == pytest.approx(printed_operations(env), rel=0.1)
+
+
 @Context(CACHELEVEL=0)  # type: ignore[no-untyped-call]  # cached kernels have no tape
 def test_operations_of_a_game() -> None:
-    """Threefry has 20 rounds of an addition, an exclusive or and a rotation; the batch size does not matter."""
+    """A uniform step also draws an action by Threefry: 20 rounds of an addition, an exclusive or and a rotation."""
     env, found = te.make("tic_tac_toe"), []
     for batch in (64, 4096):
         te.VectorEnv(env, batch).step_uniform()
         found.append(table.operations(env, "uniform", batch))
     assert found[0] == pytest.approx(found[1], rel=0.1)
-    assert 100 < found[1] < 400
+    env.step(env.init(64), [0] * 64)
+    # a rotation is one to three operations
+    assert 20 * 3 < found[0] - table.operations(env, "step", 64) < 20 * 5 + 60
     large, cube = te.make("tensor_stars"), te.make("hyper_tic_tac_toe", shape=(4, 4, 4), k=4)
     for other in (large, cube):
         te.VectorEnv(other, 64).step_uniform()
