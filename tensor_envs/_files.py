@@ -104,7 +104,7 @@ def _new_part(target: Path) -> BinaryIO:
 
 
 def _remove_left_parts(target: Path) -> None:
-    """Remove the parts that no process writes any more: a lock ends with its process."""
+    """Delete temporary files of processes that have ended; their locks ended with them."""
     pattern = re.compile(rf"\.{re.escape(target.name[:_STEM])}\.[0-9a-f]{{16}}\.part")
     with suppress(OSError):
         for part in filter(lambda other: pattern.fullmatch(other.name), target.parent.iterdir()):

@@ -478,7 +478,10 @@ class VectorEnv:
         return self._advance(Step(RESETS[self.autoreset], uniform=True), self._sampled)
 
     def _lent_address(self, values: np.ndarray) -> int | None:
-        """Return where a step may read actions; None if it cannot, or would write there."""
+        """Return the address of an array of actions if the kernel can read it in place, else None.
+
+        An array that overlaps the step's outputs cannot be read in place either.
+        """
         if not (self._lends and self._on_cpu and values.flags.c_contiguous and values.flags.aligned):
             return None
         address = values.ctypes.data

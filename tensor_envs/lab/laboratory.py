@@ -202,10 +202,16 @@ class _Series:
         return self._widest > precision
 
     def more(self, precision: float | None, rounds: int) -> float:
-        """Return how many rounds of games more than some a precision asks for; 0 before the first one is played."""
+        """Return the number of further rounds needed to reach a precision.
+
+        Args:
+            precision: largest half width of an interval; None asks for no more rounds.
+            rounds: number of rounds, with the one that is played next.
+        """
         if precision is None or not self.played:
             return 0.0
-        needed = (rounds - 1) * (self._widest / precision) ** 2  # the interval is that of one round less
+        # a half width falls with the square root of the rounds, and this one is of the rounds before the next
+        needed = (rounds - 1) * (self._widest / precision) ** 2
         return max(min(needed, MAX_ROUNDS) - rounds, 0.0)
 
     @property

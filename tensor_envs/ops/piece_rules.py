@@ -270,28 +270,39 @@ class PieceRules:
         return self.actions.mask(**dict(zip(self._plane_names, planes, strict=True)))
 
     def moves(self, s: GameState) -> tuple[Planes, Planes]:
-        """Return the moves of the player to move without a capture, whether or not one is compulsory, and with one."""
+        """Return the quiet moves and the captures of the player to move, each as planes of the pieces' squares.
+
+        Quiet moves are returned also where a capture is compulsory: `legal_action_mask` drops them there.
+        """
         grid, count = self.sets, len(self.ways)
         own, other = grid.set(s.own), grid.set(s.other)
         kings = grid.set(s.kings) if self.king else grid.empty
         jumper = grid.set(s.jumper) if self.again else grid.empty
         movers = where(jumper.any(), jumper, own) if self.again else own
         pieces = {(): grid.empty, ("man",): ~kings, ("king",): kings, ("man", "king"): grid.full}
-        able, holding = dict[Any, GridSet](), dict[int, GridSet]()
-        quiet, captures = ([grid.empty] * len(self._plane_names) for _ in range(2))
+        # both caches keep equal sets from being traced twice
+        able = dict[Any, GridSet]()
+        holding = dict[int, GridSet]()
+        quiet = [grid.empty] * len(self._plane_names)
+        captures = [grid.empty] * len(self._plane_names)
         for (direction, path), kinds in self._table.items():
+            # the pieces that move this way: the kinds differ by player
             key = first, second = tuple(kinds[0]), tuple(kinds[1])
             if key not in able:
                 able[key] = movers & where(s.current_player == 0, pieces[first], pieces[second])
+            # from the path's end back to its start: the cells from which the rest of the path has the right contents
             reached = grid.full
-            for content in reversed(path):  # the cells behind which the rest of the path is as it must be
+            for content in reversed(path):
                 if content not in holding:
                     holding[content] = self._holding(content, own, other)
                 down, right = self.ways[direction]
                 cells = holding[content] if reached is grid.full else reached & holding[content]
                 reached = self.shift(cells, (-down, -right))
+            # a move takes the piece on its last cell or, by a jump, the one on its first cell
             takes = path[-1] & ENEMY or (self._takes and len(path) > 1 and path[0] & ENEMY)
-            planes, plane = captures if takes else quiet, (len(path) - 1) * count + direction
+            planes = captures if takes else quiet
+            # steps come before jumps in the numbers of the planes
+            plane = (len(path) - 1) * count + direction
             legal = able[key] & reached
             planes[plane] = legal if planes[plane] is grid.empty else planes[plane] | legal
         return quiet, captures
@@ -304,19 +315,27 @@ class PieceRules:
         return union_of(side for kind, side in sides.items() if content & kind)  # type: ignore[no-any-return]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        grid, player = self.sets, s.current_player
-        own, other = grid.set(s.own), grid.set(s.other)
-        plane, start = action // len(self.places), grid.cell(action % len(self.places))
+        grid = self.sets
+        player = s.current_player
+        # the piece goes from `start` to `end`; a jump passes a cell between them
+        plane = action // len(self.places)
+        start = grid.cell(action % len(self.places))
         near = [self.shift(start, way) for way in self.ways]
-        end, passed = grid.set(select(near, plane % len(self.ways))), grid.empty
+        end = grid.set(select(near, plane % len(self.ways)))
+        passed = grid.empty
         if self._takes is not None:
             far = [self.shift(cells, way) for cells, way in zip(near, self.ways, strict=True)]
-            hops, between = plane >= len(self.ways), end
-            end = where(hops, grid.set(select(far, plane % len(self.ways))), between)
-            passed = where(hops, between, grid.empty) if self._takes else passed
+            jumps = plane >= len(self.ways)
+            between = end
+            end = where(jumps, grid.set(select(far, plane % len(self.ways))), between)
+            passed = where(jumps, between, grid.empty) if self._takes else passed
+        other = grid.set(s.other)
         taken = other & (end | passed)
-        captured, is_king, crowned = taken.any(), scalar(False), scalar(False)
-        own, other, changes = own - start | end, other - taken, dict[str, Any]()
+        captured = taken.any()
+        own = grid.set(s.own) - start | end
+        other = other - taken
+        changes = dict[str, Any]()
+        is_king = crowned = scalar(False)
         if self.king:
             kings = grid.set(s.kings)
             is_king = (kings & start).any()
@@ -326,6 +345,7 @@ class PieceRules:
             changes["quiet"] = where(captured | bool(self.king) & ~is_king, 0, s.quiet + 1)
         turned: dict[str, Any] = {"own": other, "other": own, "current_player": 1 - player}
         if self.again:
+            # the same piece goes on if it can capture once more and was not crowned just now
             same = s.replace(**self._fields(own=own, other=other, jumper=end, **changes))
             more = captured & ~crowned & union_of(self.moves(same)[1]).any()
             turned = {"own": where(more, own, other), "other": where(more, other, own)}
@@ -334,8 +354,10 @@ class PieceRules:
         won = (end & self._of(player, self.goal)).any()
         if self.capture_all:
             won = won | ~other.any()
-        over, winner = won, player
+        over = won
+        winner = player
         if self.no_move:
+            # a player without a move loses or wins, as the rules say
             quiet, captures = self.moves(after)
             over = won | ~union_of([*quiet, *captures]).any()
             winner = where(won, player, 1 - player) if self.no_move == "win" else player
@@ -343,7 +365,7 @@ class PieceRules:
         return outcome.draw(changes["quiet"] >= self.quiet_plies) if self.quiet_plies else outcome
 
     def _of(self, player: Scalar, cells: tuple[Cells, Cells]) -> GridSet:
-        """Return the cells of a player, of those of both."""
+        """Return one player's cells, of a pair of sets for players 0 and 1."""
         first, second = map(self.sets.of, cells)
         return where(player == 0, first, second)
 

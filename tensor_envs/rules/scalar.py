@@ -100,7 +100,10 @@ TRUTH: Results = dict.fromkeys(NUMBER, _truth)
 
 
 def _operator(op: Operation, results: Results) -> tuple[Method, Method]:
-    """Return an operator's method and its reflection, which compute with plain numbers of one kind at once."""
+    """Return the methods of an operator, such as `__add__` and `__radd__`.
+
+    Operands that are plain numbers of one kind are computed directly, without the checks of `_operate`.
+    """
 
     def forward(self: Scalar, x: Any) -> Scalar:
         if self.is_plain:

@@ -256,7 +256,8 @@ class NetworkRunner:
         self.depth = depth
         self.leaf = env.init(chunk.batch, device=chunk.device)
         self.form, self.host = OutputForm("", 0), None  # type: tuple[OutputForm, HostEvaluation | None]
-        with before_capture(), suppress(ExportInJitError):  # which only functions of other libraries need
+        # only networks of other libraries export arrays: they are called on the host, outside of the capture
+        with before_capture(), suppress(ExportInJitError):
             self.form, *output = checked(evaluate(self.leaf), self.leaf)
             if self.form.library == "tinygrad":
                 sizes = (env.num_actions, self.form.values)

@@ -40,7 +40,11 @@ class Digits:
     """
 
     def __init__(self, number: Value, every_ply: bool):
-        """Take the number; with `every_ply`, counters must differ from ply to ply."""
+        """Store the number and whether the rules are traced for every ply at once.
+
+        With `every_ply` no draw may have a constant counter: its value would be fixed from the first ply on, as
+        information that is hidden until it is used.
+        """
         self.number, self.every_ply = scalar(number), every_ply
         self.sizes: dict[Any, int] = {}
         self._drawn: dict[Any, Scalar] = {}

@@ -227,7 +227,13 @@ class Index:
 
 
 def view_columns(ply: Array, player: Array, legal: Array, observation: Array) -> list[Array]:
-    """Return what players to move know of the present as columns of 32-bit words."""
+    """Return the information visible to the players to move as columns of 32-bit words.
+
+    Args:
+        ply, player: ply and player to move of each position, [n].
+        legal: legal actions, bool [n, A].
+        observation: observations of the players to move, [n, ...].
+    """
     if observation.dtype != bool:
         observation = np.ascontiguousarray(observation + 0).view(np.uint8).reshape(len(ply), -1)  # -0.0 is 0.0
         packed = observation

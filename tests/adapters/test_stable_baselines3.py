@@ -151,7 +151,7 @@ def test_attributes_and_methods_are_those_of_separate_environments() -> None:
     for env in (own, dummy):
         with pytest.raises(AttributeError, match="nothing"):
             env.env_method("nothing")
-        with pytest.raises(TypeError, match="is no method|not callable"):
+        with pytest.raises(TypeError, match=r"is no method|not callable"):
             env.env_method("render_mode")
     ((observation, info),) = own.env_method("reset", indices=1)
     ((expected, same),) = dummy.env_method("reset", indices=1)

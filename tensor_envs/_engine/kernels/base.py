@@ -261,9 +261,18 @@ class Tracer:
         row_keys: Sequence[Scalar],
         keeps: bool = True,
     ) -> AfterStep:
-        """Play an action and handle finished games. A game that resets in a branch is returned as it ended.
+        """Play an action in a game, and handle a finished game by the reset mode.
 
-        keeps: whether a game that stays over has its state and flags of before; otherwise they are undefined.
+        Where resets run in a branch, the caller resets the game: its last position is returned here.
+
+        Args:
+            s: the game.
+            was: its flags before the action: terminated, truncated.
+            action: number of the action.
+            legal: whether the action is legal; None if it is known to be.
+            reset: the reset mode.
+            row_keys: random keys of the row, for a reset.
+            keeps: whether a game that stays over keeps its state and flags; otherwise they are undefined.
         """
         over, game = was[0] | was[1], self.game
         moved, rewards, *flags, events = game.moved(s, action, legal)

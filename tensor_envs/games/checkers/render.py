@@ -22,7 +22,7 @@ def to_string(rules: Checkers, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Checkers, game: dict[str, Any]) -> Drawing:
-    """Draw the board; a square stands for the moves from it and to it."""
+    """Draw the board; a click on a square chooses the moves from it and to it."""
     side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title=rules.title)
     draw_chequered(picture, grid, SIDE, LIGHT, DARK)

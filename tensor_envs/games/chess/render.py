@@ -83,7 +83,7 @@ def to_string(rules: Chess, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
-    """Draw the board, the viewer or white below; a square stands for the moves from it and to it."""
+    """Draw the board, the viewer or white below; a click on a square chooses the moves from it and to it."""
     side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
     order = range(SIDE)[:: -1 if game.get("viewer") else 1]
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Chess")

@@ -39,7 +39,7 @@ def grid_of(rules: ConnectFour) -> SquareGrid:
 
 
 def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
-    """Draw the board with holes for stones; a column that is not full stands for its action."""
+    """Draw the board with holes for stones; a click on a column that is not full plays there."""
     wide, high = rules.columns * CELL, rules.rows * CELL
     picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 3 * MARGIN, title="Connect four")
     grid, board = grid_of(rules), game["board"]

@@ -20,7 +20,7 @@ def to_string(rules: DarkHex, game: dict[str, Any]) -> str:
 
 
 def draw(rules: DarkHex, game: dict[str, Any]) -> Drawing:
-    """Draw the board; a cell on which the player to move knows no stone stands for its action."""
+    """Draw the board; a click plays on a cell where the player to move has seen no stone."""
     actions = {cell: cell for cell in hidden_stones.open_cells(rules, game)}
     dotted = [cell for cell, found in enumerate(game["found"]) if found]
     status = hidden_stones.status(rules, game, NAMES)

@@ -54,7 +54,7 @@ def corners(rules: DotsAndBoxes, line: int) -> list[Point]:
 
 
 def draw(rules: DotsAndBoxes, game: dict[str, Any]) -> Drawing:
-    """Draw the grid; a hexagon around a line stands for its action."""
+    """Draw the grid; a click in the hexagon around a line draws it."""
     grid = grid_of(rules)
     picture = Drawing(2 * grid.left + rules.columns * CELL, rules.rows * CELL + 3 * MARGIN, title="Dots and boxes")
     for box, owner in enumerate(game["boxes"]):

@@ -36,7 +36,7 @@ def to_string(rules: Hex, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
-    """Draw the board; a free cell stands for its action, the stone for a swap."""
+    """Draw the board; a click on a free cell plays there, one on the stone swaps."""
     board, swap = game["board"], may_swap(rules, game)
     over = game.get("terminated") or hex_boards.winner(board, rules.size) is not None
     actions = {cell: rules.cells if stone else cell for cell, stone in enumerate(board) if not stone or swap}

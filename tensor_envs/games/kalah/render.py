@@ -23,7 +23,7 @@ def to_string(rules: Kalah, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Kalah, game: dict[str, Any]) -> Drawing:
-    """Draw the board; a house with seeds of the player to move stands for its action."""
+    """Draw the board; a click on a house with seeds of the player to move sows it."""
     own = game["houses"][rules.houses * game["current_player"] :][: rules.houses]
     actions = [] if game.get("terminated") else [k for k, seeds in enumerate(own) if seeds]
     return mancala.draw(rules, game, "Kalah", house_names(rules), actions, status(game))

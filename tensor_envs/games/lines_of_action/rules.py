@@ -196,21 +196,25 @@ def inside(up: int, right: int) -> int:
 
 def counts(pieces: Scalar, up: int, right: int) -> list[Scalar]:
     """Return the numbers of pieces on the lines through all squares along an axis, as four binary digits."""
-    digits, steps = [pieces], (1, 2, 4)
-    if not right:  # a column repeats in a word that is turned
+    digits = [pieces]
+    steps = (1, 2, 4)
+    if not right:
+        # a word that is rotated by whole rows has every square of the same column once
         for rows in steps:
             digits = added(digits, [digit << SIDE * rows | digit >> SQUARES - SIDE * rows for digit in digits])
         return digits
-    for k in steps:  # of 1, 2, 4 and 8 squares from each one on
+    # count 2, 4 and 8 squares ahead, the square itself included
+    for k in steps:
         digits = added(digits, [seen_from(digit, up * k, right * k) for digit in digits])
+    # count 2, 4 and 8 squares behind, of which at most 7 are on the board
     behind = [seen_from(pieces, -up, -right)]
-    for k in steps:  # up to 8 squares before each one, of which 7 are on the board
+    for k in steps:
         behind = added(behind, [seen_from(digit, -up * k, -right * k) for digit in behind])
     return added(digits, behind)[:4]
 
 
 def added(a: list[Scalar], b: list[Scalar]) -> list[Scalar]:
-    """Return the sums of numbers whose binary digits are these sets."""
+    """Add two numbers per square, whose binary digits are sets of squares, the lowest first."""
     total, carry = list[Scalar](), uint64(0)
     for x, y in zip(a, b, strict=True):
         total.append(x ^ y ^ carry)

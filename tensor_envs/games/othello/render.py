@@ -33,7 +33,7 @@ def to_string(rules: Othello, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
-    """Draw the board; a dotted square stands for its action, the whole board for a pass."""
+    """Draw the board; a click on a dotted square plays there, one on a board without moves passes."""
     side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Othello")
     picture.rect(MARGIN, MARGIN, side, side, CLOTH)

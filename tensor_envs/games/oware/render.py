@@ -30,7 +30,7 @@ def to_string(rules: Oware, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Oware, game: dict[str, Any]) -> Drawing:
-    """Draw the board; a house that the player to move may sow stands for its action."""
+    """Draw the board; a click on a house that may be sown sows it."""
     return mancala.draw(rules, game, "Oware", house_names(rules), actions_of(rules, game), status(rules, game))
 
 

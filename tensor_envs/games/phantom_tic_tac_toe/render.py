@@ -23,7 +23,7 @@ def to_string(rules: PhantomTicTacToe, game: dict[str, Any]) -> str:
 
 
 def draw(rules: PhantomTicTacToe, game: dict[str, Any]) -> Drawing:
-    """Draw the board; a cell on which the player to move knows no mark stands for its action."""
+    """Draw the board; a click plays on a cell where the player to move has seen no mark."""
     grid = SquareGrid((WIDTH - SIZE * CELL) / 2, TOP, CELL)
     picture = Drawing(WIDTH, TOP + SIZE * CELL + 56, title="Phantom tic-tac-toe")
     for cell, (mark, found) in enumerate(zip(game["board"], game["found"], strict=True)):

@@ -248,50 +248,91 @@ class Quoridor:
         return (top, 0) if player else (0, bottom)
 
     def built(self, s: GameState, row: Scalar, column: Scalar, upright: Scalar) -> GameState:
-        """Return the state after a wall, which joins the groups of its ends and its middle."""
+        """Return the state after a wall, which joins the groups of its start, its middle and its end.
+
+        A horizontal wall starts at the left, an upright one at the top:
+
+            start --- middle --- end
+        """
         middle = STRIDE * row + column
-        cell, along = uint64(1) << middle, where(upright, row, column)
-        step, n = where(upright, STRIDE, 1), self.inner
-        inside: list[Any] = [along > 0, True, along < n - 1]
+        along = where(upright, row, column)
+        step = where(upright, STRIDE, 1)
+        # an end on the edge of the board is no crossing
+        at_crossing: list[Any] = [along > 0, True, along < self.inner - 1]
         numbers = (maximum(middle - step, 0), middle, middle + step)
-        cells = [where(here, uint64(1) << crossing, 0) for here, crossing in zip(inside, numbers, strict=True)]
-        some, groups = self.touched(s), list[Scalar]()
-        for own in cells:
-            differs = union_of([digit ^ where((digit & own) != 0, uint64(FULL), 0) for digit in s.groups])
-            groups.append(where((some & own) != 0, some & ~differs, own))
+        cells = [where(here, uint64(1) << number, 0) for here, number in zip(at_crossing, numbers, strict=True)]
+        groups = self.groups_of(s, cells)
         whole = union_of(groups)
+        # the joined group is named after its highest crossing: all lower bits are set, and the border is that crossing
         below = whole
         for k in range(DIGITS):
             below |= below >> 2**k
         highest = below ^ below >> 1
-        tied, odd = [], []
-        for player in (0, 1):
-            pawn_row, pawn_column = s.pawns[player] // self.size, s.pawns[player] % self.size
-            ahead = ~upright & (row >= pawn_row if player else row < pawn_row)
-            crosses = [ahead & (column == pawn_column), ahead & (column == pawn_column - 1)]
-            sides = [(row == 0) & (player == 1), (row == n - 1) & (player == 0)]  # without the goal
-            edges = [where(upright, sides[0], column == 0), where(upright, sides[1], column == n - 1)]
-            parities = [(s.odd[player] & own) != 0 for own in cells]
-            first, last = (parities[k] ^ parities[1] ^ crosses[k // 2] for k in (0, 2))
-            flips = where(first, groups[0], 0) | where(last, groups[2], 0)
-            at_edge = [(s.tied[player] & own) != 0 for own in cells]
-            at_start, at_end = at_edge[0] | edges[0], at_edge[2] | edges[1]
-            relative = s.odd[player] ^ flips  # to the middle
-            free = (relative & highest) != 0
-            turn = where(at_edge[1], False, where(at_start, first, where(at_end, last, free)))
-            odd.append(relative ^ where(turn, whole, 0))
-            tied.append(s.tied[player] | where(at_edge[1] | at_start | at_end, whole, 0))
+        joined = [self.joined(s, player, row, column, upright, cells, groups, highest) for player in (0, 1)]
         return s.replace(
             walls=[left - int32(s.current_player == player) for player, left in enumerate(s.walls)],
-            horizontal=s.horizontal | where(upright, 0, cell),
-            vertical=s.vertical | where(upright, cell, 0),
+            horizontal=s.horizontal | where(upright, 0, cells[1]),
+            vertical=s.vertical | where(upright, cells[1], 0),
             groups=[
                 digit & ~whole | where((highest & members) != 0, whole, 0)
                 for digit, members in zip(s.groups, DIGIT_SETS, strict=True)
             ],
-            tied=tied,
-            odd=odd,
+            tied=[tied for tied, _ in joined],
+            odd=[odd for _, odd in joined],
         )
+
+    def groups_of(self, s: GameState, cells: Sequence[Scalar]) -> list[Scalar]:
+        """Return the crossings of each cell's group; a crossing that no wall touches is a group of its own."""
+        touched = self.touched(s)
+        groups = []
+        for own in cells:
+            # crossings whose number of a group has another digit
+            differs = union_of([digit ^ where((digit & own) != 0, uint64(FULL), 0) for digit in s.groups])
+            groups.append(where((touched & own) != 0, touched & ~differs, own))
+        return groups
+
+    def joined(
+        self,
+        s: GameState,
+        player: int,
+        row: Scalar,
+        column: Scalar,
+        upright: Scalar,
+        cells: Sequence[Scalar],
+        groups: Sequence[Scalar],
+        highest: Scalar,
+    ) -> tuple[Scalar, Scalar]:
+        """Return a player's sets `tied` and `odd` after a wall joins groups.
+
+        Args:
+            row, column, upright: the wall.
+            cells: crossings of the wall's start, middle and end.
+            groups: groups of these crossings, before the wall.
+            highest: highest crossing of the group that they become.
+        """
+        whole = union_of(groups)
+        pawn_row = s.pawns[player] // self.size
+        pawn_column = s.pawns[player] % self.size
+        # whether the halves of the wall, from the start and to the end, cross the pawn's straight walk
+        ahead = ~upright & (row >= pawn_row if player else row < pawn_row)
+        crosses = (ahead & (column == pawn_column), ahead & (column == pawn_column - 1))
+        # how the start and the end lie to the middle: the parity of crossings on the way between them
+        parities = [(s.odd[player] & own) != 0 for own in cells]
+        first = parities[0] ^ parities[1] ^ crosses[0]
+        last = parities[2] ^ parities[1] ^ crosses[1]
+        # first, count the crossings of all three groups from the middle
+        from_middle = s.odd[player] ^ (where(first, groups[0], 0) | where(last, groups[2], 0))
+        # the edge consists of all sides but the goal
+        upper = (row == 0) & (player == 1)
+        lower = (row == self.inner - 1) & (player == 0)
+        middle_tied = (s.tied[player] & cells[1]) != 0
+        start_tied = ((s.tied[player] & cells[0]) != 0) | where(upright, upper, column == 0)
+        end_tied = ((s.tied[player] & cells[2]) != 0) | where(upright, lower, column == self.inner - 1)
+        # then count them from the edge where one of the groups is tied to it, else from the highest crossing
+        free = (from_middle & highest) != 0
+        turn = where(middle_tied, False, where(start_tied, first, where(end_tied, last, free)))
+        tied = s.tied[player] | where(middle_tied | start_tied | end_tied, whole, 0)
+        return tied, from_middle ^ where(turn, whole, 0)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the pawns, the walls on the board, the player's side, and the walls in hand (Q12)."""

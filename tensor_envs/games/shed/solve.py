@@ -303,7 +303,12 @@ class LayerSolver:
         return self.captured[kernel]
 
     def arrays(self, parity: int, place: int) -> list[Tensor]:
-        """Return the arguments (`Arrays`) of the launch at a place of its plan."""
+        """Return the arrays of a launch, in the order of `Arrays`.
+
+        Args:
+            parity: which of the two tables the launch writes, 0 or 1; it reads the other one.
+            place: index of the launch in its plan.
+        """
         while place >= len(self.which):
             self.which.append(upload(np.array([len(self.which)], np.int32), self.device))
         return [

@@ -38,7 +38,7 @@ def to_string(rules: UltimateTicTacToe, game: dict[str, Any]) -> str:
 
 
 def draw(rules: UltimateTicTacToe, game: dict[str, Any]) -> Drawing:
-    """Draw the grid; an empty cell of an active board stands for its action."""
+    """Draw the grid; a click on an empty cell of an active board plays there."""
     side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Ultimate tic-tac-toe")
     goes_on = not game.get("terminated") and winner(game["board"]) is None
