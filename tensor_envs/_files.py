@@ -36,7 +36,8 @@ DTYPES = {
     "F32": "<f4",
 }
 _NAMES = {np.dtype(dtype).newbyteorder("="): name for name, dtype in DTYPES.items()}
-_KEY, _BLANK = "sha256", "0" * 64
+_KEY = "sha256"
+_BLANK = "0" * 64
 _CHUNK = 1 << 24
 _STEM = 56  # characters, of four bytes at most: names of more than 255 bytes are none
 # formats that are no longer read, and the versions that wrote them
@@ -51,7 +52,8 @@ def write_arrays(path: str | Path, kind: str, metadata: Mapping[str, Any], array
     """
     path = Path(path)
     header: dict[str, Any] = {"__metadata__": {"format": kind, "about": json.dumps(metadata), _KEY: _BLANK}}
-    data, position = [np.ascontiguousarray(array) for array in arrays.values()], 0
+    data = [np.ascontiguousarray(array) for array in arrays.values()]
+    position = 0
     for name, array in zip(arrays, data, strict=True):
         dtype = _NAMES[array.dtype.newbyteorder("=")]
         end = position + array.nbytes
@@ -145,7 +147,8 @@ def read_arrays(path: str | Path, kind: str, *older: str) -> tuple[dict[str, Any
             if stored_kind in WRITERS:
                 old = f" (version {WRITERS[stored_kind]} of the package wrote it: make it anew)"
             raise ValueError(f"{str(path)!r} is a {str(stored_kind)[:40]!r}, not a {kind!r}{old}")
-        stored, blank = metadata[_KEY].encode(), _BLANK.encode()
+        stored = metadata[_KEY].encode()
+        blank = _BLANK.encode()
         digest = hashlib.sha256(raw[:8].tobytes() + text.replace(stored, blank, 1))
         for first in range(8 + length, len(raw), _CHUNK):
             digest.update(_bytes(raw[first : first + _CHUNK]))

@@ -43,7 +43,9 @@ class NotatedGame(Generic[R_co]):
 
     def __init__(self, entry: GameEntry, rules: R_co, name: str, layout: Layout):
         self.id, self.version = name, entry.version
-        self.entry, self.rules, self._layout = entry, rules, layout
+        self.entry = entry
+        self.rules = rules
+        self._layout = layout
         self.spec: Spec = replace(layout.spec, id=name, version=entry.version)
         self.spec_fields = tuple(layout.fields)
         taken = [field for field in self.spec_fields if field in dir(State) and field != "key"]
@@ -97,7 +99,8 @@ class NotatedGame(Generic[R_co]):
             {'hands': [[], []], 'pile': [2], 'talon': [1, 3], 'current_player': 1, 'ply': 1}
         """
         i = integer("i", i, 0, self.check_state(state).batch - 1)
-        values, to_dict = self.row(state, i), self.entry.load("notation").to_dict
+        values = self.row(state, i)
+        to_dict = self.entry.load("notation").to_dict
         game: dict[str, Any] = to_dict(self.rules, values)
         try:
             implied = self._from_dict(game)
@@ -133,7 +136,8 @@ class NotatedGame(Generic[R_co]):
                 what = f"{error} missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
         integer("the number of games", len(values), 1, MAX_BATCH)
-        table, names = self._layout.pack(values), {*STATE_ENTRIES}
+        table = self._layout.pack(values)
+        names = {*STATE_ENTRIES}
         for i, game in enumerate(read):
             if game.keys() - names:
                 names |= self.entry.load("notation").to_dict(self.rules, self._layout.game(table[i])).keys()
@@ -354,7 +358,8 @@ class NotatedGame(Generic[R_co]):
             >>> env.render(env.init(1)).startswith("<svg")
             True
         """
-        render, view = self.entry.load("render"), self._view(state, i, player)
+        render = self.entry.load("render")
+        view = self._view(state, i, player)
         drawn = hasattr(render, "draw")
         svg: str = render.draw(self.rules, view).to_svg() if drawn else render.to_svg(self.rules, view)
         return svg

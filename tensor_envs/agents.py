@@ -270,7 +270,8 @@ def league(policies: Sequence[Policy], weights: Sequence[float] | None = None, s
     def choose(state: State, actions: tuple[Tensor, ...]) -> Tensor:
         low, high = state.action_key[:, 0], state.action_key[:, 1]
         bits = threefry((low, high), (low.const_like(LEAGUE_COUNTER), low.const_like(seed)))[0]
-        drawn, chosen = (bits >> 32 - DRAW_BITS).cast(dtypes.int32), actions[-1]
+        drawn = (bits >> 32 - DRAW_BITS).cast(dtypes.int32)
+        chosen = actions[-1]
         for limit, action in zip(limits[-2::-1], actions[-2::-1], strict=True):
             chosen = (drawn < limit).where(action, chosen)
         return chosen
@@ -415,13 +416,15 @@ def equilibrium(policy: TabularPolicy) -> Policy:
     from tensor_envs.solve.tabular_policy import TabularPolicy
 
     instance("policy", policy, TabularPolicy)
-    tree, memory = policy.tree, _Memory(policy.tree)
+    tree = policy.tree
+    memory = _Memory(policy.tree)
     table = np.concatenate([policy.table, np.zeros((1, tree.env.num_actions))])  # the last row: of no state
 
     def choose(state: State) -> Tensor:
         instance("state", state, State)
         before = memory.recall(state)
-        sequences, mask = tree.find(state, before), state.legal_action_mask.numpy()
+        sequences = tree.find(state, before)
+        mask = state.legal_action_mask.numpy()
         if (wrong := mask.any(1) & (sequences == -1)).any():
             raise ValueError(f"state must have games of {tree!r}, row {int(np.argmax(wrong))} is none")
         chances = np.where((sequences >= 0)[:, None], table[np.maximum(sequences, -1)], mask)
@@ -445,16 +448,22 @@ class _Memory:
     def recall(self, state: State) -> np.ndarray:
         """Return the last own sequence of the player to move, int64 [B]: 0 for none, -1 if it is not known."""
         values = state.numpy()
-        ply, episode = values["ply"].astype(np.int64), values["episode"]
+        ply = values["ply"].astype(np.int64)
+        episode = values["episode"]
         if len(self.ply) != len(ply):
-            self.ply, self.episode = np.full(len(ply), -1), episode
+            self.ply = np.full(len(ply), -1)
+            self.episode = episode
             self.sequence = np.zeros((len(ply), self.players), np.int64)
-            self.chosen, self.player = np.zeros(len(ply), np.int64), np.zeros(len(ply), np.int64)
-        later, again = ply > self.ply, (ply < self.ply) | (episode != self.episode)
+            self.chosen = np.zeros(len(ply), np.int64)
+            self.player = np.zeros(len(ply), np.int64)
+        later = ply > self.ply
+        again = (ply < self.ply) | (episode != self.episode)
         rows = np.flatnonzero(later & (self.ply >= 0) & ~again)
         self.sequence[rows, self.player[rows]] = self.chosen[rows]  # the last choice has been played
         self.sequence[again] = 0
-        self.ply, self.episode, self.player = ply, episode, np.maximum(values["current_player"], 0)
+        self.ply = ply
+        self.episode = episode
+        self.player = np.maximum(values["current_player"], 0)
         return np.asarray(self.sequence[np.arange(len(ply)), self.player])
 
     def record(self, sequence: np.ndarray) -> None:

@@ -24,7 +24,10 @@ class DecisionCounts:
 
     def __init__(self, env: Env, layout: BatchLayout, counts: Tensor | None, first: int = 0):
         """Wrap a buffer. counts: None if nothing was counted; those of a game start at its value `first`."""
-        self._env, self._counted_layout, self._counts, self._first = env, layout, counts, first
+        self._env = env
+        self._counted_layout = layout
+        self._counts = counts
+        self._first = first
 
     @property
     def legal_counts(self) -> Tensor:

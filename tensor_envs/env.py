@@ -80,7 +80,8 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         one_of("illegal", illegal, get_args(Illegal))
         self.illegal: Illegal = illegal
         self.engine = Engine(cast(Any, rules))
-        actions, count = getattr(rules, "actions", None), self.engine.game.spec.num_actions
+        actions = getattr(rules, "actions", None)
+        count = self.engine.game.spec.num_actions
         if isinstance(actions, Actions) and actions.count != count:
             raise ValueError(f"actions must name the {count} actions of the Spec, got names of {actions.count}")
         super().__init__(entry, rules, name, self.engine.layout)
@@ -126,7 +127,8 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
             >>> te.make("tic_tac_toe").init(batch=3, seed=1).ply.tolist()
             [0, 0, 0]
         """
-        batch, words = integer("batch", batch, 1, MAX_BATCH), seed_words(seed)
+        batch = integer("batch", batch, 1, MAX_BATCH)
+        words = seed_words(seed)
         first_row = integer("first_row", first_row, 0, SEED_ROWS - batch)
         return self._state(self.engine.init(batch, words, open_device(device), first_row))
 
@@ -175,7 +177,8 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
             >>> env.events(env.init(3), [0, 0, 0])["loan"].tolist()
             [0, 0, 0]
         """
-        buffers, names = self.check_state(state).buffers, self.spec.events
+        buffers = self.check_state(state).buffers
+        names = self.spec.events
         actions = self.action_buffer(state, action)
         if not names:
             return {}
@@ -307,7 +310,8 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """Raise ValueError that names rows and actions if a game in progress gets an illegal one. Reads the device."""
         if is_capturing():
             raise RuntimeError('illegal="raise" reads the actions on the host, so a jit cannot capture it')
-        values, chosen = state.numpy(), state.buffers.layout.table(actions)[:, 0]
+        values = state.numpy()
+        chosen = state.buffers.layout.table(actions)[:, 0]
         inside = (chosen >= 0) & (chosen < self.num_actions)
         legal = inside & values["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
         wrong = np.flatnonzero(~legal & ~values["terminated"] & ~values["truncated"])
@@ -337,7 +341,8 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
             >>> env.state_from_dicts(games).batch
             3
         """
-        table, device = self.pack(games), open_device(device)
+        table = self.pack(games)
+        device = open_device(device)
         fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), device)
         first_row = integer("first_row", first_row, 0, SEED_ROWS - len(table))
         keys = self.engine.row_keys(len(table), seed_words(seed), device, first_row)

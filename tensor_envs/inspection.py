@@ -74,8 +74,11 @@ def inspect(
     one_of("kernel", kernel, get_args(KernelName))
     one_of("form", form, get_args(Form))
     name = open_device(device)
-    engine, buffers = env.engine, env.init(1, device=name).buffers
-    words, row_keys, layout = buffers.words, buffers.row_keys, buffers.layout
+    engine = env.engine
+    buffers = env.init(1, device=name).buffers
+    words = buffers.words
+    row_keys = buffers.row_keys
+    layout = buffers.layout
     kernels: dict[str, tuple[Kernel, tuple[object, ...]]] = {
         "init": (Init(), Init.Arrays(words, row_keys)),
         "step": (Step("none"), Step.Arrays(words, words, row_keys, layout.empty(1, dtypes.int32))),

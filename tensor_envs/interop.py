@@ -130,7 +130,8 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
         return loan.torch.detach()
     torch = _torch()
     tensor = _exportable(tensor, copy, TORCH_NAMES)
-    dtype, shape = getattr(torch, TORCH_NAMES[tensor.dtype]), tuple(tensor.shape)
+    dtype = getattr(torch, TORCH_NAMES[tensor.dtype])
+    shape = tuple(tensor.shape)
     kind, _, number = str(tensor.device).partition(":")
     if not math.prod(tensor.shape):
         return torch.empty(shape, dtype=dtype)
@@ -309,7 +310,8 @@ class _Loan:
     """Exports of a tensor on the CPU or a card that are kept for as long as it lives."""
 
     def __init__(self, tensor: Tensor):
-        self.uop, self.device = tensor.uop, device_of(tensor)
+        self.uop = tensor.uop
+        self.device = device_of(tensor)
         self.numpy: np.ndarray | None = None
         self.torch: Any = None
 
@@ -372,7 +374,8 @@ def _buffer(tensor: Tensor, copy: bool | None) -> Any:
     """Return the buffer of a realised tensor's values in C order, a new one for a strided view."""
     if (whole := buffer_of(tensor)) is not None:  # a faster way for whole buffers
         return shards(whole)[0]
-    buffer, base = _realised(tensor), tensor.uop.base
+    buffer = _realised(tensor)
+    base = tensor.uop.base
     while base.op is Ops.BITCAST:
         base = base.src[0].base
     own = base.is_realized and getattr(base.buffer, "base", None) is buffer.base

@@ -39,7 +39,8 @@ class ScalarGame:
     def __init__(self, rules: Rules, seed: int = 0, row: int = 0, episode: int = 0):
         self.game = Game(rules)
         low, high = seed_words(seed)
-        row, episode = integer("row", row, 0, SEED_ROWS - 1), integer("episode", episode, 0, SEED_ROWS - 1)
+        row = integer("row", row, 0, SEED_ROWS - 1)
+        episode = integer("episode", episode, 0, SEED_ROWS - 1)
         policy_key = threefry((low, high), (row, POLICY_EPISODE))
         self.row_keys = [uint32(x) for x in (low, high, row)] + list(policy_key)
         self._begin(episode)
@@ -108,7 +109,8 @@ class ScalarGame:
         self.state = self._stored(self.game.where(legal, s, self.state))
         self.events = {name: int(event.value) for name, event in zip(self.events, events, strict=True)}
         self.rewards = [float(r.value) for r in rewards]
-        self.terminated, self.truncated = bool(terminated.value), bool(truncated.value)
+        self.terminated = bool(terminated.value)
+        self.truncated = bool(truncated.value)
 
     def reset(self) -> None:
         """Start the row's next episode."""

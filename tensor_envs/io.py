@@ -52,7 +52,9 @@ def state_arrays(state: State) -> dict[str, np.ndarray]:
 
 def state_of(env: Env, arrays: Mapping[str, np.ndarray], device: DeviceName | None = None) -> State:
     """Return the state of arrays by `state_arrays`. KeyError or ValueError if they are none of this environment."""
-    table, row_keys, layout = arrays["words"], arrays["row_rng"], env.engine.layout
+    table = arrays["words"]
+    row_keys = arrays["row_rng"]
+    layout = env.engine.layout
     if table.dtype != np.uint32 or table.shape != (len(table), layout.words) or not 0 < len(table) <= MAX_BATCH:
         raise ValueError(f"its words are not those of {env!r}")
     if row_keys.dtype != np.uint32 or row_keys.shape != (len(table), KEY_WORDS):

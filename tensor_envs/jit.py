@@ -100,7 +100,8 @@ class _Capture:
         existing buffer is copied.
         """
         arguments, named = rebuild(self.structure, tensors)
-        outputs, inputs = DistinctLeaves(tensors), {buffer_of(t) for t in tensors}
+        outputs = DistinctLeaves(tensors)
+        inputs = {buffer_of(t) for t in tensors}
         self.results = flatten(self.function(*arguments, **dict(named)), outputs, PLAIN)
 
         def is_part(t: Tensor) -> bool:
@@ -126,7 +127,8 @@ class _Capture:
 
 def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the values in whole buffers, a different one for each."""
-    whole, used = [], set()
+    whole = []
+    used = set()
     for t in tensors:
         buffer = buffer_of(t)
         if buffer is None or buffer in used:

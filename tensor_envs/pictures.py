@@ -55,7 +55,8 @@ def save_animation(
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     te.save_animation(states, f"{folder}/game.svg")
     """
-    path, states = file_path("path", path), _states(states)
+    path = file_path("path", path)
+    states = _states(states)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"path must end in {' or '.join(FORMATS)}, got {str(path)!r}")
     number("seconds", seconds, 0.01, 3600)

@@ -231,7 +231,8 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
         instance("env", env, Env)
     if path.exists() and not path.is_file():
         raise ValueError(f"path must be a regular file, got {str(path)!r}")  # reading a pipe might never end
-    data, place = path.read_bytes(), ""
+    data = path.read_bytes()
+    place = ""
 
     def names(moves: Iterable[tuple[str, str]]) -> Iterator[str]:
         nonlocal place
@@ -313,20 +314,24 @@ def _format(env: Env, path: Path) -> Any:
 def begin(env: Env, seed: int = 0, row: int = 0, start: dict[str, Any] | None = None) -> tuple[Record, State]:
     """Return the record of a game without moves, and its first position. Errors are those of `record`."""
     instance("env", env, Env)
-    seed, row = integer("seed", seed, 0, 2**64 - 1), integer("row", row, 0, SEED_ROWS - 1)
+    seed = integer("seed", seed, 0, 2**64 - 1)
+    row = integer("row", row, 0, SEED_ROWS - 1)
     start = None if start is None else json.loads(json.dumps(start, default=_plain))  # later changes have no effect
     state = env.init(1, seed, first_row=row) if start is None else env.state_from_dicts([start], seed, first_row=row)
-    fields, game = state.numpy(), env_metadata(env)
+    fields = state.numpy()
+    game = env_metadata(env)
     ends = bool(fields["terminated"][0]), bool(fields["truncated"][0])
     return Record(game, seed, row, start, (), (), (), (), *ends), state
 
 
 def extend(game: Record, state: State, action: int | str) -> tuple[Record, State]:
     """Play an action at the last position of a record. Return the longer record and the next position."""
-    env, ply = state.env, len(game.actions)
+    env = state.env
+    ply = len(game.actions)
     if game.terminated or game.truncated:
         raise ValueError(f"actions must end with the game, which is over before action {ply}: {action!r}")
-    names, player = env.legal_actions(state), int(state.numpy()["current_player"][0])
+    names = env.legal_actions(state)
+    player = int(state.numpy()["current_player"][0])
     try:
         number = env.string_to_action(action, state) if isinstance(action, str) else action
         number = integer("it", number, NO_ACTION, env.num_actions - 1)

@@ -150,9 +150,11 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
     if max_plies is not None:
         rule_fields["max_plies"] = max_plies
     rule_fields = plain(rule_fields)
-    fixed, names = entry.presets.get(id, {}), [f.name for f in fields(rules)]
+    fixed = entry.presets.get(id, {})
+    names = [f.name for f in fields(rules)]
     if "max_plies" not in names and "max_plies" in {**fixed, **rule_fields}:
-        rules, names = with_max_plies(rules), [*names, "max_plies"]
+        rules = with_max_plies(rules)
+        names = [*names, "max_plies"]
     unknown = [name for name in rule_fields if name not in names]
     if unknown:
         raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(names) or 'none'}")

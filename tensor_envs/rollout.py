@@ -45,7 +45,10 @@ class Rollout(DecisionCounts):
 
     def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool, counts: Tensor | None = None):
         super().__init__(state.env, state.buffers.layout, counts)
-        self.state, self._totals, self._begin, self._autoreset = state, totals, begin, autoreset
+        self.state = state
+        self._totals = totals
+        self._begin = begin
+        self._autoreset = autoreset
 
     def __repr__(self) -> str:
         count = int(to_numpy(self.episodes).sum())
@@ -237,7 +240,8 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
     instance("state", state, State)
     env, buffers = state.env, state.buffers
     n = integer("n", n, 1, MAX_BATCH // state.batch)
-    limit, words = integer("limit", limit, 1, 2**31 - 1), seed_words(seed)
+    limit = integer("limit", limit, 1, 2**31 - 1)
+    words = seed_words(seed)
     actions = None if action is None else env.action_buffer(state, action)
     returns = env.engine.playout(buffers, n, actions, words, limit)
     return settled(returns.reshape(state.batch, n, env.num_players).mean(1))
@@ -246,7 +250,9 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
 def _captured(policy: Policy, state: State, length: _Length, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
     """Play a policy by one captured graph per step, between two buffers. Returns the last buffers and the totals."""
     env, engine = state.env, state.env.engine
-    buffers, layout, players = state.buffers, state.buffers.layout, state.env.num_players
+    buffers = state.buffers
+    layout = state.buffers.layout
+    players = state.env.num_players
     first = policy(state)
     if not isinstance(first, Tensor):
         raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")

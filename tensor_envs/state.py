@@ -41,7 +41,9 @@ class State:
 
     def __init__(self, env: Env, buffers: BatchBuffers, observed: tuple[Tensor, Tensor] | None = None):
         """Wrap buffers. observed: the mover's observation and the mask, where a search has written them already."""
-        self.env, self.buffers, self._observed = env, buffers, observed
+        self.env = env
+        self.buffers = buffers
+        self._observed = observed
         keep_valid(buffers.words, buffers.row_keys)
 
     @property

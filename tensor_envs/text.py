@@ -121,7 +121,8 @@ def prompt(
         <BLANKLINE>
     """
     instance("state", state, State)
-    i, env = integer("i", i, 0, state.batch - 1), state.env
+    i = integer("i", i, 0, state.batch - 1)
+    env = state.env
     if player is not None:
         player = integer("player", player, 0, env.num_players - 1)
     instance("legal", legal, bool)
@@ -160,8 +161,10 @@ def compose(
 
     `moves` are the players and names of all moves so far; names that are hidden from the player are left out.
     """
-    env, fields = state.env, state.env.row(state, i)
-    mover, over = fields["current_player"], fields["terminated"] or fields["truncated"]
+    env = state.env
+    fields = state.env.row(state, i)
+    mover = fields["current_player"]
+    over = fields["terminated"] or fields["truncated"]
     player = mover if player is None else player
     listed = legal and player == mover and not over
     return prompt_text(
@@ -188,9 +191,11 @@ def _known(
     """Return the players and spelled names of moves, as far as a player may know them."""
     from tensor_envs.registry import is_built_in  # reads files, which a page in a browser does not
 
-    env, named = state.env, list(moves)
+    env = state.env
+    named = list(moves)
     if not env.spec.perfect_information and is_built_in(env):
-        whole, visible = env.state_to_dict(state, i), env.state_to_dict(state, i, player)
+        whole = env.state_to_dict(state, i)
+        visible = env.state_to_dict(state, i, player)
         named = moves_for(env.rules, env.entry.load("render"), moves, whole, visible, player)
     elif not env.spec.perfect_information:
         named = [(mover, name if mover == player else HIDDEN) for mover, name in moves]
@@ -333,7 +338,8 @@ def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 10
     function("oracle.regret", getattr(judge, "regret", None))
     lost = list[float]()
     for first in range(0, len(states), POSITIONS):
-        state, actions = concat(states[first : first + POSITIONS]), game.actions[first : first + POSITIONS]
+        state = concat(states[first : first + POSITIONS])
+        actions = game.actions[first : first + POSITIONS]
         lost += judge.regret(state, actions).tolist()
     return [0.0 - value for value in lost]
 

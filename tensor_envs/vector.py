@@ -65,7 +65,9 @@ class Transition:
     __slots__ = ("_actions", "_count", "_vector")
 
     def __init__(self, vector: VectorEnv, actions: Any):
-        self._vector, self._actions, self._count = vector, actions, vector._count
+        self._vector = vector
+        self._actions = actions
+        self._count = vector._count
 
     def _state(self) -> State:
         """Return the games after the step, with the step's flags."""
@@ -105,7 +107,8 @@ class Transition:
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Return `actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
-        vector, state = self._vector, self._state()
+        vector = self._vector
+        state = self._state()
         values = vector.numpy() if vector.observes else state.numpy()
         chosen = {name: values[name] for name in ("rewards", "terminated", "truncated")}
         actions = self._actions
@@ -121,7 +124,8 @@ class Transition:
 
         RuntimeError unless the VectorEnv was made with final_states=True, which keeps the state before the step.
         """
-        after, vector = self._state(), self._vector
+        after = self._state()
+        vector = self._vector
         if vector.autoreset != "same_step":
             return State(vector.env, vector.engine.copy(after.buffers, live=False))
         if not vector._final_states:
@@ -177,7 +181,9 @@ class VectorEnv:
         instance("final_states", final_states, bool)
         one_of("autoreset", autoreset, tuple(RESETS))
         num_envs = integer("num_envs", num_envs, 1, MAX_BATCH)
-        self.env, self.num_envs, self.autoreset = env, num_envs, autoreset
+        self.env = env
+        self.num_envs = num_envs
+        self.autoreset = autoreset
         self.engine, self._count = env.engine, 0
         self._final_states = final_states and autoreset == "same_step"
         first = env.init(num_envs, seed, device, first_row).buffers
@@ -257,7 +263,8 @@ class VectorEnv:
 
     @state.setter
     def state(self, state: State) -> None:
-        buffers, current = self.env.check_state(state).buffers, self.buffers
+        buffers = self.env.check_state(state).buffers
+        current = self.buffers
         if (buffers.batch, buffers.device) != (current.batch, current.device):
             raise ValueError(
                 f"state must be of {current.batch} games on {current.device}, got {buffers.batch} on {buffers.device}"
@@ -374,19 +381,22 @@ class VectorEnv:
         # in buffers of their own, since JAX's arrays never change
         self._observed()
         self._check_outside_jit()
-        layout, outputs = self.buffers.layout, self.engine.outputs(self.buffers.layout, Outputs._fields)
+        layout = self.buffers.layout
+        outputs = self.engine.outputs(self.buffers.layout, Outputs._fields)
         self.engine.bind_outputs(self.buffers, outputs)()
         views = {name: self.engine.view(layout, outputs, name, by_lanes=False) for name in Outputs._fields}
         return {name: jax.dlpack.from_dlpack(to_dlpack(view)) for name, view in views.items()}
 
     def _by_rows(self) -> dict[str, Tensor]:
         """Return what learners read, [B, ...], in buffers that are stored game by game."""
-        outputs, layout = self._observed(), self.buffers.layout
+        outputs = self._observed()
+        layout = self.buffers.layout
         self._check_outside_jit()
         if layout.grid.gpu:  # the step has written observation and mask by lanes
             if self._rows is None:
                 self._rows = self.engine.outputs(layout, Outputs._fields)
-            outputs, key = self._rows, id(self.buffers.words)
+            outputs = self._rows
+            key = id(self.buffers.words)
             if key not in self._row_launches:
                 self._row_launches[key] = self.engine.bind_outputs(self.buffers, outputs)
             if self._rows_count != self._count:
@@ -497,7 +507,9 @@ class VectorEnv:
         """
         buffers, spare = self.buffers, self._spare
         if spare is not None:  # from one buffer into the other
-            self._before, self.buffers, self._spare = buffers, buffers._replace(words=spare), buffers.words
+            self._before = buffers
+            self.buffers = buffers._replace(words=spare)
+            self._spare = buffers.words
         # launches are prepared for a kernel and the buffers that it is bound to
         bound = actions if isinstance(actions, Tensor) else self._wide if kernel.wide else self._uploaded
         reusable = lent or bound is self._uploaded or bound is self._sampled
@@ -518,7 +530,8 @@ class VectorEnv:
                 launch(*lent)
         else:
             launch(*lent)
-        self._count, self._snapshot = self._count + 1, None
+        self._count = self._count + 1
+        self._snapshot = None
         return Transition(self, actions)
 
     def reset(self, mask: Any = None, seed: int | None = None) -> State:
@@ -547,7 +560,8 @@ class VectorEnv:
             raise ValueError("mask must be None beside a seed, which starts all games")
         else:
             rows = self.buffers.layout.table(self.buffers.row_keys)[:, 2].astype(np.int64)
-            first, count = int(rows.min()), int(np.ptp(rows)) + 1
+            first = int(rows.min())
+            count = int(np.ptp(rows)) + 1
             if count > MAX_SPAN * len(rows):
                 raise ValueError(f"seed must be None for games of rows that are far apart, from {first} on, got {seed}")
             games = self.env.init(max(count, len(rows)), seed, self.device, first)

@@ -6,13 +6,14 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensor_envs as te
-from documents.rooms import docstrings, modules
+from documents.rooms import code_lines, comment_lines, docstrings, modules, parallel_assignments, room_of
 from tensor_envs import registry, rules, search
 
 PUBLIC = (te, rules, search, te.agents, te.lab, te.text, te.train)
@@ -43,6 +44,35 @@ def test_docstrings_are_sentences_or_noun_phrases() -> None:
 def test_docstrings_of_functions_open_with_a_verb() -> None:
     wrong = [s for s in STRINGS if s.kind == "function" and re.split(r"[ ,.:;\n]", s.text)[0] not in VERBS.split()]
     assert len(wrong) <= MAX_FRAGMENTS * len(STRINGS), [f"{s.place} {s.text[:40]}" for s in wrong]
+
+
+# upper bounds per 1,000 lines of code: assignments of several values at once, and those to more than two names
+MAX_PARALLEL = 10.0
+MAX_LONG_PARALLEL = 0.5
+# lower bounds of lines that are comments, per 1,000 lines of code, where algorithms are dense
+MIN_COMMENTS = {"_compiler": 60, "_engine": 60, "_runtime": 60, "search": 60, "solve": 60}
+
+
+def test_a_line_of_code_is_one_thought() -> None:
+    paths = modules().values()
+    thousands = sum(map(code_lines, paths)) / 1000
+    sizes = [size for path in paths for size in parallel_assignments(path)]
+    assert len(sizes) <= MAX_PARALLEL * thousands, len(sizes) / thousands
+    long = [f"{path.name}: {size}" for path in paths for size in parallel_assignments(path) if size > 2]
+    assert len(long) <= MAX_LONG_PARALLEL * thousands, long
+
+
+@pytest.mark.parametrize("room", MIN_COMMENTS)
+def test_dense_code_says_why(room: str) -> None:
+    paths = [path for name, path in modules().items() if room_of(name) == room]
+    rate = 1000 * sum(map(comment_lines, paths)) / sum(map(code_lines, paths))
+    assert rate >= MIN_COMMENTS[room], f"{rate:.1f} lines of comments per 1,000 lines of code in {room}"
+
+
+def test_assignments_and_comments_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("# why\na, b = 1, 2\na, b = b\n# type: int\nx = y = 1, 2\na, b, c = 1, 2, 3  # no\n")
+    assert parallel_assignments(tmp_path / "a.py") == (2, 3)
+    assert comment_lines(tmp_path / "a.py") == 1
 
 
 def test_public_names_have_examples() -> None:

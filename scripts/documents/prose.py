@@ -16,11 +16,10 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from documents.rooms import ROOT, docstrings, modules, room_of
+from documents.rooms import NO_COMMENTS, ROOT, docstrings, modules, room_of
 from tensor_envs._command import command_parser, run, whole
 
 TEXTS, NAMES = 150, 100
-DIRECTIVES = ("# type:", "# noqa", "# fmt:", "# ***")  # for tools, and titles of sections
 Place = tuple[str, str]  # file and line, and the text there
 
 
@@ -29,7 +28,7 @@ def comments(path: Path) -> Iterator[Place]:
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     begin, last, parts = 0, -1, list[str]()
     for token in tokenize.generate_tokens(iter(lines).__next__):
-        if token.type != tokenize.COMMENT or token.string.startswith(DIRECTIVES):
+        if token.type != tokenize.COMMENT or token.string.startswith(NO_COMMENTS):
             continue
         row, column = token.start
         is_alone = not token.line[:column].strip()
@@ -46,20 +45,19 @@ def comments(path: Path) -> Iterator[Place]:
 
 def identifiers(path: Path) -> Iterator[Place]:
     """Yield every name that a file defines: of classes, functions, arguments and variables."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    lines = path.read_text(encoding="utf-8").splitlines()
-    seen = set[tuple[str, int]]()
-    for node in ast.walk(tree):
-        name = ""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    names = set[tuple[int, str]]()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            name = node.name
+            names.add((node.lineno, node.name))
         elif isinstance(node, ast.arg):
-            name = node.arg
+            names.add((node.lineno, node.arg))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            name = node.id
-        if name not in ("", "self", "cls", "_") and (name, node.lineno) not in seen:
-            seen.add((name, node.lineno))
-            yield f"{path.relative_to(ROOT)}:{node.lineno}", f"{name:24} {lines[node.lineno - 1].strip()}"
+            names.add((node.lineno, node.id))
+    for line, name in sorted(names):
+        if name not in ("self", "cls", "_"):
+            yield f"{path.relative_to(ROOT)}:{line}", f"{name:24} {lines[line - 1].strip()}"
 
 
 def sample(places: Sequence[Place], count: int, seed: int) -> list[Place]:

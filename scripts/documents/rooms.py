@@ -31,6 +31,7 @@ ROOT = Path(os.environ.get("ROOMS_OF") or Path(__file__).parents[2])  # another 
 PACKAGE = ROOT / "tensor_envs"
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->\n", "<!-- rooms end -->"
+NO_COMMENTS = ("# type:", "# noqa", "# fmt:", "# ***")  # for tools, and titles of sections
 Use = Literal["module", "function", "type"]  # where an import runs: at import, in a call, for type checkers alone
 
 # openings of a docstring that is no whole sentence and no noun phrase
@@ -178,6 +179,22 @@ def code_lines(path: Path) -> int:
     return len(lines)
 
 
+@functools.cache
+def parallel_assignments(path: Path) -> tuple[int, ...]:
+    """Return the number of names of every assignment in a file of several values to as many names."""
+    assignments = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assign))
+    targets = [(target, node.value) for node in assignments for target in node.targets]
+    return tuple(
+        len(target.elts) for target, value in targets if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    )
+
+
+def comment_lines(path: Path) -> int:
+    """Return the number of lines that hold a comment alone; notes to tools and titles of sections do not count."""
+    lines = (line.strip() for line in path.read_text().splitlines())
+    return sum(line.startswith("# ") and not line.startswith(NO_COMMENTS) for line in lines)
+
+
 def room_of(module: str) -> str:
     """Return the room of a module: its folder, or for a module of the top level its own name."""
     parts = module.split(".")
@@ -240,12 +257,16 @@ def print_figures() -> None:
     for module in sorted(modules(), key=room_of):
         rooms[room_of(module)].append(modules()[module])
     rooms["all"] = [*modules().values()]
-    print(f"{'room':14} files   code  lines  docstrings  fragments")
+    print(f"{'room':14} files   code  lines  docstrings  fragments  parallel  comments")
     for room, paths in rooms.items():
         strings = [string for path in paths for string in docstrings(path)]
         code, lines = sum(map(code_lines, paths)), sum(len(path.read_text().splitlines()) for path in paths)
         fragments = sum(string.is_fragment for string in strings)
-        print(f"{room:14} {len(paths):5} {code:6} {lines:6} {len(strings):11} {fragments:10}")
+        # assignments of several names and lines of comments, per 1,000 lines of code
+        parallel = 1000 * sum(len(parallel_assignments(path)) for path in paths) / code
+        comments = 1000 * sum(map(comment_lines, paths)) / code
+        counts = f"{len(paths):5} {code:6} {lines:6} {len(strings):11} {fragments:10}"
+        print(f"{room:14} {counts} {parallel:9.1f} {comments:9.1f}")
     longest = [module.removeprefix("tensor_envs.") for module in max(map(chain, modules()), key=len)]
     print(f"\nlongest chain of imports: {len(longest) - 1}\n  {' -> '.join(longest)}")
     print(f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}")

@@ -150,7 +150,8 @@ def batch_layout(batch: int, device: DeviceName, words: int) -> BatchLayout:
     shards = 1 if isinstance(device, str) else len(device)
     if batch % shards:
         raise ValueError(f"batch must be a multiple of the {shards} devices, got {batch}")
-    share, gpu = batch // shards, is_gpu(device)
+    share = batch // shards
+    gpu = is_gpu(device)
     # tinygrad's interpreter runs every thread, padding included, and the threads of a block in lockstep
     interpreted = primary(device) == "PYTHON"
     max_lanes = LANES if gpu or words <= MAX_WORDS else NARROW_LANES

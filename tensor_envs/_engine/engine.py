@@ -87,8 +87,10 @@ class Engine:
         self, kernel: Kernel, grid: BlockGrid, device: DeviceName, arrays: A
     ) -> tuple[Launcher, list[Tensor]]:
         """Return the launcher of a kernel, and its arguments."""
-        blocks, leaves = block_range(grid, device), Leaves()
-        structure, tensors = flatten(arrays, leaves, NoneType), leaves.tensors
+        blocks = block_range(grid, device)
+        leaves = Leaves()
+        structure = flatten(arrays, leaves, NoneType)
+        tensors = leaves.tensors
         directly = launches_directly()
         # on a CPU one program serves batches of any size
         key = (kernel, grid.cache_key if directly and blocks else grid, device, structure, directly)
@@ -113,7 +115,8 @@ class Engine:
     def _lazily(self, kernel: Kernel, grid: BlockGrid, arrays: A, blocks: Sequence[Tensor]) -> A:
         """Return the arrays after a kernel, lazy. blocks: see `block_range`."""
         leaves = Leaves()
-        structure, record = flatten(arrays, leaves, NoneType), self.recorder(kernel, grid, arrays)
+        structure = flatten(arrays, leaves, NoneType)
+        record = self.recorder(kernel, grid, arrays)
         after = launch(self._name(kernel), record, *leaves.tensors, *blocks, any_size=bool(blocks))
         return rebuild(structure, after)  # type: ignore[no-any-return]
 
@@ -150,7 +153,8 @@ class Engine:
 
     def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> BatchBuffers:
         """Start episode 0 of `batch` rows. words: of the seed."""
-        row_keys, layout = self.row_keys(batch, words, device, first_row), self.batch_layout(batch, device)
+        row_keys = self.row_keys(batch, words, device, first_row)
+        layout = self.batch_layout(batch, device)
         new = self.run(Init(), layout, Init.Arrays(layout.empty(self.layout.words), row_keys)).new
         return BatchBuffers(new, row_keys, layout)
 
@@ -165,7 +169,8 @@ class Engine:
 
     def events(self, buffers: BatchBuffers, actions: Tensor) -> Tensor:
         """Return the events of one action in every game, int32 [B, E]."""
-        layout, count = buffers.layout, len(self.spec.events)
+        layout = buffers.layout
+        count = len(self.spec.events)
         arrays = Events.Arrays(buffers.words, buffers.row_keys, actions, layout.empty(count, dtypes.int32))
         return layout.view(self.run(Events(), layout, arrays).events, 0, count)
 
@@ -187,7 +192,8 @@ class Engine:
     def gather(self, buffers: BatchBuffers, rows: Tensor, count: int, more: BatchBuffers | None = None) -> BatchBuffers:
         """Gather the games of some rows into a batch of `count`; the rows of `more` follow those of `buffers`."""
         layout = self.batch_layout(count, buffers.device)
-        new, new_keys = layout.empty(self.layout.words), layout.empty(KEY_WORDS)
+        new = layout.empty(self.layout.words)
+        new_keys = layout.empty(KEY_WORDS)
         sizes = (buffers.batch,) if more is None else (buffers.batch, more.batch)
         arrays = Gather.Arrays(
             new, new_keys, buffers.words, buffers.row_keys, rows, cached_upload(sizes * layout.shards, buffers.device)
@@ -274,13 +280,16 @@ class Engine:
 
     def view(self, layout: BatchLayout, outputs: Outputs, name: str, by_lanes: bool) -> Tensor:
         """Return an output's buffer as [B, ...], lazy."""
-        shape, buffer = self.output_shapes._asdict()[name][0], getattr(outputs, name)
+        shape = self.output_shapes._asdict()[name][0]
+        buffer = getattr(outputs, name)
         rows = layout.view(buffer, 0, math.prod(shape)) if by_lanes else layout.by_rows(buffer, math.prod(shape))
         return rows.reshape(layout.batch, *shape)
 
     def observe(self, buffers: BatchBuffers, player: int | None, players: Tensor | None = None) -> Tensor:
         """Return observations [B, *observation_shape] of `player`, of the games' own `players`, or of the mover."""
-        layout, who, (shape, dtype) = buffers.layout, player if players is None else "each", self.output_shapes[0]
+        layout = buffers.layout
+        who = player if players is None else "each"
+        shape, dtype = self.output_shapes[0]
         if stays_lazy():
             arrays = Observe.Arrays(self.outputs(layout, ["observation"]), buffers.words, players)
             return self.view(layout, self.run(Observe(who), layout, arrays).out, "observation", layout.grid.gpu)
@@ -327,7 +336,8 @@ class Engine:
 
     def bind_outputs(self, buffers: BatchBuffers, outputs: Outputs) -> Launch:
         """Return a prepared launch that writes outputs for the player to move, game by game."""
-        layout, arrays = buffers.layout, Observe.Arrays(outputs, buffers.words)
+        layout = buffers.layout
+        arrays = Observe.Arrays(outputs, buffers.words)
         return self.bind(Observe(None, layout.grid.lanes), layout, arrays)
 
     def write_outputs(self, buffers: BatchBuffers, outputs: Outputs) -> None:

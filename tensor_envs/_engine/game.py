@@ -128,10 +128,12 @@ class Game:
         instance("what step gives", outcome, Outcome)
         instance("the state of an Outcome", outcome.state, GameState)
         instance("the rewards of an Outcome", outcome.rewards, Sequence)
-        ply, players = s.ply + 1, self.spec.num_players
+        ply = s.ply + 1
+        players = self.spec.num_players
         if len(outcome.rewards) != players:
             raise ValueError(f"step must give {players} rewards, one a player, got {len(outcome.rewards)}")
-        terminated, truncated = flag("terminated", outcome.terminated), flag("truncated", outcome.truncated)
+        terminated = flag("terminated", outcome.terminated)
+        truncated = flag("truncated", outcome.truncated)
         if self.spec.max_plies is not None:
             truncated = truncated | (ply >= self.spec.max_plies)
         truncated = truncated & ~terminated
@@ -142,7 +144,8 @@ class Game:
             share = 1 / max(players - 1, 1)
             penalties = [where(s.current_player == p, -1.0, share) for p in range(players)]
             rewards = where(legal, rewards, penalties)
-            terminated, truncated = terminated | ~legal, truncated & legal
+            terminated = terminated | ~legal
+            truncated = truncated & legal
         return after, rewards, terminated, truncated, self._events(outcome, legal)
 
     def _events(self, outcome: Outcome, legal: Scalar | None) -> list[Scalar]:
@@ -179,7 +182,8 @@ class Game:
 
     def mask(self, s: GameState) -> MaskWords:
         """Return the rules' legal_action_mask as words, checked."""
-        mask, actions = self.rules.legal_action_mask(s), self.spec.num_actions
+        mask = self.rules.legal_action_mask(s)
+        actions = self.spec.num_actions
         words = num_words(actions)
         if isinstance(mask, MemoryArray):
             if len(mask) == words:
@@ -200,7 +204,8 @@ class Game:
     def observe(self, s: GameState, mask: MaskWords, player: Scalar) -> list[Part]:
         """Return the parts of a player's observation, checked. `mask` is 0 once the game is over."""
         parts = [part for group in self.named_parts(s, mask, player).values() for part in group]
-        size, dtype = math.prod(self.spec.observation_shape), self.spec.observation_dtype
+        size = math.prod(self.spec.observation_shape)
+        dtype = self.spec.observation_dtype
         if sum(part.size for part in parts) != size:
             raise ValueError(
                 f"observe must give the {size} entries of {self.spec.observation_shape}, "
@@ -222,7 +227,8 @@ class Game:
             return a if condition.value else b
         chosen: dict[str, Any] = {}
         for name, field in self.fields.items():
-            x, y = getattr(a, name), getattr(b, name)
+            x = getattr(a, name)
+            y = getattr(b, name)
             chosen[name] = _where_array(condition, x, y) if field.memory else where(condition, x, y)
         return GameState(chosen, self.spec.num_players)
 
@@ -267,10 +273,13 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
     *before, total = accumulate(popcount(w) for w in mask)
     n = scale(bits, total)
     # the word that holds the n-th legal action, and the legal actions and the words before it
-    chosen_word, skipped, first = mask[0], int32(0), int32(0)
+    chosen_word = mask[0]
+    skipped = int32(0)
+    first = int32(0)
     for w, so_far in zip(mask[1:], before, strict=True):
         beyond = n >= so_far
-        chosen_word, skipped = where(beyond, w, chosen_word), where(beyond, so_far, skipped)
+        chosen_word = where(beyond, w, chosen_word)
+        skipped = where(beyond, so_far, skipped)
         first = first + int32(beyond)
     chosen = WORD_BITS * first + nth_bit(chosen_word, n - skipped, width)
     return chosen if live else where(total == 0, 0, chosen)
@@ -281,7 +290,8 @@ def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
     if n.is_plain:
         before, w = 0, 0
         while before + int(popcount(mask[w]).value) <= n.value:
-            before, w = before + int(popcount(mask[w]).value), w + 1
+            before = before + int(popcount(mask[w]).value)
+            w = w + 1
         return w * WORD_BITS + nth_bit(mask[w], n - before)
     # legal actions in the words so far, the word that holds the n-th, those before this word
     state = registers(3, INT32)

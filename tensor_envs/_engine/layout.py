@@ -202,7 +202,8 @@ class Layout:
                 column = _column(table, slot)
                 if slot.width == WORD_BITS:  # stored with its sign
                     column = column.astype(np.int32)
-                low, high = int(column.min()), int(column.max())
+                low = int(column.min())
+                high = int(column.max())
                 if low < field.low or high > field.high:  # type: ignore[operator]
                     wrong = low if low < field.low else high  # type: ignore[operator]
                     raise ValueError(f"field {name!r} must be in {field.low}..{field.high}, got {wrong}")

@@ -126,7 +126,8 @@ class CapturedFunction:
         self.made = {u: (sum(part.size for part in shards(u)), u.dtype, u.arg.device) for u in made}
         self.existing = {u for u in bases if u in existing or u.op is not Ops.BUFFER}
         self.results = [(t, t.uop) for t in results]
-        self.captured, self.process = jit.captured, os.getpid()
+        self.captured = jit.captured
+        self.process = os.getpid()
 
 
 @contextmanager
@@ -152,9 +153,11 @@ def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UO
     """
     devices: tuple[str, ...] = to_tuple(calls[0].src[1].device)
     arguments = [*(base_of(t.uop) for t in tensors), *made]
-    places, programs = {u: len(tensors) + k for k, u in enumerate(made)}, []
+    places = {u: len(tensors) + k for k, u in enumerate(made)}
+    programs = []
     for call in calls:
-        program, operands = call.src[0], get_call_arg_uops(call)
+        program = call.src[0]
+        operands = get_call_arg_uops(call)
         if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in operands):
             return None
         used = [operands[k] for k in program.arg.globals]

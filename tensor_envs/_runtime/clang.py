@@ -131,7 +131,8 @@ def cpu_compiler() -> str:
     Raises:
         RuntimeError: if there is none, with what to install, or if TENSOR_ENVS_CC names something else.
     """
-    own, general = os.environ.get(VARIABLE), os.environ.get("CC")
+    own = os.environ.get(VARIABLE)
+    general = os.environ.get("CC")
     if own:
         _check_clang(VARIABLE, own)
         return own

@@ -134,13 +134,15 @@ class CudaCard:
         self.primary: c_void_p | None = None
         self.unordered = False
         self.followed = False
-        self.own_event, self.primary_event = c_void_p(), c_void_p()
+        self.own_event = c_void_p()
+        self.primary_event = c_void_p()
 
     def share(self) -> None:
         """Move the launches to the primary context, after those before."""
         if self.primary is not None:
             return
-        cuda, primary = driver(), c_void_p()
+        cuda = driver()
+        primary = c_void_p()
         with _callers_context():
             check(cuda.cuDevicePrimaryCtxRetain(byref(primary), self.handle))
             for context, event in ((self.own, self.own_event), (primary, self.primary_event)):
@@ -218,7 +220,8 @@ def _tinygrads_turn() -> Iterator[None]:
 @contextmanager
 def _callers_context() -> Iterator[int | None]:
     """Restore the thread's context at the end, and yield it."""
-    cuda, before = driver(), c_void_p()
+    cuda = driver()
+    before = c_void_p()
     check(cuda.cuCtxGetCurrent(byref(before)))
     try:
         yield before.value
@@ -320,8 +323,10 @@ def keep_until_done(device: str, owner: Any) -> None:
 
     Its allocator may use released memory again in an order of its own. What has ended since earlier calls is released.
     """
-    cuda, shared = driver(), card(device)
-    kept, free = _kept.setdefault(device, deque()), _free.setdefault(device, [])
+    cuda = driver()
+    shared = card(device)
+    kept = _kept.setdefault(device, deque())
+    free = _free.setdefault(device, [])
     shared.share()
     with _callers_context():
         check(cuda.cuCtxSetCurrent(shared.primary))
@@ -364,7 +369,8 @@ class CudaLaunch:
         self.words = array("Q", addresses)
         self.words.frombytes(padded.tobytes())
         self.size = c_size_t(8 * len(addresses) + 4 * len(values))
-        block, size = self.words.buffer_info()[0], ctypes.addressof(self.size)
+        block = self.words.buffer_info()[0]
+        size = ctypes.addressof(self.size)
         self.arguments = (c_void_p * 5)(BLOCK, block, SIZE, size, END)
         self.functions: dict[bool, Any] = {}  # in tinygrad's context, and in the primary one
 
@@ -387,7 +393,8 @@ def _in_primary(program: Any) -> c_void_p:
     """Return a program's function, loaded into the primary context, which is current."""
     if program not in _loaded:
         cuda = driver()
-        module, function = c_void_p(), c_void_p()
+        module = c_void_p()
+        function = c_void_p()
         check(cuda.cuModuleLoadData(byref(module), program.lib))
         check(cuda.cuModuleGetFunction(byref(function), module, program.name.encode()))
         _loaded[program] = function
@@ -422,7 +429,8 @@ class CudaGraph:
     """Launches in turn as one graph of the driver, which the host launches by one call."""
 
     def __init__(self, device: str, launches: Sequence[CudaLaunch]):
-        self.launches, self.card = launches, card(device)
+        self.launches = launches
+        self.card = card(device)
         self.graphs: dict[bool, c_void_p] = {}  # in tinygrad's context, and in the primary one
 
     def __call__(self) -> None:
@@ -435,7 +443,8 @@ class CudaGraph:
     def _instantiated(self, primary: bool) -> c_void_p:
         """Return the graph for one of the contexts, which is current."""
         cuda = driver()
-        graph, result = c_void_p(), c_void_p()
+        graph = c_void_p()
+        result = c_void_p()
         before = c_void_p()
         check(cuda.cuGraphCreate(byref(graph), 0))
         for launch in self.launches:

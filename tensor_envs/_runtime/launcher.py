@@ -139,7 +139,8 @@ class ProgramLauncher:
             lent: the argument in whose place a call uses memory at the address that it takes, where `lends` holds.
         """
         bases = [base_of(t.uop) for t in arguments]
-        buffers, parts = [*bases, *self.internal], [*map(shards, bases), *self.internal_memory]
+        buffers = [*bases, *self.internal]
+        parts = [*map(shards, bases), *self.internal_memory]
         moved = sum(
             p.bytes_moved * (1 if p.share is None else _blocks(buffers[p.positions[p.share]])) for p in self.runs
         )

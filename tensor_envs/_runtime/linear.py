@@ -145,7 +145,8 @@ class Linear:
     def popcount(self, x: UOp) -> UOp:
         """Add the bits of a word in pairs, then in groups of four, and so on."""
         for size, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0xFFFF)):
-            low, shift = self.const(mask, UINT32), self.const(size, UINT32)
+            low = self.const(mask, UINT32)
+            shift = self.const(size, UINT32)
             parts = (self.new(Ops.AND, UINT32, part, low) for part in (x, self.new(Ops.SHR, UINT32, x, shift)))
             x = self.new(Ops.ADD, UINT32, *parts)
         return x

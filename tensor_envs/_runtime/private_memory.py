@@ -52,7 +52,8 @@ class _Lease:
             if sum(size * len(released) for size, released in list(_free.items())) > KEPT:
                 synchronize()
                 _free.clear()
-            flags, access = mmap.MAP_ANON | mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE
+            flags = mmap.MAP_ANON | mmap.MAP_PRIVATE
+            access = mmap.PROT_READ | mmap.PROT_WRITE
             try:
                 self.memory = mmap.mmap(-1, size, flags, access)
             except OSError:  # no memory is left

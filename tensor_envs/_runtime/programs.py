@@ -186,7 +186,8 @@ class BinaryFuture:
     """The binary of a source: from the cache, or from a compiler that may still be running. A call waits for it."""
 
     def __init__(self, source: str, renderer: Renderer):
-        self.source, self.is_clang = source, isinstance(renderer, ClangRenderer)
+        self.source = source
+        self.is_clang = isinstance(renderer, ClangRenderer)
         self.compiler: Any = renderer.compiler
         self.file = self._file()
         self.binary = None if self.file is None else _read(self.file)

@@ -67,7 +67,8 @@ class _Native:
         names = {"lock": "mutex_lock", "unlock": "mutex_unlock", "wait": "cond_wait", "signal": "cond_signal"}
         for field, name in {**names, "create": "create"}.items():
             setattr(self.pool, field, self._function(f"pthread_{name}"))
-        self.pool.clock, self.pool.clock_id = (self._function("clock_gettime"), 6 if sys.platform == "darwin" else 1)
+        self.pool.clock = self._function("clock_gettime")
+        self.pool.clock_id = 6 if sys.platform == "darwin" else 1
         self.pool.entry, self.pool.launch[0] = self._program.addr, self.address
         self.pool.min_work = WORTH_NS
         self.reset()
@@ -180,8 +181,11 @@ class Job:
     def __init__(self, program: Any, dimensions: Any, share: int | None):
         """Prepare a launch; `share` is the position of the argument with the blocks to play, if there is one."""
         values = [0 if v is None else int(v) for v in dimensions["vals"]]
-        self.program, self.values, self.place = program, values, share or 0
-        self.kind, self.cores = WHOLE if share is None else BLOCKS, 1
+        self.program = program
+        self.values = values
+        self.place = share or 0
+        self.kind = WHOLE if share is None else BLOCKS
+        self.cores = 1
         if share is None and "core_id" in program.runtimevars:
             self.kind, self.place = CORES, program.runtimevars["core_id"]
             self.cores = dimensions["global_size"][0]
@@ -210,7 +214,9 @@ class NativeLaunch:
             lent: address of an argument's memory; the call then takes the address that is used in its place.
         """
         native = _native()
-        self.count, self.jobs, self.entry = count, jobs, native.entry
+        self.count = count
+        self.jobs = jobs
+        self.entry = native.entry
         self.words = array("Q", [native.address, count]) + jobs
         self.address, self.lent_at = self.words.buffer_info()[0], None if lent is None else self.words.index(lent)
 

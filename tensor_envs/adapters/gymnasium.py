@@ -114,7 +114,8 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         self.single_action_space = spaces.Discrete(env.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._all, self._started = np.ones(self.num_envs, np.bool_), False
+        self._all = np.ones(self.num_envs, np.bool_)
+        self._started = False
 
     @property
     def player(self) -> np.ndarray:
@@ -225,8 +226,12 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         Returns:
             Observations, rewards (float64), terminations, truncations and info.
         """
-        games, info = self.play(actions), Info()
-        rewards, terminated, truncated, ended = games.rewards, games.terminated, games.truncated, games.over
+        games = self.play(actions)
+        info = Info()
+        rewards = games.rewards
+        terminated = games.terminated
+        truncated = games.truncated
+        ended = games.over
         all_rewards = games.all_rewards  # which a restart clears
         if self.autoreset_mode is AutoresetMode.SAME_STEP and ended.any():
             final = np.full(self.num_envs, None, dtype=object)
@@ -264,7 +269,8 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
 
     def _info(self, action_mask: np.ndarray, rows: np.ndarray, all_rewards: np.ndarray) -> Info:
         """Return the info of some rows in Gymnasium's form; `all_rewards` count if the learner moves for all."""
-        games, info = self.games, {"action_mask": action_mask, "_action_mask": rows.copy()}
+        games = self.games
+        info = {"action_mask": action_mask, "_action_mask": rows.copy()}
         if games.seats is None or len(games.seats) > 1:
             info |= {"player": games.players * rows, "_player": rows.copy()}
         if games.seats is None:
@@ -278,7 +284,9 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         if self.render_mode is None:
             gymnasium.logger.warn(f"render needs a render_mode, one of {', '.join(FRAMES)}")
             return None
-        frame, env, state = FRAMES[self.render_mode], self.games.env, self.games.state
+        frame = FRAMES[self.render_mode]
+        env = self.games.env
+        state = self.games.state
         return tuple(frame(env, state, i) for i in range(self.num_envs))
 
 
@@ -356,7 +364,8 @@ def _environment(game: Any, rule_fields: dict[str, Any]) -> Env:
 
 def positions(env: Env, start: Any, count: int) -> np.ndarray:
     """Return the words of `count` positions [count, W], see `SingleAgentVectorEnv.reset`. TypeError, ValueError."""
-    name, games = "options['state']", [start] if isinstance(start, (dict, str)) else start
+    name = "options['state']"
+    games = [start] if isinstance(start, (dict, str)) else start
     if not isinstance(games, (list, tuple, State)):
         raise wrong_type(name, "a dictionary, a string, a State, or a list of dictionaries or strings", start)
     if len(games) not in (1, count):

@@ -40,7 +40,9 @@ class HostBuffer:
     """
 
     def __init__(self, layout: BatchLayout, values: int, dtype: DType, by_lanes: bool = False):
-        self.tensor, self._layout, self._by_lanes = layout.empty(values, dtype), layout, by_lanes
+        self.tensor = layout.empty(values, dtype)
+        self._layout = layout
+        self._by_lanes = by_lanes
         self._memory = host_memory(self.tensor)
         self._views = [self._view(part) for part in self._memory]
 
@@ -96,7 +98,8 @@ class HostGame:
     """
 
     def __init__(self, env: Env, seed: int, device: DeviceName):
-        self.env, self._vector = env, VectorEnv(env, 1, seed, device, "disabled")
+        self.env = env
+        self._vector = VectorEnv(env, 1, seed, device, "disabled")
         self._layout = self._vector.buffers.layout
         self._observation = observation_buffer(env, self._layout)
         self._bound_to: Tensor | None = None
@@ -139,7 +142,9 @@ class HostGame:
 
     def observe(self, player: int) -> np.ndarray:
         """Return the observation of a player; int8 stands for bool."""
-        engine, layout, words = self.env.engine, self._layout, self._vector.buffers.words
+        engine = self.env.engine
+        layout = self._layout
+        words = self._vector.buffers.words
         if self._bound_to is words:
             self._observe[player]()
         else:
@@ -148,7 +153,8 @@ class HostGame:
             players = [cached_upload((p,) * layout.rows, layout.device) for p in range(self.env.num_players)]
             arrays = [Observe.Arrays(out, words, p) for p in players]
             engine.run(kernel, layout, arrays[player])
-            self._observe, self._bound_to = [engine.bind(kernel, layout, a) for a in arrays], words
+            self._observe = [engine.bind(kernel, layout, a) for a in arrays]
+            self._bound_to = words
         self._observation.wait()
         return self._observation.read(*self.env.observation_shape)
 
@@ -184,7 +190,9 @@ class SingleAgent:
         max_episode_steps: int | None = None,
     ):
         instance("env", env, Env)
-        self.env, self.batch, self.seats = env, batch, seats("player", player, env.num_players)
+        self.env = env
+        self.batch = batch
+        self.seats = seats("player", player, env.num_players)
         self._layout = layout = env.engine.batch_layout(batch, open_device(device))
         self._actions = HostBuffer(layout, 1, dtypes.int32)
         self._mask = HostBuffer(layout, env.num_actions, dtypes.int8)
@@ -234,7 +242,8 @@ class SingleAgent:
 
     def _prepare(self, kernel: PlayUntil, row_keys: Tensor, words: list[Tensor]) -> None:
         """Prepare launches: arrays of the next one and of the one after it. The last of `words` holds the games."""
-        engine, layout = self.env.engine, self._layout
+        engine = self.env.engine
+        layout = self._layout
         out = Outputs(self._observation.tensor, self._mask.tensor)
         others = None if self._policy is None else layout.empty(engine.layout.words)
         common = (self._actions.tensor, self._tally.tensor, out, others)
@@ -255,7 +264,8 @@ class SingleAgent:
 
         The chance of a game is that of its row and episode, and not that of the position.
         """
-        engine, layout = self.env.engine, self._layout
+        engine = self.env.engine
+        layout = self._layout
         self._check_turn(rows)
         if seed is not None:
             self._adopt(self.env.init(self.batch, seed, layout.device).buffers)

@@ -53,7 +53,8 @@ MAX_PLIES = 10**6  # limit for games without one
 MAX_INFORMATION = 2**16  # numbers in the tensor of an information state
 MAX_SEQUENCES = 256  # sequences of actions that are played to find the length of the longest game
 CACHE_SIZE = 2**16  # games that a tree keeps for algorithms that walk through whole games again and again
-CHANCE, TERMINAL = int(pyspiel.PlayerId.CHANCE), int(pyspiel.PlayerId.TERMINAL)
+CHANCE = int(pyspiel.PlayerId.CHANCE)
+TERMINAL = int(pyspiel.PlayerId.TERMINAL)
 
 
 class PositionTree:
@@ -68,7 +69,8 @@ class PositionTree:
     """
 
     def __init__(self, env: Env, seed: int):
-        self.env, self.rng = env, np.random.default_rng(None if seed < 0 else seed)
+        self.env = env
+        self.rng = np.random.default_rng(None if seed < 0 else seed)
         self.first = packed_first_states(env)
         self.draws = env.spec.chance and self.first is None
         count = 1 if self.first is None else len(self.first)
@@ -88,10 +90,13 @@ class PositionTree:
         """
         if self.env.spec.perfect_information or self.first is None:
             return None
-        levels, plies, played = [self.begin()], 0, 0
+        levels = [self.begin()]
+        plies = 0
+        played = 0
         while levels:
             levels = [level.after(int(action)) for level in levels for action in np.flatnonzero(level.mask.any(0))]
-            plies, played = plies + bool(levels), played + len(levels)
+            plies = plies + bool(levels)
+            played = played + len(levels)
             if played > MAX_SEQUENCES:
                 return None
         return plies
@@ -150,11 +155,15 @@ class PositionLevel:
 
     def __init__(self, tree: PositionTree, state: State, parent: PositionLevel | None = None, action: int = -1):
         layout = state.buffers.layout
-        self.tree, self.parent, self.action = tree, parent, action
+        self.tree = tree
+        self.parent = parent
+        self.action = action
         self.words, self.row_keys = (layout.table(part) for part in state.tensors)
         values = tree.env.engine.layout.unpack(self.words)
         self.over = values["terminated"] | values["truncated"]
-        self.movers, self.mask, self.returns = values["current_player"], values["legal_action_mask"], values["rewards"]
+        self.movers = values["current_player"]
+        self.mask = values["legal_action_mask"]
+        self.returns = values["rewards"]
         self.returns, self.reached = self.returns.astype(np.float64), np.ones(len(self.words), np.bool_)
         if parent is not None:
             self.returns = parent.returns + self.returns
@@ -187,7 +196,8 @@ class PositionLevel:
 
     def information(self, player: int) -> list[str]:
         """Return a player's information states of all deals: observations, and own actions, as text."""
-        level, later = self, list[PositionLevel]()
+        level = self
+        later = list[PositionLevel]()
         while player not in level._information and level.parent is not None:
             later.append(level)
             level = level.parent
@@ -229,7 +239,11 @@ class TreePosition:
         deal: int = 0,
         action: int | None = None,
     ):
-        self.tree, self.player, self.level, self.deal, self.action = tree, player, level, deal, action
+        self.tree = tree
+        self.player = player
+        self.level = level
+        self.deal = deal
+        self.action = action
         self.legal: list[int] = []
         self.returns = [0.0] * tree.env.num_players
         if level is not None and player == TERMINAL:
@@ -242,7 +256,9 @@ class TreePosition:
 
     def after(self, action: int) -> TreePosition:
         """Return the position after an action, or after an outcome of chance."""
-        level, deal, tree = self.level, self.deal, self.tree
+        level = self.level
+        deal = self.deal
+        tree = self.tree
         if level is None:
             return tree.begin().position(0 if tree.draws else action)
         if self.player == CHANCE:
@@ -272,7 +288,8 @@ class TreePosition:
             return self
         if not env.engine.game.determinizes:
             raise ValueError(f"the rules of {env.id!r} have no determinize, which resamples what is hidden")
-        layout, words = env.engine.layout, self.level.words[self.deal]
+        layout = env.engine.layout
+        words = self.level.words[self.deal]
         game = debug(env, game=env.state_to_dict(self.games(), 0))
         key = int(number * 2**53)
         game.state = game.game.determinize(game.state, int32(player), KeyedChance((key & 0xFFFFFFFF, key >> 32)))
@@ -351,7 +368,8 @@ class SpielState(pyspiel.State):
             state: SpielState = self.clone()
             state._at = at.resampled(player_id, probability_sampler())
             return state
-        texts, reached = at.level.information(player_id), at.level.reached.tolist()
+        texts = at.level.information(player_id)
+        reached = at.level.reached.tolist()
         alike = [deal for deal, text in enumerate(texts) if reached[deal] and text == texts[at.deal]]
         deal = alike[int(probability_sampler() * len(alike))]
         state = self.get_game().new_initial_state()
@@ -373,10 +391,12 @@ class Memory:
     """
 
     def __init__(self, tree: PositionTree):
-        self.tensor, self.dict = None, dict[str, np.ndarray]()
+        self.tensor = None
+        self.dict = dict[str, np.ndarray]()
         if tree.information_size and tree.plies is not None:
             self.tensor = np.zeros(tree.information_size, np.float32)
-            players, actions = tree.env.num_players, tree.env.num_actions
+            players = tree.env.num_players
+            actions = tree.env.num_actions
             table = self.tensor[players:].reshape(tree.plies + 1, -1)
             self.dict = {"player": self.tensor[:players], "observations": table[:, :-actions]}
             self.dict["actions"] = table[:, -actions:]
@@ -386,11 +406,13 @@ class Memory:
             return
         self.tensor.fill(0)
         self.dict["player"][player] = 1
-        levels, level = list[PositionLevel](), state._at.level
+        levels = list[PositionLevel]()
+        level = state._at.level
         while level is not None:
             levels.append(level)
             level = level.parent
-        deal, after = state._at.deal, None
+        deal = state._at.deal
+        after = None
         for ply, level in enumerate(reversed(levels)):
             if after is not None and after.movers[deal] == player:
                 self.dict["actions"][ply - 1, level.action] = 1
@@ -406,7 +428,8 @@ class Observer:
     """Observer of observations, as a tensor and as text."""
 
     def __init__(self, env: Env):
-        self.env, shape = env, env.observation_shape
+        self.env = env
+        shape = env.observation_shape
         self.tensor = np.zeros(shape, np.float32).reshape(-1)
         self.dict = {"observation": self.tensor.reshape(shape)}
 
@@ -434,8 +457,11 @@ def packed_first_states(env: Env) -> np.ndarray | None:
 def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
     """Return pyspiel's description of a game, and its class."""
     env = registry.make(name)
-    spec, kinds, fixed = env.spec, pyspiel.GameType, entry.presets.get(name, {})
-    chances, informations = kinds.ChanceMode, kinds.Information
+    spec = env.spec
+    kinds = pyspiel.GameType
+    fixed = entry.presets.get(name, {})
+    chances = kinds.ChanceMode
+    informations = kinds.Information
     fields = [field.name for field in dataclasses.fields(env.rules) if field.name not in fixed]
     parameters = {"seed": -1} | {
         field: value for field in fields if isinstance(value := getattr(env.rules, field), (bool, int, str))
@@ -465,7 +491,8 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
             chosen = {key: value for key, value in (params or {}).items() if value != parameters[key]}
             seed = chosen.pop("seed", -1)
             env = registry.make(name, **chosen)  # defaults may depend on each other
-            self.tree, spec = PositionTree(env, seed), env.spec
+            self.tree = PositionTree(env, seed)
+            spec = env.spec
             info = pyspiel.GameInfo(
                 num_distinct_actions=spec.num_actions,
                 max_chance_outcomes=len(self.tree.outcomes) * spec.chance,

@@ -83,7 +83,8 @@ class raw_env(ZooBase, AECEnv[str, Observation, int | None]):  # type: ignore[mi
 
     def observe(self, agent: str) -> Observation:
         """Return the observation of any agent. Raise ValueError for an unknown agent, ResetNeeded without a game."""
-        game, player = self._current, self.possible_agents.index(self._checked(agent))
+        game = self._current
+        player = self.possible_agents.index(self._checked(agent))
         mask = self._mask.copy() if agent == self.agent_selection else np.zeros_like(self._mask)
         return {"observation": game.observe(player), "action_mask": mask}
 

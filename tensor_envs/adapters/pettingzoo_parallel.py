@@ -59,7 +59,8 @@ class ZooBase(EzPickle):
         EzPickle.__init__(self, id, render_mode, **arguments, **rule_fields)
         self.render_mode = None if render_mode is None else one_of("render_mode", render_mode, RENDER_MODES)
         self.max_cycles = None if max_cycles is None else integer("max_cycles", max_cycles, 1, INT32 - 1)
-        self.game, self._device = make(id, illegal=illegal, **rule_fields), open_device(device)
+        self.game = make(id, illegal=illegal, **rule_fields)
+        self._device = open_device(device)
         name = f"{id}_v{self.game.version}"
         modes = list(RENDER_MODES)
         self.metadata = {"name": name, "render_modes": modes, "render_fps": 2, "is_parallelizable": False}
@@ -73,7 +74,8 @@ class ZooBase(EzPickle):
         self._observation_spaces = {agent: self._agent_space(actions) for agent in self.possible_agents}
 
     def _agent_space(self, actions: int) -> spaces.Dict:
-        mask, observation = spaces.Box(0, 1, (actions,), np.int8), observation_space(self.game.spec)
+        mask = spaces.Box(0, 1, (actions,), np.int8)
+        observation = observation_space(self.game.spec)
         return spaces.Dict({"observation": observation, "action_mask": mask})
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
@@ -161,7 +163,8 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
     ) -> tuple[dict[str, Observation], dict[str, Info]]:
         """Start the first game of a seed, 0..2^64-1, or the next game. Options are ignored."""
         self._begin(seed)
-        self._cycles, self._held = 0, list[int]()
+        self._cycles = 0
+        self._held = list[int]()
         self._update_views()
         self._show()
         return self._observations(), {agent: {} for agent in self.agents}
@@ -183,17 +186,21 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
             raise ValueError(f"actions must be for the agents {self.agents}, got some for {list(actions)}")
         if not self.agents:
             return {}, {}, {}, {}, {}
-        agents, chosen = self.agents, [self._action(actions[agent]) for agent in self.agents]
+        agents = self.agents
+        chosen = [self._action(actions[agent]) for agent in self.agents]
         legal = [0 <= a <= self.wait and bool(mask[a]) for a, mask in zip(chosen, self._masks, strict=True)]
         if all(legal):
             rewards, terminated, truncated = self._play(chosen)
         else:
-            rewards, terminated, truncated = self._forfeit(legal, chosen), True, False
+            rewards = self._forfeit(legal, chosen)
+            terminated = True
+            truncated = False
         self._cycles += 1
         if self.max_cycles is not None and not terminated:
             truncated |= self._cycles >= self.max_cycles
         if terminated or truncated:
-            self._masks, self.agents = np.zeros_like(self._masks), []
+            self._masks = np.zeros_like(self._masks)
+            self.agents = []
         self._show()
         return (
             self._observations(),
@@ -211,7 +218,8 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
 
     def _play(self, chosen: list[int]) -> tuple[list[float], bool, bool]:
         """Play legal actions of both players and return rewards, terminated and truncated."""
-        game, decisions = self._current, [action for action in chosen if action != self.wait]
+        game = self._current
+        decisions = [action for action in chosen if action != self.wait]
         game.step(decisions[0])
         self._held += decisions[1:]
         if len(self._held) == PIECES:

@@ -49,5 +49,6 @@ class MaskedEnv(gymnasium.Env[Any, Any]):
     @staticmethod
     def _with_mask(observation: np.ndarray, info: Info) -> Observation:
         """Return the observation, flat and float32, with the action mask."""
-        flat, mask = observation.astype(np.float32).reshape(-1), info["action_mask"].astype(np.float32)
+        flat = observation.astype(np.float32).reshape(-1)
+        mask = info["action_mask"].astype(np.float32)
         return {"observations": flat, "action_mask": mask}

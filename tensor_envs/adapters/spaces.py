@@ -16,7 +16,8 @@ from tensor_envs.state import State
 
 def observation_space(spec: Spec) -> spaces.Box:
     """Return the space of one observation: int8 0..1 for bool, otherwise the range of the dtype."""
-    shape, dtype = spec.observation_shape, np.dtype(spec.observation_dtype)
+    shape = spec.observation_shape
+    dtype = np.dtype(spec.observation_dtype)
     if dtype == np.bool_:
         return spaces.Box(0, 1, shape, np.int8)
     limits: Any = np.iinfo(dtype) if dtype.kind == "i" else SimpleNamespace(min=-np.inf, max=np.inf)

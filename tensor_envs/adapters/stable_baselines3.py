@@ -80,7 +80,10 @@ class SingleAgentVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
         games = self.vector.play(self.action_buffer)
-        last, rewards, truncated, ended = games.observation, games.rewards, games.truncated, games.over.copy()
+        last = games.observation
+        rewards = games.rewards
+        truncated = games.truncated
+        ended = games.over.copy()
 
         def infos() -> list[Info]:
             made: list[Info] = [{} for _ in range(self.num_envs)]

@@ -48,7 +48,8 @@ class SingleAgentTorchEnv(EnvBase):
         self._seed: int | None = None
         space: Any = self.vector.single_observation_space
         actions = self.vector.games.env.num_actions
-        shape, dtype = (num_envs, *space.shape), getattr(torch, str(space.dtype))
+        shape = (num_envs, *space.shape)
+        dtype = getattr(torch, str(space.dtype))
         if np.isfinite(space.low).all():
             low, high = (torch.tensor(np.broadcast_to(x, shape).copy()) for x in (space.low, space.high))
             observation = Bounded(low, high, shape=shape, dtype=dtype)

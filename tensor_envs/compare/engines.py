@@ -60,7 +60,9 @@ class _Numbered:
     returns: list[float]
 
     def __init__(self, env: Env):
-        self.id, self.rules, self.num_players = env.id, env.rules, env.num_players
+        self.id = env.id
+        self.rules = env.rules
+        self.num_players = env.num_players
         self.theirs = PGX_ACTIONS.get(env.id, {})
         self.ours = {theirs: ours for ours, theirs in sorted(self.theirs.items(), reverse=True)}
 
@@ -89,7 +91,8 @@ class Pgx(_Numbered):
 
     def __init__(self, env: Env):
         super().__init__(env)
-        pgx, self.jax = importlib.import_module("pgx"), importlib.import_module("jax")
+        pgx = importlib.import_module("pgx")
+        self.jax = importlib.import_module("jax")
         name = known_name("pgx", env, PGX_NAMES)
         game = pgx.make(name)
         self.module = importlib.import_module(type(game).__module__)
@@ -101,7 +104,8 @@ class Pgx(_Numbered):
         self.state = self._dealt(self.first_state, fields)
 
     def apply(self, action: int, fields: Fields) -> None:
-        number, self.fields = self.theirs.get(action, action), fields
+        number = self.theirs.get(action, action)
+        self.fields = fields
         self.state = self.step(self.state, number, self.jax.random.PRNGKey(0))
         self._paid(self.state.rewards)
         self.state = self._dealt(self.state, fields)
@@ -152,11 +156,13 @@ class EnvPool(_Numbered):
         self.games = importlib.import_module("envpool").make_gymnasium(name, num_envs=1)
 
     def begin(self, fields: Fields, seed: int, row: int) -> None:
-        self.info, self.fields = self.games.reset()[1], fields
+        self.info = self.games.reset()[1]
+        self.fields = fields
         self.first, self.over, self.returns = int(self.info["current_player"][0]), False, [0.0] * self.num_players
 
     def apply(self, action: int, fields: Fields) -> None:
-        number, self.fields = np.array([self.theirs.get(action, action)], np.int32), fields
+        number = np.array([self.theirs.get(action, action)], np.int32)
+        self.fields = fields
         _, rewards, terminated, truncated, self.info = self.games.step(number)
         self.over = bool(terminated[0] or truncated[0])
         self._paid(rewards)
@@ -248,7 +254,8 @@ def engine_of(name: str, env: Env) -> OtherEngine:
 
 def _rule_fields(env: Env, made: Callable[..., Any]) -> dict[str, Any]:
     """Return the rule fields that a class names as parameters, and those that differ from their defaults."""
-    named, rules = inspect.signature(made).parameters, env.rules
+    named = inspect.signature(made).parameters
+    rules = env.rules
     defaults = {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(rules)}
     values = {name: getattr(rules, name) for name in defaults}
     return {name: value for name, value in values.items() if name in named or value != defaults[name]}

@@ -88,7 +88,8 @@ class SpielBackgammon(OpenSpiel):
         super().begin(fields, seed, row)
 
     def apply(self, action: int, fields: Fields) -> None:
-        player, actions = self.state.current_player(), self.spiel_actions()
+        player = self.state.current_player()
+        actions = self.spiel_actions()
         self.plies = (*self.plies, action)
         last = actions.get((*self.plies, 0))  # the first of two moves may end the game
         if self.plies in actions:
@@ -104,7 +105,8 @@ class SpielBackgammon(OpenSpiel):
 
     def spiel_actions(self) -> dict[tuple[int, ...], int]:
         """Return its legal actions by ours that have the same effect: one or two, of which the last may pass."""
-        actions, player = dict[tuple[int, ...], int](), self.state.current_player()
+        actions = dict[tuple[int, ...], int]()
+        player = self.state.current_player()
         for action in self.state.legal_actions():
             moves = self.state.spiel_move_to_checker_moves(player, action)
             plies = [0 if move.pos == PASS else our_action(player, move.pos, move.num) for move in moves]

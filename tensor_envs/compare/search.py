@@ -57,7 +57,8 @@ def first_difference(
         The shortest difference or None; the numbers of games and plies until the first one.
     """
     instance("env", env, Env)
-    random, plies = Random(integer("seed", seed, 0, 2**63 - 1)), 0
+    random = Random(integer("seed", seed, 0, 2**63 - 1))
+    plies = 0
     for row in range(integer("games", games, 1, SEED_ROWS - 1)):
         difference, actions = play(env, other, seed, row, lambda _, legal: random.choice(legal))
         plies += len(actions)
@@ -81,7 +82,8 @@ def shortest(env: Env, other: OtherEngine, best: Difference, seconds: float, ran
 
     size = max(1, len(best.actions) // 2)
     while size and time.monotonic() < end:
-        start, before = 0, len(best.actions)
+        start = 0
+        before = len(best.actions)
         while start + size <= len(best.actions) and time.monotonic() < end:
             shorter = tried(best.actions[:start] + best.actions[start + size :])
             if shorter is None:
@@ -123,7 +125,9 @@ def play(
     Returns:
         The first difference, None if there is none, and the actions.
     """
-    state, returns, actions = env.init(1, seed, first_row=row), [0.0] * env.num_players, list[int]()
+    state = env.init(1, seed, first_row=row)
+    returns = [0.0] * env.num_players
+    actions = list[int]()
     fields = env.row(state, 0)
     difference = Difference("error", "none", "", (), seed, row, "", "")
     try:
@@ -131,7 +135,8 @@ def play(
         while True:
             values = _compared(env, state, fields, returns, other)
             if values is not None:
-                board, other_board = env.to_string(state), str(other)
+                board = env.to_string(state)
+                other_board = str(other)
                 what, ours, theirs = values
                 return replace(
                     difference,
@@ -171,7 +176,8 @@ def _compared(
         return None
     if fields["current_player"] != other.player:
         return "player to move", str(fields["current_player"]), str(other.player)
-    ours, theirs = set(np.flatnonzero(fields["legal_action_mask"]).tolist()), set(other.legal())
+    ours = set(np.flatnonzero(fields["legal_action_mask"]).tolist())
+    theirs = set(other.legal())
     if ours != theirs:
         names = env.legal_actions(state)
         return "legal actions", _listed(ours - theirs, names), _listed(theirs - ours, names)
@@ -195,7 +201,8 @@ def report(env: Env, name: str, difference: Difference | None, games: int, plies
     title = f"{env.id} beside {name}"
     if difference is None:
         return f"{title}: no difference in {games} games, {plies} plies"
-    state, moves = env.init(1, difference.seed, first_row=difference.row), list[str]()
+    state = env.init(1, difference.seed, first_row=difference.row)
+    moves = list[str]()
     for action in difference.actions:
         moves.append(env.legal_actions(state)[action])
         state = env.step(state, [action])

@@ -108,7 +108,8 @@ class Evaluation:
     def __str__(self) -> str:
         """Return a line for all games and a line for each policy."""
         lines = [f"{len(self.returns)} games of {self.plies.mean():.1f} plies, {self.unfinished} unfinished"]
-        errors, returns = self.interval(), self.interval(self.returns)
+        errors = self.interval()
+        returns = self.interval(self.returns)
         if self.is_cooperative:  # all share every result
             return f"{lines[0]}; the team's mean return {self.mean_returns[0]:+.3f} +- {returns[0]:.3f}"
         for k, (score, value) in enumerate(zip(self.scores, self.mean_returns, strict=True)):
@@ -167,7 +168,8 @@ def evaluate(
     turns = players if seats == "rotate" else 1
     if games % turns:
         raise ValueError(f"games must be a multiple of the {turns} players, got {games}")
-    opening, limit = integer("opening", opening, 0, LIMIT), integer("limit", limit, 1, 2**31 - 1)
+    opening = integer("opening", opening, 0, LIMIT)
+    limit = integer("limit", limit, 1, 2**31 - 1)
     parts = []
     for turn in range(turns):
         # policy p is player (p + turn) mod P
@@ -184,7 +186,8 @@ def play_games(
     state: State, policies: Sequence[Policy], opening: int, limit: int
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Play games to their ends. Returns returns [B, P] by player, plies [B], and the number of unfinished games."""
-    env, values = state.env, state.numpy()
+    env = state.env
+    values = state.numpy()
     returns = np.zeros((state.batch, env.num_players), np.float32)
     for ply in range(limit):
         live = ~(values["terminated"] | values["truncated"])
@@ -193,7 +196,8 @@ def play_games(
         if ply < opening:
             state = env.step(state, uniform(state))
         else:
-            actions, mover = np.zeros(state.batch, np.int32), values["current_player"]
+            actions = np.zeros(state.batch, np.int32)
+            mover = values["current_player"]
             for player in np.unique(mover[live]):
                 actions = np.where(mover == player, actions_of(policies[player], state), actions)
             state = env.step(state, actions.astype(np.int32))

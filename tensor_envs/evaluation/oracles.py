@@ -108,7 +108,8 @@ class PlayoutOracle:
         """
         actions = host_ints("action", action, state.batch, state.env.num_actions, low=-1)
         best, values = self._search(state)
-        rows, legal = np.arange(state.batch), to_numpy(state.legal_action_mask)
+        rows = np.arange(state.batch)
+        legal = to_numpy(state.legal_action_mask)
         worth = np.where(legal[rows, actions] & (actions >= 0), values[rows, actions], -1)
         return np.where(legal.any(1), np.maximum(values[rows, best] - worth, 0), 0)
 

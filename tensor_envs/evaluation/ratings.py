@@ -107,8 +107,10 @@ def arena(
         raise ValueError(f"policies must be two or more, got {len(policies)}")
     for name in policies:
         instance("a policy's name", name, str)
-    names, count = tuple(policies), len(policies)
-    points, results = np.zeros((count, count)), dict[tuple[int, int], Evaluation]()
+    names = tuple(policies)
+    count = len(policies)
+    points = np.zeros((count, count))
+    results = dict[tuple[int, int], Evaluation]()
     for i, k in combinations(range(count), 2):
         pair = [policies[names[i]], policies[names[k]]]
         results[i, k] = evaluate(env, pair, games, "rotate", opening, seed, limit, device)
@@ -123,7 +125,9 @@ def arena(
 def _teams(names: tuple[str, ...], results: Mapping[tuple[int, int], Evaluation], games: int) -> Ratings:
     """Return the mean returns of all pairs of policies in a cooperative game."""
     count = len(names)
-    returns, intervals, scores = np.zeros((count, count)), np.zeros(count), np.full((count, count), 0.5)
+    returns = np.zeros((count, count))
+    intervals = np.zeros(count)
+    scores = np.full((count, count), 0.5)
     np.fill_diagonal(scores, np.nan)
     for (i, k), result in results.items():
         returns[i, k] = returns[k, i] = result.mean_returns[0]
@@ -143,7 +147,8 @@ def ratings_of(names: Sequence[str], points: np.ndarray, games: int) -> Ratings:
 
 def _elo(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ratings by Newton's method from points [N, N], and their standard errors."""
-    games, strength = points + points.T, np.zeros(len(points))
+    games = points + points.T
+    strength = np.zeros(len(points))
     centre = np.eye(len(points)) - 1 / len(points)
     for _ in range(100):
         expected = 1 / (1 + np.exp(strength[None] - strength[:, None]))

@@ -94,7 +94,8 @@ def exploitability_bound(
         play_games(env.init(games, seed, device, first_row), [policy] * env.num_players, 0, LIMIT)[0]
         for first_row in (0, games)
     ]
-    best, columns = list[int](), list[np.ndarray]()
+    best = list[int]()
+    columns = list[np.ndarray]()
     for player in range(env.num_players):
         means = [gains(0, player, response, baselines[0]).mean() for response in chosen] if len(chosen) > 1 else [0]
         best.append(int(np.argmax(means)))

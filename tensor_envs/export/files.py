@@ -121,7 +121,8 @@ extern "C" {{
 
 def c(env: Env, lanes: int) -> str:
     """Return the game as C."""
-    grid, name = _grid(env, lanes, "c"), name_of(env)
+    grid = _grid(env, lanes, "c")
+    name = name_of(env)
     printed = printers(ExportC, env, functions(lanes), arrays(env), grid)
     prototypes = "".join(f"{_comment(part)}{x.prototype(f'{name}_{part}')}\n" for part, x in printed.items())
     bodies = c_functions({f"{name}_{part}": printer for part, printer in printed.items()})
@@ -131,7 +132,8 @@ def c(env: Env, lanes: int) -> str:
 
 def cuda(env: Env, lanes: int) -> str:
     """Return the game as CUDA."""
-    grid, name = _grid(env, lanes, "cuda"), name_of(env)
+    grid = _grid(env, lanes, "cuda")
+    name = name_of(env)
     printed = printers(ExportCUDA, env, functions(lanes), arrays(env), grid)
     bodies = [_comment(part) + x.source(f"{name}_{part}") for part, x in printed.items()]
     head = _head(env, grid, USE_CUDA) + _macros(env, grid, f"{UNUSED}__host__ __device__ ")
@@ -148,7 +150,9 @@ def wgsl(env: Env, lanes: int) -> str:
 
 def wasm(env: Env, lanes: int) -> bytes:
     """Return the game as a WebAssembly module with its metadata as JSON in a custom section."""
-    chosen, types, grid = functions(lanes), arrays(env), _grid(env, lanes, "wasm")
+    chosen = functions(lanes)
+    types = arrays(env)
+    grid = _grid(env, lanes, "wasm")
     description = {
         "generator": _generator(),
         **metadata(env),
@@ -220,7 +224,10 @@ def _wrap(text: str, first: str = "", others: str = "") -> str:
 
 
 def _head(env: Env, grid: BlockGrid, use: str) -> str:
-    layout, lanes, rows, slots = env.engine.layout, grid.lanes, list[str](), list[str]()
+    layout = env.engine.layout
+    lanes = grid.lanes
+    rows = list[str]()
+    slots = list[str]()
     shapes = {"observations": env.observation_shape, "masks": (env.num_actions,)}
     for name, (dtype, values) in sizes(arrays(env)).items():
         shape = (lanes, *shapes[name]) if name in shapes else (values, lanes)
@@ -262,7 +269,8 @@ def _constants(env: Env, grid: BlockGrid) -> dict[str, int]:
 
 def _macros(env: Env, grid: BlockGrid, attribute: str = UNUSED) -> str:
     constants = "".join(f"#define {name} {value}\n" for name, value in _constants(env, grid).items())
-    slots, name = env.engine.layout.slots, name_of(env)
+    slots = env.engine.layout.slots
+    name = name_of(env)
     places = {x: ", ".join(map(str, slots[x][0][:3])) for x in ("current_player", "terminated", "truncated")}
     low = slots["current_player"][0].low
     return constants + MACROS.format(P=name.upper(), name=name, attribute=attribute, low=low, **places)

@@ -53,7 +53,8 @@ def _leaves(names: Any) -> list[Any]:
 
 def functions(lanes: int) -> dict[str, Function]:
     """Return the exported functions of any game, for blocks of this many lanes."""
-    observation, mask = Outputs("observations"), Outputs(legal_action_mask="masks")
+    observation = Outputs("observations")
+    mask = Outputs(legal_action_mask="masks")
     return {
         "seed": Function(Seed(), Seed.Arrays("keys", "numbers"), ("seed_low", "seed_high", "first_row")),
         "init": Function(Init(), Init.Arrays("states", "keys")),
@@ -156,7 +157,8 @@ class ExportC(C):
         return f"void {name}({self.parameter_list(' *')});"
 
     def parameter_list(self, pointer: str) -> str:
-        types, texts = self.types | {BOOL: "unsigned char"}, list[str]()
+        types = self.types | {BOOL: "unsigned char"}
+        texts = list[str]()
         for array in self.tape.arrays:
             if array.name in self.values:
                 texts += [f"int {x}" for x in self.values[array.name] if x.isidentifier()]

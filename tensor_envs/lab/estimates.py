@@ -91,10 +91,14 @@ def estimate(
         more = np.array([[0, 0, size, size], [size] * 4][: len(table)])
     if more is not None:
         centre, error = _jackknife(np.concatenate([table, more], 1), of)
-    low, high = min(centre - Z * error, value), max(centre + Z * error, value)
+    low = min(centre - Z * error, value)
+    high = max(centre + Z * error, value)
     if share:
-        low, high = max(low, 0.0), min(high, 1.0)
-    value, low, high = scale(value), scale(low), scale(high)
+        low = max(low, 0.0)
+        high = min(high, 1.0)
+    value = scale(value)
+    low = scale(low)
+    high = scale(high)
     return Measurement(value, low, high, (high - low) / (2 * Z))
 
 
@@ -102,17 +106,20 @@ def _jackknife(table: Array, of: Callable[[Array], Array]) -> tuple[float, float
     """Return a function of the means of a table [columns, N] without bias, and its standard error."""
     count = table.shape[1]
     total = table.sum(1, keepdims=True)
-    whole, without = float(of(total[:, 0] / count)), of((total - table) / (count - 1))
+    whole = float(of(total[:, 0] / count))
+    without = of((total - table) / (count - 1))
     spread = float(np.square(without - without.mean()).sum())
     return count * whole - (count - 1) * float(without.mean()), math.sqrt(spread * (count - 1) / count)
 
 
 def quantile(values: Array, share: float) -> Measurement:
     """Estimate a quantile by order statistics; it is not compared, since values may be discrete."""
-    ordered, count = np.sort(values), len(values)
+    ordered = np.sort(values)
+    count = len(values)
     reach = Z * math.sqrt(count * share * (1 - share))
     ranks = np.clip([count * share - reach - 1, count * share + reach], 0, count - 1)
-    low, high = ordered[math.floor(ranks[0])], ordered[math.ceil(ranks[1])]
+    low = ordered[math.floor(ranks[0])]
+    high = ordered[math.ceil(ranks[1])]
     return Measurement(float(np.quantile(ordered, share)), float(low), float(high), math.nan)
 
 

@@ -91,12 +91,14 @@ def measure(
         if env.engine.game.has_memory:
             raise NotImplementedError(f"{env!r} has memory fields, which rollouts and searches do not support")
     chosen = _checked(players)
-    games, seed = integer("games", games, 32, MAX_GAMES), integer("seed", seed, 0, 2**32 - 1)
+    games = integer("games", games, 32, MAX_GAMES)
+    seed = integer("seed", seed, 0, 2**32 - 1)
     precision = None if precision is None else number("precision", precision, 0.001, 1)
     instance("progress", progress, bool)
     weight = number("exploration", exploration, 0.0, MAX_EXPLORATION)
     made = [_Variant(name, env, chosen, games, precision, seed, weight) for name, env in envs.items()]
-    reports, bar = list[VariantReport](), ProgressBar(progress)
+    reports = list[VariantReport]()
+    bar = ProgressBar(progress)
     for k, variant in enumerate(made, 1):
         bar.later = sum(other.work for other in made[k:])
         reports.append(variant.measure(bar))
@@ -239,10 +241,16 @@ class _Variant:
     ):
         """Plan all games."""
         self.exploration = exploration
-        self.name, self.env, self.players = name, env, players
-        self.games, self.precision, self.seed = games, precision, seed
-        self.numbers, self.counts = dict[Key, Measurement](), dict[str, int]()
-        self.actions, self.unused = dict[str, dict[str, ActionUse]](), dict[str, dict[str, list[str]]]()
+        self.name = name
+        self.env = env
+        self.players = players
+        self.games = games
+        self.precision = precision
+        self.seed = seed
+        self.numbers = dict[Key, Measurement]()
+        self.counts = dict[str, int]()
+        self.actions = dict[str, dict[str, ActionUse]]()
+        self.unused = dict[str, dict[str, list[str]]]()
         self.profile = dict[str, float]()
         every = {one: player(env, one, seat, exploration) for seat, one in enumerate(players)}
         policies = {one: policy for one, policy in every.items() if policy is not None}
@@ -271,7 +279,8 @@ class _Variant:
 
     def _own(self, one: str | int, policy: Policy) -> _Series:
         """Return games of a player against itself."""
-        opening, counted = OPENING * (one == "trained"), self.strongest * (one == self.strongest)
+        opening = OPENING * (one == "trained")
+        counted = self.strongest * (one == self.strongest)
         seats = (policy,) * self.env.num_players
         match = Match(seats, self.games, opening=opening, valued=True, counted=counted, work=work(one))
         return _Series([match], lambda played: measures.scores(played[0]))
@@ -305,7 +314,8 @@ class _Variant:
         replicas: int = REPLICAS,
     ) -> _Series:
         """Return games between two players: replicas of each deal, with the stronger one on each seat."""
-        seats, deals = range(self.env.num_players), self.games // replicas
+        seats = range(self.env.num_players)
+        deals = self.games // replicas
         orders = [tuple(policies[strong if number == seat else weak] for number in seats) for seat in seats]
         mean = (work(strong) + work(weak) * (len(seats) - 1)) / len(seats)
         matches = [Match(order, deals, replica=replica, work=mean) for order in orders for replica in range(replicas)]

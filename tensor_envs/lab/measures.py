@@ -62,7 +62,8 @@ def scores(games: Played) -> Iterator[tuple[str, Measurement]]:
 
     In games for one, and in cooperative ones, yield the return.
     """
-    points, players = games.points, games.returns.shape[1]
+    points = games.points
+    players = games.returns.shape[1]
     if players == 1 or games.is_cooperative:
         yield "return", estimate(games.returns[:, 0])
         return
@@ -140,7 +141,8 @@ def tension(games: Played) -> Iterator[tuple[str, Measurement]]:
     won = (games.points == 1).any(1)
     if games.values.shape[2] == 0 or games.returns.shape[1] < 2 or won.sum() < 2:
         return
-    values, winner = games.values[won], games.points[won].argmax(1)
+    values = games.values[won]
+    winner = games.points[won].argmax(1)
     others = np.where(np.arange(values.shape[3]) == winner[:, None, None, None], -np.inf, values).max(3)
     own = np.take_along_axis(values, winner[:, None, None, None], 3)[..., 0]
     lead = (own - others) / max(float(np.ptp(games.returns)), 1e-9)  # [games, 2, moments], -1..1
@@ -171,14 +173,16 @@ def stronger(points: Array, doublings: float | None = None) -> Iterator[tuple[st
 def contest(points: Array, doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
     """Yield what the stronger player gains, and what explains the results; arguments as in `stronger`."""
     yield from stronger(points, doublings)
-    players, replicas = points.shape[3], points.shape[1]
+    players = points.shape[3]
+    replicas = points.shape[1]
     games = points.reshape(players * replicas, *points.shape[2:])  # [games of a deal, D, P]
     if not np.ptp(games, (0, 1)).any():
         return  # all results are equal
     # for the intervals, deals that luck decides, and skill in a replica of two of them: else there is none if all agree
     added = np.tile(np.eye(players), (players, replicas, 1, 1))
     added[:, 0, 0], added[:, 0, 1] = np.eye(players), (1 - np.eye(players)) / (players - 1)
-    columns, more = _columns(games), _columns(added.reshape(len(games), players, players))
+    columns = _columns(games)
+    more = _columns(added.reshape(len(games), players, players))
     yield "luck", estimate(*columns, of=functools.partial(_luck, players=players), more=more)
     yield "skill", estimate(*columns, of=functools.partial(_skill, players=players), more=more)
 
@@ -230,17 +234,20 @@ def searched_uses(env: Env, games: Played) -> dict[str, ActionUse]:
     """Return the use of actions in the playouts of a search; {} if fewer than two games have counts of decisions."""
     if not games.searched.size:
         return {}
-    legal, taken = games.searched[:, 0], games.searched[:, 1:]
+    legal = games.searched[:, 0]
+    taken = games.searched[:, 1:]
     some = taken.any((1, 2))
     return _uses(env, legal[some], taken[some]) if some.sum() > 1 else {}
 
 
 def _uses(env: Env, legal_counts: Array, taken_counts: Array, plies: Array | None = None) -> dict[str, ActionUse]:
     """Return the use of actions in games from their counts, with the sums of plies at which actions were taken."""
-    names, decided = list(env.action_names), taken_counts.sum((1, 2))
+    names = list(env.action_names)
+    decided = taken_counts.sum((1, 2))
     if len(names) > MAX_ACTIONS:
         names = [kind(name) for name in names]
-    uses, whens = {}, np.zeros_like(legal_counts) if plies is None else plies
+    uses = {}
+    whens = np.zeros_like(legal_counts) if plies is None else plies
     for name, (legal, when, *by) in sums([legal_counts, whens, *taken_counts.transpose(1, 0, 2)], names).items():
         taken = np.sum(by, 0)
         players = [_share(part, taken) for part in by]
@@ -268,6 +275,8 @@ def kind(name: str) -> str:
 
 def unused(env: Env, legal_counts: Array, taken_counts: Array) -> dict[str, list[str]]:
     """Return the names of actions that were never legal, and of those that were legal and never taken."""
-    legal, taken, names = legal_counts.any(0), taken_counts.any((0, 1)), env.action_names
+    legal = legal_counts.any(0)
+    taken = taken_counts.any((0, 1))
+    names = env.action_names
     never = {"never legal": ~legal, "legal, never taken": legal & ~taken}
     return {what: [names[action] for action in np.flatnonzero(which)] for what, which in never.items()}

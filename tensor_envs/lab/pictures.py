@@ -10,9 +10,17 @@ from tensor_envs.lab.estimates import Measurement
 from tensor_envs.render import Drawing
 
 COLOURS = ("#7a8793", "#e69f00", "#0072b2", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
-INK, PALE, MARKED = "#24303f", "#d5dbe1", "#ffe9a8"
-COLUMNS, GAP, HEAD, LEGEND = 3, 16, 34, 26
-NAMES, PLOT, DOT = 118, 170, 2.5  # pixels: names of variants, numbers, radius of a dot
+INK = "#24303f"
+PALE = "#d5dbe1"
+MARKED = "#ffe9a8"
+COLUMNS = 3
+GAP = 16
+HEAD = 34
+LEGEND = 26
+# pixels: names of variants, numbers, radius of a dot
+NAMES = 118
+PLOT = 170
+DOT = 2.5
 LINE = 6  # height of a player's line
 NAME_LENGTH = 20
 Numbers = Mapping[tuple[str, str], Measurement]
@@ -30,7 +38,8 @@ def multiples(variants: Sequence[tuple[str, Numbers]], marked: Collection[tuple[
     players = list(dict.fromkeys(who for who, _ in keys))
     measures = [what for what in dict.fromkeys(what for _, what in keys) if not QUANTILE.fullmatch(what)]
     height = HEAD + 14 + sum(max(LINE * len(players), 12) + 4 for _ in variants)
-    width, rows = NAMES + PLOT + GAP, -(-len(measures) // COLUMNS)
+    width = NAMES + PLOT + GAP
+    rows = -(-len(measures) // COLUMNS)
     drawing = Drawing(GAP + COLUMNS * width, LEGEND + rows * height, title="Measures of each variant and player")
     x = float(GAP)
     for number, player in enumerate(players):
@@ -38,7 +47,8 @@ def multiples(variants: Sequence[tuple[str, Numbers]], marked: Collection[tuple[
         drawing.text((x + 13, LEGEND / 2), player, 11, INK, "start")
         x += 30 + 6.5 * len(player)
     for number, measure in enumerate(measures):
-        x, y = GAP + number % COLUMNS * width, LEGEND + number // COLUMNS * height
+        x = GAP + number % COLUMNS * width
+        y = LEGEND + number // COLUMNS * height
         _panel(drawing, (x, y), measure, players, variants, marked)
     return drawing.to_svg()
 
@@ -60,7 +70,8 @@ def _panel(
     drawing.text((left, y + 12), measure, 12, INK, "start", bold=True)
     shown = [measure] + [f"plies, {q} % quantile" for q in ("5", "95") if measure == "plies"]
     ends = [x for _, numbers in variants for who in players for what in shown for x in _ends(numbers, who, what)]
-    low, high = min(ends), max(ends)
+    low = min(ends)
+    high = max(ends)
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     scale = PLOT / (high - low)
 

@@ -94,7 +94,8 @@ def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
     events = np.zeros((games, len(env.spec.events)), np.int32)
     for number, count in enumerate(result.event_counts.values()):
         events[:, number] = to_numpy(count)
-    returns, begins = to_numpy(result.returns).astype(np.float64), to_numpy(start.current_player)
+    returns = to_numpy(result.returns).astype(np.float64)
+    begins = to_numpy(start.current_player)
     truncated = end["truncated"] | ~end["terminated"]
     turns = to_numpy(result.turns)
     more = none, legal[:, None][:, :0]
@@ -141,7 +142,8 @@ def play(
     """
     pool = _GamePool(env, matches, seed)
     while pool.live.any():
-        played, live = pool.step(), pool.live
+        played = pool.step()
+        live = pool.live
         left = pool.work[live] * np.maximum(plies - pool.plies[live], 1)
         tick(float(pool.work[played].sum()), float(left.sum()))
     return [pool.played(number, seed) for number in range(len(matches))]
@@ -152,10 +154,13 @@ class _GamePool:
 
     def __init__(self, env: Env, matches: Sequence[Match], seed: int):
         starts = [env.init(match.games, seed, first_row=match.first_row) for match in matches]
-        self.env, self.matches, self.device = env, matches, starts[0].device
+        self.env = env
+        self.matches = matches
+        self.device = starts[0].device
         self.match = np.repeat(np.arange(len(matches)), [match.games for match in matches])  # of each game
         order = dict.fromkeys([uniform, *(policy for match in matches for policy in match.policies)])
-        self.policies, numbers = list(order), {policy: number for number, policy in enumerate(order)}
+        self.policies = list(order)
+        numbers = {policy: number for number, policy in enumerate(order)}
         seats = [[numbers[policy] for policy in match.policies] for match in matches]
         self.seats, self.rows = np.array(seats)[self.match], np.arange(len(self.match))
         self.opening = np.array([match.opening for match in matches])[self.match]
@@ -170,7 +175,8 @@ class _GamePool:
         self.policy_keys[:, 2] += replica << np.uint32(REPLICA_BITS)
         self.policy_keys[:, 3] ^= replica
         values = env.engine.layout.unpack(self.words)
-        self.mask, self.mover = values["legal_action_mask"], values["current_player"]
+        self.mask = values["legal_action_mask"]
+        self.mover = values["current_player"]
         self.begins, self.live = self.mover.copy(), np.asarray(self.mask.any(1))
         self.plies, self.turns, self.last = (np.full(len(self.rows), n) for n in (0, 0, -1))
         self.returns = np.zeros((len(self.rows), env.num_players))
@@ -219,7 +225,8 @@ class _GamePool:
 
     def played(self, number: int, seed: int) -> Played:
         """Return the games of a match."""
-        part, match = self.match == number, self.matches[number]
+        part = self.match == number
+        match = self.matches[number]
         ends = self.env.engine.layout.unpack(self.words)
         truncated = ends["truncated"] | ~ends["terminated"]
         values = np.zeros((match.games, 2, 0, self.env.num_players))
@@ -248,6 +255,7 @@ class _GamePool:
         positions = self._positions(part, COUNTED)
         output = playout_policy(positions, simulations, seed=seed, limit=LIMIT, count_actions=True)
         counts = output.search_tree.playouts
-        legal, taken = to_numpy(counts.legal_counts), to_numpy(counts.action_counts)
+        legal = to_numpy(counts.legal_counts)
+        taken = to_numpy(counts.action_counts)
         table = np.concatenate([legal[:, None], taken], 1)
         return np.asarray(table.reshape(len(COUNTED), -1, *table.shape[1:]).sum(0))

@@ -19,7 +19,9 @@ class ProgressBar:
     """
 
     def __init__(self, shown: bool):
-        self.shown, self.later, self.further = shown, 0.0, 0.0
+        self.shown = shown
+        self.later = 0.0
+        self.further = 0.0
         self.bar: Any = tqdm(desc="simulations", unit="", unit_scale=True, total=1, disable=not shown)
 
     def __call__(self, done: float, left: float) -> None:

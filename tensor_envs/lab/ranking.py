@@ -61,7 +61,8 @@ def _balance(variant: VariantReport) -> Measurement:
     seats = sum("score of player" in what for what in scores)
     fair = 1 / max(seats, 2)  # the second of two players has the rest
     worst = max(scores.values(), key=lambda score: abs(score.value - fair))
-    value, error = 1 - abs(worst.value - fair) / (1 - fair), worst.half_width / (1 - fair)
+    value = 1 - abs(worst.value - fair) / (1 - fair)
+    error = worst.half_width / (1 - fair)
     return Measurement(value, max(value - error, 0), min(value + error, 1), worst.error / (1 - fair))
 
 

@@ -150,7 +150,8 @@ class Report:
         """Yield the ranking, the table of numbers and those of the base's actions, as rows of cells."""
         if len(self.variants) > 1 and self.ranking:
             yield [*self._ranked()]
-        shown, who = self._shown, ""
+        shown = self._shown
+        who = ""
         rows = [[self.base.name, "base", *(variant.name for variant in shown[1:])]]
         if len(shown) == 1:
             rows = [[self.base.name, ""]]
@@ -191,7 +192,8 @@ class Report:
         for rank, one in enumerate(self.ranking):
             if rank >= MAX_RANKED and one.variant is not self.base:
                 continue
-            variant, who = one.variant, str(strongest(one.variant))
+            variant = one.variant
+            who = str(strongest(one.variant))
             base = variant is self.base
             changed = "" if base else str(sum(name == variant.name for name, _ in self.differences))
             name = f"{'base' if base else variant.name}{' (front)' * one.front}"
@@ -260,7 +262,8 @@ def _html(table: Sequence[Sequence[str]]) -> str:
     """Return a table in HTML, from Markdown's marks of cells."""
     rows = list[str]()
     for number, row in enumerate(table):
-        tag, cells = "td" if number else "th", list[str]()
+        tag = "td" if number else "th"
+        cells = list[str]()
         for cell in row:
             bold = cell.startswith("**")
             differs = cell.endswith(MARK) and not bold

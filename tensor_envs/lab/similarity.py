@@ -23,8 +23,11 @@ Profile = Mapping[str, float]
 
 def profile(env: Env, games: Played) -> dict[str, float]:
     """Return the profile of a game from games by the uniform policy, as README.md defines it."""
-    spec, fair = env.spec, 1 / env.num_players
-    score, decisions, widths = games.points.mean(0), games.plies.sum(), games.widths.sum(0)
+    spec = env.spec
+    fair = 1 / env.num_players
+    score = games.points.mean(0)
+    decisions = games.plies.sum()
+    widths = games.widths.sum(0)
     numbers = np.arange(1, env.num_actions + 1)
     values = {
         "players": math.log2(env.num_players),

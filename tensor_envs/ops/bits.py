@@ -35,7 +35,8 @@ def completed(words: Words, shape: Shape, k: int) -> list[Words]:
     """
     starts: list[Words] = []
     for step, valid in _starts(shape, k):
-        run, length = list(words), 1
+        run = list(words)
+        length = 1
         while length < k:
             more = min(length, k - length)
             run = [a & b for a, b in zip(run, shift_down(run, more * step), strict=True)]

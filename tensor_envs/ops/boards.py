@@ -44,7 +44,8 @@ def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor,
         raise TypeError(f"board must have a signed integer dtype, for -1, 0 and 1, got {board.dtype}")
     axes = len(board.shape) if rank is None else integer("rank", rank, 1, len(board.shape))
     sizes = tuple(int(n) for n in board.shape)
-    lead, shape = sizes[: len(sizes) - axes], sizes[len(sizes) - axes :]
+    lead = sizes[: len(sizes) - axes]
+    shape = sizes[len(sizes) - axes :]
     if 0 in lead:
         raise ValueError(f"board must hold one or more boards, got shape {sizes}")
     check_k(shape, k)
@@ -59,7 +60,8 @@ def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor,
 
 
 def _upload(board: np.ndarray, device: Any) -> Tensor:
-    low, high = int(board.min()), int(board.max())
+    low = int(board.min())
+    high = int(board.max())
     if low < -1 or high > 1:
         raise ValueError(f"board must have no values but -1, 0 and 1, got values from {low} to {high}")
     return Tensor(np.ascontiguousarray(board, dtype=np.int8), device=open_device(device))

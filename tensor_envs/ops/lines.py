@@ -82,7 +82,8 @@ def starts(shape: Shape, k: int, d: Direction) -> Iterator[tuple[int, ...]]:
             yield ()
             return
         n, entry = shape[axis], d[axis]
-        first, last = (k - 1 if entry < 0 else 0), (n - k if entry > 0 else n - 1)
+        first = k - 1 if entry < 0 else 0
+        last = n - k if entry > 0 else n - 1
         for coordinate in range(first, last + 1):
             for rest in along(axis + 1):
                 yield (coordinate, *rest)

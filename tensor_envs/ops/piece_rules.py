@@ -31,7 +31,10 @@ from tensor_envs.rules import (
 )
 
 Step = tuple[int, int]  # rows down, columns to the right
-EMPTY, ENEMY, OWN = 1, 2, 4  # contents of a cell; a union is one of them
+# contents of a cell; a union is one of them
+EMPTY = 1
+ENEMY = 2
+OWN = 4
 Cells = Sequence[int]
 Planes = list[GridSet]  # for each direction of steps, then of hops, the cells from which the move is legal
 
@@ -211,7 +214,8 @@ class PieceRules:
 
     def _differences(self, down: int, right: int) -> list[tuple[int, GridSet | None]]:
         """Return by how much a step changes the numbers of cells, and of which ones; None if it drops the others."""
-        columns, places = self.board.columns, {cell: place for place, cell in enumerate(self.places)}
+        columns = self.board.columns
+        places = {cell: place for place, cell in enumerate(self.places)}
         groups: dict[int, list[int]] = {}
         for cell, place in places.items():
             inside = 0 <= cell % columns + right < columns
@@ -274,8 +278,10 @@ class PieceRules:
 
         Quiet moves are returned also where a capture is compulsory: `legal_action_mask` drops them there.
         """
-        grid, count = self.sets, len(self.ways)
-        own, other = grid.set(s.own), grid.set(s.other)
+        grid = self.sets
+        count = len(self.ways)
+        own = grid.set(s.own)
+        other = grid.set(s.other)
         kings = grid.set(s.kings) if self.king else grid.empty
         jumper = grid.set(s.jumper) if self.again else grid.empty
         movers = where(jumper.any(), jumper, own) if self.again else own
@@ -371,8 +377,10 @@ class PieceRules:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return planes of the board: pieces of both players, and facts as constant planes."""
-        moves, full = s.current_player == player, self.board.full
-        names, kinds = ("own", "the opponent's"), ("men", "kings") if self.king else ("pieces",)
+        moves = s.current_player == player
+        full = self.board.full
+        names = ("own", "the opponent's")
+        kinds = ("men", "kings") if self.king else ("pieces",)
         kings = self.sets.set(s.kings) if self.king else self.sets.empty
         parts: dict[str, Any] = {}
         for name, (side, other) in zip(names, ((s.own, s.other), (s.other, s.own)), strict=True):

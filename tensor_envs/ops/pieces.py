@@ -65,7 +65,8 @@ class Pieces(PieceRules):
 
     def to_dict(self, s: Game) -> Game:
         """Return the position of the fields of a game."""
-        player, count = s["current_player"], len(self.places)
+        player = s["current_player"]
+        count = len(self.places)
         sets = {name: unpack(self._words(s[name]), count) for name in self._set_names}
         board = [0] * count
         for name, sign in (("own", 1 - 2 * player), ("other", 2 * player - 1)):
@@ -83,7 +84,8 @@ class Pieces(PieceRules):
             ValueError, TypeError: wrong entries, a man where it would be a king, a jumper that cannot capture, or a
                 game that both have won.
         """
-        count, highest = len(self.places), 1 + bool(self.king)
+        count = len(self.places)
+        highest = 1 + bool(self.king)
         board = nested("board", game["board"], (count,), -highest, highest)
         fields: Game = {"current_player": integer("current_player", game["current_player"], 0, 1)}
         jumper = integer("jumper", game["jumper"], 0, count) if self.again else 0
@@ -203,7 +205,8 @@ class Pieces(PieceRules):
 
     def status(self, game: Game) -> str:
         """Return who has won, that it is a draw, or who is to move."""
-        ending, side = self._ending(game["board"], self.from_dict(game)), self.sides[game["current_player"]]
+        ending = self._ending(game["board"], self.from_dict(game))
+        side = self.sides[game["current_player"]]
         if ending:
             return outcome(self.sides, *ending)
         jumper = game.get("jumper")
@@ -221,7 +224,8 @@ class Pieces(PieceRules):
 
     def draw(self, game: Game) -> Drawing:
         """Draw the board; a piece and the places that it can reach stand for its actions."""
-        cells, moves = [0] * self.board.size, dict[tuple[int, int], int]()
+        cells = [0] * self.board.size
+        moves = dict[tuple[int, int], int]()
         for place, piece in enumerate(game["board"]):
             cells[self.places[place]] = piece
         actions = open_actions(self, game, self.from_dict(game))

@@ -99,7 +99,8 @@ class _Layout:
 
 def _count(layout: _Layout, counts: Cells, words: Cells) -> None:
     """Record the kernel: counts[thread, direction, player] = lines that start in the thread's words."""
-    threads, directions = layout.boards * layout.parts, len(layout.directions)
+    threads = layout.boards * layout.parts
+    directions = len(layout.directions)
     if layout.gpu:
         lanes = gcd(threads, GROUP)
         group = grid_index("group", threads // lanes * directions)
@@ -111,7 +112,9 @@ def _count(layout: _Layout, counts: Cells, words: Cells) -> None:
 
 
 def _count_along(layout: _Layout, thread: Scalar, direction: Scalar, counts: Cells, words: Cells) -> None:
-    rank, parts, every = len(layout.steps), layout.parts, len(layout.directions)
+    rank = len(layout.steps)
+    parts = layout.parts
+    every = len(layout.directions)
     # its entries are balanced ternary digits, as in ops.lines.direction
     entries = ((direction + 1 + every) // 3 ** (rank - 1 - axis) % 3 - 1 for axis in range(rank))
     # positive steps are cheap to divide
@@ -126,7 +129,8 @@ def _count_along(layout: _Layout, thread: Scalar, direction: Scalar, counts: Cel
             at = first + i * parts
             run = words[at]
             for t in range(1, layout.k):
-                low, bits = at + step * t // WORD_BITS, uint32(step * t % WORD_BITS)
+                low = at + step * t // WORD_BITS
+                bits = uint32(step * t % WORD_BITS)
                 # two shifts for one: a shift by all 32 bits is undefined
                 run = run & (words[low] >> bits | words[low + 1] << 1 << (WORD_BITS - 1 - bits))
             total[0] = total[0] + popcount(run)
@@ -142,7 +146,8 @@ def _packed(board: BoardArray, k: int, rank: int | None, device: Any) -> tuple[_
 
 def _counted(layout: _Layout, words: Tensor) -> Tensor:
     """Return the numbers of lines, int32 [boards, directions, 2]."""
-    threads, directions = layout.boards * layout.parts, len(layout.directions)
+    threads = layout.boards * layout.parts
+    directions = len(layout.directions)
     counts = Tensor.empty(threads, directions, len(MARKS), dtype=dtypes.int32, device=words.device)
     result = launch("count_lines", partial(trace, partial(_count, layout)), counts, words)[0]
     return result.reshape(layout.boards, layout.parts, directions, len(MARKS)).sum(1, dtype=dtypes.int32)
@@ -215,7 +220,8 @@ def find_lines(
 
 def _starts(layout: _Layout, words: np.ndarray, d: Direction, limit: int) -> list[tuple[int, ...]]:
     """Return the first cells of the first lines of one player along a direction: `_count` in NumPy."""
-    step, run = flat_step(layout.padded, d), words[: layout.words].copy()
+    step = flat_step(layout.padded, d)
+    run = words[: layout.words].copy()
     for t in range(1, layout.k):
         low, bits = divmod(step * t, WORD_BITS)
         near, far = (words[at : at + layout.words] for at in (low, low + 1))

@@ -141,7 +141,8 @@ class Advice(NamedTuple):
 def searched(state: State, simulations: int) -> Advice:
     """Return the advice of a playout search."""
     output = playout_policy(state, simulations)
-    action, summary = int(output.action.item()), output.search_tree.summary()
+    action = int(output.action.item())
+    summary = output.search_tree.summary()
     return Advice([action], float(summary["qvalues"][0, action]), bool(summary["proven"][0]))
 
 

@@ -60,7 +60,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, port: int, games: Sequence[str] = ()):
         self.waiting: dict[socket.socket, float] = {}  # connections and their deadlines, oldest first
-        self.tables, self.worker = Tables(), ThreadPoolExecutor(max_workers=1)
+        self.tables = Tables()
+        self.worker = ThreadPoolExecutor(max_workers=1)
         for name in games:
             self.worker.submit(self.tables.add, name).result()
         try:
@@ -87,7 +88,8 @@ class Server(ThreadingHTTPServer):
 
     def service_actions(self) -> None:
         """Close connections past their deadline or beyond the bound; their threads read an end of file."""
-        now, deadlines = time.monotonic(), list(self.waiting.items())
+        now = time.monotonic()
+        deadlines = list(self.waiting.items())
         for newer, (connection, deadline) in enumerate(reversed(deadlines)):
             if newer >= MAX_CONNECTIONS or deadline < now:
                 self.waiting.pop(connection, None)

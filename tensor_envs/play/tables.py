@@ -79,7 +79,10 @@ class Table:
         Raises:
             BadRequest: an action is illegal.
         """
-        self.key, self.env, self.seats, self.seed = key, env, seats, seed
+        self.key = key
+        self.env = env
+        self.seats = seats
+        self.seed = seed
         self.variant = variant or VARIANTS[key]
         self.choose: dict[str, opponents.Choose] = {
             UNIFORM: opponents.at_random,
@@ -211,13 +214,16 @@ class Table:
 
         In a custom game with secrets all moves of other players are hidden.
         """
-        viewer, names = self.viewer, [move.name for move in self.moves[:ply]]
-        state, last = self._at(ply), None
+        viewer = self.viewer
+        names = [move.name for move in self.moves[:ply]]
+        state = self._at(ply)
+        last = None
         if self.variant.custom and self.variant.secret and viewer is not None:
             names = [move.name if move.player == viewer else NOT_SHOWN for move in self.moves[:ply]]
         if names and names[-1] != NOT_SHOWN:
             last = self.env.state_to_dict(self.past[ply - 1]), self.moves[ply - 1].action
-        render, game = self.env.entry.load("render"), self.env.state_to_dict(state)
+        render = self.env.entry.load("render")
+        game = self.env.state_to_dict(state)
         return scene(
             self.env.rules, render, game, viewer, names, list(legal), last, self.over and ply == len(self.moves)
         )
@@ -274,7 +280,8 @@ class Tables:
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, Env] = {}  # an environment compiles its kernels once
         self.custom: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
-        self.solver, self.positions = opponents.ShedSolver(), PositionSolver()
+        self.solver = opponents.ShedSolver()
+        self.positions = PositionSolver()
 
     def close(self) -> None:
         """End the processes that solve."""

@@ -107,7 +107,9 @@ def _play_all(
             )
     except OtherTournament as error:
         raise ValueError(f"{str(options.save)!r} cannot be continued: {error}; {HINT}") from None
-    records, failure, old = list[Record](), None, {id(game) for game in played}
+    records = list[Record]()
+    failure = None
+    old = {id(game) for game in played}
     try:
         for number, game in enumerate(matches):
             records.append(game)
@@ -123,7 +125,8 @@ def _play_all(
             raise
         failure = error
     print(f"{env.id} on {device_of()}, regret by {records[0].notes['oracle']}")
-    elo, table = ratings(records), scores(records)
+    elo = ratings(records)
+    table = scores(records)
     print(elo)
     for score in table:
         print(score)

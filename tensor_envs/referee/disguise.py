@@ -58,7 +58,8 @@ class Disguise:
         instance("env", env, Env)
         for kind in kinds:
             one_of("kinds", kind, KINDS)
-        self.env, self.kinds = env, tuple(kinds)
+        self.env = env
+        self.kinds = tuple(kinds)
         random = Random(integer("seed", seed, 0, 2**64 - 1))
         if {"renamed", "permuted"} <= {*kinds}:
             raise ValueError("kinds must have one of renamed and permuted, got both")

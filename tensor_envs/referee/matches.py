@@ -257,7 +257,8 @@ def tournament(
     names = [player.name for player in players]
     if len(names) < 2 or len({*names}) < len(names):
         raise ValueError(f"players must be two or more with different names, got {', '.join(names) or 'none'}")
-    games, count = integer("games", games, 1, MAX_GAMES), env.num_players
+    games = integer("games", games, 1, MAX_GAMES)
+    count = env.num_players
     if games % 2 and count > 1:
         raise ValueError(f"games must be even, so that seats are exchanged, got {games}")
     seed = integer("seed", seed, 0, 2**64 - games)
@@ -382,7 +383,8 @@ def scores(records: Sequence[Record]) -> list[Score]:
     rows = []
     for k, name in enumerate(names):
         against = [points for i, k_points in enumerate(table[k]) if i != k for points in k_points]
-        moves, regrets = list[dict[str, Any]](), list[float]()
+        moves = list[dict[str, Any]]()
+        regrets = list[float]()
         for game in records:
             for seat, noted, lost in zip(game.players, game.notes["moves"], game.notes["regret"], strict=True):
                 if noted is not None and game.notes["players"][seat] == name:
@@ -438,7 +440,9 @@ def _points(records: Sequence[Record]) -> tuple[list[str], list[list[list[float]
         together[game.seed if len(game.notes["players"]) == 1 else f"game {index}"] |= _returns(game)
     for returns in together.values():
         for one, other in combinations(returns, 2):
-            points, i, k = float(np.sign(returns[one] - returns[other]) + 1) / 2, names.index(one), names.index(other)
+            points = float(np.sign(returns[one] - returns[other]) + 1) / 2
+            i = names.index(one)
+            k = names.index(other)
             table[i][k].append(points)
             table[k][i].append(1 - points)
     return names, table

@@ -264,7 +264,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     In the main thread a signal interrupts the block. In others the error comes once the block ends.
     """
-    message, start = f"no answer within {seconds:g} s", time.monotonic()
+    message = f"no answer within {seconds:g} s"
+    start = time.monotonic()
 
     def end(*_: Any) -> None:
         raise TimeoutError(message)

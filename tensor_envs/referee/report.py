@@ -29,7 +29,8 @@ ANSWERS = ["answers", "illegal", "unparsable", "s/move", "tokens"]
 
 def page(records: Sequence[Record], scores: Sequence[Score], elo: Ratings) -> str:
     """Return an HTML page: a table of the players, and every game with its moves and two positions."""
-    env, rows = env_of(records[0].game), list[str]()
+    env = env_of(records[0].game)
+    rows = list[str]()
     for score, rating, half in zip(scores, elo.elo, elo.intervals, strict=True):
         cells = [
             *(score.name, f"{rating:+.0f} ± {half:.0f}", score.won, score.drawn, score.lost),
@@ -51,7 +52,9 @@ def page(records: Sequence[Record], scores: Sequence[Score], elo: Ratings) -> st
 
 def _game(number: int, game: Record) -> str:
     """Return a game: its moves, the position of the worst move, and the last one."""
-    names, lost, states = game.notes["players"], game.notes["regret"], positions(game)
+    names = game.notes["players"]
+    lost = game.notes["regret"]
+    states = positions(game)
     worst = max(range(len(lost)), key=lambda ply: lost[ply] or 0.0, default=0)
     items = []
     for seat, name, value in zip(game.players, game.names, lost, strict=True):

@@ -12,8 +12,11 @@ from xml.etree import ElementTree
 from tensor_envs.render.drawing import FONT, written
 
 NAMESPACE = "http://www.w3.org/2000/svg"
-MARGIN, TITLE = 12, 20  # pixels: around the pictures of a table; a line above each
-PAPER, INK = "#ffffff", "#24303f"
+# pixels: around the pictures of a table; a line above each
+MARGIN = 12
+TITLE = 20
+PAPER = "#ffffff"
+INK = "#24303f"
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ def table(documents: Sequence[str], titles: Sequence[str], columns: int = 4, wid
     size = written(MARGIN + columns * (width + MARGIN)), written(MARGIN + -(-len(pictures) // columns) * row)
     elements = ["<title>Games</title>", f'<rect width="100%" height="100%" fill="{PAPER}"/>']
     for i, (picture, title, height) in enumerate(zip(pictures, titles, heights, strict=True)):
-        x, y = MARGIN + i % columns * (width + MARGIN), MARGIN + i // columns * row
+        x = MARGIN + i % columns * (width + MARGIN)
+        y = MARGIN + i // columns * row
         place = f'x="{written(x)}" y="{written(y + TITLE - 7)}"'
         elements.append(f'<text {place} font-size="13" fill="{INK}">{escape(title)}</text>')
         elements.append(picture.svg(x, y + TITLE, width, height))
@@ -92,13 +96,15 @@ def film(documents: Sequence[str], seconds: float, hold: float, loop: bool) -> s
     """
     pictures = [Picture.of(document) for document in documents]
     if len({picture.attributes for picture in pictures}) == 1:
-        root, frames = dict(pictures[0].attributes), [picture.elements for picture in pictures]
+        root = dict(pictures[0].attributes)
+        frames = [picture.elements for picture in pictures]
     else:
         sizes = [picture.size for picture in pictures]
         width, height = (written(max(size[axis] for size in sizes)) for axis in (0, 1))
         root = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
         frames = [(picture.svg(0, 0, *picture.size),) for picture in pictures]
-    last, length = len(frames) - 1, len(frames) * seconds + hold
+    last = len(frames) - 1
+    length = len(frames) * seconds + hold
     body = []
     for shown, parts in groupby(merged(frames), key=lambda part: part[1]):
         texts = [text for text, _ in parts]
@@ -122,7 +128,8 @@ def merged(frames: Sequence[Sequence[str]]) -> list[tuple[str, tuple[int, ...]]]
     """Merge the elements of all frames into one list in their order, each with the frames that show it."""
     parts: list[tuple[str, tuple[int, ...]]] = []
     for number, frame in enumerate(frames):
-        old, parts = parts, []
+        old = parts
+        parts = []
         matcher = SequenceMatcher(None, [text for text, _ in old], frame, autojunk=False)
         for tag, i, j, first, end in matcher.get_opcodes():
             if tag == "equal":

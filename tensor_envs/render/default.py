@@ -16,7 +16,8 @@ from tensor_envs.render.grids import INK, LIGHT, MARGIN, MIN_WIDTH, SquareGrid, 
 
 BITS = {"uint32": 32, "uint64": 64}  # of a word by the kind of a field
 SIGNS = "XO3456789"  # of the sets of a field, in the order of the sets
-EMPTY, SEVERAL = ".", "*"
+EMPTY = "."
+SEVERAL = "*"
 MAX_SIDE = 26  # rows or columns of a board that is shown
 CELL = 32  # pixels of a cell
 LINE = 18  # pixels from a line of text to the next
@@ -82,7 +83,9 @@ def draw(rules: Any, game: dict[str, Any]) -> Drawing:
 
 def shown_fields(rules: Any, game: dict[str, Any]) -> tuple[list[FieldBoard], list[str]]:
     """Return the fields that are boards, and a line for each of the others."""
-    sides, boards, lines = _sides(rules), list[FieldBoard](), list[str]()
+    sides = _sides(rules)
+    boards = list[FieldBoard]()
+    lines = list[str]()
     for field in rules.spec.fields:
         value = game[field.name]
         signs = None if sides is None else _signs(field, value, prod(sides))

@@ -14,7 +14,8 @@ from typing import Any
 from tensor_envs._validate import number, one_of, shown
 
 Point = tuple[float, float]
-COLOUR, ANCHORS = re.compile("#[0-9a-fA-F]{6}|none"), ("start", "middle", "end")
+COLOUR = re.compile("#[0-9a-fA-F]{6}|none")
+ANCHORS = ("start", "middle", "end")
 FONT = "DejaVu Sans, Verdana, sans-serif"
 SMOOTH = 3  # samples for each pixel and axis: Pillow does not smooth edges
 
@@ -43,7 +44,8 @@ class Outline:
             pen.polygon(points, fill=_colour(self.fill, self.opacity))
         if self.stroke == "none":
             return
-        width, colour = max(1, round(self.width * scale)), _colour(self.stroke, self.opacity)
+        width = max(1, round(self.width * scale))
+        colour = _colour(self.stroke, self.opacity)
         pen.line(points + points[: self.closed], fill=colour, width=width, joint="curve")
         if self.opacity == 1:  # a translucent end would show twice where it overlaps its line
             for x, y in points:
@@ -71,7 +73,8 @@ class Circle:
         if self.fill != "none":
             pen.circle((x * scale, y * scale), self.radius * scale, fill=_colour(self.fill, self.opacity))
         if self.stroke != "none":  # Pillow draws the stroke inside the radius, SVG half of it outside
-            outer, width = (self.radius + self.width / 2) * scale, max(1, round(self.width * scale))
+            outer = (self.radius + self.width / 2) * scale
+            width = max(1, round(self.width * scale))
             pen.circle((x * scale, y * scale), outer, outline=_colour(self.stroke, self.opacity), width=width)
 
 
@@ -102,7 +105,8 @@ class Text:
             return
         # Pillow's built-in font is the same on every machine
         font = ImageFont.load_default(self.size * scale)
-        place, stroke = (self.at[0] * scale, self.at[1] * scale), self.size * scale / 40 if self.bold else 0
+        place = (self.at[0] * scale, self.at[1] * scale)
+        stroke = self.size * scale / 40 if self.bold else 0
         anchor = {"start": "lm", "middle": "mm", "end": "rm"}[self.anchor]
         pen.text(place, self.text, _colour(self.fill, 1), font, anchor, stroke_width=stroke)
 
@@ -221,7 +225,8 @@ class Drawing:
 
     def to_svg(self) -> str:
         """Return the picture as an SVG document."""
-        width, height = written(self.width), written(self.height)
+        width = written(self.width)
+        height = written(self.height)
         size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
         style = f'font-family="{FONT}" stroke-linejoin="round"'
         body = [f"<title>{escape(self.title)}</title>"] if self.title else []
@@ -236,7 +241,8 @@ class Drawing:
         except ImportError:
             raise ImportError("pixels need Pillow: pip install 'tensor_envs[draw]'") from None
         number("scale", scale, 0.1, 100)
-        width, height = round(self.width * scale), round(self.height * scale)
+        width = round(self.width * scale)
+        height = round(self.height * scale)
         image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), self.background)
         pen = ImageDraw.Draw(image, "RGBA")  # the mode in which translucent colours are blended with what is there
         for shape in self.shapes:

@@ -8,9 +8,16 @@ from typing import Any, NamedTuple
 from tensor_envs.render.drawing import Drawing, Point, box
 
 INK = "#24303f"  # of labels and status lines
-LIGHT, DARK = "#f0d9b5", "#b58863"  # squares of chequered boards
-KING, CROWN = 2, "#d99a17"  # number of a king of player 0, colour of its crown
-CELL, MARGIN, MIN_WIDTH = 44, 36, 300  # pixels of such a cell, around the board, and of the picture
+# squares of chequered boards
+LIGHT = "#f0d9b5"
+DARK = "#b58863"
+# number of a king of player 0, colour of its crown
+KING = 2
+CROWN = "#d99a17"
+# pixels of such a cell, around the board, and of the picture
+CELL = 44
+MARGIN = 36
+MIN_WIDTH = 300
 
 
 def cell_name(cell: int, columns: int, letters: str = ascii_lowercase) -> str:
@@ -20,7 +27,8 @@ def cell_name(cell: int, columns: int, letters: str = ascii_lowercase) -> str:
 
 def target_of(cell: int, step: tuple[int, int], rows: int, columns: int) -> int | None:
     """Return the cell that is a step (rows, columns) away, None beyond an edge."""
-    row, column = cell // columns + step[0], cell % columns + step[1]
+    row = cell // columns + step[0]
+    column = cell % columns + step[1]
     return row * columns + column if 0 <= row < rows and 0 <= column < columns else None
 
 
@@ -98,11 +106,13 @@ def draw_pieces(
         status: the line below the board.
     """
     rows, columns = sides
-    wide, high = columns * CELL, rows * CELL
+    wide = columns * CELL
+    high = rows * CELL
     picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2.5 * MARGIN, title=title)
     grid = SquareGrid((picture.width - wide) / 2, MARGIN, CELL)
     for cell, piece in enumerate(board):
-        row, column = cell // columns, cell % columns
+        row = cell // columns
+        column = cell % columns
         place = rows - 1 - row, column
         picture.polygon(grid.square(*place), (DARK, LIGHT)[(row + column) % 2])
         if piece:

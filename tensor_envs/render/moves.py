@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 Game = Mapping[str, Any]
-FACE_DOWN, HIDDEN = "a card, face down", "a hidden move"
+FACE_DOWN = "a card, face down"
+HIDDEN = "a hidden move"
 
 
 def seen_moves(rules: Any, render: Any, moves: Sequence[str], whole: Game, visible: Game, player: int) -> list[str]:

@@ -23,7 +23,9 @@ from tensor_envs.render.moves import seen_moves
 from tensor_envs.render.status import seats
 
 Game = dict[str, Any]
-DARK, BRIGHT = "#24303f", "#ffd43b"  # strokes of a mark: one of them differs from any ground
+# strokes of a mark: one of them differs from any ground
+DARK = "#24303f"
+BRIGHT = "#ffd43b"
 MAX_SHARE = 0.4  # of the picture's area: a larger part, such as a board that stands for a pass, marks no place
 
 
@@ -106,7 +108,8 @@ def picture(rules: Any, render: Any, shown: Game, player: int | None, last: tupl
     drawing: Drawing = render.draw(rules, shown)
     if last is None:
         return drawing.to_svg()
-    before, action = seen(rules, render, last[0], player), last[1]
+    before = seen(rules, render, last[0], player)
+    action = last[1]
     if hasattr(render, "last_move"):
         outlines = render.last_move(rules, before, shown, action)
     else:

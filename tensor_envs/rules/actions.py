@@ -30,12 +30,15 @@ class ActionParts:
     """Action of one game, with a `Choice` for each range as an attribute of its name."""
 
     def __init__(self, actions: Actions, action: Value):
-        self._actions, self._action = actions, int32(action)
+        self._actions = actions
+        self._action = int32(action)
 
     def __getattr__(self, name: str) -> Choice:
         if name.startswith("_"):
             raise AttributeError(name)
-        span, action, count = self._actions[name], self._action, self._actions.count
+        span = self._actions[name]
+        action = self._action
+        count = self._actions.count
         chosen = scalar(len(span) > 0)
         if span.start > 0:
             chosen = chosen & (action >= span.start)
@@ -134,7 +137,8 @@ class Actions:
 
 def _words(name: str, legal: Any, size: int) -> list[Scalar]:
     """Return the legal actions of a range as words."""
-    values, count = [scalar(x, UINT32) for x in flat(legal)], num_words(size)
+    values = [scalar(x, UINT32) for x in flat(legal)]
+    count = num_words(size)
     if isinstance(legal, (bool, Scalar)) and values[0].dtype is BOOL:
         return [where(values[0], uint32(w), 0) for w in pack(range(size), size)]
     if values and values[0].dtype is UINT64 and len(values) == 1:

@@ -36,7 +36,8 @@ def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Sc
         words = [w.node for w in words]
     k0, k1, x, y = words
     schedule = (k0, k1, k0 ^ k1 ^ _PARITY)
-    x, y = x + k0, y + k1
+    x = x + k0
+    y = y + k1
     for group in range(5):
         for turn in _ROTATIONS[group % 2]:
             x = x + y & _WORD

@@ -16,7 +16,8 @@ from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, sc
 Step = tuple[int, int]  # rows down, columns to the right
 SIDES: tuple[Step, ...] = ((-1, 0), (1, 0), (0, -1), (0, 1))
 CORNERS: tuple[Step, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
-MAX_SIDE, MAX_CELLS = 2**15, 2**16
+MAX_SIDE = 2**15
+MAX_CELLS = 2**16
 SET_KINDS: tuple[Kind, ...] = ("uint32", "uint64")
 
 
@@ -59,7 +60,9 @@ class GridSet(list[Any]):
     def __xor__(self, other: Sequence[Any]) -> GridSet:
         return self._with(xor, other)
 
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __rand__ = __and__
+    __ror__ = __or__
+    __rxor__ = __xor__
 
     def __sub__(self, other: Sequence[Any]) -> GridSet:
         return self._with(lambda x, y: x & ~y, other)
@@ -116,7 +119,8 @@ class Grid:
     """
 
     def __init__(self, rows: int, columns: int, kind: str = "uint32"):
-        self.rows, self.columns = integer("rows", rows, 1, MAX_SIDE), integer("columns", columns, 1, MAX_SIDE)
+        self.rows = integer("rows", rows, 1, MAX_SIDE)
+        self.columns = integer("columns", columns, 1, MAX_SIDE)
         kind = checked_kind("kind", kind, SET_KINDS)
         self.size = integer("rows * columns", self.rows * self.columns, 1, MAX_CELLS)
         self.dtype, self.word_bits = KINDS[kind], BITS[KINDS[kind]]
@@ -145,14 +149,16 @@ class Grid:
             return words
         values = [scalar(w, self.dtype) for w in flat(words)]
         if len(values) != self.words or any(w.dtype is not self.dtype for w in values):
-            kind, kinds = self.empty[0].kind, ", ".join(sorted({w.kind for w in values}))
+            kind = self.empty[0].kind
+            kinds = ", ".join(sorted({w.kind for w in values}))
             refuse(f"cells must be {self.words} words of kind {kind}, got {len(values)} of kind {kinds}", ValueError)
         return GridSet(self, values)
 
     def cell(self, index: Value) -> GridSet:
         """Return the set of one cell; the empty set for an index that is no cell."""
         index = int32(index)
-        inside, at = (index >= 0) & (index < self.size), index // self.word_bits
+        inside = (index >= 0) & (index < self.size)
+        at = index // self.word_bits
         one = Scalar(1, self.dtype) << index % self.word_bits
         return GridSet(self, [where(inside & (at == w), one, 0) for w in range(self.words)])
 
@@ -223,7 +229,8 @@ class Grid:
             reach = self.set(through) & self._inside(-down, -right)  # what a step can enter
             ray = reach & self.moved(self.set(start), amount)
             sides = ((self.rows, down), (self.columns, right))
-            length, longest = 1, min(side for side, moves in sides if moves) - 1
+            length = 1
+            longest = min(side for side, moves in sides if moves) - 1
             while length < longest:
                 ray = ray | reach & self.moved(ray, length * amount)
                 if 2 * length < longest:
@@ -234,11 +241,13 @@ class Grid:
 
     def lines(self, cells: Sequence[Any], k: int) -> GridSet:
         """Return the cells of a set at which straight lines of k cells begin: to the right, or downwards."""
-        k, starts = integer("k", k, 1, MAX_SIDE), self.empty
+        k = integer("k", k, 1, MAX_SIDE)
+        starts = self.empty
         for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)) if k > 1 else ((0, 1),):
             if max(down * (k - 1) + 1 - self.rows, abs(right) * (k - 1) + 1 - self.columns) > 0:
                 continue
-            run, length = self.set(cells), 1
+            run = self.set(cells)
+            length = 1
             while length < k:
                 more = min(length, k - length)
                 run = run & self.moved(run, -more * (down * self.columns + right))
@@ -248,7 +257,9 @@ class Grid:
 
     def completions(self, cells: Sequence[Any], k: int) -> GridSet:
         """Return the cells that make a straight line of k cells together with k - 1 cells of a set."""
-        k, own, completing = integer("k", k, 1, MAX_SIDE), self.set(cells), self.empty
+        k = integer("k", k, 1, MAX_SIDE)
+        own = self.set(cells)
+        completing = self.empty
         for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)) if k > 1 else ():
             runs = []  # the cells before and after which so many of the set follow each other
             for step in ((down, right), (-down, -right)):

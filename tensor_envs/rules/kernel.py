@@ -30,7 +30,9 @@ class Cells:
     """An array of the kernel that is being recorded: a parameter, or registers."""
 
     def __init__(self, array: Array):
-        self.array, self.dtype, self.size = array, array.dtype, array.size
+        self.array = array
+        self.dtype = array.dtype
+        self.size = array.size
 
     def __getitem__(self, index: Value) -> Scalar:
         """Load an element, here."""
@@ -235,15 +237,18 @@ def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], S
             refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
         return scalars
 
-    values, turns = of_one_kind(start), whole("a number of turns", size)
+    values = of_one_kind(start)
+    turns = whole("a number of turns", size)
     if not values or (turns.is_plain and (recording() is None or turns.value < 2)):
         for _ in range(int(turns.value)):
-            before, values = values, of_one_kind(step(values))
+            before = values
+            values = of_one_kind(step(values))
             if all(a.is_plain and b.is_plain and a.value == b.value for a, b in zip(before, values, strict=True)):
                 break
         return values
     count = len(values)
-    variables, remaining = registers(count, values[0].dtype), registers(1, INT32)
+    variables = registers(count, values[0].dtype)
+    remaining = registers(1, INT32)
 
     def turn() -> Scalar:
         """Take a step; return whether it has changed a variable."""

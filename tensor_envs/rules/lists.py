@@ -189,7 +189,8 @@ def lookup(table: Sequence[Value], index: Value) -> Scalar:
     if not isinstance(index, Scalar) or index.is_plain:
         return select(table, index)
     values = _alike(table)
-    index, bit = scalar(index), 0
+    index = scalar(index)
+    bit = 0
     while len(values) > 1:
         odd = (index >> bit & 1) != 0
         pairs = zip(values[::2], values[1::2], strict=False)
@@ -307,14 +308,16 @@ def sort(values: Iterable[Value]) -> list[Scalar]:
         [int32(2), int32(3), int32(5)]
     """
     numbers = _alike(list(values))
-    size, run = len(numbers), 1
+    size = len(numbers)
+    run = 1
     while run < size:  # merge sorted runs
         gap = run
         while gap:
             for start in range(gap % run, size - gap, 2 * gap):
                 for i in range(start, min(start + gap, size - gap)):
                     if i // (2 * run) == (i + gap) // (2 * run):
-                        a, b = numbers[i], numbers[i + gap]
+                        a = numbers[i]
+                        b = numbers[i + gap]
                         numbers[i], numbers[i + gap] = minimum(a, b), maximum(a, b)
             gap //= 2
         run *= 2
@@ -354,13 +357,16 @@ def sow(ring: Sequence[Value], start: Value, count: Value, skip: Value | None = 
     size = len(ring)
     if size < 2:
         refuse(f"ring must have two or more pits, got {size}", ValueError)
-    start, count = int32(start), int32(count)
+    start = int32(start)
+    count = int32(count)
     places = [where(j > start, j - start, j - start + size) - 1 for j in range(size)]  # in the order of sowing
     takes = size
     if skip is not None:
-        left_out, takes = select(places, skip), size - 1
+        left_out = select(places, skip)
+        takes = size - 1
         places = [place - int32(place > left_out) for place in places]
-    rounds, rest = count // takes, count % takes
+    rounds = count // takes
+    rest = count % takes
     sown = [rounds + (place < rest) for place in places]
     if skip is not None:
         sown = [where(scalar(skip) == j, 0, seeds) for j, seeds in enumerate(sown)]
@@ -480,7 +486,9 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
         >>> nth_bit(uint32(0b1010), 1)
         int32(3)
     """
-    x, n, position = scalar(x), int32(n), int32(0)
+    x = scalar(x)
+    n = int32(n)
+    position = int32(0)
     if x.is_plain and n.is_plain:
         members = int(x.value)
         for _ in range(int(n.value)):
@@ -491,7 +499,8 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
         size //= 2
         lower = popcount(x & (1 << size) - 1, size)
         beyond = n >= lower
-        n, position = where(beyond, n - lower, n), where(beyond, position + size, position)
+        n = where(beyond, n - lower, n)
+        position = where(beyond, position + size, position)
         x = where(beyond, x >> size, x)
     return position
 

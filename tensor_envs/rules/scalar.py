@@ -79,7 +79,9 @@ def _whole(value: int, dtype: DType) -> Scalar:
         if not low <= value <= high:
             value = (value - low & high - low) + low
     x = _new(Scalar)
-    x.node, x.dtype, x.is_plain = value, dtype, True
+    x.node = value
+    x.dtype = dtype
+    x.is_plain = True
     return x
 
 
@@ -244,8 +246,10 @@ class Scalar:
     __xor__, __rxor__ = _operator(operator.xor, BITS_OF)
     __eq__ = _operator(operator.eq, TRUTH)[0]  # type: ignore[assignment]
     __ne__ = _operator(operator.ne, TRUTH)[0]  # type: ignore[assignment]
-    __lt__, __gt__ = _operator(operator.lt, TRUTH)[0], _operator(operator.gt, TRUTH)[0]
-    __le__, __ge__ = _operator(operator.le, TRUTH)[0], _operator(operator.ge, TRUTH)[0]
+    __lt__ = _operator(operator.lt, TRUTH)[0]
+    __gt__ = _operator(operator.gt, TRUTH)[0]
+    __le__ = _operator(operator.le, TRUTH)[0]
+    __ge__ = _operator(operator.ge, TRUTH)[0]
 
     def __neg__(self) -> Scalar:
         return 0 - self
@@ -281,7 +285,8 @@ class Scalar:
         return refuse("a scalar is no key of a dictionary and no member of a set: write lookup(table, x), or x == a")
 
 
-TRUE, FALSE = Scalar(True, BOOL), Scalar(False, BOOL)
+TRUE = Scalar(True, BOOL)
+FALSE = Scalar(False, BOOL)
 Value = Scalar | Number
 
 
@@ -330,7 +335,8 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
     dtype = INT32 if like is None or like is BOOL else like
     if dtype is FLOAT32:
         return Scalar(wrap(x, FLOAT32), FLOAT32)
-    value, size = int(x), BITS[dtype]
+    value = int(x)
+    size = BITS[dtype]
     if not -(1 << size - 1) <= value < 1 << (size - 1 if dtype in SIGNED else size):
         refuse(f"{x} does not fit into {_a(dtype)} of {size} bits", ValueError)
     return Scalar(wrap(value, dtype), dtype)
@@ -373,7 +379,8 @@ def _operate(op: Operation, results: Results, a: Any, b: Any) -> Scalar:
     if a.is_plain and b.is_plain:
         return results[a.dtype](op(a.node, b.node), a.dtype)
     if (results is NUMBER or results is WHOLE) and a.dtype is BOOL:
-        a, b = a.to(INT32), b.to(INT32)
+        a = a.to(INT32)
+        b = b.to(INT32)
     return Scalar(_RECORD[op](a.instruction(), b.instruction()), BOOL if results is TRUTH else a.dtype)
 
 
@@ -385,7 +392,8 @@ def _shift(op: Operation, a: Any, b: Any) -> Scalar:
         a = a.to(INT32)
     if a.dtype is FLOAT32:
         refuse("a float32 has no bits")
-    dtype, max_shift = a.dtype, 8 * a.dtype.itemsize - 1
+    dtype = a.dtype
+    max_shift = 8 * a.dtype.itemsize - 1
     if type(b) is Scalar:
         b = b.to(dtype)
     elif isinstance(b, (int, np.integer)) and 0 <= b <= max_shift:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from tensor_envs.rules.observation import Observation
 
 OBSERVATION_DTYPES = ("bool", "int8", "int16", "int32", "float32")
-INT_LOW, INT_HIGH = -(2**31), 2**31 - 1
+INT_LOW = -(2**31)
+INT_HIGH = 2**31 - 1
 MAX_PLAYERS, MAX_AXES = 1024, 32
 Mask = Any  # A conditions, or words of 32 actions each: a list or a MemoryArray
 
@@ -250,7 +251,8 @@ def next_player(s: GameState, alive: Sequence[Value] | None = None) -> Scalar:
         >>> next_player(te.debug(te.make("tic_tac_toe")).state)
         int32(1)
     """
-    count, player = players_of(s), s.current_player
+    count = players_of(s)
+    player = s.current_player
     if alive is not None and len(alive) != count:
         refuse(f"alive must have a condition for each of the {count} players, got {len(alive)}", ValueError)
     after = [_modulo(player + k, count) for k in range(1, count)]
@@ -307,7 +309,9 @@ class Outcome:
             >>> Outcome.win(s, player=1, won=True).rewards
             [int32(-1), int32(1)]
         """
-        count, player, won = players_of(after), scalar(player), scalar(won)
+        count = players_of(after)
+        player = scalar(player)
+        won = scalar(won)
         if player.dtype not in (INT32, BOOL):
             refuse(f"a winner is an int32, got {player.kind}")
         if player.is_plain and won.is_plain and won.value and not 0 <= player.value < count:
@@ -363,7 +367,8 @@ class Outcome:
             >>> Outcome.scores(s, [int32(3), 5]).rewards
             [int32(-1), int32(1)]
         """
-        count, over = players_of(after), scalar(over)
+        count = players_of(after)
+        over = scalar(over)
         if len(scores) != count or count == 1:
             wanted = f"{count} scores, one a player" if count > 1 else "two or more players"
             refuse(f"scores must be of {wanted}, got {len(scores)} scores", ValueError)

@@ -41,11 +41,13 @@ def work(options: argparse.Namespace) -> None:
     begin = time.perf_counter()
     with busy("solving"):
         start = env.init(1, options.seed)
+        solution: Solution | SearchSolution
         if options.method == "enumerate":
             solution = solve(env, max_positions=options.max_positions)
         else:
             solution = solve(env, method="search", memory=options.memory)
-        value, best = value_of(solution, start), np.flatnonzero(solution.best_actions(start)[0])
+        value = value_of(solution, start)
+        best = np.flatnonzero(solution.best_actions(start)[0])
     seconds = time.perf_counter() - begin
     names = ", ".join(env.action_to_string(int(action), start) for action in best)
     print(f"{env!r}")

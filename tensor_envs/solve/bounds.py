@@ -64,17 +64,21 @@ def bounds_of(table: Array, position: int, region: int, count: int, maps: BitMap
         count: maximum number of positions.
         maps: symmetries of the positions.
     """
-    entries, used = table.reshape(-1, entry_words(position, region)), position + 2 + region
+    entries = table.reshape(-1, entry_words(position, region))
+    used = position + 2 + region
     work = (entries[:, position + 1] >> 16).astype(np.uint16)
     numbers = np.bincount(work, minlength=MAX_WORK + 1)[::-1].cumsum()
     least = max(MAX_WORK - int(np.searchsorted(numbers, 2 * count, "right")), 1)  # images may be among them
     rows = np.flatnonzero((work >= least) & (entries[:, 0] != 0))
     heaviest = entries[rows]
-    words, (bounds, rest) = heaviest[:, :position].copy(), heaviest[:, position : position + 2].T
+    words = heaviest[:, :position].copy()
+    bounds, rest = heaviest[:, position : position + 2].T
     last = position - 1
     words[:, last] ^= checks(np.concatenate([words[:, :last], heaviest[:, position:used]], 1))
     whole = bucket_numbers(words, len(entries) // BUCKET) == rows // BUCKET  # no mixture of two entries
-    words, bounds, rest = words[whole], bounds[whole], rest[whole]
+    words = words[whole]
+    bounds = bounds[whole]
+    rest = rest[whole]
     low, high = ((x.astype(np.int32) - OFFSET).astype(np.int16) for x in (bounds & 0xFFFF, bounds >> 16))
     everything = Bounds(canonical(words, maps), low, high, (rest >> 16).astype(np.uint16))
     everything = everything.take(np.argsort(-everything.work.astype(np.int32), kind="stable"))
@@ -88,7 +92,8 @@ def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
     Regions are all cells, since a file has none.
     """
     position = bounds.words.shape[1]
-    entries, used = table.reshape(-1, BUCKET, entry_words(position, region)), position + 2 + region
+    entries = table.reshape(-1, BUCKET, entry_words(position, region))
+    used = position + 2 + region
     for words in (bounds.words, *images(bounds.words, maps)):
         numbers = bucket_numbers(words, len(entries))
         limits = (bounds.low.astype(np.int32) + OFFSET).astype(np.uint32)
@@ -103,7 +108,8 @@ def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
             free = np.flatnonzero(entries[numbers, place, 0] == 0)
             stored = free[np.unique(numbers[free], return_index=True)[1]]
             entries[numbers[stored], place] = rows[stored]
-            numbers, rows = np.delete(numbers, stored), np.delete(rows, stored, 0)
+            numbers = np.delete(numbers, stored)
+            rows = np.delete(rows, stored, 0)
 
 
 # *** hashes and symmetries, as in kernels ***
@@ -111,7 +117,8 @@ def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
 
 def bucket_numbers(words: Array, buckets: int) -> Array:
     """Return the bucket of each position, see `TranspositionTable.bucket`, int64 [n]."""
-    mixed, wide = np.zeros(len(words), np.uint64), words.astype(np.uint64)
+    mixed = np.zeros(len(words), np.uint64)
+    wide = words.astype(np.uint64)
     for k in range(0, words.shape[1], 2):
         pair = wide[:, k]
         if k + 1 < words.shape[1]:
@@ -140,7 +147,8 @@ def canonical(words: Array, maps: BitMaps) -> Array:
     """Return the least of every position and its images."""
     best = words
     for image in images(words, maps):
-        less, same = np.zeros(len(words), bool), np.ones(len(words), bool)
+        less = np.zeros(len(words), bool)
+        same = np.ones(len(words), bool)
         for x, y in zip(image.T, best.T, strict=True):
             less |= same & (x < y)
             same &= x == y

@@ -20,7 +20,9 @@ from tensor_envs.solve.outcomes import Explicit, facts, first_states
 from tensor_envs.solve.packed import Array
 from tensor_envs.state import State
 
-PARENTS, EDGES = 1 << 16, 1 << 18  # maximum numbers of a batch
+# maximum numbers of a batch
+PARENTS = 1 << 16
+EDGES = 1 << 18
 STEP = EDGES // 8  # difference between the sizes of large batches
 
 
@@ -58,7 +60,8 @@ class Branches:
             first = list(first_states(env.rules)) if isinstance(start, Env) else []
         except ValueError as error:
             raise ValueError(f"start must be of a game whose chance can be counted: {error}") from None
-        self.origin, self.device = start, device
+        self.origin = start
+        self.device = device
         self.engine = Engine(Explicit(env.rules, self.outcomes)) if env.spec.chance else env.engine
         self.layout, self.spec = self.engine.layout, self.engine.spec
         self.ply_slot, self.player_slot = (self.layout.slots[name][0] for name in ("ply", "current_player"))
@@ -76,7 +79,8 @@ class Branches:
         table = state.buffers.layout.table(state.buffers.words)
         if self.engine is self.env.engine:
             return table
-        values, own = state.numpy(), self.layout
+        values = state.numpy()
+        own = self.layout
         table = _moved(table, self.env.engine.layout, own)
         table[:, own.rewards : own.mask] = values["rewards"].view(np.uint32)
         bits = np.repeat(values["legal_action_mask"], self.outcomes, axis=1)

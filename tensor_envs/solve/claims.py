@@ -25,7 +25,8 @@ class Claims:
     """
 
     def __init__(self, cells: Cells, question: Scalar):
-        self.cells, self.question = cells, question
+        self.cells = cells
+        self.question = question
 
     def place(self, child: Child) -> tuple[Scalar, Scalar]:
         """Return a child's place in the table, and its value there."""
@@ -43,6 +44,7 @@ class Claims:
 
     def defer(self, child: Child) -> None:
         """Lower the priority of a child that another thread has claimed."""
-        priority, (place, claimed) = child.priority, self.place(child)
+        priority = child.priority
+        place, claimed = self.place(child)
         taken = (self.cells[place] == claimed) & (priority > -DEFERRED // 2)
         child.priority = where(taken, priority - DEFERRED, priority)

@@ -61,7 +61,8 @@ def _mixed(own: Probabilities, chosen: Probabilities, opponent: int) -> Callable
 
 def _by_network(evaluate: Evaluate, leaves: State, opponent: int) -> Array:
     """Return the opponent's returns by a network, float64 [B, 1]."""
-    parts, count = list[Array](), leaves.batch
+    parts = list[Array]()
+    count = leaves.batch
     for begin in range(0, count, ROWS):
         rows = np.arange(begin, min(begin + ROWS, count))
         state = leaves[np.resize(rows, min(ROWS, count))]  # one batch size for all

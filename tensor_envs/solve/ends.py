@@ -64,7 +64,8 @@ def merged(ends: Ends) -> Ends:
 
 def all_merged(table: GrowingTable) -> Ends:
     """Merge the ends of a table, in parts of about as many rows as its storage works on at a time."""
-    ends, storage = Ends(*table.columns()), table.storage
+    ends = Ends(*table.columns())
+    storage = table.storage
     count = len(ends.chance)
     parts = -(-count // storage.rows)
     if parts == 1:
@@ -134,13 +135,16 @@ def sorted_rows(
     counts = np.zeros(keys, np.int64)
     for rows in storage.slices(count):
         np.add.at(counts, key(rows), 1)
-    places, columns = np.cumsum(counts) - counts, list[Array]()
+    places = np.cumsum(counts) - counts
+    columns = list[Array]()
     for rows in storage.slices(count):
-        chosen, parts = key(rows), values(rows)
+        chosen = key(rows)
+        parts = values(rows)
         order = np.argsort(chosen, kind="stable")
         ordered = chosen[order]
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        sizes, present = np.diff(starts, append=len(order)), ordered[starts]
+        sizes = np.diff(starts, append=len(order))
+        present = ordered[starts]
         to = np.arange(len(order)) + np.repeat(places[present] - starts, sizes)
         places[present] += sizes
         if not columns:

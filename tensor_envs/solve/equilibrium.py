@@ -23,7 +23,9 @@ from tensor_envs.solve.tabular_policy import TabularPolicy, checked, plans_of
 from tensor_envs.solve.tree_parts import MAX_DEPTH, Cut, belief_of
 from tensor_envs.state import State
 
-FORMAT, OLDER = "tensor_envs equilibrium 2", "tensor_envs equilibrium 1"  # the older one has no beliefs
+# the older one has no beliefs
+FORMAT = "tensor_envs equilibrium 2"
+OLDER = "tensor_envs equilibrium 1"
 MAX_ITERATIONS = 2**31 - 1
 CHECKED = 1.1  # ratio of the iterations at which the exploitability is computed
 
@@ -46,7 +48,8 @@ class Equilibrium(TabularPolicy):
 
     def __init__(self, tree: GameTree, strategies: Sequence[Array], method: str, curve: Sequence[tuple[int, float]]):
         super().__init__(tree, strategies)
-        self.method, self.curve = method, tuple(curve)
+        self.method = method
+        self.curve = tuple(curve)
 
     @property
     def iterations(self) -> int:
@@ -56,7 +59,9 @@ class Equilibrium(TabularPolicy):
     @functools.cached_property
     def _values(self) -> tuple[Array, Array]:
         """Values of actions [I, A], and the probability that chance and the other players lead to each state [I]."""
-        plans, values, reaches = plans_of(self.tree.forms, self.strategies), list[Array](), list[Array]()
+        plans = plans_of(self.tree.forms, self.strategies)
+        values = list[Array]()
+        reaches = list[Array]()
         for form, strategy in zip(self.tree.forms, self.strategies, strict=True):
             actions, _ = form.action_values(form.payoffs(plans), strategy)
             _, reach = form.action_values(form.summed(form.ends.chance, plans), strategy)
@@ -87,7 +92,8 @@ class Equilibrium(TabularPolicy):
         Playing another one loses more over a whole game, if all else follows this policy, than both players together
         can gain by best responses.
         """
-        values, legal = self.action_values(state), np.asarray(state.legal_action_mask.numpy())
+        values = self.action_values(state)
+        legal = np.asarray(state.legal_action_mask.numpy())
         reach = self._values[1][np.maximum(self.tree.find(state), 0)]
         best = np.where(legal, values, -np.inf).max(1)
         lost = np.where(legal, np.maximum(best, -np.finfo(float).max)[:, None] - values, 0)
@@ -96,8 +102,10 @@ class Equilibrium(TabularPolicy):
     def regret(self, state: State, action: Any) -> Array:
         """Return how much less an action is worth than the best one, float64 [B]; an illegal one or -1 is worth -1."""
         actions = host_ints("action", action, state.batch, self.tree.env.num_actions, low=-1)
-        values, legal = self.action_values(state), np.asarray(state.legal_action_mask.numpy())
-        best, chosen = np.where(legal, values, -np.inf).max(1), (np.arange(state.batch), actions)
+        values = self.action_values(state)
+        legal = np.asarray(state.legal_action_mask.numpy())
+        best = np.where(legal, values, -np.inf).max(1)
+        chosen = (np.arange(state.batch), actions)
         return np.where(legal.any(1), best - np.where(legal[chosen] & (actions >= 0), values[chosen], -1), 0)
 
     def save(self, path: str | Path) -> None:
@@ -155,7 +163,8 @@ class Equilibrium(TabularPolicy):
                 tree = tree_of(start, nodes, False, weights, player, values, cut=cut)
             elif not tree.is_of(game := Branches(start), belief_of(game, *belief), cut):
                 raise ValueError(f"tree must be of its game from its start, got {tree!r}")
-            whole, sizes = np.array(arrays["strategies"]).view(np.float64), [form.size for form in tree.forms]
+            whole = np.array(arrays["strategies"]).view(np.float64)
+            sizes = [form.size for form in tree.forms]
             values = np.array(arrays["exploitability"]).view(np.float64)
             if whole.shape != (sum(sizes),) or not len(values) == len(arrays["iterations"]) > 0:
                 raise ValueError(f"its arrays are not those of {env!r}")
@@ -207,7 +216,8 @@ def equilibrium(
     iterations = integer("iterations", iterations, 1, MAX_ITERATIONS)
     until = -math.inf if until is None else number("until", until, 0.0, 1e9)
     solver = Solver(tree, method, integer("seed", seed, 0, 2**64 - 1))
-    curve, planned = list[tuple[int, float]](), 1
+    curve = list[tuple[int, float]]()
+    planned = 1
     for count in range(1, iterations + 1):
         solver.iterate(count)
         if count in (planned, iterations):

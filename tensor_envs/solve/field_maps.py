@@ -44,7 +44,8 @@ class FieldMaps:
                 if name not in fields:
                     raise ValueError(f"a symmetry must map fields of {sorted(fields)}, got {name!r}")
             for name, order in symmetry.values.items():
-                low, high = fields[name].low, fields[name].high
+                low = fields[name].low
+                high = fields[name].high
                 if low is None or high is None or sorted(order) != list(range(high - low + 1)):
                     raise ValueError(f"a symmetry must permute the values of {name!r}, an int32, got {order}")
         self._layout = layout

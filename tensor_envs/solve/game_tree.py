@@ -16,7 +16,8 @@ from tensor_envs.solve.storage import Storage, new_folder
 from tensor_envs.solve.tree_parts import Belief, Cut, Parts, belief_of
 from tensor_envs.state import State
 
-MAX_NODES, DEFAULT_NODES = 2**31 - 1, 10_000_000
+MAX_NODES = 2**31 - 1
+DEFAULT_NODES = 10_000_000
 SEQUENCE_BITS = 31
 
 
@@ -47,11 +48,17 @@ class GameTree:
 
     def __init__(self, parts: Parts):
         game, self.belief, states, views, forms, self.nodes, self.cut = parts
-        self._game, self._views, self.forms = game, Index(views), forms
-        self.env, self._actions, self._words = game.env, states["actions"], states["words"]
-        self.player, self.ply = states["player"].astype(np.int32), states["ply"].astype(np.int32)
+        self._game = game
+        self._views = Index(views)
+        self.forms = forms
+        self.env = game.env
+        self._actions = states["actions"]
+        self._words = states["words"]
+        self.player = states["player"].astype(np.int32)
+        self.ply = states["ply"].astype(np.int32)
         self.ends = len(forms[0].ends.payoffs)
-        self._view, self._before = states["view"], states["before"]
+        self._view = states["view"]
+        self._before = states["before"]
         # information states by view, then by the sequence before them
         self._by_view = np.lexsort((self._before, self._view))
         self._keys = (self._view << SEQUENCE_BITS | self._before)[self._by_view]
@@ -147,7 +154,8 @@ class GameTree:
             values["legal_action_mask"][live],
             self.env.observe(state).numpy().reshape(state.batch, -1)[live],
         )
-        view, views = self._views.find(columns), self._keys >> SEQUENCE_BITS
+        view = self._views.find(columns)
+        views = self._keys >> SEQUENCE_BITS
         first, last = (np.searchsorted(views, view, side) for side in ("left", "right"))
         place = np.where(last - first == 1, first, -1)
         if before is not None:

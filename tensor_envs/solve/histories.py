@@ -49,23 +49,29 @@ class Histories:
             storage: place of the arrays.
             cut: depth limit; None: histories go to the end of the game.
         """
-        self.game, self.max_nodes, self.players = game, max_nodes, game.spec.num_players
-        self.belief, self.storage, self.cut = belief, storage, cut
+        self.game = game
+        self.max_nodes = max_nodes
+        self.players = game.spec.num_players
+        self.belief = belief
+        self.storage = storage
+        self.cut = cut
         self.nodes = 0
-        self.ends, self.words = GrowingTable(storage), GrowingTable(storage)
+        self.ends = GrowingTable(storage)
+        self.words = GrowingTable(storage)
         self.views: list[Packed] = []
         self.depths: list[dict[str, Array]] = []  # information states of each depth, but for the words of their games
         self.sequences = self.players  # of all players so far; the first ones are empty
-        self.next, self.seen = (
-            GrowingTable(storage),
-            Numbering(),
-        )  # unfinished histories of the next depth, and their views
+        # unfinished histories of the next depth, and their views
+        self.next = GrowingTable(storage)
+        self.seen = Numbering()
 
     def built(self, progress: bool) -> Parts:
         self._first()
         depth = 0
         while self.next.count and (self.cut is None or depth < self.cut.depth):
-            ply, nodes, places = self.game.ply + depth, Nodes(*self.next.columns()), self.seen.places()
+            ply = self.game.ply + depth
+            nodes = Nodes(*self.next.columns())
+            places = self.seen.places()
             self.next, seen, self.seen = GrowingTable(self.storage), self.seen, Numbering()
             first = self._number(nodes, seen.rows, places, ply)
             slices = list(self.storage.slices(len(nodes.table)))
@@ -85,12 +91,14 @@ class Histories:
         return self._finished()
 
     def _first(self) -> None:
-        table, weights = self.game.first_table, self.belief.weights
+        table = self.game.first_table
+        weights = self.belief.weights
         sequence = np.tile(np.arange(self.players), (len(table), 1))
         if self.belief.player >= 0:
             self._offer(table, sequence)
         same = groups(Packed.of(list(table.T)))
-        table, chance = table[same.first], np.bincount(same.number, weights)
+        table = table[same.first]
+        chance = np.bincount(same.number, weights)
         sequence = sequence[same.first]
         buffers = self.game.upload(table)
         if isinstance(self.game.origin, Env):
@@ -105,7 +113,8 @@ class Histories:
         """
         weights, player, values = self.belief
         same = groups(first_views(self.game, player))
-        count, plays = len(same.starts), self.sequences + 2 * same.number.astype(np.int64)
+        count = len(same.starts)
+        plays = self.sequences + 2 * same.number.astype(np.int64)
         ended = sequence.copy()
         ended[:, player], sequence[:, player] = plays + 1, plays
         payoffs = np.where(np.arange(self.players) == player, 1, -1) * (weights * values)[:, None]
@@ -117,13 +126,18 @@ class Histories:
 
     def _leaves(self, cut: Cut) -> Cut:
         """End histories by the values of leaves, among which the belief's player chooses by what it observes there."""
-        nodes, player = Nodes(*self.next.columns()), self.belief.player
-        states, numbers = Numbering(), list[Array]()
+        nodes = Nodes(*self.next.columns())
+        player = self.belief.player
+        states = Numbering()
+        numbers = list[Array]()
         for begin in range(0, len(nodes.table), PARENTS):
-            table, before = nodes.table[begin : begin + PARENTS], nodes.sequence[begin : begin + PARENTS, player]
+            table = nodes.table[begin : begin + PARENTS]
+            before = nodes.sequence[begin : begin + PARENTS, player]
             numbers.append(states.add(Packed.of([*seen_by(self.game, table, player), before.astype(np.uint32)])))
-        number, cut = np.concatenate(numbers), cut.at(self.game.state(nodes.table))
-        every, choices = np.ones(len(states.rows), np.int64), cut.values.shape[1]
+        number = np.concatenate(numbers)
+        cut = cut.at(self.game.state(nodes.table))
+        every = np.ones(len(states.rows), np.int64)
+        choices = cut.values.shape[1]
         for choice in range(choices):
             sequence = nodes.sequence.copy()
             sequence[:, player] = self.sequences + choices * number + choice
@@ -152,7 +166,9 @@ class Histories:
 
         views: what the players to move observe; `places` sorts them.
         """
-        game, states, firsts = self.game, Numbering(), list[Array]()
+        game = self.game
+        states = Numbering()
+        firsts = list[Array]()
         base = sum(map(len, self.views))
         for rows in self.storage.slices(len(nodes.table)):
             player = game.number(nodes.table[rows], game.player_slot)
@@ -190,8 +206,10 @@ class Histories:
         game = self.game
         for begin in range(0, len(nodes.table), PARENTS):
             part = Nodes(*(column[begin : begin + PARENTS] for column in nodes))
-            player, counts = game.number(part.table, game.player_slot), self._counts(part.table)
-            base, at = first[part.number] - (np.cumsum(counts) - counts), 0
+            player = game.number(part.table, game.player_slot)
+            counts = self._counts(part.table)
+            base = first[part.number] - (np.cumsum(counts) - counts)
+            at = 0
             for parents, _, after, table in game.after(game.upload(part.table), len(part.table)):
                 edges = (at + np.arange(len(parents))) // game.outcomes
                 at += len(parents)
@@ -200,12 +218,10 @@ class Histories:
                     same = groups(Packed.of([edges.astype(np.uint32), *table.T]))
                     distinct = np.sort(same.first)
                     share = np.bincount(same.number)[same.number[distinct]] / game.outcomes
-                    parents, edges, table, after = (
-                        parents[distinct],
-                        edges[distinct],
-                        table[distinct],
-                        game.gather(after, distinct),
-                    )
+                    parents = parents[distinct]
+                    edges = edges[distinct]
+                    table = table[distinct]
+                    after = game.gather(after, distinct)
                 sequence = part.sequence[parents]
                 sequence[np.arange(len(parents)), player[parents]] = base[parents] + edges
                 paid = part.paid[parents] + game.paid(table)
@@ -214,7 +230,8 @@ class Histories:
 
     def _split(self, buffers: BatchBuffers, table: Array, chance: Array, paid: Array, sequence: Array) -> None:
         """Add histories to the ends or to the next depth."""
-        game, over = self.game, self.game.over(table)
+        game = self.game
+        over = self.game.over(table)
         self.nodes += len(table)
         if self.nodes > self.max_nodes:  # chance has added to them
             raise ValueError(f"max_nodes must be more than {self.max_nodes} to hold the histories of {game.env!r}")
@@ -235,7 +252,9 @@ class Histories:
             raise ValueError(f"start must be of a game in which a player can act, got {self.game.env!r}")
         ends = all_merged(self.ends)
         states = {name: np.concatenate([depth[name] for depth in self.depths]) for name in self.depths[0]}
-        player, before, counts = states["player"], states["before"], states["counts"]
+        player = states["player"]
+        before = states["before"]
+        counts = states["counts"]
         owner = np.concatenate([np.full(self.players, -1), np.repeat(np.arange(len(player)), counts)])
         level = np.zeros(len(player), np.int64)
         offset = 0
@@ -243,7 +262,8 @@ class Histories:
             here = slice(offset, offset := offset + len(depth["player"]))
             earlier = owner[before[here]]
             level[here] = np.where(earlier < 0, 0, level[earlier] + 1)
-        order, firsts = np.lexsort((level, player)), self.players + np.cumsum(counts) - counts
+        order = np.lexsort((level, player))
+        firsts = self.players + np.cumsum(counts) - counts
         spread = np.repeat(firsts[order], counts[order]) + ranks(counts[order])  # old sequences in the new order
         actions = states.pop("actions")[spread - self.players]
         states = {name: column[order] for name, column in (states | {"level": level}).items()}
@@ -251,7 +271,8 @@ class Histories:
         number = np.zeros(self.sequences, np.int64)  # of each sequence, among its player's
         number[spread] = 1 + ranks(sizes)
         states["before"] = number[states["before"]]
-        storage, (words,) = self.storage, self.words.columns()
+        storage = self.storage
+        (words,) = self.words.columns()
         sorted_words = storage.empty(words.shape, words.dtype, "words")
         for rows in storage.slices(len(order)):
             sorted_words[rows] = words[order[rows]]

@@ -68,7 +68,8 @@ def _refined(forms: Sequence[SequenceForm]) -> list[Array]:
         return np.asarray(rng.uniform(1, 2, len(colour))[colour])
 
     colours = [np.minimum(np.arange(form.size), 1) for form in forms]  # the empty sequence has its own
-    number, rounds = 0, 0
+    number = 0
+    rounds = 0
     while rounds < STABLE:
         for p, form in enumerate(forms):
             weights = [drawn(colour) for colour in colours]
@@ -95,7 +96,8 @@ def _renumbered(colours: Array) -> Array:
 def _split(colours: Array, values: Array, scale: Array) -> Array:
     """Return finer colours: those of different values are different."""
     order = np.lexsort((values, colours))
-    sorted_values, sorted_colours = values[order], colours[order]
+    sorted_values = values[order]
+    sorted_colours = colours[order]
     gaps = np.diff(sorted_values) > PRECISION * np.maximum(scale[order][1:], scale[order][:-1])
     number = np.cumsum(np.append(False, gaps | (np.diff(sorted_colours) > 0)))
     finer = np.empty_like(colours)
@@ -105,7 +107,9 @@ def _split(colours: Array, values: Array, scale: Array) -> Array:
 
 def _merged_ends(form: SequenceForm, classes: Sequence[Array], shares: Sequence[Array]) -> SortedEnds:
     """Return the ends of a form by classes, of whose payoffs each sequence has its share."""
-    ends, p, table = form.ends, form.player, GrowingTable(form.storage)
+    ends = form.ends
+    p = form.player
+    table = GrowingTable(form.storage)
     for rows in form.storage.slices(len(ends.payoffs)):
         others = [other[rows] for other in ends.others]
         every = [*others[:p], ends.own(rows), *others[p:]]

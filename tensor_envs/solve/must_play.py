@@ -27,7 +27,9 @@ class MustPlay:
     """
 
     def __init__(self, cells: int, place: int):
-        self.cells, self.place, self.words = cells, place, -(-cells // WORD_BITS)
+        self.cells = cells
+        self.place = place
+        self.words = -(-cells // WORD_BITS)
         self.result = registers(max(self.words, 1), UINT32)  # region of the latest result
         self.all = [uint32((1 << min(WORD_BITS, cells - w * WORD_BITS)) - 1) for w in range(self.words)]
 

@@ -45,7 +45,8 @@ class Digits:
         With `every_ply` no draw may have a constant counter: its value would be fixed from the first ply on, as
         information that is hidden until it is used.
         """
-        self.number, self.every_ply = scalar(number), every_ply
+        self.number = scalar(number)
+        self.every_ply = every_ply
         self.sizes: dict[Any, int] = {}
         self._drawn: dict[Any, Scalar] = {}
 
@@ -58,7 +59,8 @@ class Digits:
         raise ValueError("the game draws whole words of chance, whose values are too many to count")
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        count, size = uint32(counter), scalar(n)
+        count = uint32(counter)
+        size = scalar(n)
         if not size.is_plain:
             raise ValueError(
                 "the game draws among a number of values that differs from state to state, so they cannot be counted: "
@@ -87,7 +89,8 @@ def facts(rules: Rules) -> Facts:
     game = Game(rules)
     layout = Layout(game.spec)
     with record(Tape()):
-        words, others = registers(layout.words, UINT32), registers(3, INT32)
+        words = registers(layout.words, UINT32)
+        others = registers(3, INT32)
         loaded = [words[w] for w in range(layout.words)]
         ply, action, number = (others[k] for k in range(3))
         s = layout.get_state(loaded.__getitem__).replace(ply=ply)
@@ -109,7 +112,9 @@ def _check(what: str, outcomes: int) -> None:
 
 def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
     """Yield the fields of each first state, all equally likely, as plain numbers and nested lists."""
-    game, number, outcomes = Game(rules), 0, 1
+    game = Game(rules)
+    number = 0
+    outcomes = 1
     while number < outcomes:
         chance = Digits(number, every_ply=False)
         s = game.first_state(chance)
@@ -138,7 +143,8 @@ class Explicit:
         return {}  # see `first_states`
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        mask, names = Game(self.rules).mask(s), [f"action{a}" for a in range(self.rules.spec.num_actions)]
+        mask = Game(self.rules).mask(s)
+        names = [f"action{a}" for a in range(self.rules.spec.num_actions)]
         legal = {name: has_bit(mask, int32(a)) for a, name in enumerate(names)}
         return Actions(**dict.fromkeys(names, self.outcomes)).mask(**legal)
 
@@ -146,6 +152,7 @@ class Explicit:
         return self.rules.step(s, action // self.outcomes, Digits(action % self.outcomes, every_ply=True))
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
-        outcomes, actions = self.outcomes, self.rules.spec.num_actions
+        outcomes = self.outcomes
+        actions = self.rules.spec.num_actions
         mask = pack_flags([has_bit(s.legal_action_mask, int32(a * outcomes)) for a in range(actions)])
         return self.rules.observe(GameState(s.asdict() | {"legal_action_mask": mask}, self.spec.num_players), player)

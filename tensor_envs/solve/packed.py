@@ -26,7 +26,9 @@ class Packed:
 
     def __init__(self, base: Array, varying: Array, keys: Array):
         """Take the common bits `base` and the mask `varying` of bits that may differ, uint32 [words], and the keys."""
-        self.base, self.varying, self.keys = base & ~varying, varying, keys
+        self.base = base & ~varying
+        self.varying = varying
+        self.keys = keys
         self._spans = spans(varying)
 
     @staticmethod
@@ -76,7 +78,8 @@ class Packed:
 
 def spans(varying: Array) -> tuple[Span, ...]:
     """Place the range of varying bits of every word in the first key with room for it."""
-    placed, used = [], list[int]()
+    placed = []
+    used = list[int]()
     for word, bits in enumerate(varying.tolist()):
         if not bits:
             continue
@@ -127,11 +130,14 @@ class Groups(NamedTuple):
 
 def groups(rows: Packed) -> Groups:
     """Group equal rows by sorting; exact even if hashes collide."""
-    keys, count = rows.keys, len(rows)
-    bits, index = key_bits(rows), (count - 1).bit_length()
+    keys = rows.keys
+    count = len(rows)
+    bits = key_bits(rows)
+    index = (count - 1).bit_length()
     if len(keys) == 1 and bits + index <= KEY_BITS:  # np.sort is faster than np.argsort
         packed = np.sort(keys[0] << np.uint64(index) | np.arange(count, dtype=np.uint64))
-        ordered, places = packed >> np.uint64(index), packed & np.uint64((1 << index) - 1)
+        ordered = packed >> np.uint64(index)
+        places = packed & np.uint64((1 << index) - 1)
         return Groups(places.astype(np.int32), _starts(ordered[1:] != ordered[:-1]))
     hashed = hashes(keys)
     order: Array = np.argsort(hashed)
@@ -139,7 +145,8 @@ def groups(rows: Packed) -> Groups:
     differ = ordered[1:] != ordered[:-1]
     if len(keys) > 1:
         same = np.flatnonzero(~differ)
-        a, b = order[same], order[same + 1]
+        a = order[same]
+        b = order[same + 1]
         if any((key[a] != key[b]).any() for key in keys):  # a hash collision
             order = np.lexsort(keys)
             differ = np.zeros(count - 1, bool)
@@ -183,7 +190,8 @@ class Numbering:
 
     def add(self, rows: Packed) -> Array:
         """Return the number of each row of a table, int64 [rows]; rows that are new have the next numbers."""
-        count, self._parts = len(self.rows), self._parts + 1
+        count = len(self.rows)
+        self._parts = self._parts + 1
         whole = concat([self.rows, rows]) if count else rows
         same = groups(whole)
         first = same.first
@@ -206,7 +214,9 @@ class Index:
     """Index of a table, which finds rows by their hashes; the rows of `groups` are sorted already."""
 
     def __init__(self, rows: Packed):
-        self.rows, self._order, self._hashes = rows, None, hashes(rows.keys)
+        self.rows = rows
+        self._order = None
+        self._hashes = hashes(rows.keys)
         if (self._hashes[1:] < self._hashes[:-1]).any():
             self._order = np.argsort(self._hashes)
             self._hashes = self._hashes[self._order]
@@ -215,7 +225,8 @@ class Index:
 
     def find(self, columns: Sequence[Array]) -> Array:
         """Return the row of the table that equals each row, int64 [rows]; -1 if there is none."""
-        keys, rows = self.rows.encode(columns), np.full(len(columns[0]), -1, np.int64)
+        keys = self.rows.encode(columns)
+        rows = np.full(len(columns[0]), -1, np.int64)
         agree = self.rows.agree(columns)
         at = np.searchsorted(self._hashes, hashes(keys))
         for step in range(self._longest):  # 1 without hash collisions

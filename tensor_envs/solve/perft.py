@@ -127,21 +127,26 @@ def perft(
 
 def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
     """Count breadth first, each position of a ply once. OverflowError for more sequences than int64 can count."""
-    layer, counts = game.start.positions, np.bincount(game.start.number).astype(np.int64)
+    layer = game.start.positions
+    counts = np.bincount(game.start.number).astype(np.int64)
     rows = [_row(game, 0, layer, counts)]
     while len(rows) <= depth:
         live = layer.results == 0
         if not live.any():
             break
-        layer, counts = layer.take(live), counts[live]
+        layer = layer.take(live)
+        counts = counts[live]
         bar = counter(f"ply {len(rows)}", len(layer), progress)
-        parts, sums, total = list[Positions](), list[Array](), 0.0
+        parts = list[Positions]()
+        sums = list[Array]()
+        total = 0.0
         for children in game.expand(layer.fields, game.ply + len(rows) - 1):
             total += float(counts[children.parents].sum(dtype=np.float64))
             if total > MAX_SEQUENCES:
                 raise OverflowError("start has more sequences than 64 bits count: choose a smaller depth")
             parts.append(children.positions)
-            edges, reached = _edges(children, game.outcomes), np.zeros(len(children.positions), np.int64)
+            edges = _edges(children, game.outcomes)
+            reached = np.zeros(len(children.positions), np.int64)
             np.add.at(reached, children.number[edges], counts[children.parents[edges]])
             sums.append(reached)
             bar.update(int(children.parents[-1]) + 1 - bar.n)
@@ -188,7 +193,8 @@ def _edges(children: Children, outcomes: int) -> Any:
 
 def _row(game: Expander, ply: int, layer: Positions, counts: Array) -> Ply:
     """Return the counts of a ply, given its positions and the number of sequences to each."""
-    ended, positions = dict[Result, int](), dict[Result, int]()
+    ended = dict[Result, int]()
+    positions = dict[Result, int]()
     for number, result in enumerate(game.results, 1):
         here = layer.results == number
         if here.any():

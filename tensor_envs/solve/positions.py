@@ -150,8 +150,10 @@ class Expander(Branches):
         """Return the games of a table, the first ones of a batch, as children with equal positions merged."""
         words = Packed.of(self._words(table, results))
         same = groups(words)
-        number, first = same.number, same.first
-        words, results = words[first], results[first]
+        number = same.number
+        first = same.first
+        words = words[first]
+        results = results[first]
         if not self._images:
             merged = Positions(words, words, results, np.ones(len(first), np.uint16))
             return Children(parents, number, merged, number)
@@ -164,17 +166,21 @@ class Expander(Branches):
 
     def _results(self, table: Array) -> Array:
         """Return the results of a table's games as in `Positions`, uint16 [rows], and register new results."""
-        paid, over = self.paid(table), self.over(table)
-        numbers, remaining = over.astype(np.uint16), np.flatnonzero(over)
+        paid = self.paid(table)
+        over = self.over(table)
+        numbers = over.astype(np.uint16)
+        remaining = np.flatnonzero(over)
         self.paid_early |= bool(paid[~over].any())
-        paid, index = paid[remaining], 0
+        paid = paid[remaining]
+        index = 0
         while len(remaining):
             if index == len(self.results):
                 self.results.append(tuple((paid[0] + 0.0).tolist()))
             same = (paid == np.array(self.results[index], np.float32)).all(1)
             index += 1
             numbers[remaining[same]] = index
-            remaining, paid = remaining[~same], paid[~same]
+            remaining = remaining[~same]
+            paid = paid[~same]
         return numbers
 
     # *** children ***
@@ -187,7 +193,8 @@ class Expander(Branches):
             for begin in range(0, len(fields), PARENTS):
                 chunk = fields[begin : begin + PARENTS]
                 for rows, _, after, table in self.after(self.load(chunk, ply), len(chunk)):
-                    parents, results = (rows + begin).astype(np.int32), self._results(table)
+                    parents = (rows + begin).astype(np.int32)
+                    results = self._results(table)
                     waiting.append(others.submit(self._children, after, table, results, parents))
                     if len(waiting) == threads:
                         yield waiting.popleft().result()
@@ -237,7 +244,8 @@ def canonical(packed: Array, maps: list[Array]) -> tuple[list[Array], Array]:
         for table in maps[1:]:
             image = _image(table, columns, len(chunk))
             fixed += np.logical_and.reduce([x == y for x, y in zip(image, original, strict=True)])
-            less, same = np.zeros(len(fixed), bool), np.ones(len(fixed), bool)
+            less = np.zeros(len(fixed), bool)
+            same = np.ones(len(fixed), bool)
             for x, y in zip(image, best, strict=True):
                 less |= same & (x < y)
                 same &= x == y

@@ -83,16 +83,21 @@ class Prover:
     """Stages of a thread's search in a kernel."""
 
     def __init__(self, game: Game, kernel: Prove, arrays: Prove.Arrays, thread: Scalar):
-        self.game, self.kernel, self.thread = game, kernel, thread
-        self.packing, self.sizes = Packing(game.spec, kernel.by_ply), Sizes.of(game, kernel.by_ply)
+        self.game = game
+        self.kernel = kernel
+        self.thread = thread
+        self.packing = Packing(game.spec, kernel.by_ply)
+        self.sizes = Sizes.of(game, kernel.by_ply)
         self.actions = game.spec.num_actions
         self.control = Control(arrays.control, thread * (Control.size + self.sizes.position))
-        self.limits, self.arrays = Limits(arrays.limits), arrays
+        self.limits = Limits(arrays.limits)
+        self.arrays = arrays
         self.must = MustPlay(self.sizes.cells, Frame.size + Child.size * self.sizes.width)
         self.table = TranspositionTable(arrays.table, self.limits.buckets, self.sizes.position, self.must.words)
         self.claims = claims.Claims(arrays.claims, self.control.question)
         self.mode, self.depth, self.nodes, self.status = (registers(1, INT32) for _ in range(4))
-        self.result, self.reached = registers(1, INT32), registers(1, INT32)
+        self.result = registers(1, INT32)
+        self.reached = registers(1, INT32)
 
     def run(self) -> None:
         control = self.control
@@ -112,8 +117,11 @@ class Prover:
                 with branch(self.mode[0] == SELECT):
                     self.select()
                 turn.again = (self.status[0] == RUNNING) & ((self.nodes[0] < budget) | (self.mode[0] != ENTER))
-            control.status, control.mode, control.depth = self.status[0], self.mode[0], self.depth[0]
-            control.bound, control.reached = self.result[0], self.reached[0]
+            control.status = self.status[0]
+            control.mode = self.mode[0]
+            control.depth = self.depth[0]
+            control.bound = self.result[0]
+            control.reached = self.reached[0]
         control.nodes = self.nodes[0]
 
     # *** memory ***
@@ -159,7 +167,8 @@ class Prover:
         """Put the root on the stack, as the child of a frame above it."""
         with loop(self.actions) as action:
             self.arrays.history[self.path_index(action)] = 0
-        above, words = self.frame(int32(0)), self.control.words(self.sizes.position)
+        above = self.frame(int32(0))
+        words = self.control.words(self.sizes.position)
         above.chosen = 0
         self.put(int32(0), int32(0), words)
         self.child(above, int32(0)).bucket = self.table.bucket(words)
@@ -171,7 +180,8 @@ class Prover:
 
     def enter(self) -> None:
         """Play all actions of a node and look it up in the table."""
-        depth, frame = self.depth[0], self.frame(self.depth[0])
+        depth = self.depth[0]
+        frame = self.frame(self.depth[0])
         self.nodes[0] = self.nodes[0] + 1
         words = self.position(depth)
         s = self.packing.load(words.__getitem__)
@@ -182,21 +192,28 @@ class Prover:
         entry = self.table.look_up(bucket, key)
         count = registers(1, INT32)
         self.list_actions(s, frame, count)
-        best, wrong = registers(1, INT32), registers(1, INT32)
+        best = registers(1, INT32)
+        wrong = registers(1, INT32)
         best[0], wrong[0] = -FAR, 0
         self.play_all(s, depth, frame, count[0], best, wrong)
         children = count[0]
         # a child that is not finished has bounds of one ply less, and an immediate win is the best result
         low = maximum(where(entry.hit, entry.low, -FAR), best[0])
         high = where(best[0] == FAR - 1, FAR - 1, where(entry.hit, entry.high, FAR - 2))
-        frame.player, frame.children, frame.visited, frame.work = s.current_player, children, 0, 0
-        frame.low, frame.high, frame.bucket = low, high, bucket
+        frame.player = s.current_player
+        frame.children = children
+        frame.visited = 0
+        frame.work = 0
+        frame.low = low
+        frame.high = high
+        frame.bucket = bucket
         self.status[0] = where(
             wrong[0] != 0,
             wrong[0],
             where(children == 0, NO_ACTION, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING)),
         )
-        wins, fails = low >= threshold, high < threshold
+        wins = low >= threshold
+        fails = high < threshold
         self.reached[0] = int32(wins)
         self.result[0] = where(wins, low, high)
         self.mode[0] = where(wins | fails, LEAVE, SELECT)
@@ -222,7 +239,8 @@ class Prover:
 
     def list_actions(self, s: GameState, frame: Frame, count: Cells) -> None:
         """List the legal actions of a node, padded to whole vectors by repeating the last."""
-        bits, mask = registers(1, UINT32), self.mask(s)
+        bits = registers(1, UINT32)
+        mask = self.mask(s)
         count[0] = 0
         for w, members in enumerate(mask):
             bits[0] = members
@@ -259,7 +277,8 @@ class Prover:
         self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, move: Scalar, best: Cells
     ) -> None:
         """Look the children of a node up, and order them by the table's move, the rules' promise, the history."""
-        history, states = self.arrays.history, self.arrays.states
+        history = self.arrays.history
+        states = self.arrays.states
         if self.kernel.symmetries.maps:
             with branch(depth <= TURNED), self.vectors(children) as i:
                 for w, x in enumerate(self.kernel.symmetries.canonical(self.words(depth, i))):
@@ -272,7 +291,8 @@ class Prover:
                 child.priority = where(s.current_player == player, -promise, promise) * TIES
         # the accesses to memory, which take the most time, are made together
         with self.vectors(children) as i:
-            child, first = self.child(frame, i), states[self.word_index(depth, self.sizes.position, i)]
+            child = self.child(frame, i)
+            first = states[self.word_index(depth, self.sizes.position, i)]
             child.known = int32(self.table.may_hold(child.bucket, first))
         with loop(children) as i:
             child = self.child(frame, i)
@@ -283,7 +303,8 @@ class Prover:
             with branch((child.known != 0) & (child.low < child.high)):
                 entry = self.table.look_up(child.bucket, self.words(depth, i, key=True))
                 with branch(entry.hit):
-                    low, high = entry.low, entry.high
+                    low = entry.low
+                    high = entry.high
                     same = self.chosen_player(depth, i) == player
                     child.low = maximum(child.low, where(same, farther(low), -farther(high)))
                     child.high = minimum(child.high, where(same, farther(high), -farther(low)))
@@ -297,7 +318,8 @@ class Prover:
 
     def note(self, frame: Frame, child: Child, action: Scalar, region: Region, best: Scalar) -> None:
         """Note the region of an action that is refuted, or that wins and is better than the best one so far."""
-        low, high = child.low, child.high
+        low = child.low
+        high = child.high
         with branch(high < frame.threshold):
             self.must.refute(frame, action, region, high < 0)
         with branch((low >= frame.threshold) & (low > best)):
@@ -323,15 +345,18 @@ class Prover:
 
     def select(self) -> None:
         """Choose the open child of the highest priority, or leave a node without one."""
-        depth, frame = self.depth[0], self.frame(self.depth[0])
-        threshold, children = frame.threshold, frame.children
+        depth = self.depth[0]
+        frame = self.frame(self.depth[0])
+        threshold = frame.threshold
+        children = frame.children
         with branch((depth <= claims.DEPTH) & (frame.visited > 0)), loop(children) as i:
             self.claims.defer(self.child(frame, i))
         best, chosen, highest = (registers(1, INT32) for _ in range(3))
         best[0], chosen[0], highest[0] = -(2**30), -1, -FAR
         with loop(children) as i:
             child = self.child(frame, i)
-            high, priority = child.high, child.priority
+            high = child.high
+            priority = child.priority
             skipped = (high >= threshold) & ~self.must.allows(frame, child.action) if self.must.cells else scalar(False)
             better = (high >= threshold) & (priority > best[0]) & ~skipped
             best[0] = where(better, priority, best[0])
@@ -339,7 +364,8 @@ class Prover:
             highest[0] = maximum(highest[0], where(skipped, -FAR, high))
         any_left = chosen[0] >= 0
         with branch(any_left):
-            child, below = self.child(frame, chosen[0]), self.frame(depth + 1)
+            child = self.child(frame, chosen[0])
+            below = self.frame(depth + 1)
             frame.chosen = chosen[0]
             frame.visited = frame.visited + 1
             action = maximum(minimum(child.action, self.actions - 1), 0)
@@ -367,7 +393,8 @@ class Prover:
 
     def resume(self) -> None:
         """Leave the highest node that is decided by the table, where another thread may have stored it."""
-        level, depth = registers(1, INT32), self.depth[0]
+        level = registers(1, INT32)
+        depth = self.depth[0]
         level[0] = 0
         with do_while() as turn:
             level[0] = level[0] + 1
@@ -393,8 +420,11 @@ class Prover:
 
     def leave(self) -> None:
         """Store a node's bound and report it to the node above."""
-        depth, result, reached = self.depth[0], self.result[0], self.reached[0] != 0
-        frame, above = self.frame(depth), self.frame(depth - 1)
+        depth = self.depth[0]
+        result = self.result[0]
+        reached = self.reached[0] != 0
+        frame = self.frame(depth)
+        above = self.frame(depth - 1)
         with branch(frame.visited > 0):
             self.store(depth, frame, result, reached)
             with branch(reached):
@@ -427,17 +457,21 @@ class Prover:
         """Play the move of a node that wins at once also after the other actions of the node above."""
         action = self.winning_action(frame)
         with self.vectors(above.children) as i:
-            s, child = self.packing.load(self.words(depth - 1, i).__getitem__), self.child(above, i)
-            low, high = child.low, child.high
+            s = self.packing.load(self.words(depth - 1, i).__getitem__)
+            child = self.child(above, i)
+            low = child.low
+            high = child.high
             legal = has_action(self.mask(s), action)
             _, rewards, terminated, truncated = self.game.step(s, action, None)
             wins = (terminated | truncated) & (where(s.current_player == 0, rewards[0], rewards[1]) > 0.0)
             lost = (low < high) & (s.current_player != above.player) & legal & wins
-            child.low, child.high = where(lost, 2 - FAR, low), where(lost, 2 - FAR, high)
+            child.low = where(lost, 2 - FAR, low)
+            child.high = where(lost, 2 - FAR, high)
 
     def learn(self, frame: Frame) -> None:
         """Raise the history of the move that decides a node, and lower that of the moves tried before it."""
-        history, failed = self.arrays.history, registers(1, INT32)
+        history = self.arrays.history
+        failed = registers(1, INT32)
         failed[0] = 0
         with loop(frame.children) as i:
             child = self.child(frame, i)
@@ -451,7 +485,8 @@ class Prover:
 
     def store(self, depth: Scalar, frame: Frame, result: Scalar, reached: Scalar) -> None:
         """Store a node's bounds in the table."""
-        low, high = where(reached, result, frame.low), where(reached, frame.high, result)
+        low = where(reached, result, frame.low)
+        high = where(reached, frame.high, result)
         action = self.child(frame, self.clamp(frame.chosen)).action
         region = self.must.only(where(reached, result > 0, result < 0), self.must.get())
         entry = Found(reached, low, high, action, region)

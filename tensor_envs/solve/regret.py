@@ -26,7 +26,8 @@ class Solver:
     """
 
     def __init__(self, tree: GameTree, method: Method = "cfr+", seed: int = 0):
-        self.merged, self.method = Merged(tree.forms), method
+        self.merged = Merged(tree.forms)
+        self.method = method
         self.forms = self.merged.forms
         self.strategies = [form.uniform for form in self.forms]
         self.plans = plans_of(self.forms, self.strategies)
@@ -91,8 +92,10 @@ class Sampler:
     """Ends of a player sorted by the sequences of another one, of which a sample has few."""
 
     def __init__(self, form: SequenceForm):
-        self.form, ends = form, form.ends
-        count, keys = len(ends.payoffs), int(max((other.max() for other in ends.others[:1]), default=0)) + 1
+        self.form = form
+        ends = form.ends
+        count = len(ends.payoffs)
+        keys = int(max((other.max() for other in ends.others[:1]), default=0)) + 1
 
         def first(rows: slice) -> Array:
             return ends.others[0][rows] if ends.others else np.zeros(rows.stop - rows.start, np.int64)

@@ -61,15 +61,19 @@ class ResponseValues:
     def __init__(self, start: Env | State, policy: Callable[[State], Array], max_states: int):
         """Enumerate the states; the policy returns checked probabilities [B, A]. ValueError for too many states."""
         self.game = game = Branches(start)
-        self.states, self.players, self.plies = 0, game.spec.num_players, list[StatesOfPly]()
+        self.states = 0
+        self.players = game.spec.num_players
+        self.plies = list[StatesOfPly]()
         same = groups(Packed.of(list(game.first_table.T)))
-        table, share = game.first_table[same.first], np.bincount(same.number) / len(game.first_table)
+        table = game.first_table[same.first]
+        share = np.bincount(same.number) / len(game.first_table)
         if isinstance(start, Env):
             buffers = game.engine.refresh(game.upload(table))
             table = buffers.layout.table(buffers.words)[: len(table)]
         live = ~game.over(table)
         self._number = np.where(live, np.cumsum(live) - 1, -1)[same.number]  # of each game at the start; -1 if over
-        table, self.first = table[live], share[live]
+        table = table[live]
+        self.first = share[live]
         self.values: Array = np.zeros(self.players)
         reach: Array = self.first
         while len(table):
@@ -130,7 +134,8 @@ class ResponseValues:
         total = count + int(actions.sum())
         # every edge of every pair
         edges = ply.edges[state]
-        pair, edge = np.repeat(np.arange(len(state)), edges), np.repeat(ply.start[state], edges) + ranks(edges)
+        pair = np.repeat(np.arange(len(state)), edges)
+        edge = np.repeat(ply.start[state], edges) + ranks(edges)
         moved = moves[pair]
         after = base[pair] + np.where(moved, ply.rank[edge], 0)
         likely = weight[pair] * ply.chance[edge] * np.where(moved, 1, ply.policy[edge])
@@ -151,8 +156,12 @@ class ResponseValues:
     def _expanded(self, table: Array, policy: Callable[[State], Array]) -> tuple[StatesOfPly, Array]:
         """Return a ply of these states, and the words of the next ply's states."""
         game = self.game
-        player, legal = game.number(table, game.player_slot), game.legal(table)[:, :: game.outcomes]
-        seen, children, rewards, over = list[Packed](), list[Packed](), list[Array](), list[Array]()
+        player = game.number(table, game.player_slot)
+        legal = game.legal(table)[:, :: game.outcomes]
+        seen = list[Packed]()
+        children = list[Packed]()
+        rewards = list[Array]()
+        over = list[Array]()
         for begin in range(0, len(table), PARENTS):
             chunk = table[begin : begin + PARENTS]
             buffers = game.upload(chunk)
@@ -164,9 +173,11 @@ class ResponseValues:
         same = groups(concat(seen))
         view = same.number.astype(np.int64)
         chances = policy(game.state(table[same.first]))[view]
-        ended, every = np.concatenate(over), concat(children)
+        ended = np.concatenate(over)
+        every = concat(children)
         goes_on = np.flatnonzero(~ended)
-        child, later = np.full(len(ended), -1), table[:0]
+        child = np.full(len(ended), -1)
+        later = table[:0]
         if len(goes_on):
             rest = every[goes_on]
             same = groups(rest)

@@ -71,13 +71,12 @@ class SearchSolution(ExactValues):
     def __init__(self, start: Env | State, memory: int, progress: bool):
         if not isinstance(start, (Env, State)):
             raise wrong_type("start", "an Env or a State", start)
-        self.env, self.memory, self.progress, self.nodes = (
-            start if isinstance(start, Env) else start.env,
-            memory,
-            progress,
-            0,
-        )
-        spec, game = self.env.spec, self.env.engine.game
+        self.env = start if isinstance(start, Env) else start.env
+        self.memory = memory
+        self.progress = progress
+        self.nodes = 0
+        spec = self.env.spec
+        game = self.env.engine.game
         if spec.num_players != 2 or not spec.zero_sum or spec.chance or not spec.perfect_information or game.has_memory:
             raise ValueError(
                 "start must be of a game for two with zero sum, without chance, hidden information and memory fields "
@@ -88,11 +87,13 @@ class SearchSolution(ExactValues):
         if not isinstance(device, str):
             raise ValueError(f"start must be on one device, got {device}")
         by_ply = facts(self.env.rules).by_ply
-        self._packing, self._sizes = Packing(spec, by_ply), Sizes.of(game, by_ply)
+        self._packing = Packing(spec, by_ply)
+        self._sizes = Sizes.of(game, by_ply)
         node = self._sizes.frame + 2 * self._sizes.position * self._sizes.width
         depth = min(DEPTH, STACK // node)
         if is_gpu(device):
-            stacks, grid = GPU_BLOCKS * LANES, BlockGrid(GPU_BLOCKS, LANES, True)
+            stacks = GPU_BLOCKS * LANES
+            grid = BlockGrid(GPU_BLOCKS, LANES, True)
         else:
             stacks = max(num_threads(), min(STACKS, STACK // (depth * node)))
             grid = BlockGrid(stacks, 1, False)
@@ -106,7 +107,8 @@ class SearchSolution(ExactValues):
         self._buckets = memory // (4 * bucket)
         if not self._buckets:
             raise ValueError(f"memory must be at least {4 * bucket} bytes, got {memory}")
-        self._nodes, self._questions = LAUNCHES[0], 0
+        self._nodes = LAUNCHES[0]
+        self._questions = 0
         self._arrays = self._allocated(depth)
         if (path := opening_table(self.env)) is not None:
             self._fill(path)
@@ -118,7 +120,9 @@ class SearchSolution(ExactValues):
 
     def _allocated(self, depth: int) -> Prove.Arrays:
         """Return buffers: an empty table and history, and the other arrays uninitialised."""
-        sizes, stacks, device = self._sizes, self._layout.batch, self._layout.device
+        sizes = self._sizes
+        stacks = self._layout.batch
+        device = self._layout.device
         per_stack = {
             "control": (Control.size + sizes.position, dtypes.int32),
             "frames": (depth * sizes.frame, dtypes.int32),
@@ -155,7 +159,8 @@ class SearchSolution(ExactValues):
             TypeError, ValueError: no path, or a size of less than 2,048.
             OSError: the file cannot be written; an existing file stays as it was.
         """
-        path, size = file_path("path", path), integer("max_bytes", max_bytes, HEAD, MAX_MEMORY)
+        path = file_path("path", path)
+        size = integer("max_bytes", max_bytes, HEAD, MAX_MEMORY)
         memory = host_memory(self._arrays.table)
         table = memory[0] if memory else download(self._arrays.table)
         max_rows = (size - HEAD) // ROW_BYTES
@@ -176,7 +181,8 @@ class SearchSolution(ExactValues):
             FileNotFoundError: there is no such file.
             TypeError, ValueError: the file is damaged or of another kind; another memory, as in `te.solve`.
         """
-        path, memory = file_path("path", path), integer("memory", memory, 1, MAX_MEMORY)
+        path = file_path("path", path)
+        memory = integer("memory", memory, 1, MAX_MEMORY)
         metadata, _ = read_arrays(path, FORMAT)
         try:
             solution = SearchSolution(env_of(metadata["env"]), memory, False)
@@ -217,11 +223,14 @@ class SearchSolution(ExactValues):
 
         Unless `every`, the search of a game's actions ends with the first one that does.
         """
-        legal, wanted = state.numpy()["legal_action_mask"], scores + np.sign(scores)  # one ply later
+        # one ply later
+        legal = state.numpy()["legal_action_mask"]
+        wanted = scores + np.sign(scores)
         best = legal & (scores == -1)[:, None]  # whoever loses anyway may play anything
         rows, actions = np.nonzero(legal & (scores != -1)[:, None])
         if len(rows):
-            after, turn = self.env.step(state[rows.astype(np.int32)], actions), self._turn(state)[rows]
+            after = self.env.step(state[rows.astype(np.int32)], actions)
+            turn = self._turn(state)[rows]
             thresholds = np.where(self._turn(after) == turn, wanted[rows], 1 - wanted[rows])
             same = self._turn(after) == turn
             games = None if every else Alternatives(rows, same)
@@ -298,7 +307,8 @@ class SearchSolution(ExactValues):
 
         dropped: rows that need no search, and how answers add to them; the rows' results are 0.
         """
-        stacks, scores = self._layout.batch, np.zeros(len(words), np.int32)
+        stacks = self._layout.batch
+        scores = np.zeros(len(words), np.int32)
         control = np.zeros((stacks, Control.size + self._sizes.position), np.int32)
         control[:, Control.status.index] = PROVEN  # idle: the kernel skips it
         waiting = deque(row for row in range(len(words)) if dropped is None or not dropped.rows[row])
@@ -310,7 +320,8 @@ class SearchSolution(ExactValues):
         place = np.arange(stacks) - np.searchsorted(thread_of, thread_of)  # among the stacks of its thread
         order = np.argsort(place, kind="stable")  # one of each thread in turn
         bar = counter("search", None, self.progress)
-        reports, before = Reports(), self.nodes
+        reports = Reports()
+        before = self.nodes
         self._resize(LAUNCHES[0], 1)
         while waiting or asked:
             while waiting and len(asked) < stacks:
@@ -417,7 +428,10 @@ class Dropped:
 
     def __init__(self, game: Array, reaches: Array, thresholds: Array, rows: Array):
         """Take the alternatives of the positions, their thresholds, and those that are dropped from the start."""
-        self.game, self.reaches, self.thresholds, self.rows = game, reaches, thresholds, rows
+        self.game = game
+        self.reaches = reaches
+        self.thresholds = thresholds
+        self.rows = rows
         self.answered = np.zeros(len(rows), bool)
 
     def after(self, row: int, score: int) -> list[int]:
@@ -449,7 +463,8 @@ def opening_table(env: Env) -> Path | None:
 
 def questions(exact: bool) -> Questions:
     """Yield thresholds until a score for the player to move is known, or unless `exact` its sign; return the score."""
-    low, high = -FAR, FAR
+    low = -FAR
+    high = FAR
     while low < high if exact else not (low > 0 or high < 0 or low == high):
         # first the sign, then whether a win can be faster, or a loss later
         threshold = low + 1 if low > 0 else high if high < 0 else int(high > 0)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     pass
 
 # views of information states that are no turns: a player may end the games before they begin, or chooses at a leaf
-OFFER, LEAF = -1, -2
+OFFER = -1
+LEAF = -2
 
 
 class Level(NamedTuple):
@@ -65,7 +66,9 @@ class SequenceForm:
         self, player: int, depths: Sequence[int], before: Array, counts: Array, ends: SortedEnds, storage: Storage
     ):
         """Take the number of states of each level, and for every state the sequence before it and its actions."""
-        self.player, self.ends, self.storage = player, ends, storage
+        self.player = player
+        self.ends = ends
+        self.storage = storage
         self._parts = [(rows, *ends.among(rows)) for rows in storage.slices(len(ends.payoffs))]
         self.starts = 1 + np.cumsum(counts, dtype=np.intp) - counts
         self.size = 1 + int(counts.sum())
@@ -73,13 +76,16 @@ class SequenceForm:
         self.state = np.concatenate([empty, np.repeat(np.arange(len(counts)), counts)])
         self.before = np.concatenate([empty, np.repeat(before, counts)]).astype(np.intp)
         self.uniform = np.concatenate([[1.0], np.repeat(1 / counts, counts)])
-        self.levels, first, earlier = list[Level](), 0, slice(0, 1)
+        self.levels = list[Level]()
+        first = 0
+        earlier = slice(0, 1)
         for count in depths:
             states = slice(first, first + count)
             sequences = slice(earlier.stop, earlier.stop + int(counts[states].sum()))
             starts = self.starts[states] - sequences.start
             self.levels.append(Level(states, sequences, starts, before[states] - earlier.start, earlier))
-            first, earlier = first + count, sequences
+            first = first + count
+            earlier = sequences
 
     def plan(self, strategy: Array) -> Array:
         """Return the plan of a strategy, float64 [size]."""
@@ -108,7 +114,8 @@ class SequenceForm:
 
         They are weighted by the plans of the other players.
         """
-        sums, ends = np.zeros(self.size), self.ends
+        sums = np.zeros(self.size)
+        ends = self.ends
         rest = [plan for player, plan in enumerate(plans) if player != self.player]
         for rows, sequences, starts in self._parts:
             part = np.abs(numbers[rows]) if absolute else numbers[rows]
@@ -121,19 +128,23 @@ class SequenceForm:
 
     def action_values(self, payoffs: Array, strategy: Array) -> tuple[Array, Array]:
         """Return the counterfactual values of every sequence [size] and information state [states]."""
-        values, states = payoffs.copy(), np.empty(len(self.starts))
+        values = payoffs.copy()
+        states = np.empty(len(self.starts))
         for level in reversed(self.levels):
-            at, earlier = level.sequences, level.earlier
+            at = level.sequences
+            earlier = level.earlier
             states[level.states] = of_states = np.add.reduceat(values[at] * strategy[at], level.starts)
             values[earlier] += np.bincount(level.before, of_states, earlier.stop - earlier.start)
         return values, states
 
     def best_response(self, payoffs: Array) -> tuple[float, Array]:
         """Return the value of a best response and the response, a strategy [size] without chance."""
-        values, best = payoffs.copy(), np.zeros(self.size)
+        values = payoffs.copy()
+        best = np.zeros(self.size)
         best[0] = 1
         for level in reversed(self.levels):
-            at, earlier = level.sequences, level.earlier
+            at = level.sequences
+            earlier = level.earlier
             highest = np.maximum.reduceat(values[at], level.starts)
             is_best = np.flatnonzero(values[at] == highest[self.state[at] - level.states.start])
             first = is_best[np.unique(self.state[at][is_best], return_index=True)[1]]

@@ -200,14 +200,22 @@ class GameGraph(NamedTuple):
 
 def _explored(game: Expander, depth: int, max_positions: int, progress: bool) -> GameGraph:
     """Visit all positions ply by ply. ValueError for too many positions, or a game that cannot be solved."""
-    new, layers, ply = game.start.positions, list[PlyGraph](), game.ply
-    tables, results, orbits = [new.keys], [new.results], [new.orbits]
-    first, total = 0, len(new)
+    new = game.start.positions
+    layers = list[PlyGraph]()
+    ply = game.ply
+    tables = [new.keys]
+    results = [new.results]
+    orbits = [new.orbits]
+    first = 0
+    total = len(new)
     watch = None if progress else _Watch(game, max_positions)
     while len(layers) < depth and len(live := np.flatnonzero(new.results == 0)):
         fields = new.fields[live]
         bar = counter(f"ply {len(layers) + 1}", len(live), progress)
-        parts, numbers, count, checked = list[Positions](), list[Array](), 0, 0
+        parts = list[Positions]()
+        numbers = list[Array]()
+        count = 0
+        checked = 0
         degrees = np.zeros(len(live), np.int32)
         for children in game.expand(fields, ply):
             parts.append(children.positions)
@@ -219,7 +227,8 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
             if watch is not None:
                 watch.report(len(layers), total, len(live), done, count)
             if total + count > max_positions and count >= 2 * checked:  # parts have positions in common
-                checked, fresh = count, joined(parts)[0]
+                checked = count
+                fresh = joined(parts)[0]
                 if not game.by_ply:
                     *_, fresh = _added(tables[0], np.zeros(0, np.int32), fresh)
                 if total + len(fresh) > max_positions:
@@ -241,7 +250,9 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
             raise _too_many(game, max_positions)
         edges = np.concatenate([places[number] for number in numbers])
         layers.append(PlyGraph((first + live).astype(np.int32), player, edges, degrees))
-        first, total, ply = total, total + len(new), ply + 1
+        first = total
+        total = total + len(new)
+        ply = ply + 1
         results.append(new.results)
         orbits.append(new.orbits)
     return GameGraph(tables, np.concatenate(results), np.concatenate(orbits), layers)
@@ -251,7 +262,8 @@ class _Watch:
     """Clock of a long solution, which prints an estimate of its time on stderr now and then."""
 
     def __init__(self, game: Expander, max_positions: int):
-        self._env, self._limit = game.env, max_positions
+        self._env = game.env
+        self._limit = max_positions
         self._reports = Reports()
 
     def report(self, plies: int, total: int, live: int, done: int, count: int) -> None:
@@ -266,7 +278,8 @@ class _Watch:
         """
         if (seconds := self._reports.due()) is None:
             return
-        positions, growth = total + count, count / done
+        positions = total + count
+        growth = count / done
         whole = seconds * self._limit / positions
         print(
             f"solving {self._env!r}: {positions:,} positions in {seconds:.0f} s, ply {plies + 1} is {done / live:.0%} "
@@ -283,7 +296,8 @@ def _too_many(game: Expander, max_positions: int) -> ValueError:
 
 def _added(table: Packed, places: Array, new: Positions) -> tuple[Packed, Array, Positions]:
     """Append positions that a table lacks. Returns the table, the numbers of `places` in it, and these positions."""
-    whole, count = concat([table, new.keys]), len(table)
+    whole = concat([table, new.keys])
+    count = len(table)
     same = groups(whole)
     first = same.first
     fresh = first >= count
@@ -373,7 +387,11 @@ class Solution(ExactValues):
 
     def __init__(self, game: Expander, tables: Sequence[Packed], values: Array, orbits: Array, depth: int | None):
         """Take values for player 0, int16 scores or float64 expectations, in the order of the tables' rows."""
-        self.env, self.depth, self._game, self._values, self._orbits = game.env, depth, game, values, orbits
+        self.env = game.env
+        self.depth = depth
+        self._game = game
+        self._values = values
+        self._orbits = orbits
         self._tables = [Index(table) for table in tables]
         sizes = [len(table) for table in tables]
         self._firsts = np.cumsum(sizes) - sizes
@@ -418,9 +436,11 @@ class Solution(ExactValues):
     def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
         """Return the values after every action one ply earlier, [B, A], and the legal actions, bool [B, A]."""
         instance("state", state, State)
-        outcomes, shape = self._game.outcomes, (state.batch, self.env.num_actions)
+        outcomes = self._game.outcomes
+        shape = (state.batch, self.env.num_actions)
         buffers, _ = self._game.batch(state)
-        scores, legal = np.zeros(shape, self._values.dtype), np.zeros(shape, bool)
+        scores = np.zeros(shape, self._values.dtype)
+        legal = np.zeros(shape, bool)
         for rows, actions, _, table in self._game.after(buffers, state.batch):
             values = farther(self._lookup(self._game.rows(table), "what an action leads to"))
             at = rows[::outcomes], actions[::outcomes] // outcomes
@@ -476,7 +496,9 @@ class Solution(ExactValues):
         limit = integer("max_positions", renamed("max_positions", max_positions, most=most), 1, MAX_POSITIONS)
         rng = np.random.default_rng(seed)
         origin = self._game.origin
-        state, visited, compared = origin.init(1) if isinstance(origin, Env) else origin, set[bytes](), 0
+        state = origin.init(1) if isinstance(origin, Env) else origin
+        visited = set[bytes]()
+        compared = 0
         for _ in range(MAX_DEPTH if self.depth is None else self.depth):
             values = state.numpy()
             fields = [name for name in values if self._game.by_ply or name not in ("ply", "rewards")]
@@ -488,7 +510,8 @@ class Solution(ExactValues):
             if not len(places):
                 break
             state = state[rng.choice(places, min(limit, len(places)), replace=False)]
-            scores, values = self._scores(state).astype(np.float64), state.numpy()
+            scores = self._scores(state).astype(np.float64)
+            values = state.numpy()
             parents, actions = np.nonzero(values["legal_action_mask"])
             after = self.env.step(state[parents], actions)
             reached = farther(self._scores(after))
@@ -496,7 +519,8 @@ class Solution(ExactValues):
                 best = max if values["current_player"][row] == 0 else min
                 if abs(best(reached[parents == row]) - scores[row]) > SETTLED:
                     raise ValueError(f"wrong value of {self.env.row(state, row)}")
-            compared, state = compared + state.batch, after
+            compared = compared + state.batch
+            state = after
         return compared
 
     # *** files ***
@@ -545,7 +569,8 @@ class Solution(ExactValues):
                 Packed(*(np.array(arrays[f"{name}{k}"]) for name in ("base", "varying", "keys")))
                 for k in range(integer("tables", metadata["tables"], 1, MAX_POSITIONS))
             ]
-            values, orbits = np.array(arrays["values"]), np.array(arrays["orbits"])
+            values = np.array(arrays["values"])
+            orbits = np.array(arrays["orbits"])
             values = values.view(np.int16 if arrays["wins"][0] else np.float64)
             widths = {len(game.start.positions.keys.base)} ^ {len(table.base) for table in tables}
             if widths or not len(values) == len(orbits) == sum(map(len, tables)):

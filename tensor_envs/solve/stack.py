@@ -112,7 +112,8 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, game: Game, by_ply: bool) -> Sizes:
-        actions, words = game.spec.num_actions, Packing(game.spec, by_ply).count
+        actions = game.spec.num_actions
+        words = Packing(game.spec, by_ply).count
         width = -(-actions // VECTOR) * VECTOR
         cells = getattr(game.rules, "set_colouring", 0)
         frame = Frame.size + Child.size * width + 2 * -(-cells // WORD_BITS)

@@ -28,7 +28,8 @@ class Storage:
     """
 
     def __init__(self, folder: Path | None = None):
-        self.folder, self.rows = folder, sys.maxsize if folder is None else ROWS
+        self.folder = folder
+        self.rows = sys.maxsize if folder is None else ROWS
 
     def slices(self, count: int) -> Iterator[slice]:
         """Yield the ranges of rows that are worked on at a time."""

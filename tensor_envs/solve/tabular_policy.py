@@ -39,7 +39,8 @@ class TabularPolicy:
     """
 
     def __init__(self, tree: GameTree, strategies: Sequence[Array]):
-        self.tree, self.strategies = tree, list(strategies)
+        self.tree = tree
+        self.strategies = list(strategies)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.tree!r}>"
@@ -75,7 +76,8 @@ class TabularPolicy:
     def _rows(self, table: Array, state: State) -> Array:
         """Return the rows of a table [I, A] for the games of a state; 0 for games that are over."""
         instance("state", state, State)
-        number, live = self.tree.find(state), np.asarray(state.legal_action_mask.numpy().any(1))
+        number = self.tree.find(state)
+        live = np.asarray(state.legal_action_mask.numpy().any(1))
         if (wrong := live & (number < 0)).any():
             row = int(np.argmax(wrong))
             why = "is not in the tree" if number[row] == -1 else "may be in several information states"
@@ -103,7 +105,8 @@ def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities) -> list
             raise ValueError(f"policy must be of {tree!r}, got one of {policy.tree!r}")
         return list(policy.strategies)
     function("policy", policy)
-    table, choices = np.zeros((len(tree), tree.width)), tree.choices
+    table = np.zeros((len(tree), tree.width))
+    choices = tree.choices
     playing = np.flatnonzero(~choices)
     states = tree.states[playing] if choices.any() else tree.states
     table[playing, : tree.env.num_actions] = asked(policy, states)
@@ -113,7 +116,8 @@ def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities) -> list
 
 def asked(policy: Probabilities, states: State) -> Array:
     """Return a policy's probabilities in all games of a State, float64 [B, A]. ValueError for no probabilities."""
-    tables, count = list[Array](), states.batch
+    tables = list[Array]()
+    count = states.batch
     for begin in range(0, count, ROWS):
         rows = np.arange(begin, min(begin + ROWS, count))
         # one batch size for all, so that nothing is captured twice

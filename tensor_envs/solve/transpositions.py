@@ -48,8 +48,11 @@ class TranspositionTable:
     """
 
     def __init__(self, cells: Cells, buckets: Scalar, position: int, region: int = 0):
-        self.cells, self.buckets, self.position = cells, buckets, position
-        self.used, self.entry = position + 2 + region, entry_words(position, region)
+        self.cells = cells
+        self.buckets = buckets
+        self.position = position
+        self.used = position + 2 + region
+        self.entry = entry_words(position, region)
 
     def bucket(self, words: Sequence[Scalar]) -> Scalar:
         """Return the first word of a position's bucket."""
@@ -72,9 +75,11 @@ class TranspositionTable:
     def look_up(self, bucket: Scalar, position: Sequence[Scalar]) -> Found:
         """Return what the table holds of a position."""
         one, other = (self.load(bucket, e) for e in range(BUCKET))
-        first, second = self.matches(one, position), self.matches(other, position)
+        first = self.matches(one, position)
+        second = self.matches(other, position)
         bounds, rest, *region = (where(first, x, y) for x, y in list(zip(one, other, strict=True))[self.position :])
-        low, high = int32(bounds & 0xFFFF) - OFFSET, int32(bounds >> 16) - OFFSET
+        low = int32(bounds & 0xFFFF) - OFFSET
+        high = int32(bounds >> 16) - OFFSET
         return Found(first | second, low, high, int32(rest & 0xFFFF), region)
 
     def store(self, bucket: Scalar, position: Sequence[Scalar], result: Found, work: Scalar) -> None:

@@ -16,7 +16,8 @@ from tensor_envs.solve.storage import Storage, digests, mapped
 from tensor_envs.solve.tree_parts import Parts, belief_of
 from tensor_envs.state import State
 
-NAME, FORMAT = "tree.safetensors", "tensor_envs game tree 1"
+NAME = "tree.safetensors"
+FORMAT = "tensor_envs game tree 1"
 STATES = ("player", "ply", "view", "before", "level", "counts", "actions")  # arrays of information states
 
 
@@ -44,7 +45,8 @@ def read_tree(folder: Path) -> Parts:
         metadata, arrays = read_arrays(folder / NAME, FORMAT)
         game = Branches(start_of(env_of(metadata["env"]), arrays))
         belief = belief_of(game, np.array(arrays["weights"]).view(np.float64) if "weights" in arrays else None)
-        files, storage = mapped(folder, metadata["files"]), Storage(folder)
+        files = mapped(folder, metadata["files"])
+        storage = Storage(folder)
         if files["words"].shape[1] != game.layout.words:
             raise ValueError(f"its states are not those of {game.env!r}")
         ends = []

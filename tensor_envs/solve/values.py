@@ -117,7 +117,8 @@ class ExactValues(ABC):
         """
         if not self._has_line:
             raise ValueError(f"{self.env!r} has chance, or values without distances, and so no line of best play")
-        state, actions = state[[integer("i", i, 0, state.batch - 1)]], list[int]()
+        state = state[[integer("i", i, 0, state.batch - 1)]]
+        actions = list[int]()
         max_actions = integer("max_actions", renamed("max_actions", max_actions, most=most), 1, MAX_POSITIONS)
         while len(actions) < max_actions:
             scores, legal = self._action_scores(state)

@@ -42,7 +42,8 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
         action_of_name = env.string_to_action(name, state)
         require(action_of_name == action, f"the name {name!r} does not lead back to action {action}")
     env = short(env)
-    state, compared = env.init(BATCH, SEED, device), 0
+    state = env.init(BATCH, SEED, device)
+    compared = 0
     for step in waiting(steps, "no game ended"):
         ended = bool(over(state.numpy()).any())
         if ended or step == min(steps, 5):
@@ -50,7 +51,8 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
             for played in states:
                 games = [env.state_to_dict(played, i) for i in range(BATCH)]
                 reloaded = env.state_from_dicts(games, SEED, device)
-                restored, before = reloaded.numpy(), played.numpy()
+                restored = reloaded.numpy()
+                before = played.numpy()
                 for name in ("key", "episode", "rewards"):  # a dictionary has none of them
                     restored.pop(name, None)
                 require_equal(restored, before, "from a dictionary")
@@ -85,7 +87,8 @@ def check_saving(env: Env, steps: int, device: Any) -> str:
         loaded = load_state(Path(folder) / "state.safetensors", device)
     for _ in range(2):
         require_equal(state.numpy(), loaded.numpy(), "a loaded state")
-        state, loaded = env.step(state, uniform(state)), loaded.env.step(loaded, uniform(loaded))
+        state = env.step(state, uniform(state))
+        loaded = loaded.env.step(loaded, uniform(loaded))
     return f"{BATCH} games"
 
 
@@ -109,7 +112,8 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
         back = np.argsort(actions)
         plain = image = env.init(BATCH, SEED, device)
         for _ in range(min(steps, 8)):
-            one, two = plain.numpy(), image.numpy()
+            one = plain.numpy()
+            two = image.numpy()
             mapped = one["legal_action_mask"][:, actions]
             require((two["legal_action_mask"] == mapped).all(), "a symmetry maps the mask otherwise")
             require((two["rewards"] == one["rewards"]).all(), "a symmetry changes the rewards")
@@ -118,7 +122,8 @@ def check_symmetries(env: Env, steps: int, device: Any) -> str:
                 before, after = (bits_of(maps, state) for state in (plain, image))
                 require((before[:, sources] == after[:, : len(sources)]).all(), "a symmetry maps the fields otherwise")
             chosen = uniform(plain).numpy()
-            plain, image = env.step(plain, chosen), env.step(image, back[chosen])
+            plain = env.step(plain, chosen)
+            image = env.step(image, back[chosen])
         observed = env.observe(plain, 0).numpy().reshape(BATCH, -1)[:, np.array(symmetry.observation)]
         same = (env.observe(image, 0).numpy().reshape(BATCH, -1) == observed).all()
         require(same, "a symmetry maps observations otherwise")
@@ -136,7 +141,8 @@ def check_derived(env: Env, symmetries: Sequence[Symmetry], maps: FieldMaps, ste
     derived = {name for symmetry in symmetries for name in symmetry.derived}
     state = env.init(MANY, SEED, device)
     for _ in range(min(steps, 8) if derived else 0):
-        values, first = state.numpy(), dict[bytes, int]()
+        values = state.numpy()
+        first = dict[bytes, int]()
         alike = [first.setdefault(bits.tobytes(), i) for i, bits in enumerate(bits_of(maps, state))]
         for name in derived:
             same = (values[name] == values[name][alike]).all()

@@ -34,12 +34,14 @@ HIDDEN_PLIES = 8
 
 def check_observations(env: Env, steps: int, device: Any) -> str:
     """Check what learners read from a VectorEnv against its states and transitions, across resets."""
-    env, ended = short(env), 0
+    env = short(env)
+    ended = 0
     for mode in ("same_step", "next_step"):
         vector = VectorEnv(env, BATCH, SEED, device, mode, observe=True)  # type: ignore[arg-type]
         for step in waiting(steps, "no game ended"):
             state = vector.state
-            values, observed = state.numpy(), vector.numpy()
+            values = state.numpy()
+            observed = vector.numpy()
             same = (observed["legal_action_mask"] == values["legal_action_mask"]).all()
             require(same, f"{mode}: the mask differs")
             live = ~over(values)  # a finished game has no player to move
@@ -62,7 +64,8 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
     players = state.current_player.numpy()
     if not over(state.numpy()).any():
         by_number = [env.observe(state, p).numpy() for p in range(env.num_players)]
-        mover, each = env.observe(state).numpy(), env.observe(state, players).numpy()
+        mover = env.observe(state).numpy()
+        each = env.observe(state, players).numpy()
         for row, p in enumerate(players):
             same = (mover[row] == by_number[p][row]).all() and (each[row] == mover[row]).all()
             require(same, f"row {row}: observe gives the player to move something else")
@@ -71,7 +74,8 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
 
 def check_determinize(env: Env, steps: int, device: Any) -> str:
     """Check that `determinize` resamples what is hidden from a player and keeps the observation."""
-    env, rows = short(env), range(4)
+    env = short(env)
+    rows = range(4)
     if not env.engine.game.determinizes:
         return "nothing is hidden, or the rules have no determinize"
     changed, decisions = 0, 0
@@ -81,7 +85,9 @@ def check_determinize(env: Env, steps: int, device: Any) -> str:
             if plain.over:
                 plain.reset()
             for player in range(env.num_players):
-                s, observed, mask = plain.state, plain.observe(player), plain.legal_actions()
+                s = plain.state
+                observed = plain.observe(player)
+                mask = plain.legal_actions()
                 for sample in range(3):
                     chance = KeyedChance([uint32(SEED), uint32(sample)])
                     sampled = plain.game.determinize(s, int32(player), chance)
@@ -118,7 +124,8 @@ def check_perfect_information(env: Env, steps: int, device: Any) -> str:
     """
     if not env.spec.perfect_information:
         return "the Spec says that something is hidden"
-    state, compared = env.init(MANY, SEED, device), 0
+    state = env.init(MANY, SEED, device)
+    compared = 0
     seen = np.zeros((env.num_players, MANY), np.int64)  # number of what each player has observed so far
     for _ in range(HIDDEN_PLIES):
         values = state.numpy()
@@ -127,7 +134,8 @@ def check_perfect_information(env: Env, steps: int, device: Any) -> str:
             break
         for player in range(env.num_players):
             observed = env.observe(state, player).numpy().reshape(MANY, -1)
-            past, first = seen[player].copy(), dict[tuple[int, bytes], int]()
+            past = seen[player].copy()
+            first = dict[tuple[int, bytes], int]()
             for i in live.tolist():
                 seen[player, i] = first.setdefault((past[i], observed[i].tobytes()), i)
             alike = seen[player, live]
@@ -154,7 +162,8 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
         return "nothing is hidden"
     if not hasattr(env.entry.load("render"), "seen_by"):
         raise ConformanceError("the Spec says perfect_information=False, so render must have seen_by")
-    state, compared = env.init(MANY, SEED, device), 0
+    state = env.init(MANY, SEED, device)
+    compared = 0
     for _ in range(HIDDEN_PLIES):
         values = state.numpy()
         games = [env.state_to_dict(state, i) for i in range(MANY)]
@@ -165,7 +174,8 @@ def check_hidden_information(env: Env, steps: int, device: Any) -> str:
                 visible = env.entry.load("render").seen_by(env.rules, game, player)
                 groups.setdefault(json.dumps(visible, sort_keys=True), []).append(i)
             for rows in groups.values():
-                first, prompts = rows[0], set[str]()
+                first = rows[0]
+                prompts = set[str]()
                 for i in rows[1:]:
                     if games[i] == games[first]:
                         continue

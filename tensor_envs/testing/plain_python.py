@@ -101,7 +101,8 @@ def check_rules(env: Env, steps: int, device: Any) -> str:
     env = short(env)
     with playing_at("a new game"):
         draws = Draws(ScalarGame(env.rules, SEED))
-    game, plies = draws.game, max(steps, RULES_PLIES)
+    game = draws.game
+    plies = max(steps, RULES_PLIES)
     for ply in range(plies):
         legal_actions(env, game)
         for player in range(env.num_players if ply < steps else 0):  # a game without an end is for check_ends to name
@@ -142,7 +143,8 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
         before = vector.state
         kernel_observed = [env.observe(before, p).numpy() for p in range(env.num_players)]
         transition = vector.step_uniform()
-        reported, actions = transition.numpy(), transition.numpy()["actions"]
+        reported = transition.numpy()
+        actions = transition.numpy()["actions"]
         events = {name: x.numpy() for name, x in env.events(before, actions).items()}
         for row, game in enumerate(games):
             same = functools.partial(_require_same, env, place_of(game))
@@ -182,7 +184,8 @@ def check_plain_python(env: Env, steps: int, device: Any) -> str:
 
 def _require_same(env: Env, place: str, method: str, name: str, kernel: Any, plain: Any) -> None:
     """Require equal values in the kernel and in plain Python."""
-    a, b = np.asarray(kernel), np.asarray(plain)
+    a = np.asarray(kernel)
+    b = np.asarray(plain)
     require(
         a.shape == b.shape and (a == b).all(),
         f"{place}: {name} differs: {shown_values(a)} in the kernel, {shown_values(b)} in plain Python. "

@@ -38,7 +38,8 @@ MAX_ROUNDS = 10  # episodes of every game after which a player who has not moved
 
 def check_shapes(env: Env, steps: int, device: Any) -> str:
     """Check shapes and dtypes against the Spec."""
-    state, spec = env.init(BATCH, SEED, device), env.spec
+    state = env.init(BATCH, SEED, device)
+    spec = env.spec
     expected: dict[str, tuple[Tensor, tuple[int, ...], Any]] = {
         "legal_action_mask": (state.legal_action_mask, (BATCH, spec.num_actions), DTYPES["bool"]),
         "rewards": (state.rewards, (BATCH, spec.num_players), DTYPES["float32"]),
@@ -79,7 +80,9 @@ def check_ends(env: Env, steps: int, device: Any) -> str:
 def check_play(env: Env, steps: int, device: Any) -> str:
     """Check legal actions, rewards and bounds at every ply, and that finished games do not change."""
     env = short(env)
-    state, ended, rounds = env.init(BATCH, SEED, device), 0, 1
+    state = env.init(BATCH, SEED, device)
+    ended = 0
+    rounds = 1
     moved = set[int]()
     for step in waiting(steps, "no game ended, or a player never moved,"):
         if over(state.numpy()).all() and len(moved) < env.num_players:
@@ -89,14 +92,17 @@ def check_play(env: Env, steps: int, device: Any) -> str:
                 f"player {still[0]} never moved in {rounds * BATCH} games: {line_of(env, 'step')}: step must set "
                 "current_player in s.replace(...)",
             )
-            state, rounds = env.reset(state), rounds + 1
+            state = env.reset(state)
+            rounds = rounds + 1
         before = state.numpy()
-        mask, was_over = before["legal_action_mask"], over(before)
+        mask = before["legal_action_mask"]
+        was_over = over(before)
         require(
             (mask.any(1) == ~was_over).all(),
             f"{line_of(env, 'legal_action_mask')}: legal actions must exist exactly while a game goes on",
         )
-        most, bound = int(mask.sum(1).max()), env.spec.max_legal
+        most = int(mask.sum(1).max())
+        bound = env.spec.max_legal
         require(
             bound is None or most <= bound,
             f"{line_of(env, 'spec')}: max_legal is {bound}, a position has {most} legal actions",
@@ -108,7 +114,8 @@ def check_play(env: Env, steps: int, device: Any) -> str:
         require(mask[np.arange(BATCH), actions][~was_over].all(), "the uniform policy chose an illegal action")
         stepped = env.step(state, actions)
         require_equal(before, state.numpy(), "a step must leave the state it starts from as it was")
-        after, rewards = stepped.numpy(), stepped.numpy()["rewards"]
+        after = stepped.numpy()
+        rewards = stepped.numpy()["rewards"]
         games = stepped.buffers
         try:
             env.engine.layout.check(games.layout.table(games.words))
@@ -119,7 +126,8 @@ def check_play(env: Env, steps: int, device: Any) -> str:
             require(np.allclose(rewards.sum(1), 0, atol=1e-5), "the rewards of a step do not sum to 0")
         require_equal({**before, "rewards": np.zeros_like(rewards)}, after, "a finished game", rows=was_over)
         require((after["ply"] - before["ply"] == ~was_over).all(), "ply must count the decisions")
-        state, ended = stepped, int(over(after).sum())
+        state = stepped
+        ended = int(over(after).sum())
         if step + 1 >= steps and ended and len(moved) == env.num_players:
             break
     values = state.numpy()
@@ -136,7 +144,8 @@ def check_illegal_actions(env: Env, steps: int, device: Any) -> str:
     if over(state.numpy()).all():  # rules may end every game with its first action
         state = playing(env, 0, device)
     before = state.numpy()
-    mask, live = before["legal_action_mask"], ~over(before)
+    mask = before["legal_action_mask"]
+    live = ~over(before)
     require(live.any(), "every game is over before its first step")
     illegal = np.array([np.flatnonzero(~row)[0] if not row.all() else env.num_actions for row in mask])
     for actions in (illegal, np.full(BATCH, -1), np.full(BATCH, env.num_actions)):
@@ -153,7 +162,8 @@ def check_illegal_actions(env: Env, steps: int, device: Any) -> str:
 
 def check_rows(env: Env, steps: int, device: Any) -> str:
     """Check that a row depends on the seed, its number and its actions alone."""
-    large, small = env.init(2 * BATCH + 1, SEED, device), env.init(BATCH, SEED, device)
+    large = env.init(2 * BATCH + 1, SEED, device)
+    small = env.init(BATCH, SEED, device)
     head = slice(0, BATCH)
     for step in range(min(steps, 12)):
         require_equal(small.numpy(), {k: v[head] for k, v in large.numpy().items()}, "another batch size")
@@ -161,7 +171,8 @@ def check_rows(env: Env, steps: int, device: Any) -> str:
         small = env.step(small, actions[head])
         actions[BATCH:] = -1 if step == 2 else actions[BATCH:]  # the other rows all lose
         large = env.step(large, actions)
-    same, other = env.init(BATCH, SEED, device), env.init(BATCH, SEED + 1, device)
+    same = env.init(BATCH, SEED, device)
+    other = env.init(BATCH, SEED + 1, device)
     require_equal(same.numpy(), env.init(BATCH, SEED, device).numpy(), "one seed, two games")
     if env.spec.chance:
         require((same.key.numpy() != other.key.numpy()).any(), "two seeds, one game")
@@ -178,7 +189,8 @@ def check_jit(env: Env, steps: int, device: Any) -> str:
     for seed in (SEED, SEED + 1):
         inside = outside = env.init(BATCH, seed, device)
         for _ in range(min(steps, 8)):
-            inside, outside = captured(inside), env.step(outside, uniform(outside))
+            inside = captured(inside)
+            outside = env.step(outside, uniform(outside))
             require_equal(inside.numpy(), outside.numpy(), "a captured step")
     return f"{2 * min(steps, 8)} captured steps"
 
@@ -190,9 +202,11 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
     next_step, disabled = (VectorEnv(env, BATCH, SEED, device, m) for m in ("next_step", "disabled"))  # type: ignore[arg-type]
     resets = [0, 0, 0]
     for step in waiting(steps, "a mode saw no game end"):
-        before, transition = same_step.state, same_step.step_uniform()
+        before = same_step.state
+        transition = same_step.step_uniform()
         stepped = env.step(before, transition.actions)
-        final, values = stepped.numpy(), same_step.state.numpy()
+        final = stepped.numpy()
+        values = same_step.state.numpy()
         require_equal(final, transition.final_state.numpy(), "final_state")
         reported = {name: getattr(transition, name).numpy() for name in ("rewards", "terminated", "truncated")}
         require_equal(reported, final, "same_step: the transition")
@@ -208,7 +222,8 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
         require_equal(after, env.reset(before).numpy(), "next_step: a finished game", rows=ended)
         resets[1] += int(ended.sum())
 
-        before, transition = disabled.state, disabled.step_uniform()
+        before = disabled.state
+        transition = disabled.step_uniform()
         require_equal(disabled.state.numpy(), env.step(before, transition.actions).numpy(), "disabled")
         resets[2] += int(over(disabled.state.numpy()).sum())
         if step % 4 == 3:
@@ -227,7 +242,8 @@ def check_rollout(env: Env, steps: int, device: Any) -> str:
     env = short(env)
     vector = VectorEnv(env, BATCH, SEED, device)
     returns = np.zeros((BATCH, env.num_players), np.float32)
-    wins, ended = np.zeros_like(returns), 0
+    wins = np.zeros_like(returns)
+    ended = 0
     events = {name: np.zeros(BATCH, np.int32) for name in env.spec.events}
     for step in waiting(steps, "no game ended"):
         before = vector.state
@@ -255,7 +271,8 @@ def check_rollout(env: Env, steps: int, device: Any) -> str:
 
 def check_one_kernel(env: Env, steps: int, device: Any) -> str:
     """Check that a step is one kernel, with sampling, reset, mask and observation."""
-    env, actions = short(env), np.zeros(BATCH, np.int32)
+    env = short(env)
+    actions = np.zeros(BATCH, np.int32)
     bare, observing = (VectorEnv(env, BATCH, SEED, device, observe=observe) for observe in (False, True))
     for step in (bare.step_uniform, lambda: bare.step(actions), observing.step_uniform):
         step()

@@ -111,9 +111,12 @@ def rate(options: argparse.Namespace) -> None:
         raise ValueError(f"the game must be for one or two, {env!r} has {env.num_players} players")
     if options.games % env.num_players:
         raise ValueError(f"--games must be even, got {options.games}")
-    path, oracle, opening = options.weights or env.id, exact_oracle(env) if options.regret else None, OPENING
+    path = options.weights or env.id
+    oracle = exact_oracle(env) if options.regret else None
+    opening = OPENING
     if options.search_regret is not None:
-        oracle, opening = solve(env, method="search"), options.search_regret
+        oracle = solve(env, method="search")
+        opening = options.search_regret
     rival = functools.partial(agents.playout_search, seed=1, exploration=options.exploration)
     players: dict[str, agents.Policy] = {f"playout search of {n}": rival(n) for n in options.rivals}
     players |= {f"trained, {n} simulations": agents.load(path, n) for n in options.simulations}
@@ -156,7 +159,8 @@ def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
 
 def add_rating(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command `rate`."""
-    count, simulations = whole(1, MAX_COUNT), whole(0, 2**20)
+    count = whole(1, MAX_COUNT)
+    simulations = whole(0, 2**20)
     parser.add_argument("--weights", metavar="FILE", help="default: those that come with the package")
     text = "simulations of the trained player's search, 0 for the network alone; default: 0 and 32"
     parser.add_argument("--simulations", nargs="+", type=simulations, default=[0, 32], metavar="N", help=text)

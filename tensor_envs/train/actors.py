@@ -110,7 +110,8 @@ class Actor:
         """Start the games of a rank; `step` is the number of the first step of self-play."""
         if device.startswith("CPU"):
             set_num_threads(1)
-        self.trainer, self.step = kind(env, config, device, rank=rank), step
+        self.trainer = kind(env, config, device, rank=rank)
+        self.step = step
 
     def play(self, version: int, weights: dict[str, np.ndarray], progress: float) -> tuple[int, Any]:
         """Play a step with weights, and return their version and the data on the host."""
@@ -139,21 +140,26 @@ class Learner:
 
     def __init__(self, ray: Any, trainer: Trainer, num_actors: int | None, max_staleness: int | None):
         """Take a connected Ray; the actors start with the first step, once the trainer has its checkpoint."""
-        self.ray, self.trainer = ray, trainer
+        self.ray = ray
+        self.trainer = trainer
         self.is_on_cpu = trainer.device.startswith("CPU")
         if num_actors is None:
             resources = ray.cluster_resources()
             num_actors = max(1, int(resources.get("CPU", 1)) - 1 if self.is_on_cpu else int(resources.get("GPU", 1)))
         self.num_actors = num_actors
         self.max_staleness = STALENESS * num_actors if max_staleness is None else max_staleness
-        self.deaths, self.discarded, self.deaths_in_succession = 0, 0, 0
+        self.deaths = 0
+        self.discarded = 0
+        self.deaths_in_succession = 0
         self.rank = 0  # of the newest actor
         self.playing: dict[Any, Any] = {}  # actors by the reference of the data that they play
-        self.version, self.weights = -1, None
+        self.version = -1
+        self.weights = None
 
     def step(self) -> Metrics:
         """Learn from the next data that arrive, and return metrics by name."""
-        begin, trainer = time.monotonic(), self.trainer
+        begin = time.monotonic()
+        trainer = self.trainer
         if not self.playing:
             self.rank = trainer.steps  # a run that continues plays other games than before
             for _ in range(self.num_actors):

@@ -70,16 +70,24 @@ def advantages(
     if tuple(getattr(next_value, "shape", ())) != (batch,):
         raise ValueError(f"next_value must be an array [{batch}], got {shown(next_value)}")
     # about every player's next decision, [B, P]: its value, its advantage, the rewards before it, whether it exists
-    value, exists = next_player * next_value[:, None], next_player
-    ahead, paid = value * 0, value * 0
-    advantage, valid = [], []
+    value = next_player * next_value[:, None]
+    exists = next_player
+    ahead = value * 0
+    paid = value * 0
+    advantage = []
+    valid = []
     for rewards, player, estimate, terminated, truncated in reversed(steps):
-        on, rest = ((1 - terminated) * (1 - truncated))[:, None], 1 - player
-        value, ahead, paid = value * on, ahead * on, paid * on + rewards
+        on = ((1 - terminated) * (1 - truncated))[:, None]
+        rest = 1 - player
+        value = value * on
+        ahead = ahead * on
+        paid = paid * on + rewards
         exists = exists * on + terminated[:, None]
         valid.append((exists * player).sum(1))
         delta = ((paid + gamma * value + gamma * lam * ahead) * player).sum(1) - estimate
         advantage.append(delta * valid[-1])
-        value, ahead = value * rest + player * estimate[:, None], ahead * rest + player * advantage[-1][:, None]
-        paid, exists = paid * rest, exists * rest + player
+        value = value * rest + player * estimate[:, None]
+        ahead = ahead * rest + player * advantage[-1][:, None]
+        paid = paid * rest
+        exists = exists * rest + player
     return advantage[::-1], valid[::-1]

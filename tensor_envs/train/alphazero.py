@@ -32,7 +32,9 @@ from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
 
-PLAY, SAMPLE = 0, 1  # kinds of random numbers
+# kinds of random numbers
+PLAY = 0
+SAMPLE = 1
 EXACT_MEMORY = 2**26  # bytes for exact values, of every actor
 
 
@@ -77,14 +79,16 @@ class AlphaZero(Trainer):
 
     def rate(self) -> Metrics:
         """Rate the player with search, which adds no noise here, and the network alone ("network_score", ...)."""
-        env, config = self.env, self.config
+        env = self.env
+        config = self.config
         common = config, self.judges, self.device
 
         def weights(state: State) -> Tensor:
             """Return the search's probabilities of all actions."""
             return gumbel_muzero_policy(state, self.evaluate, config.num_simulations, gumbel_scale=0.0).action_weights
 
-        searching, alone = gumbel(self.evaluate, config.num_simulations), greedy(self.evaluate)
+        searching = gumbel(self.evaluate, config.num_simulations)
+        alone = greedy(self.evaluate)
         ratings = rate(env, searching, weights, *common)
         return ratings | rate(env, alone, self.probabilities, *common, prefix="network_")
 
@@ -96,7 +100,8 @@ class AlphaZero(Trainer):
 
     def play(self, step: int) -> Samples:
         """Return the samples of `rollout_length` decisions in every game."""
-        config, random = self.config, self.random(PLAY, self.rank, step)
+        config = self.config
+        random = self.random(PLAY, self.rank, step)
         self.state, samples = self_play(
             self.state,
             self.search,
@@ -112,7 +117,8 @@ class AlphaZero(Trainer):
     def learn(self, data: Samples) -> Metrics:
         """Add samples to the replay buffer and learn from minibatches of it."""
         self.replay.add(data)
-        random, losses = self.random(SAMPLE, self.steps), list[Tensor]()
+        random = self.random(SAMPLE, self.steps)
+        losses = list[Tensor]()
         with Context(TRAINING=1):  # type: ignore[no-untyped-call]
             for _ in range(self.config.updates):
                 batch = self.replay.sample(self.config.minibatch, random)

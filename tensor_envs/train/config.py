@@ -55,7 +55,9 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            value, low, high = getattr(self, item.name), item.metadata["low"], item.metadata["high"]
+            value = getattr(self, item.name)
+            low = item.metadata["low"]
+            high = item.metadata["high"]
             if isinstance(item.default, bool):
                 instance(item.name, value, bool)
             elif isinstance(item.default, int):
@@ -155,7 +157,8 @@ def read_config(path: Path, algorithm: str, kind: type[C]) -> tuple[Env, C]:
         _check_keys("", table, ("algorithm", "env", "config"), complete=True)
         if table["algorithm"] != algorithm:
             raise ValueError(f"algorithm must be {algorithm!r}, got {shown(table['algorithm'])}")
-        game, values = table["env"], table["config"]
+        game = table["env"]
+        values = table["config"]
         instance("config", values, dict)
         _check_keys("env.", game, ("id", "version", "illegal", "rules"), complete=True)
         _check_keys("config.", values, [item.name for item in fields(kind)])

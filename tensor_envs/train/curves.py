@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from tensor_envs.render.drawing import Drawing
 
-WIDTH, HEIGHT, LEFT, TOP, GAP = 560.0, 150.0, 64.0, 40.0, 40.0  # of a panel and around it, in pixels
+# of a panel and around it, in pixels
+WIDTH = 560.0
+HEIGHT = 150.0
+LEFT = 64.0
+TOP = 40.0
+GAP = 40.0
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd")
 # metrics of each panel, by its title
 PANELS = {
@@ -51,7 +56,8 @@ def _panel(
 ) -> None:
     """Draw the curves of one panel in a frame, with the least and the greatest value at its left."""
     values = [value for points in curves.values() for _, value in points]
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     span = (high - low) or 1.0
     picture.rect(LEFT, top, WIDTH, HEIGHT, stroke="#999999")
     picture.text((LEFT - 6, top + HEIGHT), f"{low:.3g}", 11, anchor="end")

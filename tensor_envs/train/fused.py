@@ -24,9 +24,13 @@ from tensor_envs._runtime.threads import all_blocks, runs_natively
 
 ROWS = 48  # of a block
 MIN_ROWS = 6  # of a block, a tile of `fused.c`
-MAX_GROUPS, GROUP_ROWS = 8, 128  # sums of weights' gradients that are added in the end, and the rows of each at least
+# sums of weights' gradients that are added in the end, and the rows of each at least
+MAX_GROUPS = 8
+GROUP_ROWS = 128
 BLOCK_FEATURES = 2**16  # upper bound for the features of a block's boards
-MAX_STACK, MAX_LANES = 2**19, 16  # floats on a thread's stack, and in a vector
+# floats on a thread's stack, and in a vector
+MAX_STACK = 2**19
+MAX_LANES = 16
 TYPES = {dtypes.bool: "u8", dtypes.uint8: "u8", dtypes.float32: "float"}
 ACTIVATIONS = {"relu": "RELU", "tanh": "TANH"}
 
@@ -130,7 +134,8 @@ def evaluate(
         weights: for each layer a matrix [inputs, outputs] and a bias [outputs], float32.
         keep: whether features are kept for the gradient, which computes them otherwise.
     """
-    device, batch = str(device_of(observation)), int(observation.shape[0])
+    device = str(device_of(observation))
+    batch = int(observation.shape[0])
     blocks = -(-batch // architecture.rows)
     fixed = [observation.detach(), *([] if mask is None else [mask.detach()])]
     widths = architecture.heads
@@ -159,7 +164,8 @@ def evaluate(
         ]
         assert call is not None
         made = [Tensor(u.after(call)) for u in call.src[1 + before + len(weights) :]]
-        logs, features = made[0], made[-1] if keep else run(keep=True)[-1]
+        logs = made[0]
+        features = made[-1] if keep else run(keep=True)[-1]
         grouped = max(1, min(MAX_GROUPS, batch // GROUP_ROWS))
         rows = -(-batch // grouped)
         size = architecture.offsets[-1]
@@ -193,7 +199,9 @@ class _Text:
     """Text of a kernel, with its parameters."""
 
     def __init__(self, architecture: Architecture, masked: bool, dtype: DType):
-        self.net, self.kind, self.binary = architecture, TYPES[dtype], dtype is dtypes.bool
+        self.net = architecture
+        self.kind = TYPES[dtype]
+        self.binary = dtype is dtypes.bool
         self.parameters: list[tuple[str, str, DType, bool]] = []
         self.lines: list[str] = []
         self.functions: dict[str, str] = {}
@@ -230,7 +238,8 @@ class _Text:
 
     def board(self) -> None:
         """Convert an observation [planes, cells] to `image` [cells, planes]."""
-        planes, cells = self.net.convolutions[0][0], self.net.cells
+        planes = self.net.convolutions[0][0]
+        cells = self.net.cells
         self.add(f"for (int c = 0; c < {cells}; c++) for (int p = 0; p < {planes}; p++)")
         self.add(f"image[c * {planes} + p] = x[((long)i + k) * {self.net.inputs} + p * {cells} + c];")
 
@@ -246,8 +255,11 @@ class _Forward:
 
     def source(self, dtype: DType) -> tuple[str, list[DType], list[int]]:
         """Return the source, the dtypes of its arrays, and the numbers of those that it writes."""
-        net, t = self.net, _Text(self.net, self.masked, dtype)
-        convolutions, hidden, rows = len(net.convolutions), len(net.hidden), net.rows
+        net = self.net
+        t = _Text(self.net, self.masked, dtype)
+        convolutions = len(net.convolutions)
+        hidden = len(net.hidden)
+        rows = net.rows
         kind = ACTIVATIONS[net.activation]
         for k in range(len(net.shapes)):
             t.array("float", f"w{k}")
@@ -269,7 +281,8 @@ class _Forward:
             t.add(*([] if self.keep else [f"float last[{rows * size}], level[3][{size}];"]))
         t.add(f"for (int i = share[0] * {rows}; i < smaller(batch, (share[0] + share[1]) * {rows}); i += {rows}) {{")
         t.add(f"int n = smaller({rows}, batch - i);")
-        source, pitch = f"(x + (long)i * {net.inputs})", net.inputs
+        source = f"(x + (long)i * {net.inputs})"
+        pitch = net.inputs
 
         def features(layer: int) -> str:
             return f"(features + (long)i * {places[-1]} + {places[layer]})"
@@ -309,10 +322,12 @@ class _Forward:
                 t.add(f"product(n, {inputs}, {outputs}, {source}, {pitch}, 1, {matrix}, {tail}, 0);")
             if not relu:
                 t.add(f"activate(n, {outputs}, {to}, {stride}, {kind});")
-            source, pitch = to, stride
+            source = to
+            pitch = stride
         for k, n in enumerate(net.heads):
             layer = convolutions + hidden + k
-            to, depth = f"y{k} + (long)i * {n}", net.hidden[-1]
+            to = f"y{k} + (long)i * {n}"
+            depth = net.hidden[-1]
             if k:
                 t.add(f"dot(n, {depth}, {source}, {pitch}, w{layer}, b{layer}[0], {to});")
             else:
@@ -333,9 +348,15 @@ class _Backward:
 
     def source(self, dtype: DType) -> tuple[str, list[DType], list[int]]:
         """Return the source, the dtypes of its arrays, and the numbers of those that it writes."""
-        net, t = self.net, _Text(self.net, self.masked, dtype)
-        convolutions, rows, places = len(net.convolutions), net.rows, net.features
-        kind, shapes, offsets, first_head = ACTIVATIONS[net.activation], net.shapes, net.offsets, len(net.features) - 1
+        net = self.net
+        t = _Text(self.net, self.masked, dtype)
+        convolutions = len(net.convolutions)
+        rows = net.rows
+        places = net.features
+        kind = ACTIVATIONS[net.activation]
+        shapes = net.shapes
+        offsets = net.offsets
+        first_head = len(net.features) - 1
         t.array("float", "features")
         t.array("float", "logs")
         for k in range(len(net.heads)):
@@ -364,14 +385,18 @@ class _Backward:
             return f"(features + (long)i * {places[-1]} + {places[layer]})"
 
         def weight_gradient(layer: int, source: str, pitch: int, d: str) -> None:
-            (depth, columns), at = shapes[layer], offsets[layer]
-            matrix, to = f"{d}, WIDTH({columns})", f"to + {at}, {columns}"
+            depth, columns = shapes[layer]
+            at = offsets[layer]
+            matrix = f"{d}, WIDTH({columns})"
+            to = f"to + {at}, {columns}"
             t.add(f"product({depth}, n, {columns}, {source}, 1, {pitch}, {matrix}, 0, {to}, 0, 1);")
             t.add(f"add_rows(n, {columns}, {d}, WIDTH({columns}), to + {at + depth * columns});")
 
         last = len(net.hidden) - 1
         top = features(first_head - 1)
-        n, m, mask = net.heads[0], net.hidden[-1], t.mask.format(net.heads[0])
+        n = net.heads[0]
+        m = net.hidden[-1]
+        mask = t.mask.format(net.heads[0])
         here = f"(long)i * {n}"
         t.add(f"log_softmax_backward(n, {n}, logs + {here}, g0 + {here}, {mask}, e, WIDTH({n}));")
         weight_gradient(first_head, top, places[-1], "e")
@@ -385,7 +410,8 @@ class _Backward:
             t.add(f"add_scaled({m}, {top} + (long)k * {places[-1]}, g{k}[i + k], dw);")
             t.add(f"add_scaled({m}, w{layer}, g{k}[i + k], d{last} + k * WIDTH({m}));", "}")
         for k in reversed(range(len(net.hidden))):
-            layer, (m, n) = convolutions + k, net.dense[k]
+            layer = convolutions + k
+            m, n = net.dense[k]
             t.add(f"backward(n, {n}, d{k}, WIDTH({n}), {features(layer)}, {places[-1]}, {kind});")
             if layer:
                 weight_gradient(layer, features(layer - 1), places[-1], f"d{k}")
@@ -405,7 +431,10 @@ class _Backward:
     def _tower(self, t: _Text, features: Callable[[int], str]) -> None:
         """Write the gradients of the convolutions, board by board."""
         net = self.net
-        size, places, offsets, shapes = net.cells * net.channels, net.features, net.offsets, net.shapes
+        size = net.cells * net.channels
+        places = net.features
+        offsets = net.offsets
+        shapes = net.shapes
         board = f"{net.board[0]}, {net.board[1]}"
 
         def level(layer: int) -> str:
@@ -413,7 +442,8 @@ class _Backward:
 
         def convolution(layer: int, source: str, d: str, dx: str) -> None:
             inputs, outputs = net.convolutions[layer]
-            at, (depth, columns) = offsets[layer], shapes[layer]
+            at = offsets[layer]
+            depth, columns = shapes[layer]
             call = t.function(
                 f"convolution_backward_{layer > 0:d}",
                 "const float *x, const float *d, const float *w, float *dw, float *db, float *dx",
@@ -432,7 +462,8 @@ class _Backward:
         t.add("for (int k = 0; k < n; k++) {", f"float *dx = last + k * WIDTH({size});")
         t.board()
         for block in reversed(range(net.blocks)):
-            one, two = 2 * block + 1, 2 * block + 2
+            one = 2 * block + 1
+            two = 2 * block + 2
             derived(two, "dx", "outer", "RELU")
             t.add(f"clear({size}, one);")
             convolution(two, level(one), "outer", "one")

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tensor_envs.search.outputs import Evaluate
     from tensor_envs.state import State
 
-FORMAT, TANH_FORMAT = "tensor_envs network 2", "tensor_envs network 1"  # the older one names no activation
+# the older one names no activation
+FORMAT = "tensor_envs network 2"
+TANH_FORMAT = "tensor_envs network 1"
 ACTIVATIONS = ("relu", "tanh")
 HALF_MAX = float(np.finfo(np.float16).max)
 FOLDER = Path(__file__).parents[1] / "weights"  # weights of the package: files <id of the game>.safetensors
@@ -87,9 +89,11 @@ class Network:
         if weights is not None:
             if missing := [f"{name}.bias" for name in ("first", "second") if f"{name}.bias" not in weights]:
                 raise ValueError(f"weights must have {missing[0]!r}, got {shown(list(weights))}")
-            hidden, channels = len(weights["second.bias"]), len(weights["first.bias"])
+            hidden = len(weights["second.bias"])
+            channels = len(weights["first.bias"])
             blocks = sum(name.startswith("tower") for name in weights) // 4  # two weights, two biases
-        self.shape, self.activation = env.observation_shape, one_of("activation", activation, ACTIVATIONS)
+        self.shape = env.observation_shape
+        self.activation = one_of("activation", activation, ACTIVATIONS)
         if blocks and len(self.shape) != 3:
             raise ValueError(
                 f"blocks must be 0 where [planes, rows, columns] are not observed, got {blocks} for {env!r}"
@@ -160,7 +164,8 @@ class Network:
         return result
 
     def _weight(self, name: str) -> Tensor:
-        matrix, net = self.layers[name].matrix, self.architecture
+        matrix = self.layers[name].matrix
+        net = self.architecture
         outputs = matrix.shape[1]
         if not net.blocks or name in ("policy", "value"):
             return matrix.T
@@ -208,7 +213,8 @@ class Network:
 
 def _random_weights(shapes: Mapping[str, tuple[int, ...]], seed: int | None) -> dict[str, np.ndarray]:
     """Return weights and biases of layers, uniform in +-1 / sqrt(inputs of a unit)."""
-    random, weights = np.random.default_rng(seed), {}
+    random = np.random.default_rng(seed)
+    weights = {}
     for name, shape in shapes.items():
         bound = 1 / math.sqrt(math.prod(shape[1:]))
         weights[f"{name}.weight"] = random.uniform(-bound, bound, shape).astype(np.float32)
@@ -239,7 +245,8 @@ def evaluator(env: Env, network: Network, value_scale: float = 1.0) -> Evaluate:
         >>> te.search.gumbel_muzero_policy(env.init(2), evaluate, num_simulations=4).action.shape
         (2,)
     """
-    spec, value_scale = env.spec, number("value_scale", value_scale, 1e-12, 1e12)
+    spec = env.spec
+    value_scale = number("value_scale", value_scale, 1e-12, 1e12)
 
     def evaluate(state: State) -> tuple[Tensor, Tensor]:
         logits, value = network(env.observe(state).flatten(1), state.legal_action_mask)
@@ -299,7 +306,8 @@ def load(path: str | Path) -> Player:
     metadata, stored = read_arrays(path, FORMAT, TANH_FORMAT)
     weights = {name: np.array(array) for name, array in stored.items()}  # copies of the mapped file
     try:
-        env, activation = env_of(metadata), metadata.get("activation", "tanh")
+        env = env_of(metadata)
+        activation = metadata.get("activation", "tanh")
         Network(env, weights=weights, activation=activation)
     except (KeyError, TypeError, AttributeError, ValueError, ImportError, ZeroDivisionError) as error:
         raise ValueError(f"{str(path)!r} has no weights that fit: {str(error)[:120]}") from None

@@ -13,11 +13,14 @@ from tensor_envs.train.config import TrainingConfig
 def add_settings(parser: argparse.ArgumentParser, kind: type[TrainingConfig]) -> None:
     """Add an option for every setting; `settings_of` returns those that are given."""
     for item in fields(kind):
-        name, text = f"--{item.name.replace('_', '-')}", item.metadata["help"].replace("%", "%%")  # argparse formats it
+        # argparse formats it
+        name = f"--{item.name.replace('_', '-')}"
+        text = item.metadata["help"].replace("%", "%%")
         if isinstance(item.default, bool):
             parser.add_argument(name, action="store_true", default=argparse.SUPPRESS, help=text)
             continue
-        low, high = item.metadata["low"], item.metadata["high"]
+        low = item.metadata["low"]
+        high = item.metadata["high"]
         number: Any = whole(low, high) if isinstance(item.default, int) else real(low, high)
         text = f"{text}; default: {item.default}"
         parser.add_argument(name, type=number, default=argparse.SUPPRESS, metavar="N", help=text)

@@ -65,7 +65,8 @@ def ppo_loss(
     """
     count = valid.sum().clamp(1)
     mean = (advantage * valid).sum() / count
-    off, error = advantage - mean, value - (old_value + advantage)
+    off = advantage - mean
+    error = value - (old_value + advantage)
     scaled = off / (((off * off * valid).sum() / count).sqrt() + 1e-8)
     ratio = (chosen - old_chosen).exp()
     gain = (scaled * ratio).minimum(scaled * ratio.clamp(1 - clip, 1 + clip))
@@ -127,8 +128,10 @@ class PPO(Trainer):
             The next state, and the minibatches. A minibatch is [n, ...] each of observations, masks, one-hot actions,
             their log-probabilities, values, advantages, and 1 where the advantage is valid.
         """
-        env, config = self.env, self.config
-        decisions, outcomes = [], []
+        env = self.env
+        config = self.config
+        decisions = []
+        outcomes = []
         for _ in range(config.rollout_length):
             observation, mask = look(env, state)
             logs, value = (t.contiguous() for t in self.network(observation, mask))

@@ -68,7 +68,9 @@ class CriticalPositions:
     """
 
     def __init__(self, oracle: Oracle):
-        self.oracle, self.count, self.kept = oracle, 0, 0
+        self.oracle = oracle
+        self.count = 0
+        self.kept = 0
 
     def best_actions(self, state: State) -> Any:
         """Return the actions that keep a position's value, as the oracle does."""
@@ -76,7 +78,8 @@ class CriticalPositions:
 
     def regret(self, state: State, action: Any) -> Any:
         """Return what actions lose, as the oracle does, and count the critical positions."""
-        best, legal = self.best_actions(state), to_numpy(state.legal_action_mask)
+        best = self.best_actions(state)
+        legal = to_numpy(state.legal_action_mask)
         best = to_numpy(best) if isinstance(best, Tensor) else best
         critical = np.flatnonzero((legal & ~best).any(1))
         self.count += len(critical)

@@ -36,7 +36,8 @@ class ReplayBuffer:
             steps: number of steps that it holds at most.
             symmetries: symmetries of the game, the identity first.
         """
-        self.steps, self.added = steps, 0
+        self.steps = steps
+        self.added = 0
         self.observations, self.actions = (
             np.array([getattr(s, name) for s in symmetries], np.int64) for name in ("observation", "actions")
         )
@@ -84,7 +85,8 @@ class ReplayBuffer:
 
     def restore(self, arrays: Mapping[str, np.ndarray], added: int) -> None:
         """Replace the contents by those that `arrays` returned after `added` steps."""
-        self.parts, self.added = None, 0
+        self.parts = None
+        self.added = 0
         for i in range(min(added, self.steps)):
             self.add(Samples(*(arrays[name][i] for name in Samples._fields)))
         self.added = added

@@ -35,13 +35,11 @@ from tensor_envs.train.network import save as save_network
 from tensor_envs.train.replay import ReplayBuffer
 
 FORMAT = "tensor_envs checkpoint 1"
-CONFIG, METRICS, CHECKPOINT, WEIGHTS, CURVES = (
-    "config.toml",
-    "metrics.jsonl",
-    "checkpoint.safetensors",
-    "weights.safetensors",
-    "curves.svg",
-)
+CONFIG = "config.toml"
+METRICS = "metrics.jsonl"
+CHECKPOINT = "checkpoint.safetensors"
+WEIGHTS = "weights.safetensors"
+CURVES = "curves.svg"
 Metrics = dict[str, float]
 ROUNDING = 1e-9  # 29 of 100 steps are a share of .29, times 100 a little less than 29
 
@@ -102,8 +100,14 @@ class Trainer(ABC):
         instance("config", config, self.Config)
         if config.rating_games < env.num_players:
             raise ValueError(f"rating_games must be in {env.num_players}..{MAX_COUNT}, got {config.rating_games}")
-        self.env, self.config, self.device, self.rank = env, config, str(open_device(device)), rank
-        self.steps, self.positions, self.seconds, self.progress = 0, 0, 0.0, 0.0
+        self.env = env
+        self.config = config
+        self.device = str(open_device(device))
+        self.rank = rank
+        self.steps = 0
+        self.positions = 0
+        self.seconds = 0.0
+        self.progress = 0.0
         self.network = Network(
             env,
             config.hidden,
@@ -246,7 +250,8 @@ class Trainer(ABC):
         env, config = read_config(path, self.algorithm, self.Config)
         if env_metadata(env) != env_metadata(self.env):
             raise ValueError(f"{str(folder)!r} has a run of {env!r}, got {self.env!r}")
-        stored, wanted = asdict(config), asdict(self.config)
+        stored = asdict(config)
+        wanted = asdict(self.config)
         if name := next((name for name in wanted if stored[name] != wanted[name]), None):
             raise ValueError(f"{str(folder)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
 
@@ -360,7 +365,8 @@ def train(
         done, budget = (trainer.seconds, seconds) if steps is None else (trainer.steps, steps)
         return min(1.0, done / budget) if budget else 1.0
 
-    rating, ratings = Metrics(), trainer.config.ratings
+    rating = Metrics()
+    ratings = trainer.config.ratings
     with nullcontext() if folder is None else closing(RunFolder(file_path("folder", folder), trainer)) as log:
         trainer.progress = progress()
         while (before := trainer.progress) < 1:
@@ -414,7 +420,8 @@ class RunFolder:
 
     def _continue(self, trainer: Trainer) -> None:
         """Resume from the checkpoint, if there is one, and drop the metrics of later steps."""
-        path, metadata = self.path, dict[str, Any]()
+        path = self.path
+        metadata = dict[str, Any]()
         if (path / CHECKPOINT).exists():
             if trainer.steps == 0:
                 metadata = trainer._resume(path)
@@ -438,7 +445,8 @@ class RunFolder:
 
         ValueError, which names the line, unless every line is of the step after the one before.
         """
-        path, lines = self.path / METRICS, list[Metrics]()
+        path = self.path / METRICS
+        lines = list[Metrics]()
         texts = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
         before = None
         for k, text in enumerate(texts):

@@ -64,8 +64,10 @@ def value_targets(
     Returns:
         Targets of each decision, for the player to move, float32 [B].
     """
-    rows, num_players = np.arange(len(last_player)), decisions[0].rewards.shape[1]
-    returns, targets = for_all_players(last_value, last_player, num_players), []
+    rows = np.arange(len(last_player))
+    num_players = decisions[0].rewards.shape[1]
+    returns = for_all_players(last_value, last_player, num_players)
+    targets = []
     for step in reversed(decisions):
         returns = step.rewards + np.where(step.ended[:, None], 0, returns)
         returns += search_value_weight * (for_all_players(step.value, step.player, num_players) - returns)
@@ -110,7 +112,9 @@ def self_play(
     Returns:
         The next state, and `length` x B samples. The policy's target is the search's action weights.
     """
-    rows, seen, decisions = np.arange(state.batch), list[tuple[np.ndarray, ...]](), list[Decision]()
+    rows = np.arange(state.batch)
+    seen = list[tuple[np.ndarray, ...]]()
+    decisions = list[Decision]()
 
     def exact(state: State, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return which games have exact values, and the values, with these in their place."""
@@ -122,8 +126,10 @@ def self_play(
         return known, values
 
     for _ in range(length):
-        output, before = search(state, int(random.integers(2**31))), state.numpy()
-        summary, mask = output.search_tree.summary(), before["legal_action_mask"]
+        output = search(state, int(random.integers(2**31)))
+        before = state.numpy()
+        summary = output.search_tree.summary()
+        mask = before["legal_action_mask"]
         observation = to_numpy(state.env.observe(state)).reshape(state.batch, -1)
         seen.append((observation, mask, summary["action_weights"]))
         action = to_numpy(output.action)

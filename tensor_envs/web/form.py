@@ -115,7 +115,8 @@ def env_of(name: str, ids: Collection[str]) -> Env:
         fields = {field: literal(node) for field, node in nodes.items()}
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         raise ValueError(f"the rules of {id} must be field=value, ..., got {shown(arguments)}") from None
-    env, too_large = make(id, **fields), f"{id} is too large for a page"
+    env = make(id, **fields)
+    too_large = f"{id} is too large for a page"
     for unit, size, limit in (
         ("bytes", env.state_bytes, MAX_STATE),
         ("numbers in an observation", math.prod(env.observation_shape), MAX_OBSERVATION),

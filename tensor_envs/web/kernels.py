@@ -57,9 +57,12 @@ def of_batch(env: Env) -> Kernels:
 
 def of_player(env: Env) -> Kernels:
     """Compile the functions of a computer player: the search of `te.search.playout_policy`, and the observation."""
-    config, engine, available = search_config(env, UCB), env.engine, arrays(env)
+    config = search_config(env, UCB)
+    engine = env.engine
+    available = arrays(env)
     size = SearchSize(SIMULATIONS)
-    room, table = tree_sizes(engine, config, size.slots), exploration_table(EXPLORATION, size.slots, env.num_actions)
+    room = tree_sizes(engine, config, size.slots)
+    table = exploration_table(EXPLORATION, size.slots, env.num_actions)
     params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]  # one game, the seed 0
     used = {name: available[name] for name in ("states", "keys", "observations")} | {
         "tree_states": (dtypes.uint32, room.states),
@@ -69,7 +72,8 @@ def of_player(env: Env) -> Kernels:
         "action": (dtypes.int32, 1),
         "summary": (dtypes.int32, num_results(env.num_actions)),
     }
-    tree, result = TreeArrays("tree_states", "nodes", "edges"), Result("action", "summary")
+    tree = TreeArrays("tree_states", "nodes", "edges")
+    result = Result("action", "summary")
     search = PlayoutSearch.Arrays(tree, "states", "keys", "params", result)
     chosen = {"search": Function(PlayoutSearch(config), search), "observe": functions(1)["observe"]}
     kernels = _kernels(env, chosen, used, BlockGrid(FEW_BLOCKS, 1, gpu=False, max_blocks=FEW_BLOCKS))
@@ -78,7 +82,8 @@ def of_player(env: Env) -> Kernels:
 
 def of_table(env: Env) -> Kernels:
     """Compile the lookup of a position of Shed and of its actions in the table of solved positions."""
-    cards, results = env.rules.cards, (dtypes.uint8, result_bytes(env.rules.cards))
+    cards = env.rules.cards
+    results = (dtypes.uint8, result_bytes(env.rules.cards))
     used = {
         "values": (dtypes.int32, cards + 2),
         "tricks": (dtypes.int8, 1 << cards),

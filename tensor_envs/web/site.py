@@ -79,7 +79,8 @@ def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str |
         >>> build("site", ["othello"])  # doctest: +SKIP
         {'othello': 13219}
     """
-    out, pyodide = file_path("out", out), None if pyodide is None else file_path("pyodide", pyodide)
+    out = file_path("out", out)
+    pyodide = None if pyodide is None else file_path("pyodide", pyodide)
     if out.exists() and not out.is_dir():
         raise ValueError(f"out must be a folder, got the file {str(out)!r}")
     if not isinstance(ids, (list, tuple)):

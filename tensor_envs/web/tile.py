@@ -21,7 +21,9 @@ def tile_tables(env: Env) -> dict[str, Any] | None:
     if declared is None:
         return None
     tile: Tile = declared(env.rules)
-    colours, palettes, places = dict[str, int](), dict[tuple[str, ...], int](), dict[tuple[int, ...], int]()
+    colours = dict[str, int]()
+    palettes = dict[tuple[str, ...], int]()
+    places = dict[tuple[int, ...], int]()
 
     def number(numbers: dict[Any, int], key: Any) -> int:
         return numbers.setdefault(key, len(numbers))
@@ -56,7 +58,8 @@ def name_tables(env: Env) -> dict[str, Any]:
     declared = getattr(env.entry.find("notation"), "names", None)
     if declared is None:
         return {"actions": list(env.action_names), "bits": []}
-    numbers, actions = dict[tuple[StateBits, ...], int](), list[Any]()
+    numbers = dict[tuple[StateBits, ...], int]()
+    actions = list[Any]()
     for texts, bits in declared(env.rules):
         actions.append([numbers.setdefault(bits, len(numbers)), *texts] if bits else texts[0])
     return {"actions": actions, "bits": [[location(env, part) for part in bits] for bits in numbers]}

@@ -13,7 +13,11 @@ from tensor_envs.games.shed.rules import Shed
 from tensor_envs.registry import make
 from tensor_envs.render.scene import names_of
 
-PERSON, UNIFORM, SEARCH, TRAINED, PERFECT = "person", "uniform", "search", "trained", "perfect"
+PERSON = "person"
+UNIFORM = "uniform"
+SEARCH = "search"
+TRAINED = "trained"
+PERFECT = "perfect"
 SIMULATIONS = 400  # simulations of the playout search per action
 WEIGHTS = Path(__file__).parents[1] / "weights"
 
@@ -88,7 +92,8 @@ def variant(name: str) -> tuple[Variant, Env]:
     """
     if chosen := VARIANTS.get(name):
         return chosen, make(chosen.id, **chosen.fields)
-    env, custom = make(name), ":" in name
+    env = make(name)
+    custom = ":" in name
     title = name if custom else name.replace("_", " ")
     return Variant(title, name, secret=custom and not env.spec.perfect_information, custom=custom), env
 

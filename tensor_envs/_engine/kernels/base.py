@@ -72,7 +72,10 @@ class GameBlock:
     """
 
     def __init__(self, lanes: int, number: Scalar, unroll: bool, first: Any = None, thread: Any = None):
-        self.lanes, self.number, self.first, self.thread = lanes, number, first, thread
+        self.lanes = lanes
+        self.number = number
+        self.first = first
+        self.thread = thread
         self.unrolled_lanes = UNROLL_LANES if unroll and lanes % UNROLL_LANES == 0 else 1
 
     @classmethod
@@ -90,7 +93,8 @@ class GameBlock:
         wide = grid.wide and share is not None
         dtype = INT64 if wide or blocks * grid.lanes * values > 2**31 else INT32
         if share is None:
-            number, thread = grid_index("group", grid.blocks).to(dtype), grid_index("thread", grid.lanes)
+            number = grid_index("group", grid.blocks).to(dtype)
+            thread = grid_index("thread", grid.lanes)
             yield cls(grid.lanes, number, unroll, thread=thread)
             return
         first = minimum(maximum(share[0], 0), grid.compiled_blocks - 1).to(dtype)
@@ -109,7 +113,8 @@ class GameBlock:
             stage(self.at(self.thread))
             return
         tape = current()
-        block, before = tape.block, len(tape.registers)
+        block = tape.block
+        before = len(tape.registers)
         with loop(self.lanes) as lane:
             stage(self.at(lane))
         if self.lanes > 1 and turn_inside_out(tape, tape.registers[before:]):
@@ -141,7 +146,9 @@ class Words:
 
     def __init__(self, layout: Layout, cells: Cells, in_registers: bool = False, count: int | None = None):
         """Wrap an array with `count` words per game; None: all of a state, or in registers those of its fields."""
-        self.layout, self.cells, self.in_registers = layout, cells, in_registers
+        self.layout = layout
+        self.cells = cells
+        self.in_registers = in_registers
         self.count = count or (layout.field_words if in_registers else layout.words)
 
     def place(self, at: Coords) -> Place:
@@ -149,7 +156,8 @@ class Words:
 
     def load(self, at: Coords) -> Callable[[Any], Scalar]:
         """Return a function from a word's number to its value, for the layout's `get_...`; each is loaded once."""
-        place, version = self.place(at), self.cells.array.version
+        place = self.place(at)
+        version = self.cells.array.version
 
         @functools.cache
         def load_once(w: int) -> Scalar:
@@ -177,7 +185,8 @@ class Words:
 
     def store_words(self, at: Coords, word: Callable[[int], Scalar], count: int) -> None:
         """Store the first words as they are."""
-        place, values = self.place(at), [word(w) for w in range(count)]
+        place = self.place(at)
+        values = [word(w) for w in range(count)]
         for w, x in enumerate(values):
             self.cells[place.index(w, self.count)] = x
 
@@ -224,7 +233,10 @@ class Tracer:
     """A kernel that is being recorded for the games of a block."""
 
     def __init__(self, game: Game, layout: Layout, grid: BlockGrid, block: GameBlock):
-        self.game, self.layout, self.grid, self.block = game, layout, grid, block
+        self.game = game
+        self.layout = layout
+        self.grid = grid
+        self.block = block
         self.players = game.spec.num_players
 
     def words(self, cells: Cells) -> Words:
@@ -274,7 +286,8 @@ class Tracer:
             row_keys: random keys of the row, for a reset.
             keeps: whether a game that stays over keeps its state and flags; otherwise they are undefined.
         """
-        over, game = was[0] | was[1], self.game
+        over = was[0] | was[1]
+        game = self.game
         moved, rewards, *flags, events = game.moved(s, action, legal)
         after = moved if legal is None else game.where(legal, moved, s)
         if (reset == "none" and keeps) or (reset == "next_step" and self.resets_in_branch(reset)):
@@ -287,7 +300,8 @@ class Tracer:
             events = [where(over, 0, event) for event in events]
         if reset == "next_step":
             flags = [~over & flag for flag in flags]
-        resets, first = scalar(False), None
+        resets = scalar(False)
+        first = None
         if reset != "none":
             resets = flags[0] | flags[1] if reset == "same_step" else over
             if not self.resets_in_branch(reset):
@@ -314,7 +328,8 @@ class Tracer:
         """
         place = at.batch.index(0, 1)
         if wide:
-            low, high = actions[2 * place], actions[2 * place + 1]
+            low = actions[2 * place]
+            high = actions[2 * place + 1]
             # a number that int32 cannot hold is illegal, not the action of its low word
             action = where(high == where(low < 0, -1, 0), low, -1)
         else:
@@ -339,7 +354,8 @@ class Tracer:
             with branch(resets[at.register.index(0, 1)] != 0):
                 self._first_state(words, at, row_keys)
             return
-        queue, length = self.block.registers(1, INT32), self.block.registers(1, INT32)
+        queue = self.block.registers(1, INT32)
+        length = self.block.registers(1, INT32)
         length[0] = 0
         with loop(self.block.lanes) as lane:
             n = length[0]

@@ -68,7 +68,8 @@ class ObservationPlan:
 
     def __init__(self, game: Game, layout: Layout):
         with record(Tape()):
-            words, player = registers(layout.words, UINT32), registers(1, INT32)[0]
+            words = registers(layout.words, UINT32)
+            player = registers(1, INT32)[0]
             parts = game.observe(layout.get_state(words.__getitem__), layout.get_mask(words.__getitem__), player)
         self.runs: list[Run] = []
         self.numbers = [entry for entry, part in placed(parts) if isinstance(part, Number)]
@@ -125,7 +126,9 @@ class OutputStage:
         lanes: lanes of the state, to store entries game by game. None: they are the kernel's, and a GPU stores
             observations and masks by lanes.
         """
-        self.t, self.a, self.players = t, a, players
+        self.t = t
+        self.a = a
+        self.players = players
         self.by_lanes = lanes is None and t.grid.gpu
         self.lanes = lanes or t.grid.lanes
         self.plan = ObservationPlan(t.game, t.layout)
@@ -159,8 +162,10 @@ class OutputStage:
     def _fill(self, words: Words, at: Coords) -> None:
         """Collect the numbers and bits of a game in registers."""
         source = self.t.place_in(self.lanes, at)
-        game, layout = words.load(source), self.t.layout
-        mask, bits = layout.get_mask(game), [uint32(0)] * self.plan.words
+        game = words.load(source)
+        layout = self.t.layout
+        mask = layout.get_mask(game)
+        bits = [uint32(0)] * self.plan.words
         if self.a.observation is not None:
             s = layout.get_state(game)
             if self.players is None:
@@ -195,7 +200,9 @@ class OutputStage:
 
     def _store_numbers(self, words: Words, at: Coords) -> None:
         """Store the rewards, the flags and the player to move."""
-        game, layout, row = words.load(self.t.place_in(self.lanes, at)), self.t.layout, at.batch.row
+        game = words.load(self.t.place_in(self.lanes, at))
+        layout = self.t.layout
+        row = at.batch.row
         if self.a.rewards is not None:
             for p in range(self.t.players):
                 self.a.rewards[row * self.t.players + p] = bitcast(game(layout.rewards + p), FLOAT32)

@@ -41,8 +41,12 @@ class BlockState:
         keys: row keys of a game. `counts` also records the last rewards and the wins, `decisions` those of every step.
         With `quotas` a row plays on until it has finished the number of games in `quota`.
         """
-        self.t, self.reset, self.keys, self.players = t, reset, keys, t.players
-        self.words, self.decisions = t.registers(), decisions
+        self.t = t
+        self.reset = reset
+        self.keys = keys
+        self.players = t.players
+        self.words = t.registers()
+        self.decisions = decisions
         self.resetting = t.block.registers(1, UINT32)
         self.mirrored = self.players == 2 and t.game.spec.zero_sum  # the other player's rewards follow
         self.each = 1 if self.mirrored else self.players
@@ -68,18 +72,22 @@ class BlockState:
 
     def step(self, at: Coords, override: Override | None = None) -> None:
         """Play one action in one game, by the uniform policy unless `override` replaces it."""
-        t, words = self.t, self.words.load(at)
-        s, was = t.layout.get_state(words), t.layout.get_flags(words) if self.stays else NEVER
+        t = self.t
+        words = self.words.load(at)
+        s = t.layout.get_state(words)
+        was = t.layout.get_flags(words) if self.stays else NEVER
         quota = load(self.quota, at.register)[0] if self.quota is not None else None
         idle = was[0] | was[1] if quota is None else quota == 0
         sums = load(self.sums, at.register, self.num_sums)
         wins = load(self.wins, at.register, self.players)
-        mask, keys = t.game.mask(s), self.keys(at)
+        mask = t.game.mask(s)
+        keys = self.keys(at)
         action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=not self.stays)
         legal = None
         if override is not None:
             when, chosen, allowed = override(at, mask)
-            action, legal = where(when, chosen, action), ~when | allowed
+            action = where(when, chosen, action)
+            legal = ~when | allowed
         if self.decisions is not None:
             assert not isinstance(mask, MemoryArray)
             seen = [where(idle, 0, w) for w in mask]
@@ -91,7 +99,8 @@ class BlockState:
         added = [a + b for a, b in zip(sums, counted, strict=False)] + counted
         if self.quota is not None and quota is not None:
             # a row that has finished its games waits at the start of its next one, and its steps count for nothing
-            won, added = where(idle, wins, won), where(idle, sums, added[: self.num_sums])
+            won = where(idle, wins, won)
+            added = where(idle, sums, added[: self.num_sums])
             events = [where(idle, 0, event) for event in events]
             resets = resets & ~idle
             store(self.quota, at.register, [quota - int32(ended & ~idle)])
@@ -145,8 +154,12 @@ class Decisions:
 
     def __init__(self, t: Tracer, counts: Cells, index: Callable[[Coords, Value], Scalar]):
         """Reset the counts. index: of a game's count of a number."""
-        self.t, self.counts, self.index, self.num_actions = t, counts, index, t.game.spec.num_actions
-        self.words, self.num_counts = num_words(self.num_actions), num_counts(t.game.spec)
+        self.t = t
+        self.counts = counts
+        self.index = index
+        self.num_actions = t.game.spec.num_actions
+        self.words = num_words(self.num_actions)
+        self.num_counts = num_counts(t.game.spec)
         self.events = t.block.registers(max(len(t.game.spec.events), 1), INT32)
         self.mask = t.block.registers(self.words, UINT32)  # 0 if the game was over
         self.chosen = t.block.registers(4, INT32)  # the action, its ply, the player, the player before; -1 for none
@@ -243,7 +256,8 @@ class UniformRollout:
 
         def finish(at: Coords) -> None:
             words = state.words.load(at)
-            s, flags = t.layout.get_state(words), t.layout.get_flags(words) if state.stays else NEVER
+            s = t.layout.get_state(words)
+            flags = t.layout.get_flags(words) if state.stays else NEVER
             rewards, wins = state.counts(at)
             mask = t.live_mask(s, flags, self.reset)
             t.words(a.new).store(at, s=s, flags=flags, rewards=rewards, mask=mask)

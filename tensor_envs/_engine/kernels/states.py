@@ -94,7 +94,8 @@ class Reset:
     def trace(self, t: Tracer, a: Arrays) -> None:
         def reset(at: Coords) -> None:
             old = t.words(a.old).load(at)
-            s, flags = t.layout.get_state(old), t.layout.get_flags(old)
+            s = t.layout.get_state(old)
+            flags = t.layout.get_flags(old)
             resets = flags[0] | flags[1] if a.chosen is None else load(a.chosen, at.batch)[0] != 0
             s = t.game.where(resets, t.game.init(t.row_keys(a.row_keys, at), s.episode + 1), s)
             _store_first(t, at, a.new, s, [flag & ~resets for flag in flags])
@@ -156,7 +157,8 @@ class Gather:
         words = t.layout.words
 
         def gather(at: Coords) -> None:
-            row, count = load(a.rows, at.batch)[0], a.sizes[0]
+            row = load(a.rows, at.batch)[0]
+            count = a.sizes[0]
             sources = [(a.old, a.old_keys, _place(row, count, self.lanes))]
             if a.more is not None:
                 more_keys = a.old_keys if a.more_keys is None else a.more_keys

@@ -29,8 +29,10 @@ class Sample:
     def trace(self, t: Tracer, a: Arrays) -> None:
         def sample(at: Coords) -> None:
             place = at if self.lanes is None else t.place_in(self.lanes, at)
-            old, keys = t.words(a.old).load(place), t.row_keys(a.row_keys, place)
-            s, mask = t.layout.get_state(old), t.layout.get_mask(old)
+            old = t.words(a.old).load(place)
+            keys = t.row_keys(a.row_keys, place)
+            s = t.layout.get_state(old)
+            mask = t.layout.get_mask(old)
             action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=False)
             store(a.actions, at.batch, [action])
 
@@ -51,8 +53,11 @@ class Events:
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         def play(at: Coords) -> None:
-            words, keys = t.words(a.old).load(at), t.row_keys(a.row_keys, at)
-            s, mask, was = t.layout.get_state(words), t.layout.get_mask(words), t.layout.get_flags(words)
+            words = t.words(a.old).load(at)
+            keys = t.row_keys(a.row_keys, at)
+            s = t.layout.get_state(words)
+            mask = t.layout.get_mask(words)
+            was = t.layout.get_flags(words)
             store(a.events, at.batch, t.play(s, was, *t.given_action(mask, a.actions, at), "none", keys).events)
 
         t.block.each(play)
@@ -81,15 +86,19 @@ class Step:
         return "uniform" if self.uniform else "step"
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        new, old = t.words(a.new), t.words(a.new if a.old is None else a.old)
-        same_step, branches = self.reset == "same_step", t.resets_in_branch(self.reset)
+        new = t.words(a.new)
+        old = t.words(a.new if a.old is None else a.old)
+        same_step = self.reset == "same_step"
+        branches = t.resets_in_branch(self.reset)
         resetting = t.block.registers(1, UINT32)
         # a thread keeps its fields in registers until its game has reset, so that the mask is computed once
         held = t.registers() if branches and t.grid.gpu else None
 
         def play(at: Coords) -> None:
-            words, keys = old.load(at), t.row_keys(a.row_keys, at)
-            s, mask = t.layout.get_state(words), t.layout.get_mask(words)
+            words = old.load(at)
+            keys = t.row_keys(a.row_keys, at)
+            s = t.layout.get_state(words)
+            mask = t.layout.get_mask(words)
             was = NEVER if same_step else t.layout.get_flags(words)
             legal = None
             if self.uniform:

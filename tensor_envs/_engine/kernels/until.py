@@ -17,7 +17,10 @@ from tensor_envs.rules.scalar import Scalar, float32, int32, scalar, uint32, whe
 OPENINGS = 100  # games in a row that may end before the player's first decision
 RESET: AutoReset = "next_step"
 # commands beside the actions from 0 on; PASS stands for an illegal action
-PASS, OPEN, BEGIN, LEAVE = -1, -2, -3, -4
+PASS = -1
+OPEN = -2
+BEGIN = -3
+LEAVE = -4
 # tally of a game. SUM: rewards of the learner since its last decision. OPENINGS_LEFT: openings that may still end,
 # plus one; 0 once the learner has moved. REWARD: the sum, or 0 if the learner has not moved in this episode
 SUM, OPENINGS_LEFT, REWARD, STATUS = range(4)
@@ -90,10 +93,15 @@ class _Block:
     """Games of a block while they are played, in registers unless they have memory fields."""
 
     def __init__(self, t: Tracer, a: PlayUntil.Arrays, kernel: PlayUntil):
-        self.t, self.a, self.seats, self.uniform, self.limit = t, a, kernel.seats, kernel.uniform, kernel.limit
+        self.t = t
+        self.a = a
+        self.seats = kernel.seats
+        self.uniform = kernel.uniform
+        self.limit = kernel.limit
         self.values = kernel.tally_values(t.players)
         self.in_branch = t.resets_in_branch(RESET)
-        self.source, self.target = t.words(a.new if a.old is None else a.old), t.words(a.new)
+        self.source = t.words(a.new if a.old is None else a.old)
+        self.target = t.words(a.new)
         if not t.game.has_memory:
             self.target = t.registers()
         self.counts = self.values > STEPS  # decisions
@@ -120,7 +128,8 @@ class _Block:
 
     def _draw_seat(self, words: Words, at: Coords) -> None:
         assert self.seats is not None and self.drawn is not None
-        key, episode = self.t.row_keys(self.a.row_keys, at)[3:], self.t.layout.get(words.load(at), "episode")
+        key = self.t.row_keys(self.a.row_keys, at)[3:]
+        episode = self.t.layout.get(words.load(at), "episode")
         number = scale(threefry(key, (SEAT_COUNTER, episode))[0], len(self.seats))
         store(self.drawn, at.register, [select(self.seats, number)])
 
@@ -130,8 +139,11 @@ class _Block:
 
     def begin(self, at: Coords) -> None:
         """Start the tally of a command and load the state."""
-        layout, words, over = self.t.layout, self.source.load(at), self.source.over(at)
-        command, tally = self.command(at), load(self.a.tally, at.batch, self.values)
+        layout = self.t.layout
+        words = self.source.load(at)
+        over = self.source.over(at)
+        command = self.command(at)
+        tally = load(self.a.tally, at.batch, self.values)
         reward, openings = tally[:REWARD]
         opens = (command == OPEN) | (command == BEGIN) | (over & (command >= PASS))
         decides = (command >= PASS) & ~over & ~self.others_to_move(self.source, at)
@@ -158,16 +170,21 @@ class _Block:
         self.draw_seats(self.target)
 
     def _play(self, at: Coords, first: Scalar) -> None:
-        t, command, keys = self.t, self.command(at), self.t.row_keys(self.a.row_keys, at)
+        t = self.t
+        command = self.command(at)
+        keys = self.t.row_keys(self.a.row_keys, at)
         words = (self.target if self.target.in_registers else self.source).load(at)
-        s, flags = t.layout.get_state(words), t.layout.get_flags(words)
-        (reward, openings, *steps), mask = load(self.tally, at.register, 2 + self.counts), t.game.mask(s)
+        s = t.layout.get_state(words)
+        flags = t.layout.get_flags(words)
+        reward, openings, *steps = load(self.tally, at.register, 2 + self.counts)
+        mask = t.game.mask(s)
         learner = self.learner(s.current_player, at)
         action, legal = t.given_action(mask, self.a.actions, at)
         plays = command >= PASS
         if self.uniform:
             drawn = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=False)
-            action, legal = where(first, action, drawn), legal | ~first
+            action = where(first, action, drawn)
+            legal = legal | ~first
             plays = where(first, plays, s.current_player != learner)
         plays = plays & ~(flags[0] | flags[1])
         after, rewards, *new_flags = t.game.step(s, action, legal)
@@ -188,10 +205,14 @@ class _Block:
 
     def finish(self, at: Coords) -> None:
         """Store the state, the tally and the status of a game."""
-        t, words, nothing = self.t, self.target.load(at), [scalar(0.0)] * self.t.players
-        s, flags = t.layout.get_state(words), t.layout.get_flags(words)
+        t = self.t
+        words = self.target.load(at)
+        nothing = [scalar(0.0)] * self.t.players
+        s = t.layout.get_state(words)
+        flags = t.layout.get_flags(words)
         reward, openings, *steps = load(self.tally, at.register, 2 + self.counts)
-        others, mask = self.others_to_move(self.target, at), t.live_mask(s, flags, "none")
+        others = self.others_to_move(self.target, at)
+        mask = t.live_mask(s, flags, "none")
         # a game that ended in an opening has used up all openings
         over = where(openings > 0.0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
         active = int32(TO_MOVE)

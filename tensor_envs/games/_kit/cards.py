@@ -6,7 +6,12 @@ from tensor_envs.render.drawing import Drawing, box
 
 HIDDEN = -1  # a card whose face a player does not see
 CARD, BUTTON = (64, 90), (90, 34)  # pixels
-CLOTH, FACE, BACK, INK, PALE, CHIP = "#24573f", "#fbf7ea", "#7c93b8", "#1d1d1f", "#eef4f0", "#f4c95d"
+CLOTH = "#24573f"
+FACE = "#fbf7ea"
+BACK = "#7c93b8"
+INK = "#1d1d1f"
+PALE = "#eef4f0"
+CHIP = "#f4c95d"
 
 
 def draw_card(picture: Drawing, x: float, title: str, text: str, hidden: bool, size: float, colour: str) -> None:

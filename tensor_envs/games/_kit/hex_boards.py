@@ -10,8 +10,14 @@ from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 STEPS = ((-1, 0), (-1, 1), (0, 1), (1, 0), (1, -1), (0, -1))  # rows and columns to the neighbours of a cell
 COLOURS = {1: "#c8372d", -1: "#2457a6"}
-FREE, GRID, RING = "#f4efe3", "#a79d88", "#ffffff"
-RADIUS, MARGIN, FOOT, MIN_WIDTH = 20, 34, 44, 328  # pixels: of a cell, around and below the board
+FREE = "#f4efe3"
+GRID = "#a79d88"
+RING = "#ffffff"
+# pixels: of a cell, around and below the board
+RADIUS = 20
+MARGIN = 34
+FOOT = 44
+MIN_WIDTH = 328
 BAR = 0.34 * RADIUS  # half the length of the bar on a stone
 ACROSS = RADIUS * 3**0.5  # from a cell to the next one in its row
 NAMES = ("Red", "Blue")
@@ -67,14 +73,16 @@ def draw_board(
         actions: the action that a cell stands for.
         dotted: cells whose stones have a dot.
     """
-    wide, high = ACROSS * (1.5 * size - 0.5), RADIUS * (1.5 * size + 0.5)
+    wide = ACROSS * (1.5 * size - 0.5)
+    high = RADIUS * (1.5 * size + 0.5)
     picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2 * MARGIN + FOOT, title=title)
     left = (picture.width - wide) / 2
     marked = winning(board, size)
 
     def corners(row: float, column: float) -> list[Point]:
         """Return the corners of a cell."""
-        x, y = left + ACROSS * (column + 0.5 * row + 0.5), MARGIN + RADIUS * (1.5 * row + 1)
+        x = left + ACROSS * (column + 0.5 * row + 0.5)
+        y = MARGIN + RADIUS * (1.5 * row + 1)
         return hexagon((x, y), RADIUS)
 
     for k in range(size):  # halves of the border cells show from behind the board
@@ -108,13 +116,16 @@ def draw_board(
 
 def draw_bar(picture: Drawing, centre: Point, stone: int, start: float, end: float) -> None:
     """Draw a bar the way in which a stone's owner connects, between two distances from a cell's centre."""
-    (x, y), across, down = centre, stone == -1, stone == 1
+    x, y = centre
+    across = stone == -1
+    down = stone == 1
     picture.line(*((x + across * at, y + down * at) for at in (start, end)), stroke=RING, width=2)
 
 
 def tile(rules: Any) -> Tile:
     """Return the board as a small picture; a cell is two pixels wide and high, and rows lean to the right."""
-    n, pixels = rules.size, list[Pixel]()
+    n = rules.size
+    pixels = list[Pixel]()
     for row in range(n):
         cells = [stone_pixel(n * row + column, FREE, COLOURS[1], COLOURS[-1]) for column in range(n) for _ in (0, 1)]
         pixels += 2 * [*[Pixel((GRID,))] * row, *cells, *[Pixel((GRID,))] * (n - 1 - row)]

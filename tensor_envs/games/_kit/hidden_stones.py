@@ -74,7 +74,8 @@ class HiddenStones:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         cell = int32(bit(action))
         fails = (s.other & cell) != 0
-        own, again = s.own | where(fails, 0, cell), fails & (not self.abrupt)
+        own = s.own | where(fails, 0, cell)
+        again = fails & (not self.abrupt)
         won = ~fails & self.has_won(uint32(own), s.current_player)
         after = s.replace(
             own=where(again, own, s.other),
@@ -103,7 +104,8 @@ class HiddenStones:
         """
         own, other = sides(s, player)
         revealed = other & s.found
-        seen, hidden = own & s.found, other & ~s.found
+        seen = own & s.found
+        hidden = other & ~s.found
         pools = [self.board & ~revealed] if self.abrupt else [self.board & ~(revealed | own), own]
         drawn = [hidden | seen] if self.abrupt else [hidden, seen]
 
@@ -114,7 +116,8 @@ class HiddenStones:
 
         def resampled(values: list[Scalar]) -> list[Scalar]:
             chosen, sample = values
-            over, new = is_over(chosen), uint32(0)
+            over = is_over(chosen)
+            new = uint32(0)
             for k, (pool, cells) in enumerate(zip(pools, drawn, strict=True)):
                 first = sample * COUNTERS + k * COUNTERS // len(pools)
                 new |= subset(uint32(pool), popcount(uint32(cells)), chance, first, self.cells)
@@ -122,7 +125,8 @@ class HiddenStones:
 
         chosen, _ = repeat(TRIES, [uint32(self.board), uint32(0)], resampled)
         chosen = where(is_over(chosen), hidden | seen, int32(chosen))
-        theirs, moves = revealed | chosen & ~own, s.current_player == player
+        theirs = revealed | chosen & ~own
+        moves = s.current_player == player
         return s.replace(own=where(moves, own, theirs), other=where(moves, theirs, own), found=revealed | chosen & own)
 
 
@@ -183,7 +187,8 @@ def seen_by(rules: HiddenStones, game: dict[str, Any], player: int) -> dict[str,
     """Return the game without what is hidden from a player, and the number of attempts, which both players know."""
     if is_over(rules, game):
         return game
-    own, cells = stones.STONES[player], list(zip(game["board"], game["found"], strict=True))
+    own = stones.STONES[player]
+    cells = list(zip(game["board"], game["found"], strict=True))
     board = [stone if found or stone == own else 0 for stone, found in cells]
     found = [int(found and stone != own) for stone, found in cells]
     return game | {"board": board, "found": found, "ply": plies(game["board"], game["found"])}
@@ -191,7 +196,9 @@ def seen_by(rules: HiddenStones, game: dict[str, Any], player: int) -> dict[str,
 
 def visible_moves(rules: HiddenStones, moves: Sequence[str], player: int) -> list[str]:
     """Return the names of all attempts, "?" for those of the opponent."""
-    names, taken, mover = list[str](), set[str](), 0
+    names = list[str]()
+    taken = set[str]()
+    mover = 0
     for name in moves:
         names.append(name if mover == player else "?")
         if name not in taken or rules.abrupt:
@@ -204,7 +211,8 @@ def open_cells(rules: HiddenStones, game: dict[str, Any]) -> list[int]:
     """Return the legal actions of a game."""
     if game.get("terminated") or is_over(rules, game):
         return []
-    own, cells = stones.STONES[game["current_player"]], zip(game["board"], game["found"], strict=True)
+    own = stones.STONES[game["current_player"]]
+    cells = zip(game["board"], game["found"], strict=True)
     return [cell for cell, (stone, found) in enumerate(cells) if stone != own and not (stone and found)]
 
 

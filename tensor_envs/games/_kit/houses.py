@@ -5,9 +5,11 @@ from tensor_envs.rules import GameState, Part, Scalar, number, where
 
 def observed(s: GameState, player: Scalar) -> dict[str, Part | list[Part]]:
     """Return the seeds of the player and of the opponent, and whether the player is to move."""
-    moves, n = s.current_player == player, len(s.houses) // 2
+    moves = s.current_player == player
+    n = len(s.houses) // 2
     sides, stores = (s.houses[:n], s.houses[n:]), [*s.stores]
-    own, other = where(moves, *sides), where(moves, *sides[::-1])
+    own = where(moves, *sides)
+    other = where(moves, *sides[::-1])
     own_store, other_store = where(moves, stores, stores[::-1])
     return {
         "seeds of own houses": [*map(number, own)],

@@ -13,7 +13,9 @@ from tensor_envs.render.grids import INK
 from tensor_envs.render.status import counted, number_texts, outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-WOOD, HOLLOW, SEED = "#b98a5a", "#8a6038", "#fbf3e4"
+WOOD = "#b98a5a"
+HOLLOW = "#8a6038"
+SEED = "#fbf3e4"
 CELL, MARGIN = 56, 30  # pixels: a house, around the board
 SHADES = 13  # colours of small pictures, from an empty house on
 NAMES = ("South", "North")
@@ -62,10 +64,12 @@ def explain(rules: Any, game: dict[str, Any], action: int) -> str:
 
 def lines_of(rules: Any, game: dict[str, Any], names: list[str]) -> list[str]:
     """Return the board as text: player 1's houses from right to left, the stores, and player 0's houses."""
-    count, width = rules.houses, len(str(rules.total))
+    count = rules.houses
+    width = len(str(rules.total))
     south, north = game["houses"][:count], game["houses"][count:][::-1]
     first, second = (f"{store:>{width}}" for store in game["stores"])
-    pad, inner = " " * (width + 1), (width + 1) * count
+    pad = " " * (width + 1)
+    inner = (width + 1) * count
     rows = (names[count:][::-1], north, south, names[:count])
     lines = [pad + " ".join(f"{text!s:>{width}}" for text in row) for row in rows]
     return [*lines[:2], f"{second} {' ' * inner}{first}", *lines[2:]]
@@ -81,7 +85,8 @@ def draw(rules: Any, game: dict[str, Any], title: str, names: list[str], actions
     count = rules.houses
     wide = (count + 2) * CELL
     picture = Drawing(max(wide, 5 * CELL) + 2 * MARGIN, 2 * CELL + 4 * MARGIN, title=title)
-    left, top = (picture.width - wide) / 2, 1.3 * MARGIN
+    left = (picture.width - wide) / 2
+    top = 1.3 * MARGIN
     picture.rect(left, top, wide, 2 * CELL, WOOD)
 
     def hollow(x: float, y: float, seeds: int) -> None:

@@ -28,7 +28,8 @@ def main_line(text: str) -> list[Node]:
         ValueError: the text does not begin with a game, it breaks off, or a property that is read stands twice in a
             node; the error names the node.
     """
-    nodes, depth = list[dict[str, list[str]]](), 0
+    nodes = list[dict[str, list[str]]]()
+    depth = 0
     begin = BEGIN.search(text)  # text may precede the game
     position = begin.start() if begin else max(0, text.find("("))
     while token := TOKEN.match(text, position):
@@ -107,7 +108,8 @@ def moves_of(nodes: Sequence[Node], mover: int) -> Iterator[tuple[str, str]]:
     Raises:
         ValueError: a player moves out of turn, or stones are set up later; the error names the node.
     """
-    moved, given = False, handicap_of(nodes)
+    moved = False
+    given = handicap_of(nodes)
     for number, node in enumerate(nodes):
         if moved and SETUP.keys() & node.keys():
             raise ValueError(f"node {number}: stones are set up after the first move")
@@ -119,7 +121,8 @@ def moves_of(nodes: Sequence[Node], mover: int) -> Iterator[tuple[str, str]]:
             if colour != COLOURS[mover]:
                 raise ValueError(f"{place}: {COLOURS[mover]} is to move")
             yield value, place
-            mover, moved = 1 - mover, True
+            mover = 1 - mover
+            moved = True
 
 
 def setup_of(nodes: Sequence[Node], cells: Callable[[str], list[int]], size: int) -> tuple[list[int] | None, int]:
@@ -133,7 +136,9 @@ def setup_of(nodes: Sequence[Node], cells: Callable[[str], list[int]], size: int
     Raises:
         ValueError: a value is no point; the error names the node.
     """
-    board, player, given = None, None, handicap_of(nodes)
+    board = None
+    player = None
+    given = handicap_of(nodes)
     for number, node in enumerate(nodes):
         stones = {name: node.get(name, ()) for name in SETUP}
         if given and COLOURS[0] in node:
@@ -184,7 +189,8 @@ def write(
         if name in NOTED and isinstance(value, str)
     }
     properties = {"FF": "4", "CA": "UTF-8", "AP": "tensor_envs", **noted, **root}
-    text, mover = "".join(f"{name}[{value}]" for name, value in properties.items()), 0
+    text = "".join(f"{name}[{value}]" for name, value in properties.items())
+    mover = 0
     if start is not None:
         mover = start["current_player"]
         for name, stone in SETUP.items():

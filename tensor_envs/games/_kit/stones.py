@@ -59,7 +59,9 @@ def regions(
     """Yield the connected regions of equal values among some cells, each with the adjacent cells of other values."""
     waiting = set(cells)
     while waiting:
-        region, border, new = set[int](), set[int](), {min(waiting)}
+        region = set[int]()
+        border = set[int]()
+        new = {min(waiting)}
         while new:
             cell = new.pop()
             region.add(cell)

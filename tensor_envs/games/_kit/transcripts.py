@@ -24,7 +24,9 @@ def words_of(text: str, pattern: str, example: str) -> Iterator[tuple[str, str]]
     Raises:
         ValueError: something else stands in the text; the error names the character, from 1.
     """
-    text, position, move = text.rstrip(), 0, re.compile(rf"\s*({pattern})\s*", re.IGNORECASE)
+    text = text.rstrip()
+    position = 0
+    move = re.compile(rf"\s*({pattern})\s*", re.IGNORECASE)
     while position < len(text):
         match = move.match(text, position)
         if match is None:

@@ -16,7 +16,8 @@ ARROW = 2
 
 def to_dict(rules: Amazons, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"board": list, "current_player": 0 or 1, "phase": 0..2, "active": square or -1} (A7)."""
-    player, arrows = s["current_player"], unpack(s["arrows"], rules.cells)
+    player = s["current_player"]
+    arrows = unpack(s["arrows"], rules.cells)
     board = to_board(s["own"], s["other"], player, rules.cells)
     for square in arrows:
         board[square] = ARROW
@@ -27,10 +28,8 @@ def to_dict(rules: Amazons, s: dict[str, Any]) -> dict[str, Any]:
 def from_dict(rules: Amazons, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary. ValueError for an amazon in action that cannot act."""
     board, player = board_and_player(game, rules.cells, ARROW)
-    phase, active = (
-        integer("phase", game["phase"], CHOOSE, SHOOT),
-        integer("active", game["active"], -1, rules.cells - 1),
-    )
+    phase = integer("phase", game["phase"], CHOOSE, SHOOT)
+    active = integer("active", game["active"], -1, rules.cells - 1)
     own, other = to_sets(board, player)
     s: dict[str, Any] = {"own": own, "other": other, "arrows": words_of(board, ARROW)}
     s |= {"active": pack([active] * (active >= 0), rules.cells), "phase": phase, "current_player": player}

@@ -13,7 +13,10 @@ from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 CELL, MARGIN = 40, 36  # pixels: a square, around the board
-LIGHT, DARK, DOT, FLAME = "#f0dfc0", "#c79a6b", "#2c7a4b", "#b5422c"
+LIGHT = "#f0dfc0"
+DARK = "#c79a6b"
+DOT = "#2c7a4b"
+FLAME = "#b5422c"
 COLOURS = {1: "#fafafa", -1: "#22262b", ARROW: FLAME}
 NAMES = ("White", "Black")
 TASKS = ("to choose an amazon", "to move the amazon on {}", "to shoot from {}")
@@ -42,7 +45,8 @@ def to_string(rules: Amazons, game: dict[str, Any]) -> str:
 
 def draw(rules: Amazons, game: dict[str, Any]) -> Drawing:
     """Draw the board; dotted squares, or amazons that can move, stand for their actions."""
-    side, grid = rules.size * CELL, SquareGrid(MARGIN, MARGIN, CELL)
+    side = rules.size * CELL
+    grid = SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Amazons")
     draw_chequered(picture, grid, rules.size, LIGHT, DARK)
     grid.draw_labels(picture, rules.size, rules.size, from_top=False)

@@ -67,7 +67,8 @@ class Amazons:
         return Spec(2, self.cells, (5, self.size, self.size), (*sets, phase), max_legal=min(lines, self.cells))
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        n, third = self.size, (self.size - 1) // 3
+        n = self.size
+        third = (self.size - 1) // 3
         corner = ((0, n - 1 - third), (third, n - 1))  # column and row of the amazons at the left (A1)
         white = [(n - 1 - x if mirrored else x) + n * y for x, y in corner for mirrored in (False, True)]
         black = [self.cells - 1 - square for square in white]
@@ -79,8 +80,11 @@ class Amazons:
         return concatenated(where(s.phase == CHOOSE, self.movable(s), reached), self.size)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        grid, square = self.grid, self.grid.cell(action)
-        moves, shoots, own = s.phase == MOVE, s.phase == SHOOT, grid.set(s.own)
+        grid = self.grid
+        square = self.grid.cell(action)
+        moves = s.phase == MOVE
+        shoots = s.phase == SHOOT
+        own = grid.set(s.own)
         own = where(moves, own - s.active | square, own)
         after = s.replace(
             own=where(shoots, s.other, own),
@@ -109,7 +113,8 @@ class Amazons:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return amazons of both players, arrows, the amazon in action, and whether it shoots (A6)."""
-        grid, moves = self.grid, s.current_player == player
+        grid = self.grid
+        moves = s.current_player == player
         planes = {
             "own amazons": where(moves, s.own, s.other),
             "the opponent's amazons": where(moves, s.other, s.own),
@@ -126,7 +131,9 @@ def rays(start: Rows, free: Rows) -> list[Any]:
     level = along(union_of(start), union_of(where(at, row, 0) for at, row in zip(here, free, strict=True)))
     reached = [where(at, level, 0) for at in here]
     for order in (1, -1):  # from the top, from the bottom
-        lines, last, rows = [uint32(0)] * 3, uint32(0), []
+        lines = [uint32(0)] * 3
+        last = uint32(0)
+        rows = []
         for row, squares, others in zip(start[::order], free[::order], reached[::order], strict=True):
             straight, down_right, down_left = (line | last for line in lines)
             lines = [straight & squares, down_right << 1 & squares, down_left >> 1 & squares]

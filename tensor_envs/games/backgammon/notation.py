@@ -20,7 +20,8 @@ def to_dict(rules: Backgammon, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: Backgammon, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary; a player without men has won."""
-    men, dice = nested("men", game["men"], (2, BAR), 0, MEN), nested("dice", game["dice"], (None,), 1, FACES)
+    men = nested("men", game["men"], (2, BAR), 0, MEN)
+    dice = nested("dice", game["dice"], (None,), 1, FACES)
     player = checked("current_player", game["current_player"], 0, 1)
     if max(map(sum, men)) > MEN or not any(map(sum, men)):
         raise ValueError(f"a player has at most {MEN} men, and not both have none; got {[*map(sum, men)]}")
@@ -51,7 +52,8 @@ def spellings(rules: Backgammon, s: dict[str, Any], legal: Sequence[int]) -> dic
 
     The latter is no name where several numbers bear off that man.
     """
-    names, exact = dict[str, int](), [action_to_string(rules, action) for action in legal]
+    names = dict[str, int]()
+    exact = [action_to_string(rules, action) for action in legal]
     first_words = [name.partition(" ")[0] for name in exact]
     for action, name in zip(legal, exact, strict=True):
         end = SOURCES - action // FACES - action % FACES - 1
@@ -64,7 +66,8 @@ def spellings(rules: Backgammon, s: dict[str, Any], legal: Sequence[int]) -> dic
 
 def action_to_string(rules: Backgammon, action: int) -> str:
     """Return both pips, "13/7", "bar/20", "6/off", also "4/off (6)" by a higher number, or "pass" (B4)."""
-    pip, die = SOURCES - action // FACES, action % FACES + 1
+    pip = SOURCES - action // FACES
+    die = action % FACES + 1
     if pip > BAR:
         return "pass" if action == 0 else f"no move ({die})"
     start = "bar" if pip == BAR else str(pip)

@@ -10,9 +10,18 @@ from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES, SIGNS = ("White", "Black"), "OX"
-WIDTH, TALL, MAN, MIDDLE = (44, 214, 19, 60)  # pixels: width of a point, height of a triangle, radius of a man, the gap
+# pixels: width of a point, height of a triangle, radius of a man, the gap
+WIDTH = 44
+TALL = 214
+MAN = 19
+MIDDLE = 60
 MARGIN, FOOT = 30, 34
-PAPER, FRAME, BOARD, LIGHT, DARK, INK = "#faf8ef", "#7a5c3e", "#efe3cc", "#d9b98c", "#a9764b", "#3b2c1e"
+PAPER = "#faf8ef"
+FRAME = "#7a5c3e"
+BOARD = "#efe3cc"
+LIGHT = "#d9b98c"
+DARK = "#a9764b"
+INK = "#3b2c1e"
 COLOURS = (("#fffdf5", INK), ("#3d3a38", "#fffdf5"))  # of each player's men, and of the numbers on them
 BUTTON = "#2f6f8f"
 
@@ -53,7 +62,8 @@ def column(pip: int) -> int:
 def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
     """Draw the board from the viewer's side, or White's; a button beside a man moves it by the number on the button."""
     viewer = game.get("viewer", 0)
-    width, height = 13 * WIDTH, 2 * TALL + MIDDLE
+    width = 13 * WIDTH
+    height = 2 * TALL + MIDDLE
     picture = Drawing(width + 2 * MARGIN, height + 2 * MARGIN + FOOT, PAPER, title="Backgammon")
     picture.rect(MARGIN - 8, MARGIN - 8, width + 16, height + 16, FRAME)
     picture.rect(MARGIN, MARGIN, width, height, BOARD)
@@ -72,12 +82,16 @@ def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
     over = game.get("terminated") or game.get("truncated") or not all(map(sum, game["men"]))
     actions = [] if over else legal(game)
     for action in actions:
-        (x, y), wide, text = (MARGIN + width / 2, MARGIN + height / 2), 30, "pass"
+        x = MARGIN + width / 2
+        y = MARGIN + height / 2
+        wide = 30
+        text = "pass"
         if action:
             x, y = place(game["current_player"] ^ viewer, SOURCES - action // FACES, 5)
             beside = [other for other in actions if other // FACES == action // FACES]
             x += (beside.index(action) - (len(beside) - 1) / 2) * 21
-            wide, text = 10, str(action % FACES + 1)
+            wide = 10
+            text = str(action % FACES + 1)
         corners = [(x - wide, y - 10), (x + wide, y - 10), (x + wide, y + 10), (x - wide, y + 10)]
         picture.polygon(corners, BUTTON)
         picture.text((x, y), text, 13, "#ffffff", bold=True)
@@ -94,7 +108,8 @@ def edge(above: bool) -> tuple[float, int]:
 def place(player: int, pip: int, k: int) -> Point:
     """Return the middle of the k-th man on a pip of the player who sits below, 0, or of the other one."""
     if pip == BAR:
-        middle, sign = MARGIN + TALL + MIDDLE / 2, (1, -1)[player]
+        middle = MARGIN + TALL + MIDDLE / 2
+        sign = (1, -1)[player]
         return MARGIN + 6.5 * WIDTH, middle + sign * (MAN + 14 + k * 1.9 * MAN)
     own = pip if player == 0 else POINTS + 1 - pip
     base, sign = edge(own > 12)
@@ -120,15 +135,19 @@ def reason(rules: Backgammon, game: dict[str, Any]) -> str:
 
 def last_move(rules: Backgammon, before: dict[str, Any], after: dict[str, Any], action: int) -> list[list[Point]]:
     """Return the outlines of the places that a man has left and reached; a pass has none, and men go off unmarked."""
-    player, pip, die = before["current_player"], SOURCES - action // FACES, action % FACES + 1
-    seat, men = player ^ after.get("viewer", 0), after["men"][player]
+    player = before["current_player"]
+    pip = SOURCES - action // FACES
+    die = action % FACES + 1
+    seat = player ^ after.get("viewer", 0)
+    men = after["men"][player]
     left = [disc(place(seat, pip, min(men[pip - 1], 4)), MAN)] if action else []
     return left + ([disc(place(seat, pip - die, min(men[pip - die - 1], 5) - 1), MAN)] if action and pip > die else [])
 
 
 def explain(rules: Backgammon, game: dict[str, Any], action: int) -> str:
     """Return which man moves where (B4)."""
-    pip, die = SOURCES - action // FACES, action % FACES + 1
+    pip = SOURCES - action // FACES
+    die = action % FACES + 1
     if not action:
         return "no number can be played"
     start = "a man from the bar" if pip == BAR else f"a man from point {pip}"

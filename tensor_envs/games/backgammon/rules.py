@@ -34,9 +34,14 @@ from tensor_envs.rules import (
     where,
 )
 
-MEN, POINTS, BAR, FACES = 15, 24, 25, 6
+MEN = 15
+POINTS = 24
+BAR = 25
+FACES = 6
 START = {24: 2, 13: 5, 8: 3, 6: 5}  # men by pip
-ON_POINTS, HOME = 2 ** (POINTS + 1) - 2, 2 ** (FACES + 1) - 2  # pips 1..24, and 1..6
+# pips 1..24, and 1..6
+ON_POINTS = 2 ** (POINTS + 1) - 2
+HOME = 2 ** (FACES + 1) - 2
 SOURCES = 26  # of actions: none, the bar, pips 24..1
 MAX_PLIES = 2**31 - 1
 
@@ -75,7 +80,8 @@ class Backgammon:
     def init(self, chance: Chance) -> dict[str, Any]:
         """Return the start; the player of the higher die begins, with both numbers (B2)."""
         drawn = chance.draw(0, FACES * (FACES - 1))
-        first, second = drawn // (FACES - 1), drawn % (FACES - 1)
+        first = drawn // (FACES - 1)
+        second = drawn % (FACES - 1)
         second += second >= first
         men = [START.get(pip, 0) for pip in range(1, BAR + 1)]
         return {"men": [men] * 2, "dice": thrown(first, second), "current_player": second > first}
@@ -95,7 +101,8 @@ class Backgammon:
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         own, other = sides(s.men, s.current_player)
-        passes, die = action == 0, action % FACES + 1
+        passes = action == 0
+        die = action % FACES + 1
         start = where(passes, -FACES, SOURCES - action // FACES)  # a pass moves no man
         end = start - die  # below 1: off the board (B8)
         own = [men - (start == pip) + (end == pip) for pip, men in enumerate(own, 1)]
@@ -103,7 +110,8 @@ class Backgammon:
         other = [*(men - hit for hit, men in zip(hits, other, strict=False)), other[-1] + any_of(hits)]
         dice = [left - ((die == face) & ~passes) for face, left in enumerate(s.dice, 1)]
 
-        won, turn_ends = sum_of(own) == 0, passes | (sum_of(dice) == 0)
+        won = sum_of(own) == 0
+        turn_ends = passes | (sum_of(dice) == 0)
         drawn = chance.draw(1 + s.ply, FACES * FACES)
         dice = where(turn_ends, thrown(drawn // FACES, drawn % FACES), dice)
         white = s.current_player == 0
@@ -157,11 +165,13 @@ def legal_moves(own: Sequence[Scalar], other: Sequence[Scalar], dice: Sequence[S
     free = ~made & ON_POINTS
     high = max_of(where(left > 0, face, 0) for face, left in enumerate(dice, 1))
     low = min_of(where(left > 0, face, FACES) for face, left in enumerate(dice, 1))
-    by_low, by_high = movable(men, free, low), movable(men, free, high)
+    by_low = movable(men, free, low)
+    by_high = movable(men, free, high)
     # of two numbers both are played if they can be (B6), or else the higher one (B7)
     low_first = by_low & followed(men, alone, free, low, high)
     high_first = by_high & followed(men, alone, free, high, low)
-    two, both = low != high, (low_first | high_first) != 0
+    two = low != high
+    both = (low_first | high_first) != 0
     by_low = where(two, where(both, low_first, where(by_high != 0, 0, by_low)), by_low)
     return [(low, by_low), (high, where(two & both, high_first, by_high))]
 
@@ -173,7 +183,8 @@ def pips(men: Sequence[Value], holds: Any) -> Scalar:
 
 def movable(men: Scalar, free: Scalar, die: Scalar) -> Scalar:
     """Return the pips from which a number moves a man: onto free points, off, or from the bar before all others."""
-    steps, far = men & free << die, men >> die
+    steps = men & free << die
+    far = men >> die
     # from the pip of the number or, if no man is that far, from the highest
     off = where(far == 0, highest(men), men & bit(die))
     return where(men >> BAR != 0, steps & 1 << BAR, steps | where(men > HOME, 0, off))  # off if all are at home

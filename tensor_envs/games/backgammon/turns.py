@@ -21,7 +21,8 @@ class Side(NamedTuple):
 
     def moved(self, start: int, end: int) -> "Side":
         """Return the men after one has been moved, and hits an opposing one that is alone; to end 0 it is borne off."""
-        own, other = list(self.own), list(self.other)
+        own = list(self.own)
+        other = list(self.other)
         own[start - 1] -= 1
         if end:
             own[end - 1] += 1
@@ -50,7 +51,8 @@ def turn_to_string(side: Side, actions: Iterable[int]) -> str:
     """
     hops = sorted((ends_of(action) for action in actions if action), reverse=True)
     hit = {end for _, end in hops if side.hits(end)}
-    paths, words = list[list[int]](), list[str]()
+    paths = list[list[int]]()
+    words = list[str]()
     for start, end in hops:
         path = next((path for path in paths if path[-1] == start), None)
         if path is None:
@@ -78,7 +80,8 @@ def turn_to_actions(side: Side, dice: Sequence[int], text: str) -> list[int]:
     Raises:
         ValueError: another text, or moves that these dice do not allow.
     """
-    goal, hit = side, set[int]()
+    goal = side
+    hit = set[int]()
     words = [] if text.strip().lower() in NO_MOVE else text.split()
     for word in words:
         match = MOVE.fullmatch(word)
@@ -95,7 +98,8 @@ def turn_to_actions(side: Side, dice: Sequence[int], text: str) -> list[int]:
                 hit |= {end} if goal.hits(end) else set()
                 if "*" in end_text and end not in hit:
                     raise ValueError(f"no man is hit by {word}")
-                goal, at = goal.moved(at, end), end
+                goal = goal.moved(at, end)
+                at = end
     actions = _search(side, tuple(dice), goal, set())
     if actions is None:
         raise ValueError(f"{shown(text)} is no legal turn by the dice {' '.join(map(str, dice))}")

@@ -9,9 +9,13 @@ from tensor_envs.render.grids import CROWN, INK, SquareGrid, draw_chequered, row
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 CELL, MARGIN = 44, 30  # pixels: a square, around the board
-LIGHT, DARK, PALE = "#f0dfc0", "#a8774f", "#e8cfae"
+LIGHT = "#f0dfc0"
+DARK = "#a8774f"
+PALE = "#e8cfae"
 LETTERS = {1: "b", 2: "B", -1: "w", -2: "W", 0: "."}
-players, scores, reason = Checkers.players, Checkers.scores, Checkers.reason
+players = Checkers.players
+scores = Checkers.scores
+reason = Checkers.reason
 
 
 def to_string(rules: Checkers, game: dict[str, Any]) -> str:
@@ -23,13 +27,15 @@ def to_string(rules: Checkers, game: dict[str, Any]) -> str:
 
 def draw(rules: Checkers, game: dict[str, Any]) -> Drawing:
     """Draw the board; a click on a square chooses the moves from it and to it."""
-    side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
+    side = SIDE * CELL
+    grid = SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title=rules.title)
     draw_chequered(picture, grid, SIDE, LIGHT, DARK)
     actions = {action: rules.ends_of(action) for action in open_actions(rules, game, rules.from_dict(game))}
     for square, piece in enumerate(game["board"]):
         cell = divmod(rules.places[square], SIDE)
-        (x, y), corners = grid.centre(*cell), grid.square(*cell)
+        x, y = grid.centre(*cell)
+        corners = grid.square(*cell)
         picture.text((x - CELL / 2 + 8, y - CELL / 2 + 7), rules.name(square), 9, PALE)
         if piece:
             colour, other = rules.colours if piece > 0 else rules.colours[::-1]

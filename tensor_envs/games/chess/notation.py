@@ -93,7 +93,8 @@ def of_white(s: dict[str, Any]) -> dict[str, int]:
 
 def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"fen": position, "moves": those since a position that cannot recur} for the fields of a game (C13)."""
-    black, sets = s["current_player"], of_white(s)
+    black = s["current_player"]
+    sets = of_white(s)
     kinds = kinds_of(GameState({name: uint64(squares) for name, squares in sets.items()}))
     white = sets["other" if black else "own"]
     pieces = {
@@ -360,7 +361,8 @@ def _algebraic(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> list[st
         if action in CASTLES:
             names.append(action_to_string(rules, action))
             continue
-        target, file = square_of(end, s), FILE_NAMES[start // SIDE]
+        target = square_of(end, s)
+        file = FILE_NAMES[start // SIDE]
         takes = "x" * bool(s["other"] >> end & 1 or (kind == 0 and start // SIDE != end // SIDE))
         if kind == 0:
             piece = promoted(action, s).upper()

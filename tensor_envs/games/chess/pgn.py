@@ -85,7 +85,8 @@ def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple
         ValueError: a text without moves and tags, or one that breaks off; a variant of chess.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    tags, position = dict[str, str](), 0
+    tags = dict[str, str]()
+    position = 0
     while tag := TAG.match(text, position):
         value = re.sub(r"\\(.)", r"\1", tag[2])
         tags[tag[1]], position = value, tag.end()
@@ -109,7 +110,8 @@ def _words(text: str) -> tuple[list[str], bool]:
     body = IN_BRACKETS.sub(r"\1=\2", COMMENTS.sub(" ", text.translate(SIGNS)))
     if "{" in body:
         raise ValueError("a comment has no end")
-    depth, line = 0, list[str]()
+    depth = 0
+    line = list[str]()
     for part in re.split(r"([()])", body):  # variations in brackets
         if part in ("(", ")"):
             depth += 1 if part == "(" else -1

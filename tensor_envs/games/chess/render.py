@@ -12,7 +12,9 @@ from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES = ("White", "Black")
 RANK_NAMES = "87654321"  # from the top, with white below
-LIGHT, SHADE, PAPER = "#ece5d3", "#94abbf", "#fcfcfa"
+LIGHT = "#ece5d3"
+SHADE = "#94abbf"
+PAPER = "#fcfcfa"
 CELL, MARGIN = 48, 36  # pixels: a square, around the board
 # outlines in a square of side 1; heads are circles: height of the centre, radius
 SHAPES: dict[str, list[Point]] = {
@@ -67,7 +69,8 @@ def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
 
 def status(rules: Chess, game: dict[str, Any]) -> str:
     """Return who is to move, or how the game has ended."""
-    player, s = mover(game), state_of(rules, from_dict(rules, game))
+    player = mover(game)
+    s = state_of(rules, from_dict(rules, game))
     moves = legal_moves(s)
     lost, drawn = (bool(x.value) for x in rules.ends(s, moves))
     if lost or drawn:
@@ -84,7 +87,8 @@ def to_string(rules: Chess, game: dict[str, Any]) -> str:
 
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
     """Draw the board, the viewer or white below; a click on a square chooses the moves from it and to it."""
-    side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
+    side = SIDE * CELL
+    grid = SquareGrid(MARGIN, MARGIN, CELL)
     order = range(SIDE)[:: -1 if game.get("viewer") else 1]
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Chess")
     picture.rect(MARGIN, MARGIN, side, side, LIGHT, INK)
@@ -145,7 +149,8 @@ def explain(rules: Chess, game: dict[str, Any], action: int) -> str:
     """Return the piece and both squares by their usual names, whoever is to move."""
     if action in CASTLES:
         return f"castle on the {'queen' if action == CASTLES[0] else 'king'}'s side"
-    rows, black = rows_of(game), mover(game)
+    rows = rows_of(game)
+    black = mover(game)
     files, ranks = zip(*(divmod(square, SIDE) for square in ends_of(action)), strict=True)
     lines = [rank if black else SIDE - 1 - rank for rank in ranks]
     start, end = (FILE_NAMES[file] + str(SIDE - line) for file, line in zip(files, lines, strict=True))
@@ -162,9 +167,11 @@ def tile(rules: Chess) -> Tile:
     """Return the board as a small picture, white below; a square is three pixels wide and high."""
 
     def pixel(y: int, x: int, black: int) -> Pixel:
-        row, file = y // 3, x // 3
+        row = y // 3
+        file = x // 3
         square = SIDE * file + (row if black else SIDE - 1 - row)
-        ground, colours = TILE_SQUARES[(row + file) % 2], list[str]()
+        ground = TILE_SQUARES[(row + file) % 2]
+        colours = list[str]()
         for key in range(64):
             own, other, pawn, knight, diagonal, line = (key >> i & 1 for i in range(6))
             kind = "p" if pawn else "n" if knight else "kbrq"[diagonal + 2 * line]

@@ -110,8 +110,10 @@ class Chess:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        first, last = RANKS[0] | RANKS[1], RANKS[6] | RANKS[7]
-        ends, corner = RANKS[0] | RANKS[7], A1 | A1 << 7
+        first = RANKS[0] | RANKS[1]
+        last = RANKS[6] | RANKS[7]
+        ends = RANKS[0] | RANKS[7]
+        corner = A1 | A1 << 7
         return {
             "own": uint64(first),
             "other": uint64(last),
@@ -170,7 +172,8 @@ class Chess:
 
     def repeats(self, s: GameState) -> Scalar:
         """Return the earlier occurrences of the position, up to 2 (C10), by taking back one move after another."""
-        current, count = [s.own, s.other, s.knights, s.diagonals, s.lines], int32(0)
+        current = [s.own, s.other, s.knights, s.diagonals, s.lines]
+        count = int32(0)
         sides, kinds = current[:2], current[2:]
         for back in range(1, self.quiet_plies + 1):
             at, place = divmod(back - 1, MOVES_A_WORD)
@@ -229,12 +232,14 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
 
     A quiet move is no capture and no pawn's. `en_passant` is the square behind a pawn that has moved two squares.
     """
-    castles, kings = action >= MOVES, kinds_of(s)[-1]
+    castles = action >= MOVES
+    kings = kinds_of(s)[-1]
     plane = where(castles, UNDER, action % len(PLANES))
     start = where(castles, SIDE * 4, action // len(PLANES))
     steps = [SIDE * files + ranks for files, ranks in PLANES]
     end = where(castles, where(action == CASTLES[0], SIDE * 2, SIDE * 6), start + lookup(steps, plane))
-    a, b = uint64(1) << start, uint64(1) << end
+    a = uint64(1) << start
+    b = uint64(1) << end
     pawn = (s.pawns & a) != 0
     taken = where(pawn & (b == s.en_passant), b >> 1, b) & s.other
     gone = ~(a | taken)
@@ -244,7 +249,8 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
         stays = ((kind & a) != 0) & ~promotes | promotes & becomes
         return kind & gone | where(stays, b, 0)
 
-    promotes, under = pawn & ((b & RANKS[-1]) != 0), plane < UNDER
+    promotes = pawn & ((b & RANKS[-1]) != 0)
+    under = plane < UNDER
     rook = where(castles, where(action == CASTLES[0], uint64(A1 | D1), uint64(F1 | H1)), 0)
     board = {
         "own": (s.own & ~a | b) ^ rook,
@@ -263,20 +269,25 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
 
 def legal_moves(s: GameState) -> Moves:
     """Return the legal moves (C3 to C7)."""
-    own, other, empty = s.own, s.other, ~(s.own | s.other)
+    own = s.own
+    other = s.other
+    empty = ~(s.own | s.other)
     kings = kinds_of(s)[-1]
     pawns, knights, king = (own & kind for kind in (s.pawns, s.knights, kings))
     sliders = {way: s.diagonals if all(way) else s.lines for way in WAYS}
 
     # pieces that give check, squares on which a move ends it, and pieces that are pinned to a line through the king
     checks = other & (leaps(king, LEAPS) & s.knights | leaps(king, FORWARD[1:]) & s.pawns)
-    between, pinned = uint64(0), dict[Way, Scalar]()
+    between = uint64(0)
+    pinned = dict[Way, Scalar]()
     for way in WAYS:
-        attackers, line = other & sliders[way], ray(king, empty, way)
+        attackers = other & sliders[way]
+        line = ray(king, empty, way)
         checks |= line & attackers
         between |= where((line & attackers) != 0, line, 0)
         pinned[way] = where((ray(line & own, empty, way) & attackers) != 0, line & own, 0)
-    check, double = checks != 0, (checks & (checks - 1)) != 0
+    check = checks != 0
+    double = (checks & (checks - 1)) != 0
     goals = where(check, where(double, uint64(0), checks | between), uint64(ALL))
     fixed = union_of(pinned.values())
     free = {way: own & ~(fixed & ~(pinned[way] | pinned[back(way)])) for way in WAYS}
@@ -302,7 +313,8 @@ def legal_moves(s: GameState) -> Moves:
     planes[0, 2] |= shifted(shifted(ahead & RANKS[2], NORTH) & empty & goals, back(NORTH, 2))
     single = {way: pawns & free[way] & shifted(other & goals, back(way)) for way in FORWARD}
     single[NORTH] = shifted(ahead & goals, back(NORTH))
-    passing, victim = uint64(0), s.en_passant >> 1
+    passing = uint64(0)
+    victim = s.en_passant >> 1
     for way in FORWARD[1:]:
         pawn = pawns & free[way] & shifted(s.en_passant, back(way))
         # both pawns leave the rank, on which the king may then be attacked

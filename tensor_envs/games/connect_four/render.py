@@ -12,7 +12,10 @@ from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#f2b705", -1: "#d9342b", 0: "#f8fafc"}  # of different lightness
 FRAME, LINE = "#1b4f9c", "#111111"
-CELL, MARGIN, MIN_WIDTH = 44, 36, 360  # pixels: a cell, around the board, the picture
+# pixels: a cell, around the board, the picture
+CELL = 44
+MARGIN = 36
+MIN_WIDTH = 360
 NAMES = ("Yellow", "Red")
 
 
@@ -40,9 +43,11 @@ def grid_of(rules: ConnectFour) -> SquareGrid:
 
 def draw(rules: ConnectFour, game: dict[str, Any]) -> Drawing:
     """Draw the board with holes for stones; a click on a column that is not full plays there."""
-    wide, high = rules.columns * CELL, rules.rows * CELL
+    wide = rules.columns * CELL
+    high = rules.rows * CELL
     picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 3 * MARGIN, title="Connect four")
-    grid, board = grid_of(rules), game["board"]
+    grid = grid_of(rules)
+    board = game["board"]
     picture.rect(grid.left - 6, MARGIN - 6, wide + 12, high + 12, FRAME)
     marked, status = lines_and_status(rules, game, NAMES)
     for cell, stone in enumerate(board):

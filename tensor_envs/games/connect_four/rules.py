@@ -96,5 +96,6 @@ class ConnectFour:
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's stones, then the opponent's (C7)."""
         moves = s.current_player == player
-        own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
+        own = where(moves, s.own, s.other)
+        other = where(moves, s.other, s.own)
         return {"own stones": bits(own, self.cells), "the opponent's stones": bits(other, self.cells)}

@@ -30,11 +30,14 @@ class DarkHex(HiddenStones):
 
     def has_won(self, stones: Scalar, player: Scalar) -> Scalar:
         """Return whether a set of stones connects the player's sides (D4)."""
-        n, row, column = self.size, 2**self.size - 1, self.board // (2**self.size - 1)
+        n = self.size
+        row = 2**self.size - 1
+        column = self.board // (2**self.size - 1)
         start, end = (where(player == 0, uint32(row << n * k * (n - 1)), uint32(column << k * (n - 1))) for k in (0, 1))
         reached = stones & start
         for _ in range(3 * n - 5):  # the longest shortest chain has so many steps, by all sets of up to 5x5 cells
-            left, right = reached & ~column, reached & ~(column << n - 1)
+            left = reached & ~column
+            right = reached & ~(column << n - 1)
             near = left >> 1 | right << 1 | reached << n | reached >> n | right >> n - 1 | left << n - 1
             reached |= near & stones
         return (reached & end) != 0

@@ -15,7 +15,8 @@ Place = tuple[int, int]  # in a grid of half boxes: (2r, 2c) is a dot, (2r, 2c +
 
 def to_dict(rules: DotsAndBoxes, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"lines": list of 0 and 1, "boxes": list of 1, -1 and 0, "current_player": 0 or 1} (B8)."""
-    drawn, first = set(unpack(s["lines"], rules.lines)), set(unpack(s["first"], rules.boxes))
+    drawn = set(unpack(s["lines"], rules.lines))
+    first = set(unpack(s["first"], rules.boxes))
     lines = [int(line in drawn) for line in range(rules.lines)]
     owned = complete(rules, lines)
     boxes = [STONES[box not in first] * (box in owned) for box in range(rules.boxes)]
@@ -26,7 +27,8 @@ def from_dict(rules: DotsAndBoxes, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary. ValueError unless exactly the complete boxes have owners."""
     lines = nested("lines", game["lines"], (rules.lines,), 0, 1)
     boxes = nested("boxes", game["boxes"], (rules.boxes,), -1, 1)
-    player, owned = integer("current_player", game["current_player"], 0, 1), complete(rules, lines)
+    player = integer("current_player", game["current_player"], 0, 1)
+    owned = complete(rules, lines)
     if wrong := [box for box, owner in enumerate(boxes) if (owner != 0) != (box in owned)]:
         raise ValueError(f"boxes must have owners exactly where four sides are drawn, not so at {wrong[0]}")
     fields: dict[str, Any] = {"lines": pack((k for k, drawn in enumerate(lines) if drawn), rules.lines)}
@@ -63,7 +65,8 @@ def action_to_string(rules: DotsAndBoxes, action: int) -> str:
 
 def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
     """Yield the reflections of the grid, and for a square one also those that exchange rows with columns (B10)."""
-    high, wide = 2 * rules.rows + 1, 2 * rules.columns + 1
+    high = 2 * rules.rows + 1
+    wide = 2 * rules.columns + 1
     lines = [wide * y + x for y, x in (place(rules, line) for line in range(rules.lines))]
     boxes = [wide * y + x for y in range(1, high, 2) for x in range(1, wide, 2)]
     parities = ((0, 1), (1, 0), (1, 1), (1, 1))  # of the places on each plane of an observation

@@ -11,8 +11,13 @@ from tensor_envs.render.status import counted, number_texts, seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 COLOURS = {1: "#e07a5f", -1: "#3d74b8"}
-PAPER, DRAWN, OPEN = "#f8fafc", "#24303f", "#d8dee6"
-CELL, MARGIN, MIN_WIDTH = 52, 36, 280  # pixels: a box, around the grid, the picture
+PAPER = "#f8fafc"
+DRAWN = "#24303f"
+OPEN = "#d8dee6"
+# pixels: a box, around the grid, the picture
+CELL = 52
+MARGIN = 36
+MIN_WIDTH = 280
 SLIM = 0.22  # of a side: half the width of what is clicked
 SIGNS = {1: "A", -1: "B", 0: " "}
 NAMES = ("A", "B")
@@ -46,8 +51,10 @@ def corners(rules: DotsAndBoxes, line: int) -> list[Point]:
     """Return the corners of a slim hexagon around a line."""
     grid = grid_of(rules)
     (x, y), (u, v) = (grid.centre(row - 0.5, column - 0.5) for row, column in ends_of(rules, line))
-    along, across = ((u - x) * SLIM, (v - y) * SLIM), ((v - y) * SLIM, (x - u) * SLIM)
-    near, far = (x + along[0], y + along[1]), (u - along[0], v - along[1])
+    along = ((u - x) * SLIM, (v - y) * SLIM)
+    across = ((v - y) * SLIM, (x - u) * SLIM)
+    near = (x + along[0], y + along[1])
+    far = (u - along[0], v - along[1])
     sides = [(near, 1), (far, 1), (far, -1), (near, -1)]
     corners = [(a + side * across[0], b + side * across[1]) for (a, b), side in sides]
     return [(x, y), *corners[:2], (u, v), *corners[2:]]
@@ -89,7 +96,8 @@ def explain(rules: DotsAndBoxes, game: dict[str, Any], action: int) -> str:
 
 def tile(rules: DotsAndBoxes) -> Tile:
     """Return dots, lines and boxes as a small picture, a pixel each; boxes are seen by their sides alone."""
-    wide, high = 2 * rules.columns + 1, 2 * rules.rows + 1
+    wide = 2 * rules.columns + 1
+    high = 2 * rules.rows + 1
     pixels = [Pixel((DRAWN,))] * (wide * high)
     for line in range(rules.lines):
         y, x = place(rules, line)

@@ -87,7 +87,8 @@ class DotsAndBoxes:
         lines = self.row.cell(action) | s.lines
         gained = self.complete(lines) - self.complete(s.lines)
         first = where(s.current_player == 0, gained, self.grid.empty) | s.first
-        boxes, over = first.count(), s.ply + 1 == self.lines
+        boxes = first.count()
+        over = s.ply + 1 == self.lines
         player = where(gained.any(), s.current_player, 1 - s.current_player)  # B4
         after = s.replace(lines=lines, first=first, current_player=player)
         return Outcome.scores(after, (boxes, self.boxes - boxes), over)  # B5

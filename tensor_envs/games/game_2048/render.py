@@ -8,8 +8,15 @@ from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import rows_of
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-CELL, GAP, MARGIN = 72, 8, 44  # pixels: a cell, between cells, around the board
-PAPER, FRAME, EMPTY, DARK, PALE = "#faf8ef", "#bbada0", "#cdc1b4", "#4a433b", "#ffffff"
+# pixels: a cell, between cells, around the board
+CELL = 72
+GAP = 8
+MARGIN = 44
+PAPER = "#faf8ef"
+FRAME = "#bbada0"
+EMPTY = "#cdc1b4"
+DARK = "#4a433b"
+PALE = "#ffffff"
 COLOURS = (
     EMPTY, "#eee4da", "#ede0c8", "#f2b179", "#f59563", "#f67c5f", "#f65e3b", "#edcf72", "#edcc61", "#edc850",
     "#edc53f", "#edc22e", "#3c7a5d", "#33705a", "#2b6657", "#245c54", "#1d5250", "#17484c",
@@ -48,8 +55,10 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
     for action in actions:
         dx, dy = ((0, -1), (1, 0), (0, 1), (-1, 0))[action]
         far = side / 2 + 13  # the arrow's base from the middle
-        left, top = middle + dx * far, middle + dy * far
-        tip, wide = (left + 18 * dx, top + 18 * dy), (14 * dy, 14 * dx)
+        left = middle + dx * far
+        top = middle + dy * far
+        tip = (left + 18 * dx, top + 18 * dy)
+        wide = (14 * dy, 14 * dx)
         arrow = [tip, (left + wide[0], top + wide[1]), (left - wide[0], top - wide[1])]
         picture.polygon(arrow, FRAME)
         picture.area(arrow, action)

@@ -62,8 +62,10 @@ class Game2048:
         return slides(s.board)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        vertical, backwards = (action & 1) == 0, (action == RIGHT) | (action == DOWN)
-        lines, rewards = list[Line](), list[Scalar]()
+        vertical = (action & 1) == 0
+        backwards = (action == RIGHT) | (action == DOWN)
+        lines = list[Line]()
+        rewards = list[Scalar]()
         for line in turned(s.board, vertical, backwards):
             slid, merged = slide(line)
             lines.append(slid)

@@ -13,7 +13,12 @@ from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#16181c", -1: "#fbfbf8"}
 WOOD, LINE = "#e3b96b", "#6b5227"
-CELL, MARGIN, FOOT, MIN_WIDTH, BUTTON = 32, 40, 84, 300, (80, 28)  # pixels
+# pixels
+CELL = 32
+MARGIN = 40
+FOOT = 84
+MIN_WIDTH = 300
+BUTTON = (80, 28)
 NAMES = ("Black", "White")
 STARS = {9: (2, 4, 6), 13: (3, 6, 9), 19: (3, 9, 15)}  # rows and columns of the marked points
 
@@ -44,7 +49,8 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
     n = rules.size
     side = (n - 1) * CELL
     picture = Drawing(max(side + 2 * MARGIN, MIN_WIDTH), side + 2 * MARGIN + FOOT, title="Go")
-    left, top = (picture.width - side) / 2, MARGIN
+    left = (picture.width - side) / 2
+    top = MARGIN
 
     def at(row: float, column: float) -> tuple[float, float]:
         return left + column * CELL, top + (n - 1 - row) * CELL
@@ -74,7 +80,8 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
         for action in legal(rules, game)[:-1]:
             x, y = at(*divmod(action, n))
             picture.area(box(x - CELL / 2, y - CELL / 2, CELL, CELL), action)
-        button, name = (picture.width / 2 - BUTTON[0] / 2, foot + 12, *BUTTON), action_to_string(rules, n * n)
+        button = (picture.width / 2 - BUTTON[0] / 2, foot + 12, *BUTTON)
+        name = action_to_string(rules, n * n)
         picture.rect(*button, WOOD, LINE)
         picture.text((picture.width / 2, foot + 12 + BUTTON[1] / 2), name, 13, INK)
         picture.area(box(*button), n * n)

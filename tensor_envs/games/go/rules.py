@@ -30,7 +30,9 @@ from tensor_envs.rules import (
     where,
 )
 
-MAX_SIZE, MAX_KOMI, MAX_SUPERKO = 19, 361, 64
+MAX_SIZE = 19
+MAX_KOMI = 361
+MAX_SUPERKO = 64
 MAX_PLIES_A_POINT = 2  # default of the limit (G8)
 
 
@@ -117,7 +119,8 @@ class Go:
         return self.actions.mask(point=open_points - self.closed(s), passes=True)
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        grid, planes = self.grid, [self.grid.set(plane) for plane in s.groups]
+        grid = self.grid
+        planes = [self.grid.set(plane) for plane in s.groups]
         own, other, atari, _ = self.points_of(s)
         stone = grid.cell(action)  # empty for a pass
         near = grid.neighbours(stone)
@@ -129,7 +132,8 @@ class Go:
         other = other - taken
         # G2: adjacent own groups become one
         joined = [group_of(point & own, own, planes) for point in near]
-        group, own = union_of([stone, *(group for group, _ in joined)]), own | stone
+        group = union_of([stone, *(group for group, _ in joined)])
+        own = own | stone
         highest = action + 1
         for _, number in joined:
             highest = maximum(highest, number)
@@ -171,11 +175,15 @@ class Go:
         """Return the points where a stone would repeat a past board (G5)."""
         if not self.superko:
             return self.grid.cell(s.ko)
-        grid, closed, n = self.grid, self.grid.empty, self.words
+        grid = self.grid
+        closed = self.grid.empty
+        n = self.words
         own, other, _, empty = self.points_of(s)
         for board in s.history:
-            past_own, past_other = grid.set(board[:n]), grid.set(board[n:])
-            new, taken = past_own - own, other - past_other
+            past_own = grid.set(board[:n])
+            past_other = grid.set(board[n:])
+            new = past_own - own
+            taken = other - past_other
             more = (own - past_own) | (past_other - other)  # stones of which the past board has fewer
             border = grid.around(taken)
             # the past board has one stone more, and lacks exactly the stones that it captures: whole groups whose last
@@ -194,9 +202,13 @@ class Go:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return five planes: own stones, the opponent's, closed points, after a pass all, for black all (G9)."""
-        moves, every, nothing = s.current_player == player, self.grid.full, self.grid.empty
-        own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
-        passed, black = where(s.passed, every, nothing), where(player == 0, every, nothing)
+        moves = s.current_player == player
+        every = self.grid.full
+        nothing = self.grid.empty
+        own = where(moves, s.own, s.other)
+        other = where(moves, s.other, s.own)
+        passed = where(s.passed, every, nothing)
+        black = where(player == 0, every, nothing)
         planes = {
             "own stones": own,
             "the opponent's stones": other,

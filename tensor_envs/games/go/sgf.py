@@ -63,7 +63,8 @@ def goes_on(rules: Go, s: dict[str, Any]) -> bool:
 
 def read(rules: Go, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]], dict[str, Any]]:
     """Return the first position, None for the usual one, names and places of the moves in the main line, and notes."""
-    fields, nodes = rule_fields(text), sgf.main_line(text)
+    fields = rule_fields(text)
+    nodes = sgf.main_line(text)
     if fields is None:
         raise ValueError(f"node 0: GM must be {NUMBER}, got {nodes[0]['GM'][0]}")
     fields.pop("max_plies", None)
@@ -109,5 +110,6 @@ def points_of(rules: Go, value: str) -> list[int]:
         raise ValueError(f"a point must be two letters of {letters[0]}..{letters[-1]}")
     corners = [(LETTERS.index(corner[0]), LETTERS.index(corner[1])) for corner in value.strip().split(":")]
     (left, top), (right, bottom) = corners[0], corners[-1]
-    rows, columns = range(top, bottom + 1), range(left, right + 1)
+    rows = range(top, bottom + 1)
+    columns = range(left, right + 1)
     return [(rules.size - 1 - row) * rules.size + column for row in rows for column in columns]

@@ -37,7 +37,8 @@ def to_string(rules: Hex, game: dict[str, Any]) -> str:
 
 def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
     """Draw the board; a click on a free cell plays there, one on the stone swaps."""
-    board, swap = game["board"], may_swap(rules, game)
+    board = game["board"]
+    swap = may_swap(rules, game)
     over = game.get("terminated") or hex_boards.winner(board, rules.size) is not None
     actions = {cell: rules.cells if stone else cell for cell, stone in enumerate(board) if not stone or swap}
     return draw_board("Hex", board, rules.size, status(rules, game), {} if over else actions)

@@ -90,16 +90,20 @@ class Hex:
         grid, cell = self.grid, action
         own, other, *planes = map(grid.set, (s.own, s.other, *s.groups))
         if self.swap:
-            swaps, nothing = action == self.cells, grid.empty
+            swaps = action == self.cells
+            nothing = grid.empty
             taken = number([plane.any() for plane in planes]) - 1  # the only stone's cell
             cell = where(swaps, taken % self.size * self.size + taken // self.size, action)
-            own, other = where(swaps, nothing, own), where(swaps, nothing, other)
+            own = where(swaps, nothing, own)
+            other = where(swaps, nothing, other)
             planes = [where(swaps, nothing, plane) for plane in planes]
         stone = grid.cell(cell)
-        group, highest = stone, cell + 1
+        group = stone
+        highest = cell + 1
         for near in self.neighbours(stone):  # two cells that touch each other: stones there are of one group
             joined, joined_number = group_of(near & own, own, planes)
-            group, highest = group | joined, maximum(highest, joined_number)
+            group = group | joined
+            highest = maximum(highest, joined_number)
         renumbered = [
             plane - group | where((highest >> k & 1) != 0, group, grid.empty) for k, plane in enumerate(planes)
         ]
@@ -127,7 +131,8 @@ class Hex:
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's stones, the opponent's, and whether the player connects rows (H5)."""
         moves = s.current_player == player
-        own, other = where(moves, s.own, s.other), where(moves, s.other, s.own)
+        own = where(moves, s.own, s.other)
+        other = where(moves, s.other, s.own)
         upright = where(player == 0, self.grid.full, self.grid.empty)
         planes = {"own stones": own, "the opponent's stones": other, "the player connects rows": upright}
         return {name: bits(cells, self.cells) for name, cells in planes.items()}

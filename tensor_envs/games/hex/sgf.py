@@ -32,7 +32,8 @@ def write(rules: Hex, game: Record, positions: Sequence[dict[str, Any]]) -> str:
 
 def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]], dict[str, Any]]:
     """Return the first position, None for the usual one, names and places of the moves in the main line, and notes."""
-    fields, nodes = rule_fields(text), sgf.main_line(text)
+    fields = rule_fields(text)
+    nodes = sgf.main_line(text)
     if fields is None:
         raise ValueError(f"node 0: GM must be {NUMBER}, got {sgf.one(nodes[0], 'GM', '1')}")
     if fields["size"] != rules.size:

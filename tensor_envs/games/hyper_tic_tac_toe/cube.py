@@ -7,7 +7,10 @@ from tensor_envs.render.drawing import Drawing, Point
 
 ACROSS, DOWN = (62.0, 22.0), (-34.0, 34.0)  # pixels of one step along the last axis, and along the second
 SHEET, EDGE = "#e3edf7", "#8fa3b8"
-RADIUS, GAP, MARGIN = 17.0, 8.0, 48.0  # of a ball; the least between layers; around the cube
+# of a ball; the least between layers; around the cube
+RADIUS = 17.0
+GAP = 8.0
+MARGIN = 48.0
 
 
 class Projection:

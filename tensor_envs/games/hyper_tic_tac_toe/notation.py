@@ -68,7 +68,8 @@ def spellings(rules: HyperTicTacToe, s: dict[str, Any], legal: Sequence[int]) ->
 
 def symmetries(rules: HyperTicTacToe) -> Iterator[Symmetry]:
     """Yield every permutation of equal sides with every flip; axes of one cell and gravity's axis stay as they are."""
-    shape, steps = rules.shape, strides(rules.shape)
+    shape = rules.shape
+    steps = strides(rules.shape)
     for axes in permutations(range(len(shape))):
         if [shape[a] for a in axes] != list(shape) or (rules.gravity and axes[0] != 0):
             continue

@@ -6,7 +6,10 @@ Place = tuple[int, ...]  # coordinates of a cell
 Marks = dict[Place, int]  # 1, -1 or 0
 Lines = list[tuple[int, list[Place]]]  # completed: whose, and the places in order
 COLOURS = {1: "#e8590c", -1: "#1971c2"}  # distinct for all colour vision
-INK, PALE, GRID, GOLD = "#24303f", "#6b7a8c", "#b9c5d2", "#f2b705"
+INK = "#24303f"
+PALE = "#6b7a8c"
+GRID = "#b9c5d2"
+GOLD = "#f2b705"
 
 # a ball, lit from the upper left: discs from its rim to the light (share of the radius, offset to the light, colour)
 BALLS = {
@@ -18,7 +21,8 @@ HIGHLIGHT = (0.16, 0.38, "#ffffff")
 
 def draw_mark(picture: Drawing, centre: Point, cell: float, mark: int) -> None:
     """Draw a cross for the first player's mark, a ring for the second's, nothing for an empty cell."""
-    (x, y), arm = centre, 0.28 * cell
+    x, y = centre
+    arm = 0.28 * cell
     if mark == 1:
         for rise in (arm, -arm):
             picture.line((x - arm, y - rise), (x + arm, y + rise), stroke=COLOURS[1], width=0.13 * cell)
@@ -29,5 +33,6 @@ def draw_mark(picture: Drawing, centre: Point, cell: float, mark: int) -> None:
 def draw_ball(picture: Drawing, centre: Point, radius: float, mark: int) -> None:
     """Draw a ball with a highlight."""
     for share, offset, colour in (*BALLS[mark], HIGHLIGHT):
-        shift, opacity = offset * radius, 0.75 if colour == HIGHLIGHT[-1] else 1
+        shift = offset * radius
+        opacity = 0.75 if colour == HIGHLIGHT[-1] else 1
         picture.circle((centre[0] - shift, centre[1] - shift), share * radius, colour, opacity=opacity)

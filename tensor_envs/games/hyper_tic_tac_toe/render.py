@@ -113,11 +113,13 @@ def reason(rules: HyperTicTacToe, game: dict[str, Any]) -> str:
 
 def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: int) -> Drawing:
     """Draw slices in a table: the first half of the leading axes down it, the others across it."""
-    flat, slices = len(shape) <= 2, dict(_slices(shape))
+    flat = len(shape) <= 2
+    slices = dict(_slices(shape))
     rows = next(iter(slices.values()))
     # a small board is as wide as the caption below it
     cell = max(CELL, (8 * room - 2 * MARGIN) // len(rows[0])) if flat else SMALL_CELL
-    high, wide = len(rows) * cell + GAP, len(rows[0]) * cell + GAP
+    high = len(rows) * cell + GAP
+    wide = len(rows[0]) * cell + GAP
     half = max(len(shape) - 2, 0) // 2
     across, down = ([*product(*map(range, part))] for part in (shape[half:-2], shape[:half]))
     width = max(2 * MARGIN + len(across) * wide - GAP, 8 * room)
@@ -126,7 +128,8 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
     marked = {place for _, cells in lines for place in cells}
     actions = {place: action for action, place in enumerate(marks)}
     for fixed, rows in slices.items():
-        x, y = left + across.index(fixed[half:]) * wide, MARGIN + down.index(fixed[:half]) * high
+        x = left + across.index(fixed[half:]) * wide
+        y = MARGIN + down.index(fixed[:half]) * high
         grid = SquareGrid(x, y, cell)
         places = {place: (0, *place)[-2:] for row in rows for place in row}  # rows and columns of the slice
         for place, at in places.items():
@@ -152,7 +155,9 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
 def tile(rules: HyperTicTacToe) -> Tile:
     """Return the slices as a small picture, arranged as in a drawing of rank 4."""
     rows = next(iter(dict(_slices(rules.shape)).values()))
-    high, wide, half = len(rows) + 1, len(rows[0]) + 1, max(len(rules.shape) - 2, 0) // 2
+    high = len(rows) + 1
+    wide = len(rows[0]) + 1
+    half = max(len(rules.shape) - 2, 0) // 2
     across, down = (prod(part) for part in (rules.shape[half:-2], rules.shape[:half]))
     width = across * wide - 1
     pixels = [Pixel((GRID,))] * (width * (down * high - 1))

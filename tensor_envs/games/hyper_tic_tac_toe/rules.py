@@ -109,7 +109,8 @@ class HyperTicTacToe:
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the empty cells (G5); with gravity, those on the floor or on a mark (G11)."""
         last = self.words - 1
-        whole, rest = uint32(2**WORD_BITS - 1), uint32(2 ** (self.cells - last * WORD_BITS) - 1)
+        whole = uint32(2**WORD_BITS - 1)
+        rest = uint32(2 ** (self.cells - last * WORD_BITS) - 1)
 
         def empty(w: Any) -> Scalar:
             return ~(s.own[w] | s.other[w]) & where(w < last, whole, rest)
@@ -133,7 +134,8 @@ class HyperTicTacToe:
         return floor | marks(w + skip) >> shift | far
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        mark, place = bit(action % WORD_BITS), action // WORD_BITS
+        mark = bit(action % WORD_BITS)
+        place = action // WORD_BITS
         marks = self.word_by_word(lambda w: s.own[w] | where(w == place, mark, 0))
         won = self.any_line(marks) if self.unrolled else self.line_through(s.own, action)
         winner = 1 - s.current_player if self.misere else s.current_player  # G10

@@ -65,12 +65,16 @@ class Kalah:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         n, ring = self.houses, [*s.houses[: self.houses], s.stores[0], *s.houses[self.houses :]]
         seeds = select(ring[:n], action)
-        laps, rest = seeds // len(ring), seeds % len(ring)
+        laps = seeds // len(ring)
+        rest = seeds % len(ring)
         for place, old in enumerate(ring):  # K3
             steps = where(action < place, place - action, place - action + len(ring))
             ring[place] = where(action == place, 0, old) + laps + int32(steps <= rest)
         last = action + rest - where(action + rest >= len(ring), len(ring), 0)
-        own, other, store = ring[:n], ring[:n:-1], ring[n]  # a house and the one opposite have the same place
+        # a house and the one opposite have the same place
+        own = ring[:n]
+        other = ring[:n:-1]
+        store = ring[n]
         takes = [(last == k) & (own[k] == 1) & (other[k] != 0) for k in range(n)]  # K4
         store += sum_of(where(take, other[k] + 1, 0) for k, take in enumerate(takes))
         own, other = ([where(take, 0, row[k]) for k, take in enumerate(takes)] for row in (own, other))

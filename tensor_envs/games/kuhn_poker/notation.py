@@ -25,7 +25,8 @@ def from_dict(rules: KuhnPoker, game: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"cards must be two different cards, got {cards}")
     if history not in (*OPEN, *ENDED):
         raise ValueError(f"history must be that of a game, such as [0, 1], got {shown(history)}")
-    plies, bets = len(history), sum(bet << i for i, bet in enumerate(history))
+    plies = len(history)
+    bets = sum(bet << i for i, bet in enumerate(history))
     turn = {"ply": plies, "current_player": plies % 2}
     return {"cards": cards, "bets": bets, **ended(history in ENDED), **turn}
 

@@ -22,7 +22,9 @@ def seen_by(rules: KuhnPoker, game: dict[str, Any], player: int) -> dict[str, An
 
 def status(game: dict[str, Any]) -> str:
     """Return who is to move, or who wins how much."""
-    history, (first, second), names = game["history"], game["cards"], seats(2)
+    history = game["history"]
+    first, second = game["cards"]
+    names = seats(2)
     if history not in ENDED:
         return to_move(game, names[len(history) % 2])
     if history[-2:] == [BET, PASS]:
@@ -46,7 +48,8 @@ def to_string(rules: KuhnPoker, game: dict[str, Any]) -> str:
 
 def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
     """Draw both cards, the pot, and a button for each action."""
-    picture, (letters, actions, pot) = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Kuhn poker"), texts(game)
+    picture = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Kuhn poker")
+    letters, actions, pot = texts(game)
     for player, (name, letter) in enumerate(zip(seats(2), letters, strict=True)):
         x = 60 + player * (WIDTH - 120 - cards.CARD[0])
         cards.draw_card(picture, x, name, letter, letter == "?", 34, cards.INK)
@@ -78,7 +81,8 @@ def explain(rules: KuhnPoker, game: dict[str, Any], action: int) -> str:
 
 def tile(rules: KuhnPoker) -> Tile:
     """Return the cards as a small picture, the pot between them: a chip for every bet, the antes below."""
-    cloth, chip = Pixel((cards.CLOTH,)), Pixel((cards.CHIP,))
+    cloth = Pixel((cards.CLOTH,))
+    chip = Pixel((cards.CHIP,))
     first, second = (Pixel(RANK_COLOURS, (StateBits("cards", player),)) for player in (0, 1))
     bets = [
         Pixel(tuple(cards.CHIP if key.bit_count() > k else cards.CLOTH for key in range(8)), (StateBits("bets"),))

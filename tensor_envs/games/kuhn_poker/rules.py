@@ -39,7 +39,9 @@ class KuhnPoker:
         return [True, True]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        bet, answers = action == BET, s.bets != 0  # answers: the action answers a bet
+        # answers: the action answers a bet
+        bet = action == BET
+        answers = s.bets != 0
         over = answers | ((s.ply == 1) & ~bet)  # K3
         first_is_higher = s.cards[0] > s.cards[1]
         first_wins = where(answers & ~bet, s.current_player == 1, first_is_higher)

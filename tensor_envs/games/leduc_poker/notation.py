@@ -27,13 +27,15 @@ def from_dict(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
     history = nested("history", game["history"], (None,), 0, len(NAMES) - 1)
     if len({*cards, public}) != 3:
         raise ValueError(f"cards and public must be three different cards, got {[*cards, public]}")
-    s, over = state_of(rules, {"cards": cards, "public": public, "bets": [ANTE] * 2}), False
+    s = state_of(rules, {"cards": cards, "public": public, "bets": [ANTE] * 2})
+    over = False
     for ply, action in enumerate(history):
         legal = [] if over else legal_actions(rules, s.asdict())
         if action not in legal:
             raise ValueError(f"history[{ply}] must be one of {legal}, got {action}")
         outcome = rules.step(s, int32(action), NoChance())
-        s, over = outcome.state.replace(ply=int32(ply + 1)), bool(scalar(outcome.terminated).value)
+        s = outcome.state.replace(ply=int32(ply + 1))
+        over = bool(scalar(outcome.terminated).value)
     return values_of(s.asdict()) | ended(over)
 
 

@@ -9,13 +9,17 @@ from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-WIDTH, HEIGHT, RED = 460, 250, "#b3261e"  # pixels; the colour of hearts
+# pixels; the colour of hearts
+WIDTH = 460
+HEIGHT = 250
+RED = "#b3261e"
 RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small picture
 
 
 def seen_by(rules: LeducPoker, game: dict[str, Any], player: int) -> dict[str, Any]:
     """Return the game without what is hidden from a player: the opponent's card until the end, the public card (L6)."""
-    s, hands = betting(rules, game), list(game["cards"])
+    s = betting(rules, game)
+    hands = list(game["cards"])
     if not s["terminated"] or game["history"][-1] == FOLD:
         hands[1 - player] = cards.HIDDEN
     return game | {"cards": hands, "public": game["public"] if s["round"] else cards.HIDDEN}
@@ -28,8 +32,10 @@ def betting(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
 
 def status(rules: LeducPoker, game: dict[str, Any]) -> str:
     """Return who is to move, or who wins how much."""
-    s, names = betting(rules, game), seats(2)
-    player, stake = s["current_player"], min(s["bets"])
+    s = betting(rules, game)
+    names = seats(2)
+    player = s["current_player"]
+    stake = min(s["bets"])
     if not s["terminated"]:
         return to_move(game, names[player])
     if game["history"][-1] == FOLD:
@@ -43,7 +49,9 @@ def status(rules: LeducPoker, game: dict[str, Any]) -> str:
 
 def rounds(game: dict[str, Any]) -> list[str]:
     """Return a line for each round: its number and its actions."""
-    history, lines, first = game["history"], list[str](), 0
+    history = game["history"]
+    lines = list[str]()
+    first = 0
     for i, action in enumerate(history):
         if action == FOLD or i + 1 == len(history) or (action == CALL and i > first):
             actions = ", ".join(NAMES[a] for a in history[first : i + 1])
@@ -54,7 +62,8 @@ def rounds(game: dict[str, Any]) -> list[str]:
 
 def cards_of(rules: LeducPoker, game: dict[str, Any]) -> dict[str, tuple[str, bool]]:
     """Return each card's text and whether it is red, by its place; the public card is hidden in the first round."""
-    (first, second), (near, far) = game["cards"], seats(2)
+    first, second = game["cards"]
+    near, far = seats(2)
     public = game["public"] if betting(rules, game)["round"] else cards.HIDDEN
     return {
         place: ("?", False) if card == cards.HIDDEN else ("JQK"[card // 2] + "sh"[card % 2], card % 2 == 1)
@@ -71,7 +80,8 @@ def to_string(rules: LeducPoker, game: dict[str, Any]) -> str:
 
 def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
     """Draw the cards, both players' bets, and a button for each legal action."""
-    picture, s = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Leduc poker"), betting(rules, game)
+    picture = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Leduc poker")
+    s = betting(rules, game)
     for k, (place, (text, red)) in enumerate(cards_of(rules, game).items()):
         x = 40 + k * (WIDTH - 80 - cards.CARD[0]) / 2
         cards.draw_card(picture, x, place, text, text == "?", 28, RED if red else cards.INK)

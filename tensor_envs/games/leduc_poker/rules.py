@@ -26,8 +26,13 @@ from tensor_envs.rules import (
 )
 
 CARDS, PAIR = 6, 3  # a pair's strength exceeds every rank
-FOLD, CALL, RAISE = 0, 1, 2
-ANTE, RAISES, AMOUNTS = 1, 2, (2, 4)  # raises a round at most, and their amount in each round
+FOLD = 0
+CALL = 1
+RAISE = 2
+# raises a round at most, and their amount in each round
+ANTE = 1
+RAISES = 2
+AMOUNTS = (2, 4)
 MAX_BET = ANTE + RAISES * sum(AMOUNTS)  # of a player in a game
 ROUND_BITS = 2 * (RAISES + 2)  # of `history` in a round: a call, all raises, a call
 DEALS = CARDS * (CARDS - 1) * (CARDS - 2)
@@ -69,7 +74,9 @@ class LeducPoker:
         return [s.bets[0] != s.bets[1], True, s.raises < RAISES]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        folds, raises, player = action == FOLD, action == RAISE, s.current_player
+        folds = action == FOLD
+        raises = action == RAISE
+        player = s.current_player
         amount = where(s.round == 0, *AMOUNTS)
         bet = where(folds, where(player == 0, *s.bets), maximum(*s.bets) + where(raises, amount, 0))
         bets = where(player == 0, [bet, s.bets[1]], [s.bets[0], bet])
@@ -102,7 +109,8 @@ class LeducPoker:
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the opponent's card and, in the first round, the public card."""
-        own, deal = where(player == 0, *s.cards), chance.draw(0, (CARDS - 1) * (CARDS - 2))
+        own = where(player == 0, *s.cards)
+        deal = chance.draw(0, (CARDS - 1) * (CARDS - 2))
         among_five = (own + 1 + deal % (CARDS - 1)) % CARDS
         among_four = third(own, s.public, deal % (CARDS - 2))
         other = where(s.round == 0, among_five, among_four)

@@ -11,7 +11,12 @@ from tensor_envs.render.status import counted, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 HIDDEN = 0  # a die that a player does not see
-CELL, BID, LEFT, MIN_WIDTH, FOOT = 38, (46, 22), 30, 400, 56  # pixels
+# pixels
+CELL = 38
+BID = (46, 22)
+LEFT = 30
+MIN_WIDTH = 400
+FOOT = 56
 FACES = ("#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#3d85c6", "#38761d")  # of small pictures
 
 
@@ -54,7 +59,8 @@ def to_string(rules: LiarsDice, game: dict[str, Any]) -> str:
 
 def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
     """Draw the dice, and a button for each bid that is legal or was made, and for a call."""
-    rows, top = rules.players * rules.dice, 20 + rules.players * (CELL + 6)
+    rows = rules.players * rules.dice
+    top = 20 + rules.players * (CELL + 6)
     width = max(MIN_WIDTH, 2 * LEFT + 90 + rules.dice * CELL, 2 * LEFT + (rules.sides + 1) * BID[0])
     picture = Drawing(width, top + rows * BID[1] + FOOT, cards.CLOTH, title="Liar's dice")
     for player, (name, dice) in enumerate(zip(seats(rules.players), game["dice"], strict=True)):
@@ -64,10 +70,12 @@ def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
             x, y = grid.centre(0, k)
             picture.rect(x - 16, y - 16, 32, 32, cards.FACE if die else cards.BACK, cards.INK)
             picture.text((x, y), str(die or "?"), 18, cards.INK, bold=True)
-    over, highest = is_over(rules, game) or game.get("terminated"), max(game["history"], default=-1)
+    over = is_over(rules, game) or game.get("terminated")
+    highest = max(game["history"], default=-1)
     for action in range(rules.bids + 1):
         row, column = (0, rules.sides) if action == rules.bids else divmod(action, rules.sides)
-        x, y = LEFT + column * BID[0], top + row * BID[1]
+        x = LEFT + column * BID[0]
+        y = top + row * BID[1]
         legal = not over and (highest >= 0 if action == rules.bids else action > highest)
         if legal or action in game["history"]:
             picture.rect(x + 1, y + 1, BID[0] - 2, BID[1] - 2, cards.FACE if legal else cards.CHIP, cards.INK)

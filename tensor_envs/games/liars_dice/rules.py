@@ -32,7 +32,9 @@ from tensor_envs.rules import (
     where,
 )
 
-MAX_PLAYERS, MAX_DICE, MAX_SIDES = 6, 6, 8
+MAX_PLAYERS = 6
+MAX_DICE = 6
+MAX_SIDES = 8
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,9 @@ class LiarsDice:
         return mask
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        calls, face, wild = action == self.bids, s.bid % self.sides, self.sides - 1
+        calls = action == self.bids
+        face = s.bid % self.sides
+        wild = self.sides - 1
         shown = sum_of((die == face) | (die == wild) for own in s.dice for die in own)
         bidder = where(s.current_player == 0, self.players - 1, s.current_player - 1)
         loser = where(shown > s.bid // self.sides, s.current_player, bidder)  # L4

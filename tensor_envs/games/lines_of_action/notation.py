@@ -40,7 +40,8 @@ def from_dict(rules: LinesOfAction, game: dict[str, Any]) -> dict[str, Any]:
     moves = rows_of(nested("history", game["history"], (None,), 0, SQUARES - 1), 2)[::-1]
     if len(moves) > rules.quiet_plies or any(len(move) != 2 for move in moves):
         raise ValueError(f"history must be two squares for each of up to {rules.quiet_plies} moves")
-    before, boards = board.copy(), list[list[int]]()
+    before = board.copy()
+    boards = list[list[int]]()
     for plies, (start, end) in enumerate(moves, 1):
         if before[start] or before[end] != stones.STONES[(player + plies) % 2]:
             raise ValueError(f"history must lead to the board, and the move from {start} to {end} does not")
@@ -79,7 +80,8 @@ def end_of(rules: LinesOfAction, board: list[int], player: int, moves: list[Any]
     own, other = map(uint64, sets_of(board, player))
     if is_connected(own).value or is_connected(other).value:
         return "connected"
-    before, recurs = board.copy(), False
+    before = board.copy()
+    recurs = False
     for start, end in moves:
         before[start], before[end] = before[end], 0
         recurs |= before == board

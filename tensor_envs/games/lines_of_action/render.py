@@ -25,7 +25,8 @@ def end(rules: LinesOfAction, game: dict[str, Any]) -> str | None:
 
 def status(rules: LinesOfAction, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     """Return who has won, that it is a draw, or who is to move."""
-    player, why = game["current_player"], end(rules, game)
+    player = game["current_player"]
+    why = end(rules, game)
     if why is None:
         return to_move(game, names[player])
     if why == "draw":

@@ -37,7 +37,10 @@ from tensor_envs.rules import (
     where,
 )
 
-SIDE, SQUARES, MAX_PIECES, MAX_QUIET = 8, 64, 12, 400
+SIDE = 8
+SQUARES = 64
+MAX_PIECES = 12
+MAX_QUIET = 400
 AXES = ((0, 1), (1, 0), (1, 1), (1, -1))  # up, right
 PLANES = [(up * steps, right * steps) for up, right in AXES for steps in range(1, SIDE)]  # L3
 BACK = [(up * (steps - SIDE), right * (steps - SIDE)) for up, right in AXES for steps in range(1, SIDE)]
@@ -92,12 +95,16 @@ class LinesOfAction:
         return [half for plane in movable(s.own, s.other) for half in halves(plane)]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        square, axis, steps = action % SQUARES, action // SQUARES // (SIDE - 1), action // SQUARES % (SIDE - 1) + 1
+        square = action % SQUARES
+        axis = action // SQUARES // (SIDE - 1)
+        steps = action // SQUARES % (SIDE - 1) + 1
         row = square // SIDE + where(axis == 0, 0, steps)
         column = square + select([steps, 0, steps, -steps], axis)
         target = row % SIDE * SIDE + column % SIDE
         start, end = (uint64(1) << uint64(at) for at in (square, target))
-        own, other, captures = s.own ^ start | end, s.other & ~end, (s.other & end) != 0
+        own = s.own ^ start | end
+        other = s.other & ~end
+        captures = (s.other & end) != 0
         stuck = ~any_of(plane != 0 for plane in movable(other, own))  # L5
         wins = is_connected(own)  # L4
         loses = is_connected(other) & ~wins
@@ -120,7 +127,8 @@ class LinesOfAction:
         )
         changes = [list[Scalar]() for _ in range(CHANGE_DIGITS)]
         for w, (a, b) in enumerate(zip(came, went, strict=True)):
-            less, carry = a & b, a & b | ~(a | b)
+            less = a & b
+            carry = a & b | ~(a | b)
             for k, digits in enumerate(s.changes):
                 changes[k].append(digits[w] ^ carry)
                 carry &= digits[w] ^ less
@@ -149,7 +157,8 @@ def touched(digits: Sequence[Sequence[Scalar]], square: Sequence[Scalar], w: int
 
 def odd_so_far(plies: list[Scalar]) -> list[Scalar]:
     """Return the plies up to which, from the last one back, an odd number are in a set."""
-    odds, carry = list[Scalar](), uint32(0)
+    odds = list[Scalar]()
+    carry = uint32(0)
     for plies_of_word in plies:
         odd = plies_of_word
         for steps in (1, 2, 4, 8, 16):
@@ -215,7 +224,8 @@ def counts(pieces: Scalar, up: int, right: int) -> list[Scalar]:
 
 def added(a: list[Scalar], b: list[Scalar]) -> list[Scalar]:
     """Add two numbers per square, whose binary digits are sets of squares, the lowest first."""
-    total, carry = list[Scalar](), uint64(0)
+    total = list[Scalar]()
+    carry = uint64(0)
     for x, y in zip(a, b, strict=True):
         total.append(x ^ y ^ carry)
         carry = x & y | carry & (x ^ y)
@@ -226,7 +236,8 @@ def movable(own: Scalar, other: Scalar) -> list[Scalar]:
     """Return the squares of the pieces that may move, for each plane (L2)."""
     planes = []
     for up, right in AXES:
-        digits, movers_by = counts(own | other, up, right), [uint64(0)] * SIDE
+        digits = counts(own | other, up, right)
+        movers_by = [uint64(0)] * SIDE
         for way in (1, -1):
             blocked = uint64(0)
             for steps in range(1, SIDE):

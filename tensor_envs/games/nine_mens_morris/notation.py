@@ -23,7 +23,8 @@ def to_dict(rules: NineMensMorris, s: dict[str, Any]) -> dict[str, Any]:
 def from_dict(rules: NineMensMorris, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary. ValueError for more men than have been placed, or none to remove."""
     board = nested("board", game["board"], (POINTS,), -1, 1)
-    turns, removes = integer("turns", game["turns"], 0, rules.max_turns), game["removes"]
+    turns = integer("turns", game["turns"], 0, rules.max_turns)
+    removes = game["removes"]
     instance("removes", removes, bool)
     player = turns % 2
     for who in (0, 1):

@@ -14,7 +14,9 @@ from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 CELL, MARGIN = 52, 36  # pixels: between lines, around the board
 AREA = 0.4  # radius of what is clicked, in cells
-WOOD, LINE, DOT = "#ecd9b4", "#5b4226", "#2c7a4b"
+WOOD = "#ecd9b4"
+LINE = "#5b4226"
+DOT = "#2c7a4b"
 COLOURS = {1: "#fafafa", -1: "#22262b"}
 NAMES = ("White", "Black")
 
@@ -62,7 +64,8 @@ def to_string(rules: NineMensMorris, game: dict[str, Any]) -> str:
 
 def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:
     """Draw the board; points stand for their actions, and for the moves from them and to them."""
-    side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
+    side = SIDE * CELL
+    grid = SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Nine men's morris")
     picture.rect(MARGIN, MARGIN, side, side, WOOD, INK)
     for line in LINES:
@@ -71,7 +74,8 @@ def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:
     grid.draw_labels(picture, SIDE, SIDE, from_top=False)
     actions = open_actions(rules, game, from_dict(rules, game))
     for point, cell in enumerate(CELLS):
-        place, man = divmod(cell, SIDE), game["board"][point]
+        place = divmod(cell, SIDE)
+        man = game["board"][point]
         picture.circle(grid.centre(*place), 0.09 * CELL, LINE)
         if man:
             picture.circle(grid.centre(*place), 0.36 * CELL, COLOURS[man], COLOURS[-man], 1.5)

@@ -28,7 +28,9 @@ from tensor_envs.rules import (
     where,
 )
 
-SIDE, POINTS, BOARD = 7, 24, 2**24 - 1
+SIDE = 7
+POINTS = 24
+BOARD = 2**24 - 1
 PLACING = 18  # turns (N3)
 MAX_TURNS = 1000
 CELLS = [cell for cell in range(SIDE * SIDE) if "#..#..#.#.#.#...###..###.###..###...#.#.#.#..#..#"[cell] == "#"]
@@ -116,7 +118,8 @@ def in_mills(men: Scalar) -> Scalar:
 
 def legal_rows(s: GameState) -> list[Scalar]:
     """Return the points on which a man is placed or removed, then for each point where its man may move."""
-    empty, placing = ~(s.own | s.other) & BOARD, s.turns < PLACING
+    empty = ~(s.own | s.other) & BOARD
+    placing = s.turns < PLACING
     free = s.other & ~in_mills(s.other)
     points = where(s.removes, where(free == 0, s.other, free), where(placing, empty, 0))
     movers = where(s.removes | placing, 0, s.own)

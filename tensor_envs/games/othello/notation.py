@@ -22,7 +22,8 @@ def from_dict(rules: Othello, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary; the game is over if neither player can place a disc."""
     board, player = board_and_player(game, SQUARES)
     own, other = (joined(*words) for words in to_sets(board, player))
-    mine, answers = moves(own, other), moves(other, own)
+    mine = moves(own, other)
+    answers = moves(other, own)
     sets = values_of({"own": own, "other": other, "moves": mine})
     return sets | {"current_player": player} | ended(not mine.value and not answers.value)
 

@@ -13,7 +13,9 @@ from tensor_envs.render.status import number_texts, seat_names, signed
 from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#111418", -1: "#fafafa"}
-CLOTH, GRID, DOT = "#2c7a4b", "#1d5634", "#bfe3cc"
+CLOTH = "#2c7a4b"
+GRID = "#1d5634"
+DOT = "#bfe3cc"
 CELL, MARGIN = 44, 36  # pixels: a square, around the board
 NAMES = ("Black", "White")
 
@@ -34,7 +36,8 @@ def to_string(rules: Othello, game: dict[str, Any]) -> str:
 
 def draw(rules: Othello, game: dict[str, Any]) -> Drawing:
     """Draw the board; a click on a dotted square plays there, one on a board without moves passes."""
-    side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
+    side = SIDE * CELL
+    grid = SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Othello")
     picture.rect(MARGIN, MARGIN, side, side, CLOTH)
     for at in range(MARGIN, MARGIN + side + 1, CELL):

@@ -57,7 +57,8 @@ class Othello:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         disc = where(action == PASS, uint64(0), uint64(1) << action % SQUARES)
         turned = outflanked(disc, s.own, s.other)
-        own, other = s.own | disc | turned, s.other & ~turned
+        own = s.own | disc | turned
+        other = s.other & ~turned
         answers = moves(other, own)
         over = (answers | moves(own, other)) == 0  # O5
         counts = popcount(own), popcount(other)

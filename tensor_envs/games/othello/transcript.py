@@ -23,7 +23,8 @@ def read(rules: Othello, text: str) -> tuple[None, Iterator[tuple[str, str]]]:
 
 def _moves(rules: Othello, text: str) -> Iterator[tuple[str, str]]:
     """Yield the names and places of moves."""
-    game, actions = ScalarGame(rules), {action_to_string(rules, action): action for action in range(PASS + 1)}
+    game = ScalarGame(rules)
+    actions = {action_to_string(rules, action): action for action in range(PASS + 1)}
     for word, place in words_of(text, "[a-h][1-8]|pass|--", "d3"):
         name = word.lower().replace("--", "pass")
         if name != "pass" and game.legal_actions() == [PASS]:

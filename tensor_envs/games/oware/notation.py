@@ -14,7 +14,8 @@ from tensor_envs.rules import scalar
 
 def to_dict(rules: Oware, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"houses": ..., "stores": ..., "current_player": 0 or 1, "history": earlier houses, flat} (W11)."""
-    houses, history = unpacked(s["start"], 2 * rules.houses), list[int]()
+    houses = unpacked(s["start"], 2 * rules.houses)
+    history = list[int]()
     for back in range(s["quiet"])[::-1]:
         history += mancala.from_player_0([int(n.value) for n in houses], (s["current_player"] + back + 1) % 2)
         houses, _ = moved(houses, rules.action_at(s["history"], scalar(back)))
@@ -35,7 +36,8 @@ def from_dict(rules: Oware, game: dict[str, Any]) -> dict[str, Any]:
         )
     if over := is_over(rules, houses, stores) or houses in positions[-3::-2]:
         stores = [store + sum(row) for store, row in zip(stores, rows_of(houses, rules.houses), strict=True)]
-        positions, actions = [[0] * len(houses)], []
+        positions = [[0] * len(houses)]
+        actions = []
     fields = {"houses": positions[-1], "stores": stores, "quiet": len(actions), "current_player": player}
     return fields | values_of(rules.remembered(positions, actions)) | ended(over)
 

@@ -35,4 +35,7 @@ def draw(rules: Oware, game: dict[str, Any]) -> Drawing:
 
 
 tile = mancala.tile
-players, scores, reason, explain = mancala.players, mancala.scores, mancala.reason, mancala.explain
+players = mancala.players
+scores = mancala.scores
+reason = mancala.reason
+explain = mancala.explain

@@ -176,9 +176,11 @@ def playable(houses: Sequence[Scalar]) -> list[Scalar]:
 
 def sown(houses: Sequence[Scalar], action: Scalar) -> tuple[list[Scalar], Scalar]:
     """Return the houses after a house is sown, and the house that gets the last seed (W3)."""
-    size, after = len(houses), list[Scalar]()
+    size = len(houses)
+    after = list[Scalar]()
     seeds = select(houses[: size // 2], action)
-    laps, rest = seeds // (size - 1), seeds % (size - 1)
+    laps = seeds // (size - 1)
+    rest = seeds % (size - 1)
     for house, old in enumerate(houses):
         steps = where(action < house, house - action, house - action + size)
         after.append(where(action == house, 0, old + laps + int32(steps <= rest)))
@@ -191,7 +193,8 @@ def moved(houses: Sequence[Scalar], action: Scalar) -> tuple[list[Scalar], Scala
     n = len(houses) // 2
     after, last = sown(houses, action)
     own, other = after[:n], after[n:]
-    taken, follows = [scalar(False)] * n, scalar(False)
+    taken = [scalar(False)] * n
+    follows = scalar(False)
     for k in range(n)[::-1]:  # W4
         follows = ((last == n + k) | follows) & ((other[k] == 2) | (other[k] == 3))
         taken[k] = follows

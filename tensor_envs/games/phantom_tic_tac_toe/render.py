@@ -11,7 +11,10 @@ from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#e8590c", -1: "#1971c2"}
 FREE, GRID = "#f8fafc", "#b9c5d2"
-CELL, WIDTH, TOP = 64, 320, 40  # pixels: a cell, the picture, above the board
+# pixels: a cell, the picture, above the board
+CELL = 64
+WIDTH = 320
+TOP = 40
 NAMES = ("X", "O")
 seen_by, visible_moves = hidden_stones.seen_by, hidden_stones.visible_moves
 players = seat_names(*NAMES)
@@ -28,7 +31,8 @@ def draw(rules: PhantomTicTacToe, game: dict[str, Any]) -> Drawing:
     picture = Drawing(WIDTH, TOP + SIZE * CELL + 56, title="Phantom tic-tac-toe")
     for cell, (mark, found) in enumerate(zip(game["board"], game["found"], strict=True)):
         place = divmod(cell, SIZE)
-        (x, y), arm = grid.centre(*place), 0.28 * CELL
+        x, y = grid.centre(*place)
+        arm = 0.28 * CELL
         picture.polygon(grid.square(*place), FREE, GRID)
         if mark == 1:
             for rise in (arm, -arm):

@@ -35,7 +35,8 @@ def to_dict(rules: Quoridor, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: Quoridor, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary. ValueError for other pawns, or walls that overlap or close a way."""
-    board, n = nested("board", game["board"], (rules.squares,), -1, 1), rules.inner
+    board = nested("board", game["board"], (rules.squares,), -1, 1)
+    n = rules.inner
     sides = {name: nested(name, game[name], (n * n,), 0, 1) for name in SIDES}
     hands = nested("walls", game["walls"], (2,), 0, rules.walls)
     player = integer("current_player", game["current_player"], 0, 1)

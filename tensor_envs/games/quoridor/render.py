@@ -12,8 +12,14 @@ from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
-CELL, MARGIN, GAP = 44, 36, 8  # pixels: a square with its gap, around the board, between squares
-GROUND, SQUARE, WALL, DOT = "#8d5b3c", "#c99668", "#f6d28b", "#2c7a4b"
+# pixels: a square with its gap, around the board, between squares
+CELL = 44
+MARGIN = 36
+GAP = 8
+GROUND = "#8d5b3c"
+SQUARE = "#c99668"
+WALL = "#f6d28b"
+DOT = "#2c7a4b"
 COLOURS = {1: "#fafafa", -1: "#22262b"}
 NAMES = ("White", "Black")
 
@@ -34,7 +40,8 @@ def to_string(rules: Quoridor, game: dict[str, Any]) -> str:
     n, lines = rules.inner, []
     signs = [SIGNS[stone] for stone in game["board"]]
     for row in range(rules.size):
-        line, below = f"{rules.size - row:>2} ", "   "
+        line = f"{rules.size - row:>2} "
+        below = "   "
         for column in range(rules.size):
             line += signs[rules.size * row + column]
             if column < n:
@@ -52,7 +59,8 @@ def to_string(rules: Quoridor, game: dict[str, Any]) -> str:
 def wall_box(wall: int, inner: int, upright: bool) -> list[Point]:
     """Return the corners of a wall."""
     row, column = divmod(wall, inner)
-    x, y = MARGIN + column * CELL, MARGIN + row * CELL
+    x = MARGIN + column * CELL
+    y = MARGIN + row * CELL
     if upright:
         return box(x + CELL - GAP, y + GAP / 2, GAP, 2 * CELL - 2 * GAP)
     return box(x + GAP / 2, y + CELL - GAP, 2 * CELL - 2 * GAP, GAP)
@@ -60,14 +68,17 @@ def wall_box(wall: int, inner: int, upright: bool) -> list[Point]:
 
 def draw(rules: Quoridor, game: dict[str, Any]) -> Drawing:
     """Draw the board; dotted squares stand for moves, the gaps before the middle of walls for these."""
-    side, grid, n = rules.size * CELL, SquareGrid(MARGIN - GAP / 2, MARGIN - GAP / 2, CELL), rules.inner
+    side = rules.size * CELL
+    grid = SquareGrid(MARGIN - GAP / 2, MARGIN - GAP / 2, CELL)
+    n = rules.inner
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Quoridor")
     picture.rect(MARGIN - GAP, MARGIN - GAP, side + GAP, side + GAP, GROUND, INK)
     over = game.get("ply", 0) >= 4 * rules.squares
     actions = [] if over else open_actions(rules, game, from_dict(rules, game))
     for square, stone in enumerate(game["board"]):
         row, column = divmod(square, rules.size)
-        x, y = MARGIN + column * CELL, MARGIN + row * CELL
+        x = MARGIN + column * CELL
+        y = MARGIN + row * CELL
         picture.rect(x, y, CELL - GAP, CELL - GAP, SQUARE)
         if stone:
             picture.circle(grid.centre(row, column), 0.3 * CELL, COLOURS[stone], COLOURS[-stone], 1.5)
@@ -78,7 +89,8 @@ def draw(rules: Quoridor, game: dict[str, Any]) -> Drawing:
     for upright, name in enumerate(("horizontal", "vertical")):
         for wall, here in enumerate(game[name]):
             row, column = divmod(wall, n)
-            x, y = MARGIN + (column + 1) * CELL - GAP, MARGIN + (row + 1) * CELL - GAP
+            x = MARGIN + (column + 1) * CELL - GAP
+            y = MARGIN + (row + 1) * CELL - GAP
             if here:
                 picture.polygon(wall_box(wall, n, bool(upright)), WALL, INK)
             elif (action := rules.squares + upright * n * n + wall) in actions:

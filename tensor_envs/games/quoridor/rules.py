@@ -42,7 +42,9 @@ from tensor_envs.rules import (
 )
 
 STRIDE, DIGITS = 8, 6  # between crossings of adjacent rows; binary digits of a crossing
-MIN_SIZE, MAX_SIZE, MAX_WALLS = 3, 9, 31
+MIN_SIZE = 3
+MAX_SIZE = 9
+MAX_WALLS = 31
 FULL = 2**64 - 1
 DIGIT_SETS = [sum(1 << crossing for crossing in range(64) if crossing >> k & 1) for k in range(DIGITS)]
 COLUMN = sum(1 << STRIDE * row for row in range(STRIDE))  # the crossings of the first column
@@ -122,8 +124,10 @@ class Quoridor:
         return chained((squares, self.squares), *(([row], self.inner) for row in rows))
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        is_first, is_move = s.current_player == 0, action < self.squares
-        moved, place = self.moved(s, action), maximum(action - self.squares, 0)
+        is_first = s.current_player == 0
+        is_move = action < self.squares
+        moved = self.moved(s, action)
+        place = maximum(action - self.squares, 0)
         upright = place >= self.inner**2
         place = place % self.inner**2
         built = self.built(s, place // self.inner, place % self.inner, upright)
@@ -142,8 +146,11 @@ class Quoridor:
     def pawn_moves(self, s: GameState) -> GridSet:
         """Return the squares to which the pawn of the player to move may move or jump (Q4, Q5)."""
         pawn, other = where(s.current_player == 0, s.pawns, [*s.pawns[::-1]])
-        open_ways, beyond = self.open_ways(s, pawn), self.open_ways(s, other)
-        near, middle = uint64(0), 2 * self.size  # squares around the pawn, which is the middle one
+        open_ways = self.open_ways(s, pawn)
+        beyond = self.open_ways(s, other)
+        # squares around the pawn, which is the middle one
+        near = uint64(0)
+        middle = 2 * self.size
         steps = [self.size * down + right for down, right in WAYS]
         meets = [is_open & (pawn + step == other) for is_open, step in zip(open_ways, steps, strict=True)]
         for k, step in enumerate(steps):
@@ -158,12 +165,17 @@ class Quoridor:
 
     def open_ways(self, s: GameState, square: Scalar) -> list[Scalar]:
         """Return whether no wall and no side of the board is above, right of, below and left of a square."""
-        row, column, n = square // self.size, square % self.size, self.inner
-        above, below = int32(row > 0), int32(row < n)
-        left, right = int32(column > 0), int32(column < n)
+        row = square // self.size
+        column = square % self.size
+        n = self.inner
+        above = int32(row > 0)
+        below = int32(row < n)
+        left = int32(column > 0)
+        right = int32(column < n)
         turn = STRIDE * (row - 1) + column - 1 & 63  # makes the crossing above on the left bit 0
         h, v = (uint32(walls >> turn | walls << (64 - turn & 63)) for walls in (s.horizontal, s.vertical))
-        across, along = uint32(left | right << 1), uint32(above | below << STRIDE)
+        across = uint32(left | right << 1)
+        along = uint32(above | below << STRIDE)
         return [
             (row > 0) & ((h & across) == 0),
             (column < n) & ((v >> 1 & along) == 0),
@@ -175,13 +187,18 @@ class Quoridor:
         """Return the state after a pawn's move: its straight walk to the goal is another one then."""
         is_first = s.current_player == 0
         pawn, other = where(is_first, s.pawns, [*s.pawns[::-1]])
-        odd, tied = where(is_first, *s.odd), where(is_first, *s.tied)
-        old, new = pawn % self.size, square % self.size
+        odd = where(is_first, *s.odd)
+        tied = where(is_first, *s.tied)
+        old = pawn % self.size
+        new = square % self.size
         # The straight walks from both squares differ by the way and a ring around the crossings of the columns between
         # them. All steps to a side are in one row, the new one where a jump goes up or down before.
         row = where((old != new) & (other % self.size == old), square, pawn) // self.size
-        first, width = minimum(old, new), maximum(old, new) - minimum(old, new)
-        behind, flipped, same = less(s.groups[3:], row), uint64(0), uint64(0)
+        first = minimum(old, new)
+        width = maximum(old, new) - minimum(old, new)
+        behind = less(s.groups[3:], row)
+        flipped = uint64(0)
+        same = uint64(0)
         for k in range(2):
             column = minimum(first + k, self.inner - 1)
             flipped |= where(width > k, column_set(column), 0)
@@ -197,7 +214,8 @@ class Quoridor:
 
     def straight(self, s: GameState, player: int) -> tuple[Scalar, Scalar]:
         """Return the horizontal walls whose left, and those whose right half crosses a pawn's straight walk."""
-        row, column = s.pawns[player] // self.size, s.pawns[player] % self.size
+        row = s.pawns[player] // self.size
+        column = s.pawns[player] % self.size
         ahead = ~rows_above(row) if player else rows_above(row)
         left = where(column < self.inner, column_set(column), 0) & ahead
         return left, where(column > 0, column_set(maximum(column - 1, 0)), 0) & ahead
@@ -215,7 +233,8 @@ class Quoridor:
             ahead = STRIDE if upright else 1  # the ends of walls are within the board, so that no digit is lost
             # crossings in one group with the crossing one step, and with the one two steps before
             alike = [~union_of(digit ^ digit << ahead * steps for digit in s.groups) for steps in (1, 2)]
-            pairs, same_group = ((0, 1), (1, 2), (0, 2)), (alike[0], alike[0] >> ahead, alike[1] >> ahead)
+            pairs = ((0, 1), (1, 2), (0, 2))
+            same_group = (alike[0], alike[0] >> ahead, alike[1] >> ahead)
             joined = [ends[a] & ends[b] & same for (a, b), same in zip(pairs, same_group, strict=True)]
             for player in (0, 1):
                 at_start, at_end = self.edges(upright, player)
@@ -237,14 +256,16 @@ class Quoridor:
         """Return the functions that give each wall's middle the member of a set at its first, and at its other end."""
         if upright:
             return lambda cells: cells << STRIDE, lambda cells: cells >> STRIDE
-        first, last = COLUMN, COLUMN << self.inner - 1
+        first = COLUMN
+        last = COLUMN << self.inner - 1
         return lambda cells: cells << 1 & FULL - first, lambda cells: cells >> 1 & FULL - last
 
     def edges(self, upright: bool, player: int) -> tuple[int, int]:
         """Return the walls whose first, and those whose other end is on a player's edge: all sides but the goal."""
         if not upright:
             return COLUMN & self.board, COLUMN << self.inner - 1 & self.board
-        top, bottom = 2**self.inner - 1, (2**self.inner - 1) << STRIDE * (self.inner - 1)
+        top = 2**self.inner - 1
+        bottom = (2**self.inner - 1) << STRIDE * (self.inner - 1)
         return (top, 0) if player else (0, bottom)
 
     def built(self, s: GameState, row: Scalar, column: Scalar, upright: Scalar) -> GameState:
@@ -336,7 +357,8 @@ class Quoridor:
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the pawns, the walls on the board, the player's side, and the walls in hand (Q12)."""
-        is_first, n = player == 0, self.inner
+        is_first = player == 0
+        n = self.inner
 
         def constant(fact: Scalar) -> Part:
             return bits(where(fact, self.grid.full, self.grid.empty), self.squares)
@@ -368,8 +390,10 @@ def rows_above(row: Scalar) -> Scalar:
 
 def less(digits: Sequence[Scalar], bound: Scalar) -> Scalar:
     """Return the crossings whose number in binary, the lowest digit first, is less than 0..8."""
-    lower, equal = uint64(0), uint64(FULL)
+    lower = uint64(0)
+    equal = uint64(FULL)
     for k, digit in reversed([*enumerate(digits)]):
         one = where((bound >> k & 1) != 0, uint64(FULL), 0)
-        lower, equal = lower | equal & one & ~digit, equal & ~(digit ^ one)
+        lower = lower | equal & one & ~digit
+        equal = equal & ~(digit ^ one)
     return where(bound >= STRIDE, uint64(FULL), lower)

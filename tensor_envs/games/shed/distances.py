@@ -99,7 +99,8 @@ class Distances:
         rest = [card for card in range(self.cards) if not talon >> card & 1]
         n = len(rest)
         part = tuple(slice(0, 3) if i < top else 2 if i == top else slice(0, 2) for i in range(n))
-        wins, loses = np.full_like(win[part], NEVER), np.zeros_like(lose[part])
+        wins = np.full_like(win[part], NEVER)
+        loses = np.zeros_like(lose[part])
 
         def moved(at: Any, wins_then: Counts, loses_then: Counts, cost: int) -> None:
             """Add a move at some positions: the nearest win counts, and the farthest loss if all moves lose."""
@@ -114,11 +115,13 @@ class Distances:
         for card in range(rest[top] + 1 if top >= 0 else 0, self.cards):
             digits = [_digits(SEEN_BY_OTHER, i, top) for i in range(n)]
             if card in rest:  # out of the own hand
-                i, tables = rest.index(card), (win, lose)
+                i = rest.index(card)
+                tables = (win, lose)
                 digits[i] = np.array([2])
                 at = tuple(0 if j == i else slice(None) for j in range(n) if j != top)
             else:  # out of the talon
-                at, tables = ..., self.tables[talon ^ 1 << card]
+                at = ...
+                tables = self.tables[talon ^ 1 << card]
                 digits.insert(sum(c < card for c in rest), np.array([2]))
             after = np.ix_(*digits)
             moved(at, tables[0][after], tables[1][after], play)

@@ -187,18 +187,18 @@ def slices(cards: int, fixed: int) -> tuple[dict[tuple[int, int], int], int]:
     """
     places: dict[tuple[int, int], int] = {}
     taken: dict[int, int] = {}  # slices in the pool: begin -> end
-    holes, begins, ends = (
-        [0],
-        {2**63: 0},
-        {0: 2**63},
-    )  # free ranges: their begins, ascending; begin by end; end by begin
+    # free ranges: their begins, ascending; begin by end; end by begin
+    holes = [0]
+    begins = {2**63: 0}
+    ends = {0: 2**63}
     size = 0
     for group in groups(cards, fixed):
         for card in group.split(talon=False):
             words = group.slice_words(card)
             k = next(k for k, begin in enumerate(holes) if ends[begin] - begin >= words)
             place = holes[k]
-            end, rest = ends.pop(place), place + words
+            end = ends.pop(place)
+            rest = place + words
             del begins[end]
             holes[k : k + 1] = [rest] if rest < end else []
             if rest < end:
@@ -242,7 +242,8 @@ def result_bytes(cards: int) -> int:
 
 def first_bytes(cards: int) -> HostArray:
     """Return a table from a talon, a bit word, to where its results begin: ordered by size, then by value."""
-    table, first = np.zeros(1 << cards, np.int32), 0
+    table = np.zeros(1 << cards, np.int32)
+    first = 0
     for layer in Group(cards, 0, 0).layers:
         table[layer.talons] = first + np.arange(layer.sets) * layer.quiet
         first += layer.sets * layer.quiet

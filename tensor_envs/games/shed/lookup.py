@@ -11,7 +11,10 @@ from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import Scalar, int32, popcount, uint32, where
 from tensor_envs.rules.kernel import Cells, grid_index, loop
 
-WIN, DRAW, LOSS = 1, 0, -1  # for the player to move
+# for the player to move
+WIN = 1
+DRAW = 0
+LOSS = -1
 ILLEGAL = -2  # in place of an action's value
 
 
@@ -27,7 +30,8 @@ def judge(cards: int, layout: Layout, grid: BlockGrid) -> Callable[..., None]:
 
     def body(*arrays: Cells) -> None:
         if grid.gpu:
-            group, thread = grid_index("group", grid.blocks), grid_index("thread", grid.lanes)
+            group = grid_index("group", grid.blocks)
+            thread = grid_index("thread", grid.lanes)
             _judge_game(cards, layout, Place(group, thread, grid.lanes), *arrays)
         else:
             with loop(grid.blocks) as block, loop(grid.lanes) as lane:
@@ -39,7 +43,8 @@ def judge(cards: int, layout: Layout, grid: BlockGrid) -> Callable[..., None]:
 def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> None:
     """Compute the values of one game."""
     values, tricks, words, a_to_move, b_to_move, first_bytes = arrays
-    everything, size = (1 << cards) - 1, 1 << cards
+    everything = (1 << cards) - 1
+    size = 1 << cards
     load = Words(layout, words).load(Coords(place, place))
     own, other, pile = (layout.get(load, name) for name in ("own", "other", "pile"))
     top = pile
@@ -53,16 +58,20 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
 
     def pick_up(played: Scalar) -> Scalar:
         """Return the value for the first player once the player to move has picked up."""
-        first, second, second_moves = own & ~played, other & ~played, is_second(played)
+        first = own & ~played
+        second = other & ~played
+        second_moves = is_second(played)
         value = quiet(where(second_moves, first, second), where(second_moves, second, first) | pile | played)
         return where(second_moves, value, -value)
 
     def quiet(mover: Scalar, waits: Scalar) -> Scalar:
         """Return the value for the player to move, from the table."""
-        rank, index = uint32(0), uint32(0)
+        rank = uint32(0)
+        index = uint32(0)
         for card in range(cards):
             held = (mover | waits) >> card & 1
-            index, rank = index | (waits >> card & held) << rank, rank + held
+            index = index | (waits >> card & held) << rank
+            rank = rank + held
         start = first_bytes[int32(~(mover | waits) & everything)]
         mirrored = index ^ ((1 << rank) - 1)
 
@@ -77,7 +86,8 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
         tricks[begin + d] = where(nothing & (d == 0), LOSS, pick_up(uint32(d)))
     for card in reversed(range(cards)):
         with loop(1 << card) as d:
-            without, play = int32(tricks[begin + d]), int32(tricks[begin + d + (1 << card)])
+            without = int32(tricks[begin + d])
+            play = int32(tricks[begin + d + (1 << card)])
             second_moves = is_second(uint32(d))
             better = where(second_moves, play < without, without < play)
             may = where(second_moves, theirs, mine) >> card & 1 != 0

@@ -25,7 +25,8 @@ def word_of(cards: Sequence[int]) -> int:
 
 def to_dict(rules: Shed, s: dict[str, Any]) -> dict[str, Any]:
     """Convert the fields of a game to the dictionary of G4: hands by player, pile, talon and current_player."""
-    player, hands = s["current_player"], [cards_of(s["own"]), cards_of(s["other"])]
+    player = s["current_player"]
+    hands = [cards_of(s["own"]), cards_of(s["other"])]
     return {
         "hands": hands if player == 0 else hands[::-1],
         "pile": cards_of(s["pile"]),
@@ -46,7 +47,8 @@ def from_dict(rules: Shed, game: dict[str, Any]) -> dict[str, Any]:
     if sorted(card for place in places for card in place) != list(range(1, rules.cards + 1)):
         raise ValueError(f"hands, pile and talon must hold each of the cards 1..{rules.cards} once, got {places}")
     words = [word_of(place) for place in places]
-    own, other = words[player], words[1 - player]
+    own = words[player]
+    other = words[1 - player]
     fields = {"own": own, "other": other, "pile": words[2], "current_player": player}
     return fields | ended(other == rules.all_cards)
 
@@ -99,7 +101,8 @@ def parse(text: str, cards: int | None = None) -> dict[str, Any]:
     match = POSITION.fullmatch(plain)
     if match is None:
         raise ValueError(f'a position is written "7-2+ [] 6-3", with a box between the hands; got {text!r}')
-    sides, plus = [match["left"], match["right"]], [match[side].endswith("+") for side in ("left", "right")]
+    sides = [match["left"], match["right"]]
+    plus = [match[side].endswith("+") for side in ("left", "right")]
     if sum(plus) != 1:
         raise ValueError(f"exactly one hand must end in +, that of the player who has just moved; got {text!r}")
     hands = [_hand(side.removesuffix("+").strip()) for side in sides]

@@ -7,8 +7,15 @@ from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.status import seats
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-CARD, GAP, LEFT, MARGIN = (30, 42), 5, 132, 14  # pixels of a card, between cards, of the names, around all
-TABLE, CLOTH, INK, PALE = "#2f6b4f", "#3a7d5d", "#1d1d1f", "#dfeee6"
+# pixels of a card, between cards, of the names, around all
+CARD = (30, 42)
+GAP = 5
+LEFT = 132
+MARGIN = 14
+TABLE = "#2f6b4f"
+CLOTH = "#3a7d5d"
+INK = "#1d1d1f"
+PALE = "#dfeee6"
 NAMES = seats(2)
 FACES = {NAMES[0]: "#fbf7ea", "pile": "#f4c95d", "talon": "#cfd8dc", NAMES[1]: "#e6f0ff"}
 
@@ -42,7 +49,8 @@ def to_string(rules: Shed, game: dict[str, Any]) -> str:
 
 def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
     """Draw a row for each place, every card in the column of its number, so that it moves up and down only."""
-    labels, places = _labels(rules, game), _places(game)
+    labels = _labels(rules, game)
+    places = _places(game)
     playable = {*game["hands"][game["current_player"]], *game["talon"]}
     step = CARD[0] + GAP
     width = 2 * MARGIN + LEFT + rules.cards * step
@@ -58,7 +66,8 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
         label = labels.get(name, name)
         picture.text((MARGIN + 28, middle), label, 15, "#ffffff", "start", bold=name in labels)
         for card in range(1, rules.cards + 1):
-            x, y = MARGIN + LEFT + (card - 1) * step, top + GAP
+            x = MARGIN + LEFT + (card - 1) * step
+            y = top + GAP
             if card not in cards:
                 picture.circle((x + CARD[0] / 2, middle), 1.5, PALE, opacity=0.5)
                 continue

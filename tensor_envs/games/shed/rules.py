@@ -82,7 +82,8 @@ class Shed:
         """Return the highest card of the pile and all cards below it."""
         length = 1
         while length < self.cards:
-            pile, length = pile | pile >> length, 2 * length
+            pile = pile | pile >> length
+            length = 2 * length
         return pile
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:

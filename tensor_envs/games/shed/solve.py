@@ -82,7 +82,9 @@ def solve(
     resolved = open_device(device)
     if not isinstance(resolved, str):
         raise ValueError(f"the solver runs on one device, got {resolved}")
-    done, saved, every = 0, None, 1 << cards
+    done = 0
+    saved = None
+    every = 1 << cards
     if path is not None and path.exists():
         saved, done = Tablebase.read(path, resolved)
         if saved.cards != cards:
@@ -126,7 +128,8 @@ def choose_fixed(cards: int, device: str, memory: float | None) -> int:
     room = memory_free(device)
     if memory is not None:
         room = int(GIB * number("memory", memory, 0, 2**20))
-    need, gpu = 0, is_gpu(device)
+    need = 0
+    gpu = is_gpu(device)
     first = 0 if gpu else max(cards - MAX_FREE, 0)
     for fixed in range(first, max(first, cards - MIN_FREE) + 1):
         need = memory_needed(cards, fixed, gpu)
@@ -159,8 +162,11 @@ class LayerSolver:
     """Tables of two layers on the device, slices, and captured kernels."""
 
     def __init__(self, cards: int, fixed: int, device: str, saved: Tablebase | None = None):
-        self.cards, self.device, self.gpu = cards, device, is_gpu(device)
-        self.native, self.views = launches_directly() and runs_natively(device), dict[int, HostArray]()
+        self.cards = cards
+        self.device = device
+        self.gpu = is_gpu(device)
+        self.native = launches_directly() and runs_natively(device)
+        self.views = dict[int, HostArray]()
         self.cache, self.bytes = CACHE[self.gpu], memory_needed(cards, fixed, self.gpu)
         size = sizes(cards, fixed, self.cache)
 
@@ -174,13 +180,16 @@ class LayerSolver:
             self.picked = [room("picked", dtypes.uint32) for _ in range(2)]
             self.slices = [room("slices", dtypes.uint32) for _ in range(2)]
             self.changed, self.sets, self.first_byte = (room("sets") for _ in range(3))
-            self.parents, self.gaps = room("parents"), room("gaps")
-            self.ternary, self.picks = upload(ternary(cards), device), upload(picks(cards), device)
+            self.parents = room("parents")
+            self.gaps = room("gaps")
+            self.ternary = upload(ternary(cards), device)
+            self.picks = upload(picks(cards), device)
         except Exception as error:  # backends raise different exceptions when memory is full
             raise MemoryError(f"solving {cards} cards takes {self.bytes / GIB:.1f} GiB on {device}: {error}") from None
         empty = np.zeros(result_bytes(cards), np.uint8)
         self.results = [upload(empty, device) for _ in range(2)] if saved is None else saved.results
-        self.first_bytes, (self.slice_places, _) = first_bytes(cards), slices(cards, fixed)
+        self.first_bytes = first_bytes(cards)
+        self.slice_places, _ = slices(cards, fixed)
         # at most one launch for each rank and each gap, and two for each fixed card
         self.launches = empty_buffer(len(Launch._fields) * (5 * cards + 4), dtypes.int32, device)
         self.which: list[Tensor] = []
@@ -203,7 +212,8 @@ class LayerSolver:
         self.put(self.first_byte, self.first_bytes[layer.talons])
         self.put(self.changed, np.zeros(layer.sets, np.int32))
         begin, sweep, emit = self.plan(layer)
-        max_sweeps, together = 0, layer.together(self.cache)
+        max_sweeps = 0
+        together = layer.together(self.cache)
         for first in range(0, layer.sets, together):
             every = todo = np.arange(first, min(first + together, layer.sets), dtype=np.int32)
             self.launch(layer, begin, every, first)
@@ -223,19 +233,23 @@ class LayerSolver:
 
     def plan(self, layer: TalonLayer) -> list[Plan]:
         """Return the launches before the first sweep, of each sweep, and after the last one."""
-        group, n, low = layer.group, layer.ranks, min(layer.ranks, LOW)
+        group = layer.group
+        n = layer.ranks
+        low = min(layer.ranks, LOW)
         common = Launch(
             sets=0, first=0, sweep=0, ranks=n, blocks=layer.blocks, old_blocks=3 ** max(n + 1 - HIGH, 0),
             quiet=layer.quiet, quiet_blocks=layer.quiet_blocks, valid=QUIET & (1 << 3**low) - 1,
             b_has_all=1 << (3**low - 1) // 2 if layer.empty else 0, a_has_all=int(layer.empty),
             gaps=group.free - layer.k + 2,
         )  # fmt: skip
-        begin, emit = [(SolverKernel(strata.recall), common), (SolverKernel(strata.clear), common)], []
+        begin = [(SolverKernel(strata.recall), common), (SolverKernel(strata.clear), common)]
+        emit = []
         sweep = [(SolverKernel(strata.begin), common)] if n <= HIGH else []
         for t in range(n, -1, -1):
             power = 3 ** (t - HIGH if t >= HIGH else max(t - LOW, 0))
             above = 1 << max(n - max(t, LOW), 0) >> 1
-            at, ranks = common._replace(top=t, power=power, above=above), ranks_of(t)
+            at = common._replace(top=t, power=power, above=above)
+            ranks = ranks_of(t)
             if HIGH <= t < n:
                 sweep.append((SolverKernel(strata.decide if t < n - 1 else strata.decide_first), at))
             if layer.k and t >= group.in_hands:
@@ -255,7 +269,8 @@ class LayerSolver:
 
     def slice(self, layer: TalonLayer, card: int) -> dict[str, int]:
         """Return the numbers of a `Launch` for the slices of a fixed card."""
-        group, rank = layer.group, layer.group.rank(card)
+        group = layer.group
+        rank = layer.group.rank(card)
         first = self.slice_places[group.talon, card]
         first += sum(before.sets * before.slice_words(rank) for before in group.layers[: layer.k])
         return {"slice": first, "slice_words": layer.slice_words(rank)}
@@ -273,7 +288,8 @@ class LayerSolver:
             if key in self.bound:
                 self.bound[key]()
                 continue
-            arrays, captured = self.arrays(layer.k % 2, place), self.capture(kernel)
+            arrays = self.arrays(layer.k % 2, place)
+            captured = self.capture(kernel)
             captured(*arrays)
             self.bound[key] = captured.bind(*arrays)
 

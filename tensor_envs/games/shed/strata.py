@@ -133,7 +133,8 @@ class Stage:
     """
 
     def __init__(self, arrays: Sequence[Cells], ranks: str):
-        self.a, self.ranks = Arrays(*arrays), ranks
+        self.a = Arrays(*arrays)
+        self.ranks = ranks
         size = len(Launch._fields)
         first = self.a.which[0] * size
         self.launch = Launch(*(maximum(self.a.launches[first + i], 0) for i in range(size)))
@@ -145,15 +146,18 @@ class Stage:
     @contextmanager
     def rows(self, rows: Scalar, columns: Scalar | int = 1) -> Iterator[tuple[Scalar, Scalar]]:
         """Trace the work on a row of a set. On a GPU, a thread does one column of it."""
-        self._columns, rows = columns, maximum(rows, 1)
+        self._columns = columns
+        rows = maximum(rows, 1)
         if is_gpu():
-            group, thread = grid_index("group", BLOCKS), grid_index("thread", THREADS)
+            group = grid_index("group", BLOCKS)
+            thread = grid_index("thread", THREADS)
             columns = maximum(columns, 1)
             cells = rows * columns
             pieces = maximum((cells + (THREADS - 1)) // THREADS, 1)
             with loop((self.launch.sets * pieces + (BLOCKS - 1)) // BLOCKS) as turn:
                 piece = turn * BLOCKS + group
-                number, cell = piece // pieces, piece % pieces * THREADS + thread
+                number = piece // pieces
+                cell = piece % pieces * THREADS + thread
                 with branch((number < self.launch.sets) & (cell < cells)):
                     self._column = cell % columns
                     yield self.a.sets[number], cell // columns
@@ -227,8 +231,10 @@ class Stage:
     def decide(self, held: Scalar, power: Scalar | int, a_picks: Scalar, b_picks: Scalar) -> None:
         """Set the values with t as the pile's top, and apply them where t is still in a hand (`held`: in A's)."""
         a_moves, b_moves = self.a.a_moves, self.a.b_moves
-        by_b, pile = held + power, held + 2 * power
-        a_value, b_value = a_picks | a_moves[pile], b_picks & b_moves[pile]
+        by_b = held + power
+        pile = held + 2 * power
+        a_value = a_picks | a_moves[pile]
+        b_value = b_picks & b_moves[pile]
         a_moves[held] = a_moves[held] | b_value
         b_moves[by_b] = b_moves[by_b] & a_value
         a_moves[pile], b_moves[pile] = a_value, b_value
@@ -257,10 +263,12 @@ class Stage:
 
     def decide_low(self, t: int, a: Scalar, b: Scalar, a_picks: Scalar, b_picks: Scalar) -> tuple[Scalar, Scalar]:
         """Return two words after `decide` for a low t, whose digits A, B and pile are 3^t bits apart."""
-        step, held = 3**t, low_bits(t, 0)
+        step = 3**t
+        held = low_bits(t, 0)
         a_value = (a_picks | a >> 2 * step) & held
         b_value = b_picks >> step & b >> 2 * step & held
-        pile, others = held << 2 * step, ONES & ~(held << step | held << 2 * step)
+        pile = held << 2 * step
+        others = ONES & ~(held << step | held << 2 * step)
         a_new = a & (ONES & ~pile) | b_value | a_value << 2 * step
         b_new = b & (a_value << step | others) | b_value << 2 * step
         exists = self.launch.ranks > t
@@ -268,7 +276,9 @@ class Stage:
 
     def quiet(self, number: Scalar, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
         """Return the values of a quiet word's positions, with the ends of the game."""
-        first, last, valid = number == 0, number == self.launch.quiet - 1, uint32(self.launch.valid)
+        first = number == 0
+        last = number == self.launch.quiet - 1
+        valid = uint32(self.launch.valid)
         a = a & valid | where(last, uint32(self.launch.b_has_all), 0)
         b = b & valid & ~where(first, uint32(self.launch.a_has_all), 0)
         return a, b
@@ -293,7 +303,8 @@ def address(block: Scalar) -> Scalar:
 
 def without(t: int, x: Scalar) -> Scalar:
     """Return the bits of a word with low rank t in the pile, as a word without that rank: higher ranks move down."""
-    run, result = (1 << 3**t) - 1, uint32(0)
+    run = (1 << 3**t) - 1
+    result = uint32(0)
     for above in range(1 << LOW - 1 - t):
         place = sum(3**j for j in range(LOW - 1 - t) if above >> j & 1) * 3**t
         result = result | (x >> (2 * 3**t + 3 * place) & run) << place
@@ -323,7 +334,8 @@ def fill_piles(x: Scalar, player: int) -> Scalar:
 def clear(k: Stage) -> None:
     """Reset the tables to "no play yet": no win for A, no way out for B."""
     with k.rows(k.launch.blocks, BLOCK) as (s, block):
-        a_at, b_at = k.table(s, block), k.drawn(s, block)
+        a_at = k.table(s, block)
+        b_at = k.drawn(s, block)
         with k.columns() as column:
             k.a.a_moves[a_at + column] = 0
             k.a.b_drawn[b_at + column] = uint32(ONES)
@@ -331,10 +343,13 @@ def clear(k: Stage) -> None:
 
 def draw(k: Stage) -> None:
     """Play the free cards of the talon just below rank t."""
-    tables, whole = (k.a.old_a_moves, k.a.old_b_moves), k.launch.ranks > LOW - 1
+    tables = (k.a.old_a_moves, k.a.old_b_moves)
+    whole = k.launch.ranks > LOW - 1
     with k.rows(_rows(k, 2 * k.launch.above), k.width) as (s, row):
-        (block, first), (old_block, old_first) = k.without_t(row), k.with_t_in_pile(row)
-        a_at, b_at = k.table(s, block) + first, k.drawn(s, block) + first
+        block, first = k.without_t(row)
+        old_block, old_first = k.with_t_in_pile(row)
+        a_at = k.table(s, block) + first
+        b_at = k.drawn(s, block) + first
         with k.parents(s) as parent:
             old = address(parent * k.launch.old_blocks + old_block) + old_first
             with k.columns() as column:
@@ -346,7 +361,9 @@ def draw_slice(k: Stage) -> None:
     """Play a fixed card of the talon just below rank t."""
     with k.rows(_rows(k, 2 * k.launch.above), k.width) as (s, row):
         block, first = k.without_t(row)
-        a_at, b_at, at = k.table(s, block) + first, k.drawn(s, block) + first, k.slice(s, row)
+        a_at = k.table(s, block) + first
+        b_at = k.drawn(s, block) + first
+        at = k.slice(s, row)
         with k.columns() as column:
             values = k.a.a_slices[at + column], k.a.b_slices[at + column]
             k.draw(a_at + column, b_at + column, *values)
@@ -357,7 +374,8 @@ def emit(k: Stage) -> None:
     whole = k.launch.ranks > LOW
     with k.rows(_rows(k, k.launch.above), k.width) as (s, row):
         block, first = k.with_t_in_pile(row)
-        at, to = k.table(s, block) + first, k.slice(s, row)
+        at = k.table(s, block) + first
+        to = k.slice(s, row)
         with k.columns() as column:
             k.a.a_slices[to + column] = k.take_out(k.a.a_moves, at + column, whole)
             k.a.b_slices[to + column] = k.take_out(k.a.b_moves, at + column, whole)
@@ -384,7 +402,8 @@ def recall(k: Stage) -> None:
 def begin(k: Stage) -> None:
     """Start a sweep of sets without high ranks."""
     with k.rows(k.launch.blocks, BLOCK) as (s, block):
-        at, drawn = k.table(s, block), k.drawn(s, block)
+        at = k.table(s, block)
+        drawn = k.drawn(s, block)
         with k.columns() as column:
             k.a.b_moves[at + column] = k.a.b_drawn[drawn + column]
 
@@ -394,7 +413,8 @@ def decide_first(k: Stage) -> None:
     a_moves, b_moves = k.a.a_moves, k.a.b_moves
     with k.rows(k.launch.power, BLOCK) as (s, row):
         blocks = [row + digit * k.launch.power for digit in range(3)]
-        places, drawn = [k.table(s, block) for block in blocks], [k.drawn(s, block) for block in blocks]
+        places = [k.table(s, block) for block in blocks]
+        drawn = [k.drawn(s, block) for block in blocks]
         picks = k.picked(s, 0, row)
         with k.columns() as column:
             held, by_b, pile = (place + column for place in places)
@@ -409,11 +429,13 @@ def decide_first(k: Stage) -> None:
 def decide(k: Stage) -> None:
     """Continue a sweep with a high rank t as the pile's top."""
     with k.rows(k.launch.above * k.power, BLOCK) as (s, row):
-        higher, lower = row // k.power, row % k.power
+        higher = row // k.power
+        lower = row % k.power
         first = k.table(s, k.a.ternary[higher] * (3 * k.power) + lower)
         picks = k.picked(s, higher, lower)
         with k.columns() as column:
-            a_picks, b_picks = k.a.picked_a[picks[0] + column], k.a.picked_b[picks[1] + column]
+            a_picks = k.a.picked_a[picks[0] + column]
+            b_picks = k.a.picked_b[picks[1] + column]
             k.decide(first + column, address(k.power), a_picks, b_picks)
 
 
@@ -422,25 +444,31 @@ def settle(k: Stage) -> None:
     a, ternary = k.a, k.a.ternary
     sets = 1 << minimum(k.launch.ranks, HIGH)  # of ranks below `HIGH`
     with k.rows(k.launch.quiet_blocks) as (s, row):
-        start, block = k.table(s, ternary[row]), address(s * k.launch.quiet_blocks + row)
+        start = k.table(s, ternary[row])
+        block = address(s * k.launch.quiet_blocks + row)
         for t in reversed(range(LOW, HIGH)):
             power = 3 ** (t - LOW)
             with loop(sets >> t + 1) as higher:
                 first = ternary[higher].to(INT64) * (3 * power)
                 with loop(power) as lower:
                     held = first + lower
-                    a_picks, b_picks = a.picked_a[block + held], a.picked_b[block + (held + power)]
+                    a_picks = a.picked_a[block + held]
+                    b_picks = a.picked_b[block + (held + power)]
                     k.decide(start + held, power, a_picks, b_picks)
         first_byte = a.first_byte[s].to(INT64) + row * 2**MIDDLE
         with loop(maximum(sets >> LOW, 1)) as i:
-            number, place = row * 2**MIDDLE + i, ternary[i]
-            at, pick, byte = start + place, block + place, first_byte + i
+            number = row * 2**MIDDLE + i
+            place = ternary[i]
+            at = start + place
+            pick = block + place
+            byte = first_byte + i
             a_word, b_word = a.a_moves[at], a.b_moves[at]
             a_picks, b_picks = a.picked_a[pick], a.picked_b[pick]
             for t in reversed(range(LOW)):
                 a_word, b_word = k.decide_low(t, a_word, b_word, a_picks, b_picks)
             a_new, b_new = k.quiet(number, a_word, b_word)
-            a_byte, b_byte = in_byte(a_new), in_byte(b_new)
+            a_byte = in_byte(a_new)
+            b_byte = in_byte(b_new)
             with branch((a_byte != uint32(a.a_to_move[byte])) | (b_byte != uint32(a.b_to_move[byte]))):
                 a.changed[s] = k.launch.sweep
             a.a_moves[at], a.b_moves[at] = a_word, b_word

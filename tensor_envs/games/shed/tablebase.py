@@ -161,7 +161,8 @@ class Tablebase:
         """
         talon = integer("talon", talon, 0, (1 << self.cards) - 1)
         held = self.cards - talon.bit_count()
-        first, size = int(self._starts[talon]), max(1 << held >> 3, 1)
+        first = int(self._starts[talon])
+        size = max(1 << held >> 3, 1)
         a, b = (
             np.unpackbits(table[first : first + size], bitorder="little")[: 1 << held].astype(np.int8)
             for table in self._host

@@ -32,9 +32,14 @@ def backpropagate(rules: RuleFields, s: GameState, round_ends: Scalar, game_ends
     rounds = s.round + round_ends
     capped = round_ends & (rounds == rules.max_rounds)
     flips = round_ends & ~capped  # G37
-    level, gpu, tiles, face_up, pend_flip = [], [], [], [], []
+    level = []
+    gpu = []
+    tiles = []
+    face_up = []
+    pend_flip = []
     for p in range(rules.players):
-        up, top = moves_up(rules, s.face_up[p]), at_top(rules, s.level[p])
+        up = moves_up(rules, s.face_up[p])
+        top = at_top(rules, s.level[p])
         down = (up ^ tally.ONES) & tally.at_least(s.level[p], 1)  # G19
         moved = s.level[p] + (up & ~top) - down
         level.append(where(round_ends | game_ends, moved, s.level[p]))
@@ -68,8 +73,10 @@ def backpropagate(rules: RuleFields, s: GameState, round_ends: Scalar, game_ends
 
 def next_flip(rules: RuleFields, s: GameState, looks: Scalar) -> GameState:
     """Give the turn to the first player in order who has to choose a tile to flip, or start the round (F37, G36)."""
-    player, phase = s.order[0], int32(Phase.MAIN)
+    player = s.order[0]
+    phase = int32(Phase.MAIN)
     for other in reversed(s.order):
         chooses = select(s.pend_flip, other) != 0
-        player, phase = where(chooses, other, player), where(chooses, Phase.FLIP, phase)
+        player = where(chooses, other, player)
+        phase = where(chooses, Phase.FLIP, phase)
     return s.replace(current_player=where(looks, player, s.current_player), phase=where(looks, phase, s.phase))

@@ -34,9 +34,11 @@ def light_cells(rules: RuleFields) -> int:
 
 def is_one_group(cells: int) -> bool:
     """Return whether the cells of a set (a Python int) are connected."""
-    reached, grown = 0, cells & -cells
+    reached = 0
+    grown = cells & -cells
     while reached != grown:
-        reached, grown = grown, grown | neighbours(grown) & cells
+        reached = grown
+        grown = grown | neighbours(grown) & cells
     return reached == cells
 
 
@@ -146,7 +148,9 @@ class PlayerBoard:
         reuse = self.rules.add_may_reuse_cell
         if reuse and is_one_group(self.light):
             return where(has_more_than(self.occupied, 1), self.removable, 0)
-        one, two = uint64(0), uint64(0)  # cells beside a tile, beside two
+        # cells beside a tile, beside two
+        one = uint64(0)
+        two = uint64(0)
         for stride in STRIDES:
             for beside in (self.occupied << stride, self.occupied >> stride):
                 one, two = one | beside, two | one & beside
@@ -164,7 +168,8 @@ class PlayerBoard:
 
     def mul_edges(self, supply: Scalar) -> list[Scalar]:
         """Return, by direction, the tiles that may be copied together with their neighbour (G31, G33)."""
-        stocked, plenty = tally.at_least(supply, 1), tally.at_least(supply, 2)
+        stocked = tally.at_least(supply, 1)
+        plenty = tally.at_least(supply, 2)
         available = [where(tally.has(stocked, t), tiles, 0) for t, tiles in enumerate(self.types)]
         single = union_of(where(tally.has(plenty, t), 0, tiles) for t, tiles in enumerate(available))
         copied = union_of(available)

@@ -52,10 +52,13 @@ def end_turn(rules: RuleFields, s: GameState, result: TurnResult) -> tuple[GameS
     ends = action.passes | action.codes | result.picked | stops_tweaking
 
     triggered = result.picked & ~s.final & (s.pile == 0)  # F40, G38
-    final, left = s.final | triggered, where(triggered, rules.players, s.final_left)
+    final = s.final | triggered
+    left = where(triggered, rules.players, s.final_left)
     ahead = next_turn(rules, s, final, left)
-    passes_on, no_turn = ends & (ahead > 0), ends & (ahead == 0)
-    round_ends, game_ends = no_turn & ~final, no_turn & final
+    passes_on = ends & (ahead > 0)
+    no_turn = ends & (ahead == 0)
+    round_ends = no_turn & ~final
+    game_ends = no_turn & final
     steps = where(passes_on, ahead, where(game_ends, left, 0))
     changed = s.replace(
         tweaks_left=where(stops_tweaking, 0, s.tweaks_left),
@@ -81,7 +84,8 @@ def next_turn(rules: RuleFields, s: GameState, final: Scalar, left: Scalar) -> S
 
 def next_phase(rules: RuleFields, s: GameState, result: TurnResult, continuation: Continuation) -> GameState:
     """Set the phase and the player to move, if the round goes on."""
-    action, setup = result.action, result.action.at(Phase.SETUP_CELL)
+    action = result.action
+    setup = result.action.at(Phase.SETUP_CELL)
     phase = s.phase + 1  # next part of a choice in several parts
     phase = where(setup, Phase.SETUP_CENTRE, phase)
     phase = where(action.runs, lookup(FIRST_PHASE, action.operation), phase)

@@ -37,7 +37,8 @@ def legal_actions(rules: RuleFields, s: GameState) -> list[Scalar]:
 
 def main_actions(rules: RuleFields, s: GameState, mine: PlayerBoard) -> list[MaskPart]:
     """Return the legal actions of a turn, from PASS to HACK."""
-    player, main = s.current_player, s.phase == Phase.MAIN
+    player = s.current_player
+    main = s.phase == Phase.MAIN
     gpu, hand, storage, level = (select(x, player) for x in (s.gpu, s.hand, s.storage, s.level))
 
     def pays(cost: int) -> Scalar:
@@ -80,7 +81,8 @@ def effects(mine: PlayerBoard, supply: Scalar) -> list[Scalar]:
 
 def type_choices(rules: RuleFields, s: GameState) -> list[MaskPart]:
     """Return the legal TAKE, TWEAK, STOP and TYPE actions."""
-    rows, level = select(s.rows, s.current_player), select(s.level, s.current_player)
+    rows = select(s.rows, s.current_player)
+    level = select(s.level, s.current_player)
     in_market = tally.squeeze(tally.at_least(s.market, 1))
     below_top = tally.squeeze(at_top(rules, level)) ^ EVERY_TYPE  # G20
     others = tally.squeeze(tally.at_least(s.supply, 1)) & ~bit(s.pend_type & 7)  # F29, G31

@@ -76,8 +76,10 @@ def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
         ValueError, TypeError: an entry of another shape, type or range, or a state that no rules of the game allow.
     """
     game = _checked(rules, game)
-    hexagon, cards = Hexagon(rules.board_radius), [rules.tensor_cards[card] for card in game["card"]]
-    slot, over = game["pend_slot"], bool(game["done"])
+    hexagon = Hexagon(rules.board_radius)
+    cards = [rules.tensor_cards[card] for card in game["card"]]
+    slot = game["pend_slot"]
+    over = bool(game["done"])
     return {
         "tiles": [_planes(hexagon, board) for board in game["board"]],
         "face_up": [tally.pack([board.count(1 + t) for t in range(TYPES)]) for board in game["board"]],
@@ -112,8 +114,11 @@ def _planes(hexagon: Hexagon, board: list[int]) -> list[int]:
 
 def _checked(rules: TensorEquilibrium, entries: dict[str, Any]) -> dict[str, Any]:
     """Return the entries as lists of ints. Raise ValueError or TypeError for a state that the rules exclude."""
-    players, copies = rules.players, rules.op_copies[rules.players - 1]
-    seats, operations, tiles = (players,), (len(OPERATIONS),), (0, rules.tiles_per_type)
+    players = rules.players
+    copies = rules.op_copies[rules.players - 1]
+    seats = (players,)
+    operations = (len(OPERATIONS),)
+    tiles = (0, rules.tiles_per_type)
     limits: dict[str, Limits] = {
         "board": ((players, rules.cells), 0, 2 * TYPES),
         "level": ((players, TYPES), rules.level_min, rules.level_max),

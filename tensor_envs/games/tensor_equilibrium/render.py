@@ -107,8 +107,10 @@ def to_string(rules: RuleFields, game: dict[str, Any]) -> str:
     cards = f"cards {operations(game['ops'])}, turn order {' '.join(map(str, game['order']))}"
     blocks = [[headline(rules, game), market, cards]]
     for seat in range(rules.players):
-        board, facts = text_board(rules, game["board"][seat]), text_facts(rules, game, seat)
-        width, pairs = max(map(len, board)), zip_longest(board, facts, fillvalue="")
+        board = text_board(rules, game["board"][seat])
+        facts = text_facts(rules, game, seat)
+        width = max(map(len, board))
+        pairs = zip_longest(board, facts, fillvalue="")
         blocks.append([f"{row:<{width}}   {fact}".rstrip() for row, fact in pairs])
     return "\n\n".join("\n".join(block) for block in blocks)
 
@@ -150,8 +152,13 @@ def text_facts(rules: RuleFields, game: dict[str, Any], seat: int) -> list[str]:
 GROUND = "#faf8f3"
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
 LETTERS = ("#ffffff", "#22252b", "#ffffff", "#22252b", "#ffffff")  # letters on tiles
-PAPER, INK, PALE, LINE = "#f4f1ea", "#22252b", "#8a8f98", "#c9c4b8"
-DARK, BACK, GOLD = "#b9b3a5", "#4a4f59", "#e3a008"
+PAPER = "#f4f1ea"
+INK = "#22252b"
+PALE = "#8a8f98"
+LINE = "#c9c4b8"
+DARK = "#b9b3a5"
+BACK = "#4a4f59"
+GOLD = "#e3a008"
 CELL_PHASES = (
     *(Phase.SETUP_CELL, Phase.PLACE, Phase.SUB_CELL, Phase.ADD_REMOVE),
     *(Phase.ADD_CELL, Phase.DIV_CELL, Phase.MUL_CELL, Phase.FLIP),
@@ -179,7 +186,8 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     )
     draw_table(picture, rules, game)
     for seat in range(rules.players):
-        x, y = GAP + seat % 2 * (width + GAP), TOP + seat // 2 * (height + GAP)
+        x = GAP + seat % 2 * (width + GAP)
+        y = TOP + seat // 2 * (height + GAP)
         mover = seat == game["actor"]
         picture.rect(x, y, width, height, "#ffffff", GOLD if mover else LINE, 3 if mover else 1)
         draw_title(picture, rules, game, seat, x + GAP, y + GAP)
@@ -287,7 +295,8 @@ def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
     places = [(middle[0] + sqrt(3) * CELL * (q + r / 2), middle[1] + 1.5 * CELL * r) for q, r in axial]
     target = game["pend_target"] if game["phase"] == Phase.PLACE else game["actor"]
     for cell, at in enumerate(places):
-        code, dark = game["board"][seat][cell], cell in rules.dark_cells
+        code = game["board"][seat][cell]
+        dark = cell in rules.dark_cells
         picture.polygon(hexagon(at, CELL - 1), DARK if dark else GROUND, LINE)
         if code:
             draw_tile(picture, at, (code - 1) % TYPES, CELL - 4, code <= TYPES)
@@ -297,7 +306,8 @@ def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
         for number, (cell, direction) in enumerate((c, d) for d in DIRECTIONS for c in range(rules.cells)):
             other = axial[cell][0] + direction[0], axial[cell][1] + direction[1]
             if other in axial and game["board"][seat][cell] and game["board"][seat][axial.index(other)]:
-                (x, y), (u, v) = places[cell], places[axial.index(other)]
+                x, y = places[cell]
+                u, v = places[axial.index(other)]
                 picture.area(disc(((x + u) / 2, (y + v) / 2), 9), Act.CELL + rules.cells + number)
 
 
@@ -376,12 +386,14 @@ def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: flo
 
 def tile(rules: RuleFields) -> Tile:
     """Return the boards as a small picture, two beside each other; a cell is two pixels wide and high."""
-    hexagon, side = Hexagon(rules.board_radius), 2 * (2 * rules.board_radius + 1)
+    hexagon = Hexagon(rules.board_radius)
+    side = 2 * (2 * rules.board_radius + 1)
     width = 2 * side + 1
     pixels = [Pixel((PAPER,))] * (width * ((side + 1) * -(-rules.players // 2) - 1))
     for seat in range(rules.players):
         for cell, (q, r) in enumerate(hexagon.axial):
-            ground, back = DARK if cell in rules.dark_cells else GROUND, (BACK,) * 7
+            ground = DARK if cell in rules.dark_cells else GROUND
+            back = (BACK,) * 7
             colours = (ground, *COLOURS, ground, ground)  # by code if it is face-up
             bits = tuple(StateBits("tiles", 4 * seat + plane, hexagon.bits[cell], 1) for plane in range(4))
             x = seat % 2 * (side + 1) + 2 * (q + rules.board_radius) + r

@@ -41,12 +41,18 @@ class DecodedAction:
             return (index >= first) & (index < end)
 
         self.phase = s.phase
-        self.passes, self.downloads = index == Act.PASS, index == Act.DOWNLOAD
-        self.codes, self.runs = within(Act.CODE, Act.RUN), within(Act.RUN, Act.LOAD)
-        self.loads, self.hacks = within(Act.LOAD, Act.HACK), within(Act.HACK, Act.TAKE)
-        self.takes, self.tweaks = within(Act.TAKE, Act.TWEAK), within(Act.TWEAK, Act.STOP)
-        self.stops, self.types = index == Act.STOP, within(Act.TYPE, Act.CELL)
-        self.sends, self.edges = self.loads | self.hacks, index >= Act.CELL + rules.cells
+        self.passes = index == Act.PASS
+        self.downloads = index == Act.DOWNLOAD
+        self.codes = within(Act.CODE, Act.RUN)
+        self.runs = within(Act.RUN, Act.LOAD)
+        self.loads = within(Act.LOAD, Act.HACK)
+        self.hacks = within(Act.HACK, Act.TAKE)
+        self.takes = within(Act.TAKE, Act.TWEAK)
+        self.tweaks = within(Act.TWEAK, Act.STOP)
+        self.stops = index == Act.STOP
+        self.types = within(Act.TYPE, Act.CELL)
+        self.sends = self.loads | self.hacks
+        self.edges = index >= Act.CELL + rules.cells
         # CODE and RUN begin at 2 and 6, which agree modulo 4
         self.operation = index - Act.CODE & len(OPERATIONS) - 1
         # every kind with a type begins at a multiple of 5, except TYPE
@@ -106,9 +112,12 @@ def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: S
     Returns:
         The changed fields, and the type of the tile.
     """
-    removes, flips = action.at(Phase.SUB_CELL, Phase.ADD_REMOVE), action.at(Phase.FLIP)
-    divides, copies = action.at(Phase.DIV_CELL), action.at(Phase.MUL_CELL)
-    centres, from_supply = action.at(Phase.SETUP_CENTRE), action.at(Phase.ADD_CELL)
+    removes = action.at(Phase.SUB_CELL, Phase.ADD_REMOVE)
+    flips = action.at(Phase.FLIP)
+    divides = action.at(Phase.DIV_CELL)
+    copies = action.at(Phase.MUL_CELL)
+    centres = action.at(Phase.SETUP_CENTRE)
+    from_supply = action.at(Phase.ADD_CELL)
     from_pile = centres | action.at(Phase.SETUP_CELL)
     adds = from_pile | from_supply | action.at(Phase.PLACE)
     board = board_of(rules, s, player)
@@ -121,13 +130,16 @@ def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: S
 
     # the board: removed, new and turned tiles
     cell = uint64(1) << action.bit
-    removed, turned = where(removes, cell, 0), where(flips | divides, cell, 0)
+    removed = where(removes, cell, 0)
+    turned = where(flips | divides, cell, 0)
     new = where(adds | copies, cell, 0)
     new = where(centres, 1 << Hexagon(rules.board_radius).bits[rules.centre], new)
     copy = where(copies, cell << beyond, 0)
-    up, copy_up = adds | copies, copies
+    up = adds | copies
+    copy_up = copies
     if not rules.mult_copies_face_up:  # G33
-        up, copy_up = adds | copies & face, copies & second_face
+        up = adds | copies & face
+        copy_up = copies & second_face
     after = [
         plane & ~removed | where(has_bit(kind + 1, i), new, 0) | where(has_bit(second + 1, i), copy, 0)
         for i, plane in enumerate(board.code)
@@ -136,7 +148,8 @@ def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: S
     after.append(shown ^ turned)
 
     # the tallies
-    tile, other = tally.one(kind), tally.one(second)
+    tile = tally.one(kind)
+    other = tally.one(second)
     appears = up | divides & ~face
     vanishes = flips | (removes | divides) & face
     shown_more = where(appears, tile, 0) - where(vanishes, tile, 0) + where(copy_up, other, 0)
@@ -178,7 +191,8 @@ def pay(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[str, Any
 
 def take_spot(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[str, Any]:
     """Return the fields of the turn-order track: who passes takes the topmost free spot (F32)."""
-    passes, player = counts_as_pass(rules, s, action), s.current_player
+    passes = counts_as_pass(rules, s, action)
+    player = s.current_player
     return {
         "next_order": put(s.next_order, where(passes, s.n_passed, -1), player),
         "passed": [passed | passes & (player == p) for p, passed in enumerate(s.passed)],
@@ -188,18 +202,22 @@ def take_spot(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[st
 
 def picks_left(rules: RuleFields, s: GameState, action: DecodedAction) -> Scalar:
     """Return how many tiles are still to be taken (F16), at most as many as the market holds (G18)."""
-    level, storage = select(s.level, s.current_player), select(s.storage, s.current_player)
+    level = select(s.level, s.current_player)
+    storage = select(s.storage, s.current_player)
     started = minimum(storage_space(rules, level, storage), tally.total(s.market))
     return where(action.takes, s.picks_left - 1, where(action.downloads, started, s.picks_left))
 
 
 def update_pending(rules: RuleFields, s: GameState, action: DecodedAction, kind: Scalar) -> dict[str, Any]:
     """Return the fields of storage, market, hand, operation cards and pending choices."""
-    player, tile, card = s.current_player, tally.one(action.type), tally.one(action.operation)
+    player = s.current_player
+    tile = tally.one(action.type)
+    card = tally.one(action.operation)
     taken = where(action.takes, tile, 0)
     storage = select(s.storage, player) + taken - where(action.sends, tile, 0)
     drawn = where(action.codes, card, 0) - where(action.runs, card, 0)  # F20, F27
-    removes, edges = action.at(Phase.ADD_REMOVE), action.edges
+    removes = action.at(Phase.ADD_REMOVE)
+    edges = action.edges
     has_type = action.sends | action.types & ~action.at(Phase.SETUP_CENTRE)
     return {
         "storage": put(s.storage, player, storage),

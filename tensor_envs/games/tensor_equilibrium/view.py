@@ -63,7 +63,8 @@ def numbers(values: Sequence[Value]) -> list[Part]:
 
 def cells(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
     """Return a plane for every type face-up, then one for every type face-down."""
-    board, numbered = board_of(rules, s, player), Hexagon(rules.board_radius).numbered
+    board = board_of(rules, s, player)
+    numbered = Hexagon(rules.board_radius).numbered
     up = [numbered(tiles & board.face_up) for tiles in board.types]
     down = [numbered(tiles & ~board.face_up) for tiles in board.types]
     return [bits(plane, rules.cells) for plane in up + down]
@@ -71,7 +72,8 @@ def cells(rules: RuleFields, s: GameState, player: Scalar) -> list[Part]:
 
 def holdings(rules: RuleFields, s: GameState, player: Scalar) -> dict[str, Part | list[Part]]:
     """Return a player's tokens, tiles, cards, limits and place in the order."""
-    level, tiers = select(s.level, player), (rules.tier_hand, rules.tier_storage, rules.tier_income)
+    level = select(s.level, player)
+    tiers = (rules.tier_hand, rules.tier_storage, rules.tier_income)
     turn = where(s.phase == Phase.TWEAK, select(s.order, s.pos), s.current_player)  # else the player to move's
     return {
         "level of each type": numbers([n + rules.level_min for n in counts(level)]),

@@ -21,7 +21,10 @@ Space = tuple[int, int]  # (x, y): x from Black to White, y downwards
 Line = tuple[Space, Space]
 
 BLACK, WHITE = 0, 1  # sides
-PIECES, CARDS, TURNS = 3, 10, 3  # F2, F1, F4
+# F2, F1, F4
+PIECES = 3
+CARDS = 10
+TURNS = 3
 MAX_SIDE, MAX_NUMBER = 64, 999  # spaces along a side of a board; absolute number of a card
 COLOURS = ("red", "blue", "yellow")
 

@@ -20,11 +20,20 @@ HIDDEN = CARDS  # in `commit`: a card that is hidden from the viewer
 SIDES = ("Black", "White")
 LETTERS = "RBY"
 
-STEP, MARGIN, TITLE = 64, 22, 34  # pixels between spaces, around everything, of the line above
-CARD_WIDTH, CARD_HEIGHT, GAP = 46, 60, 6
+# pixels between spaces, around everything, of the line above
+STEP = 64
+MARGIN = 22
+TITLE = 34
+CARD_WIDTH = 46
+CARD_HEIGHT = 60
+GAP = 6
 SLOT = CARD_HEIGHT + 3 * GAP  # height of the placed cards, with space below
 PANEL = 3 * CARD_WIDTH + 2 * GAP  # a player's side of the table
-PAPER, INK, LINE, PALE, CLOTH = "#f6f3ea", "#22252b", "#2f3640", "#b8b3a4", "#e7e1d0"
+PAPER = "#f6f3ea"
+INK = "#22252b"
+LINE = "#2f3640"
+PALE = "#b8b3a4"
+CLOTH = "#e7e1d0"
 PIECE_FILLS = ("#d1383d", "#2f6fc4", "#f0b429")
 LETTER_FILLS = ("#ffffff", "#ffffff", INK)
 STAR_FILLS = ("#3a3f47", "#ffffff")
@@ -68,7 +77,9 @@ def face_up(d: dict[str, Any], piece: int) -> bool:
 
 def seen_by(rules: StarsRules, d: dict[str, Any], player: int) -> dict[str, Any]:
     """Return the position for one player: the opponent's face-down cards count as cards in hand (G22)."""
-    hand, commit, other = [*d["hand"]], [*d["commit"]], 1 - player
+    hand = [*d["hand"]]
+    commit = [*d["commit"]]
+    other = 1 - player
     hidden = {piece: card for piece, card in enumerate(commit[other]) if card >= 0 and not face_up(d, piece)}
     hand[other] = [int(held or card in hidden.values()) for card, held in enumerate(hand[other])]
     commit[other] = [HIDDEN if piece in hidden else card for piece, card in enumerate(commit[other])]
@@ -120,7 +131,8 @@ def text_of_player(rules: StarsRules, d: dict[str, Any], player: int) -> str:
 def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
     """Draw the board with Stars in their side's colour and rings at the starts, and each side's cards beside it."""
     board = rules.board
-    board_width, board_height = STEP * board.width, STEP * board.height
+    board_width = STEP * board.width
+    board_height = STEP * board.height
     hand_height = 4 * (CARD_HEIGHT + GAP)
     height = max(board_height, TITLE + SLOT + hand_height)
     picture = Drawing(
@@ -196,14 +208,16 @@ def star(centre: Point, radius: float) -> list[Point]:
     """Return the corners of a star of five points."""
     corners = []
     for i in range(10):
-        length, angle = radius * (0.45 if i % 2 else 1), pi * (i / 5 - 0.5)
+        length = radius * (0.45 if i % 2 else 1)
+        angle = pi * (i / 5 - 0.5)
         corners.append((centre[0] + length * cos(angle), centre[1] + length * sin(angle)))
     return corners
 
 
 def draw_player(picture: Drawing, rules: StarsRules, d: dict[str, Any], side: int, corner: Point) -> None:
     """Draw a side's three placed cards, and below them all ten; cards that are not in hand are empty frames."""
-    player, (left, top) = player_of(d, side), corner
+    player = player_of(d, side)
+    left, top = corner
     to_move = d["phase"] != OVER and d["player"] == player
     name = named(d, player) + (f": {d['points'][player]}" if rules.points_to_win > 1 else "")
     picture.circle((left + 8, top + 12), 7, STAR_FILLS[side], INK, 2)
@@ -220,7 +234,8 @@ def draw_player(picture: Drawing, rules: StarsRules, d: dict[str, Any], side: in
         if to_move and d["phase"] == ORDER and piece == d["cursor"] // 2:
             picture.area(box(x, top, CARD_WIDTH, CARD_HEIGHT), CARDS, CARDS + 1)
     for i, card_data in enumerate(rules.deck):
-        x, y = left + i % 3 * (CARD_WIDTH + GAP), top + SLOT + i // 3 * (CARD_HEIGHT + GAP)
+        x = left + i % 3 * (CARD_WIDTH + GAP)
+        y = top + SLOT + i // 3 * (CARD_HEIGHT + GAP)
         if d["hand"][player][i]:
             draw_card(picture, card_data, side, (x, y), "#ffffff")
             if to_move and d["phase"] == COMMIT:

@@ -27,7 +27,9 @@ from tensor_envs.rules import (
     where,
 )
 
-PRINTED, REVERSED = CARDS, CARDS + 1  # the actions that answer a question of order
+# the actions that answer a question of order
+PRINTED = CARDS
+REVERSED = CARDS + 1
 EVENTS = 2 * PIECES  # F5: two cards a piece
 ALL_PLACED = 2 * PIECES  # cards of a turn
 
@@ -88,14 +90,21 @@ class Resolution:
     """
 
     def __init__(self, rules: StarsFields, padded: PaddedBoard, s: GameState, answered: Scalar, answer: Scalar):
-        self.rules, self.padded, self.before = rules, padded, s
-        self.answered, self.reversed = answered, answer == REVERSED
+        self.rules = rules
+        self.padded = padded
+        self.before = s
+        self.answered = answered
+        self.reversed = answer == REVERSED
         self.active = s.placed == ALL_PLACED
         self.pieces: list[Scalar] = [pos + padded.margin for pos in s.pos]
         # missing cards become card 0, which has no effect before all are placed
         self.cards = [[where(self.active, card, 0) for card in cards] for cards in s.commit]
-        self.scored, self.points = list(s.scored), list(s.points)
-        self.mover, self.winner, self.cursor, self.player = s.mover, s.winner, s.cursor, s.current_player
+        self.scored = list(s.scored)
+        self.points = list(s.points)
+        self.mover = s.mover
+        self.winner = s.winner
+        self.cursor = s.cursor
+        self.player = s.current_player
         for piece in range(PIECES):
             self.play_card(piece, 0)
             self.play_card(piece, 1)
@@ -118,7 +127,8 @@ class Resolution:
 
     def play_card(self, piece: int, second: int) -> None:
         """Play the first or second card of a piece (F5, F10)."""
-        event, here = 2 * piece + second, self.pieces[piece]
+        event = 2 * piece + second
+        here = self.pieces[piece]
         due = self.active & (self.before.cursor <= event)
         if not second:
             self.mover = where(due, -1, self.mover)
@@ -136,7 +146,8 @@ class Resolution:
             self.player = where(asks, actor, self.player)
             plays &= ~asks
             turned = self.reversed & at_cursor
-            there, moved = where(turned, other_end, there), where(turned, other_moved, moved)
+            there = where(turned, other_end, there)
+            moved = where(turned, other_moved, moved)
 
         moves = plays & moved
         self.pieces[piece] = where(moves, there, here)

@@ -124,12 +124,14 @@ class StarsRules(StarsFields):
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the position from the player's side of the table, without the opponent's face-down cards."""
-        side, size = player ^ s.flip, self.board.size
+        side = player ^ s.flip
+        size = self.board.size
         turned = (side == 1) if self.board.is_symmetric else False
         places = [where(pos < 0, size, where(turned, size - 1 - pos, pos)) for pos in s.pos]
 
         mine, theirs, face_down, left = table(s, player)
-        all_placed, resolving = s.placed == ALL_PLACED, s.cursor >> 1
+        all_placed = s.placed == ALL_PLACED
+        resolving = s.cursor >> 1
         over = (s.winner >= 0) | (s.hands == self.max_hands)
         asked = all_placed & ~over
         points = [float32(select(s.points, p)) * (1 / self.points_to_win) for p in (player, 1 - player)]
@@ -156,7 +158,8 @@ class StarsRules(StarsFields):
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the opponent's face-down cards and hand."""
         mine, theirs, face_down, left = table(s, player)
-        first, dealt = player == 0, list[Scalar]()
+        first = player == 0
+        dealt = list[Scalar]()
         for piece, (down, card) in enumerate(zip(face_down, theirs, strict=True)):
             new = nth_bit(left, chance.draw(piece, popcount(left)))
             dealt.append(where(down, new, card))

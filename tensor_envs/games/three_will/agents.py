@@ -17,7 +17,10 @@ from tensor_envs.rules import GameState, Scalar, int32, select, sum_of, uint32, 
 IN_WORD = 4
 SIDE_WORDS = SLOTS // IN_WORD  # words of a player, in slot order
 EACH = 0x01010101  # times a number: the number in every byte
-SQUARE, LOWER, FLAG = 63 * EACH, 64 * EACH, 128 * EACH  # parts of the bytes
+# parts of the bytes
+SQUARE = 63 * EACH
+LOWER = 64 * EACH
+FLAG = 128 * EACH
 TO_FLAG = FLAG - SIDE * (SIDE - 1) * EACH  # added to squares, it sets FLAG on row 7
 
 AgentWords = Sequence[Scalar]  # the eight agents of a player, or a set of them

@@ -8,7 +8,10 @@ from typing import Any
 
 from tensor_envs._validate import shown
 
-PLAYERS, SLOTS, AGENTS = 2, 8, 16  # F1; agent 8 * player + slot
+# F1; agent 8 * player + slot
+PLAYERS = 2
+SLOTS = 8
+AGENTS = 16
 SIDE, SQUARES = 8, 64  # square 8 * row + column
 FACES, CES_CARDS = 6, 9  # F2
 
@@ -40,7 +43,8 @@ TOP_CARD, STARTER = 16, 17
 DIRECTIVE, EXTRA_THROW = 64, 65  # + 2t: rolled in step t
 
 NOBODY = -1
-MAX_CARDS, MAX_TURNS = 127, 2**30
+MAX_CARDS = 127
+MAX_TURNS = 2**30
 
 
 @dataclass(frozen=True)

@@ -28,16 +28,19 @@ def operations(rules: ThreeWillFields, s: GameState, board: BoardView) -> tuple[
 
     A step is a move onto an empty square that crosses no edge.
     """
-    mine, theirs = squares_of(board.own, 0), squares_of(board.other, 0)
+    mine = squares_of(board.own, 0)
+    theirs = squares_of(board.other, 0)
     operating = (s.phase == MOVE) | (s.phase == FMOVE)
     active = mine & ~OWN_GOAL  # F11, F15
     movable = where(operating, active, 0)
     stackable = where(payable(rules, s), active | (theirs & ~OTHER_GOAL), 0)  # F17, G19
     empty = ~(mine | theirs)
-    scopes, steps = [], uint64(0)
+    scopes = []
+    steps = uint64(0)
     for option in range(OPTIONS):
         ahead = direction(rules.chart, option, s.die)
-        vacant, within = next_to(empty, ahead), inside(ahead)
+        vacant = next_to(empty, ahead)
+        within = inside(ahead)
         leaping = s.phase == FMOVE  # F21
         if not rules.leap_diagonals:  # G15
             leaping = leaping & (ahead.forward == 0)

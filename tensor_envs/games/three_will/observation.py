@@ -70,7 +70,9 @@ def agents_seen(agents: AgentWords, goal_row: int) -> list[Part]:
     parts: list[Part] = []
     for slot in range(SLOTS):
         place = int32(place_of(agents, slot))
-        row, column, level = place >> 3 & 7, place & 7, place >> 6
+        row = place >> 3 & 7
+        column = place & 7
+        level = place >> 6
         standing = where(row == goal_row, 2, level)
         parts += [one_hot(row, SIDE), one_hot(column, SIDE), one_hot(standing, STANDINGS)]
     return parts

@@ -24,8 +24,10 @@ class Effect(NamedTuple):
 def resolve_action(rules: ThreeWillFields, s: GameState, action: Scalar, extra_throw: Scalar) -> Effect:
     """Apply an action (4.1) to the board."""
     board = BoardView.seen_by(s, s.current_player)
-    operates, examines = action < PASS, action >= EXAMINE
-    slot, option = action // OPTIONS & SLOTS - 1, action % OPTIONS
+    operates = action < PASS
+    examines = action >= EXAMINE
+    slot = action // OPTIONS & SLOTS - 1
+    option = action % OPTIONS
     examined = action - EXAMINE & SLOTS - 1
 
     # The acting agent and the square ahead, or the examined agent and its double.
@@ -37,27 +39,33 @@ def resolve_action(rules: ThreeWillFields, s: GameState, action: Scalar, extra_t
     square = (row << 3 | column & 7) & 63
     bearers = [bearer(slots, s.ces) for slots in s.bearers]
     double = place_at(board.own, select(bearers, s.current_player))
-    here, there = source * EACH, where(operates, uint32(square), double) * EACH  # in every byte
+    # in every byte
+    here = source * EACH
+    there = where(operates, uint32(square), double) * EACH
 
     attempts = operates & board.holds(there)
     doubled = extra_throw == s.die  # G8
-    moves, stacks = operates & ~attempts, attempts & doubled
+    moves = operates & ~attempts
+    stacks = attempts & doubled
     swaps = examines & (s.ces != 0) & (select(bearers, 1 - s.current_player) == examined)  # F23
 
     # The goals of the agents at the source, below it, at the target and below it.
-    below_here, below_there = here | LOWER, there | LOWER
+    below_here = here | LOWER
+    below_there = there | LOWER
     places = [here, below_here, there, below_there]
     # A step takes the stack along, but a locked agent stays behind and is single (F24, G5, G18).
     moved = [there, where(board.locks(below_here), here, below_there), there, below_there]
     # The third agent of a square goes to the source (F16): the lowest, unless it is locked (F26).
-    ejected, stays = where(board.holds(below_here), below_here, here), board.locks(below_there)
+    ejected = where(board.holds(below_here), below_here, here)
+    stays = board.locks(below_there)
     stacked = [there, here, where(stays, ejected, below_there), where(stays, below_there, ejected)]
     swapped = [there, below_here, here, below_there]  # G25: here and there may be lower places
     goals = where(moves, moved, where(stacks, stacked, where(swaps, swapped, places)))
     board = board.moved(places, goals)
     if rules.held_under_locked == "released":
         board = board.settled(here & SQUARE, there & SQUARE)
-    own, other = board.own, turned(board.other)
+    own = board.own
+    other = turned(board.other)
     agents = where(s.current_player == 0, [*own, *other], [*other, *own])
     return Effect(agents, moves & ~beyond, moves & beyond, stacks, attempts & ~doubled, swaps)
 

@@ -31,12 +31,25 @@ from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
 COLOURS = ("White", "Black")
-CELL, MARGIN, PANEL, EDGE = 58, 30, 232, 16  # pixels of a square, around the board, of the table, around all
+# pixels of a square, around the board, of the table, around all
+CELL = 58
+MARGIN = 30
+PANEL = 232
+EDGE = 16
 DISC, STACKED = 20, 8  # pixels: radius of an agent, shift of two on a square
-PAPER, INK, PALE, LIGHT, DARK = "#f5f1e6", "#23262d", "#8d8778", "#e9dfc6", "#d3c39f"
+PAPER = "#f5f1e6"
+INK = "#23262d"
+PALE = "#8d8778"
+LIGHT = "#e9dfc6"
+DARK = "#d3c39f"
 GOALS = ("#f6e3b4", "#b9b4ad")  # of White, of Black
-FILLS, LABELS, RIMS = ("#fffdf6", "#2b2e36"), ("#23262d", "#fffdf6"), ("#23262d", "#a9adb8")
-GOLD, CARD, FREE_CARD, BANKED = "#d9a016", "#b6423c", "#3c7a57", "#c9c1ae"
+FILLS = ("#fffdf6", "#2b2e36")
+LABELS = ("#23262d", "#fffdf6")
+RIMS = ("#23262d", "#a9adb8")
+GOLD = "#d9a016"
+CARD = "#b6423c"
+FREE_CARD = "#3c7a57"
+BANKED = "#c9c1ae"
 WAYS = {1: "forward", 0: "", -1: "back"}, {1: "right", 0: "", -1: "left"}
 PIPS = {
     1: [(0, 0)],
@@ -136,16 +149,20 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
 
     Goal rows have their player's tint, locked agents a gold ring. A lower agent lies half under the higher one.
     """
-    viewer, board = d.get("viewer", 0), SIDE * CELL
+    viewer = d.get("viewer", 0)
+    board = SIDE * CELL
     picture = Drawing(2 * EDGE + MARGIN + board + PANEL, 2 * EDGE + MARGIN + board, PAPER, title="Three Will")
-    left, top = EDGE + MARGIN, EDGE
-    rows, ends = squares_seen(viewer), ends_of(rules, d)
+    left = EDGE + MARGIN
+    top = EDGE
+    rows = squares_seen(viewer)
+    ends = ends_of(rules, d)
     for y, row in enumerate(rows):
         for x, square in enumerate(row):
             goal = {SIDE - 1: GOALS[0], 0: GOALS[1]}.get(square // SIDE)
             fill = goal or (LIGHT, DARK)[(square + square // SIDE) % 2]
             picture.rect(left + x * CELL, top + y * CELL, CELL, CELL, fill, PAPER)
-            here, middle = ends.get(square, []), (left + (x + 0.5) * CELL, top + (y + 0.5) * CELL)
+            here = ends.get(square, [])
+            middle = (left + (x + 0.5) * CELL, top + (y + 0.5) * CELL)
             draw_stack(picture, rules, d, square, middle, here)
             if here and not stack(d, square):
                 picture.area(box(left + x * CELL, top + y * CELL, CELL, CELL), *here, targets=here)
@@ -209,7 +226,8 @@ def draw_stack(
         player = agent // SLOTS
         rim, width = (GOLD, 3) if locked(d, agent) else (RIMS[player], 1.5)
         picture.circle(at, DISC, FILLS[player], rim, width)
-        label, covered = name(rules, d, agent)[1:], shift > 0
+        label = name(rules, d, agent)[1:]
+        covered = shift > 0
         size = (9 if covered else 11) if len(label) > 1 else (12 if covered else 16)
         offset = DISC / 2.4 if covered else 0  # to the middle of the visible part of a covered agent
         picture.text((at[0] + offset, at[1] + offset), label, size, LABELS[player], bold=True)
@@ -251,7 +269,8 @@ def actions_of(d: dict[str, Any], agent: int) -> list[int]:
 def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], viewer: int, corner: Point) -> None:
     """Draw both players' cards at their ends of the table, and between them the bank, the die and the turn."""
     x, y = corner
-    far, near = 1 - viewer, viewer
+    far = 1 - viewer
+    near = viewer
     for player, at in ((far, y), (near, y + SIDE * CELL - 106)):
         picture.circle((x + 9, at + 10), 8, FILLS[player], INK)
         bold = d["player"] == player and d["phase"] != OVER
@@ -302,7 +321,8 @@ def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die:
     for letter, (forward, right) in zip("abc", rules.chart[die - 1], strict=False):
         across, up = (-right, -forward) if turned else (right, forward)
         length = (across * across + up * up) ** 0.5
-        dx, dy = across / length, -up / length
+        dx = across / length
+        dy = -up / length
         tip = (x + 30 * dx, y + 30 * dy)
         picture.line((x + 8 * dx, y + 8 * dy), tip, stroke=INK, width=3)
         wings = [(tip[0] - 9 * dx + side * 6 * dy, tip[1] - 9 * dy - side * 6 * dx) for side in (-1, 1)]

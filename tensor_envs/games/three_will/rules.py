@@ -110,10 +110,14 @@ class ThreeWillRules(ThreeWillFields):
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         """Apply an action and advance the turn (4.3, 4.6)."""
         rolls = 2 * (s.ply + 1)
-        me, other = s.current_player, 1 - s.current_player
+        me = s.current_player
+        other = 1 - s.current_player
         effect = resolve_action(self, s, action, 1 + chance.draw(EXTRA_THROW + rolls, FACES))
-        passes, uses_free, examines = action == PASS, action == USE_FREE, action >= EXAMINE
-        operated, challenge = effect.steps | effect.leaps | effect.stacks, s.phase == CHALLENGE
+        passes = action == PASS
+        uses_free = action == USE_FREE
+        examines = action >= EXAMINE
+        operated = effect.steps | effect.leaps | effect.stacks
+        challenge = s.phase == CHALLENGE
 
         # A won position is declared at once, and stands if no challenge is left (G21, G24). A challenge fails if
         # it is declined, with card 0 and with another number (F23). The declarer is the opponent.
@@ -205,7 +209,8 @@ def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar
 
     A loan goes from the bank to the opponent as a Free card (F19, G10).
     """
-    me, other = s.current_player, 1 - s.current_player
+    me = s.current_player
+    other = 1 - s.current_player
     own = select(s.dr, me)
     lends = attempts & (own == 0)
     free = put(s.free, me, select(s.free, me) - uses_free)

@@ -9,8 +9,12 @@ from tensor_envs.games.three_will.data import SIDE, SLOTS, Chart
 from tensor_envs.rules import Scalar, joined, lookup, uint32, uint64, union_of, where
 
 ALL = ~uint64(0)
-FIRST, LAST = uint64(0x0101010101010101), uint64(0x8080808080808080)  # columns
-OWN_GOAL, OTHER_GOAL = uint64(0xFF << 56), uint64(0xFF)  # rows 7 and 0
+# columns
+FIRST = uint64(0x0101010101010101)
+LAST = uint64(0x8080808080808080)
+# rows 7 and 0
+OWN_GOAL = uint64(0xFF << 56)
+OTHER_GOAL = uint64(0xFF)
 
 
 def squares_of(agents: AgentWords, level: int) -> Scalar:

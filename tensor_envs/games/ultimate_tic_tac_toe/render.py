@@ -12,7 +12,10 @@ from tensor_envs.render.tile import Tile, stone_pixel
 
 COLOURS = {1: "#b3361b", -1: "#1d4f91"}
 WON = {1: "#f3c4b6", -1: "#bcd0ee", 0: "#e4e7eb"}  # closed small boards, by their owner
-EMPTY, OPEN, GRID = "#f8fafc", "#fff3bf", "#24303f"  # open boards, active ones, and lines
+# open boards, active ones, and lines
+EMPTY = "#f8fafc"
+OPEN = "#fff3bf"
+GRID = "#24303f"
 CELL, MARGIN = 36, 36  # pixels: a cell, around the grid
 NAMES = ("X", "O")
 
@@ -39,13 +42,15 @@ def to_string(rules: UltimateTicTacToe, game: dict[str, Any]) -> str:
 
 def draw(rules: UltimateTicTacToe, game: dict[str, Any]) -> Drawing:
     """Draw the grid; a click on an empty cell of an active board plays there."""
-    side, grid = SIDE * CELL, SquareGrid(MARGIN, MARGIN, CELL)
+    side = SIDE * CELL
+    grid = SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Ultimate tic-tac-toe")
     goes_on = not game.get("terminated") and winner(game["board"]) is None
     for k, (won, cells) in enumerate(zip(owners(game["board"]), SMALL_BOARDS, strict=True)):
         active = game["active"][k] and goes_on
         closed = won or all(game["board"][cell] for cell in cells)
-        x, y = MARGIN + k % 3 * 3 * CELL, MARGIN + k // 3 * 3 * CELL
+        x = MARGIN + k % 3 * 3 * CELL
+        y = MARGIN + k // 3 * 3 * CELL
         picture.rect(x, y, 3 * CELL, 3 * CELL, OPEN if active else WON[won] if closed else EMPTY)
         for cell in cells:
             if stone := game["board"][cell]:
@@ -53,7 +58,8 @@ def draw(rules: UltimateTicTacToe, game: dict[str, Any]) -> Drawing:
             elif active:
                 picture.area(grid.square(*divmod(cell, SIDE)), cell)
     for k in range(SIDE + 1):
-        at, width = MARGIN + k * CELL, 3 if k % 3 == 0 else 1
+        at = MARGIN + k * CELL
+        width = 3 if k % 3 == 0 else 1
         picture.line((at, MARGIN), (at, MARGIN + side), stroke=GRID, width=width)
         picture.line((MARGIN, at), (MARGIN + side, at), stroke=GRID, width=width)
     grid.draw_labels(picture, SIDE, SIDE)

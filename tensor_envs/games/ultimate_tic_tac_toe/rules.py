@@ -63,11 +63,13 @@ class UltimateTicTacToe:
         return cells_of(s.active) - s.own - s.other
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        row, column = action // SIDE, action % SIDE
+        row = action // SIDE
+        column = action % SIDE
         own = GRID.cell(action) | s.own
         place = column // 3 * 3
         small, marks = (small_board(cells, row // 3, place) for cells in (own, own | s.other))
-        board, cell = bit(row // 3 * 3 + column // 3), row % 3 * 3 + column % 3
+        board = bit(row // 3 * 3 + column // 3)
+        cell = row % 3 * 3 + column % 3
         won = has_line(small, SIDE)  # U3
         own_boards = s.own_boards | int32(where(won, board, 0))
         closed = s.closed | int32(where(won | (marks == SMALL), board, 0))
@@ -92,7 +94,8 @@ class UltimateTicTacToe:
         planes = []
         for one, two in ((mine, yours), (yours, mine)):
             planes.append([where(moves, a, b) for a, b in zip(one, two, strict=True)])
-        marks, boards = [plane[:-1] for plane in planes], [cells_of(plane[-1]) for plane in planes]
+        marks = [plane[:-1] for plane in planes]
+        boards = [cells_of(plane[-1]) for plane in planes]
         names = "own marks", "the opponent's marks", "own boards", "the opponent's boards", "legal cells"
         sets = (*marks, *boards, s.legal_action_mask)
         return {name: bits(cells, CELLS) for name, cells in zip(names, sets, strict=True)}

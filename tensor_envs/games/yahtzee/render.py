@@ -10,8 +10,15 @@ from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.status import compared, counted, seats, shared_win, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-DIE, ROW, COLUMN, NAMES, SMALL = 44, 22, 64, 130, (74, 20)  # pixels; SMALL: the button of a set of dice
-LEFT, TOP, PER_ROW = 24, 78, 4
+# pixels; SMALL: the button of a set of dice
+DIE = 44
+ROW = 22
+COLUMN = 64
+NAMES = 130
+SMALL = (74, 20)
+LEFT = 24
+TOP = 78
+PER_ROW = 4
 WIDTH = 2 * LEFT + NAMES + 4 * COLUMN
 FACES = ("#ffffff", "#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#ffffff")  # of small pictures
 
@@ -68,14 +75,16 @@ def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
         y = TOP + (k + 1) * ROW
         picture.text((LEFT + NAMES / 2 - 8, y + ROW / 2), name, 12, cards.PALE)
         for player, text in enumerate(texts):
-            x, is_open = LEFT + NAMES + player * COLUMN, player == game["current_player"] and SETS + k in legal
+            x = LEFT + NAMES + player * COLUMN
+            is_open = player == game["current_player"] and SETS + k in legal
             picture.rect(x + 2, y + 1, COLUMN - 4, ROW - 2, cards.CHIP if is_open else cards.FACE, cards.INK)
             picture.text((x + COLUMN / 2, y + ROW / 2), text, 12, cards.INK)
             if is_open:
                 picture.area(box(x, y, COLUMN, ROW), SETS + k)
     for action in range(SETS):
         if action in legal:
-            x, y = LEFT + action % PER_ROW * (SMALL[0] + 6), low + action // PER_ROW * SMALL[1]
+            x = LEFT + action % PER_ROW * (SMALL[0] + 6)
+            y = low + action // PER_ROW * SMALL[1]
             picture.rect(x, y + 1, SMALL[0], SMALL[1] - 2, cards.FACE, cards.INK)
             text = " ".join(str(game["dice"][die]) for die in range(DICE) if action + 1 >> die & 1)
             picture.text((x + SMALL[0] / 2, y + SMALL[1] / 2), text, 11, cards.INK)
@@ -103,7 +112,8 @@ def last_move(rules: Yahtzee, before: dict[str, Any], after: dict[str, Any], act
     """Return the outlines of the dice that were thrown, or of the box that was filled."""
     if action < SETS:
         return [[*die_box(die)] for die in range(DICE) if action + 1 >> die & 1]
-    column, row = LEFT + NAMES + before["current_player"] * COLUMN, TOP + (action - SETS + 1) * ROW
+    column = LEFT + NAMES + before["current_player"] * COLUMN
+    row = TOP + (action - SETS + 1) * ROW
     return [[*box(column, row, COLUMN, ROW)]]
 
 

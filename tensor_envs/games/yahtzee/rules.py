@@ -29,14 +29,21 @@ from tensor_envs.rules import (
     where,
 )
 
-DICE, SIDES, REROLLS, MAX_PLAYERS = 5, 6, 2, 4
+DICE = 5
+SIDES = 6
+REROLLS = 2
+MAX_PLAYERS = 4
 BOXES = (
     "ones", "twos", "threes", "fours", "fives", "sixes",
     "three of a kind", "four of a kind", "full house", "small straight", "large straight", "yahtzee", "chance",
 )  # fmt: skip
-UPPER, YAHTZEE = 6, BOXES.index("yahtzee")
+UPPER = 6
+YAHTZEE = BOXES.index("yahtzee")
 SETS = 2**DICE - 1  # of dice to throw again, the actions before those that fill a box
-NEEDED, BONUS, EXTRA = 63, 35, 100  # points in the upper boxes for the bonus; for another yahtzee
+# points in the upper boxes for the bonus; for another yahtzee
+NEEDED = 63
+BONUS = 35
+EXTRA = 100
 THROWS = SIDES**DICE
 MAX_EXTRAS = len(BOXES) - 1
 
@@ -78,14 +85,17 @@ class Yahtzee:
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the sets of dice while throws are left (Y3), and the boxes that may be filled (Y4, Y7)."""
         boxes = s.boxes[s.current_player]
-        joker, opened = is_joker(s.dice, boxes), [box < 0 for box in boxes]
+        joker = is_joker(s.dice, boxes)
+        opened = [box < 0 for box in boxes]
         upper = [is_open & (s.dice[0] == face + 1) for face, is_open in enumerate(opened[:UPPER])]
-        forced, lower = any_of(upper), any_of(opened[UPPER:])
+        forced = any_of(upper)
+        lower = any_of(opened[UPPER:])
         allowed = [where(joker & (forced | lower), upper[face], opened[face]) for face in range(UPPER)]
         return [s.rerolls > 0] * SETS + allowed + [is_open & ~(joker & forced) for is_open in opened[UPPER:]]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        fills, boxes = action >= SETS, s.boxes[s.current_player]
+        fills = action >= SETS
+        boxes = s.boxes[s.current_player]
         joker = is_joker(s.dice, boxes)
         points = select(worth(s.dice, joker), maximum(action - SETS, 0))
         filled = [where(action == SETS + box, points, old) for box, old in enumerate(boxes)]

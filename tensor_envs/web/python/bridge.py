@@ -112,7 +112,8 @@ def prompt(id: str, words: list[int], player: int | None, moves: list[tuple[int,
         legal: names of the legal moves.
     """
     rules, _, render, layout = game(id)
-    whole, mover = position(id, words), layout.plain(words)["current_player"]
+    whole = position(id, words)
+    mover = layout.plain(words)["current_player"]
     player = mover if player is None else player
     shown = scenes.seen(rules, render, whole, player)
     seen = moves_for(rules, render, moves, whole, shown, player)

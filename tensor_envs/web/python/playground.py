@@ -89,7 +89,8 @@ def begin(name: str, seed: int) -> dict[str, Any]:
 
 def _at(name: str, words: list[int], keys: list[int]) -> Any:
     """Return a game in plain Python at a position."""
-    game, layout = _plain(name), _env(name).engine.layout
+    game = _plain(name)
+    layout = _env(name).engine.layout
 
     def load(w: int) -> Any:
         return scalars.uint32(words[w])
@@ -113,8 +114,12 @@ def playouts(name: str, words: list[int], keys: list[int]) -> int:
 
     What is hidden from the player to move is resampled for each game. Without time for one the action is random.
     """
-    game, chance, end = _at(name, words, keys), Random(), time.monotonic() + THINKING
-    rules, start, player = game.game, game.state, int(game.state.current_player.value)
+    game = _at(name, words, keys)
+    chance = Random()
+    end = time.monotonic() + THINKING
+    rules = game.game
+    start = game.state
+    player = int(game.state.current_player.value)
     legal = game.legal_actions()
     chance.shuffle(legal)
     paid: dict[int, list[float]] = {action: [] for action in legal}
