@@ -43,12 +43,14 @@ from tensor_envs.solve.stack import (
 from tensor_envs.solve.transpositions import Found, TranspositionTable
 
 FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
-TURNED = 10  # depth down to which positions equal up to symmetry have one entry of the table
+# Symmetries are applied down to this depth alone: deeper nodes are many, and seldom equal by symmetry.
+TURNED = 10
 # statuses of a search
 RUNNING, PROVEN, TOO_DEEP, NO_ACTION, OTHER_RESULTS, PAID_EARLY = range(6)
 BEGIN, ENTER, LEAVE, SELECT = range(4)  # what a thread does next
 PRIORITY = 2**20  # bound of a move's history, and of its promise times `TIES`
-TIES = 2**10  # among children of equal promise, the history of moves decides
+# Children of equal promise are ordered by the history of moves, which is less than half of this.
+TIES = 2**10
 
 
 @dataclass(frozen=True)
@@ -107,15 +109,20 @@ class Prover:
         with branch(self.status[0] == RUNNING):
             with branch(self.mode[0] == BEGIN):
                 self.begin()
+            # A launch continues where the last one stopped. Other threads may have decided a node of the path
+            # meanwhile.
             with branch(self.depth[0] > 1):
                 self.resume()
             with do_while() as turn:
+                # One turn does one step of the search. The modes follow each other within a turn where they can: a
+                # node that is entered may be left, and the node above then selects its next child.
                 with branch(self.mode[0] == ENTER):
                     self.enter()
                 with branch(self.mode[0] == LEAVE):
                     self.leave()
                 with branch(self.mode[0] == SELECT):
                     self.select()
+                # Stop only before a node is entered, so that the next launch finds a whole path.
                 turn.again = (self.status[0] == RUNNING) & ((self.nodes[0] < budget) | (self.mode[0] != ENTER))
             control.status = self.status[0]
             control.mode = self.mode[0]
@@ -145,6 +152,7 @@ class Prover:
     def put(self, depth: Scalar, i: Scalar, words: list[Scalar]) -> None:
         """Store the words of a child, which are also its key."""
         for w, x in enumerate(words):
+            # The second copy is replaced by the least image under symmetry in `prioritise`.
             for copy in range(2):
                 self.arrays.states[self.word_index(depth, copy * len(words) + w, i)] = x
 
@@ -167,6 +175,7 @@ class Prover:
         """Put the root on the stack, as the child of a frame above it."""
         with loop(self.actions) as action:
             self.arrays.history[self.path_index(action)] = 0
+        # The root has no parent: frame 0 stands in, with the root as its only child.
         above = self.frame(int32(0))
         words = self.control.words(self.sizes.position)
         above.chosen = 0
@@ -187,10 +196,13 @@ class Prover:
         s = self.packing.load(words.__getitem__)
         threshold = frame.threshold
         above = self.frame(depth - 1)
+        # The parent has computed the bucket when it looked all its children up.
         bucket = self.child(above, self.clamp(above.chosen)).bucket
         key = self.position(depth, key=True)
         entry = self.table.look_up(bucket, key)
         count = registers(1, INT32)
+        # All children are played before any is searched: an immediate win ends the node, and their positions order
+        # the moves.
         self.list_actions(s, frame, count)
         best = registers(1, INT32)
         wrong = registers(1, INT32)
@@ -200,6 +212,7 @@ class Prover:
         # a child that is not finished has bounds of one ply less, and an immediate win is the best result
         low = maximum(where(entry.hit, entry.low, -FAR), best[0])
         high = where(best[0] == FAR - 1, FAR - 1, where(entry.hit, entry.high, FAR - 2))
+        # Keep what the node needs when control comes back from its children.
         frame.player = s.current_player
         frame.children = children
         frame.visited = 0
@@ -213,20 +226,24 @@ class Prover:
             where(children == 0, NO_ACTION, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING)),
         )
         wins = low >= threshold
+        # A null window asks one question: is the score at least the threshold? Either bound may answer it.
         fails = high < threshold
         self.reached[0] = int32(wins)
         self.result[0] = where(wins, low, high)
         self.mode[0] = where(wins | fails, LEAVE, SELECT)
         if self.must.cells:
+            # The region of a proof are the cells that its winner needs; see must_play.py.
             self.must.reset(frame)
             self.must.put(self.must.only(where(wins, low > 0, high < 0), entry.region))
             with branch(best[0] == FAR - 1):
                 self.must.put(self.must.played(self.winning_action(frame), [uint32(0)] * self.must.words))
         with branch(~(wins | fails)):
+            # An entry under another image names an action of that image, which says nothing about this position.
             straight = reduce(and_, (x == y for x, y in zip(key, words, strict=True)))
             move = where(entry.hit & straight, entry.action, self.actions)
             best[0] = -FAR
             self.prioritise(depth, frame, children, s.current_player, move, best)
+            # A bound of a child, from the table, is enough.
             with branch(best[0] >= threshold):
                 self.reached[0] = 1
                 self.result[0] = best[0]
@@ -244,6 +261,7 @@ class Prover:
         count[0] = 0
         for w, members in enumerate(mask):
             bits[0] = members
+            # Take the lowest set bit of the word again and again.
             with loop(popcount(members)):
                 lowest = bits[0]
                 action = popcount((lowest & (uint32(0) - lowest)) - 1) + WORD_BITS * w
@@ -251,6 +269,7 @@ class Prover:
                 count[0] = count[0] + 1
                 bits[0] = lowest & (lowest - 1)
         last = self.child(frame, self.clamp(count[0] - 1)).action
+        # Whole vectors need no remainder loop, which LLVM 21 miscompiles. Repeated actions change no maximum.
         missing = where(count[0] > 0, (-count[0]) & (VECTOR - 1), 0)
         with loop(missing) as k:
             self.child(frame, self.clamp(count[0] + k)).action = last
@@ -264,10 +283,13 @@ class Prover:
             after, rewards, terminated, truncated = self.game.step(s, action, None)
             over = terminated | truncated
             reward = where(mover == 0, rewards[0], rewards[1])
+            # A result after this action is one ply away.
             result = where(reward > 0.0, FAR - 1, where(reward < 0.0, 1 - FAR, 0))
+            # An unfinished child is decided in two plies at the earliest.
             child.low = low = where(over, result, 2 - FAR)
             child.high = where(over, result, FAR - 2)
             best[0] = maximum(best[0], low)
+            # Games with other results, or with rewards before the end, have no scores of this kind.
             whole = (reward == 0.0) | (reward == 1.0) | (reward == -1.0)
             fault = where(over, where(whole, 0, OTHER_RESULTS), where(reward == 0.0, 0, PAID_EARLY))
             wrong[0] = maximum(wrong[0], fault)
@@ -280,6 +302,7 @@ class Prover:
         history = self.arrays.history
         states = self.arrays.states
         if self.kernel.symmetries.maps:
+            # The key of a child is its least image, so that equal positions share an entry.
             with branch(depth <= TURNED), self.vectors(children) as i:
                 for w, x in enumerate(self.kernel.symmetries.canonical(self.words(depth, i))):
                     states[self.word_index(depth, self.sizes.position + w, i)] = x
@@ -287,33 +310,43 @@ class Prover:
             child = self.child(frame, i)
             child.bucket = self.table.bucket(self.words(depth, i, key=True))
             s = self.packing.load(self.words(depth, i).__getitem__)
+            # The rules' promise is for the player to move after the action.
             if (promise := self.game.promise(s)) is not None:
                 child.priority = where(s.current_player == player, -promise, promise) * TIES
         # the accesses to memory, which take the most time, are made together
         with self.vectors(children) as i:
             child = self.child(frame, i)
             first = states[self.word_index(depth, self.sizes.position, i)]
+            # Only the first word is compared here: most children are in no entry, and need no further access.
             child.known = int32(self.table.may_hold(child.bucket, first))
         with loop(children) as i:
             child = self.child(frame, i)
             action = maximum(minimum(child.action, self.actions - 1), 0)
+            # Moves are remembered separately by how often the action stands on the path already: in games with
+            # repeated actions, such as sowing, the first and the second time differ.
             repeats = minimum(self.path_count(action), REPEATS - 1)
             place = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
             child.history = place
+            # A finished child has equal bounds and is not looked up.
             with branch((child.known != 0) & (child.low < child.high)):
                 entry = self.table.look_up(child.bucket, self.words(depth, i, key=True))
                 with branch(entry.hit):
                     low = entry.low
                     high = entry.high
+                    # The score changes its sign with the player to move, and a bound from below becomes one from
+                    # above.
                     same = self.chosen_player(depth, i) == player
                     child.low = maximum(child.low, where(same, farther(low), -farther(high)))
                     child.high = minimum(child.high, where(same, farther(high), -farther(low)))
                     if self.must.cells:
                         self.note(frame, child, action, entry.region, best[0])
                     best[0] = maximum(best[0], child.low)
+            # A killer is the move that decided the last sibling at this depth. It is likely to decide this one as
+            # well.
             priority = where(action == frame.killer, PRIORITY, history[place])
             if hasattr(self.game.rules, "promise"):
                 priority = child.priority + maximum(minimum(priority, TIES // 2 - 1), -TIES // 2)
+            # The move that decided this position in an earlier search comes first.
             child.priority = where(action == move, 2 * PRIORITY, priority)
 
     def note(self, frame: Frame, child: Child, action: Scalar, region: Region, best: Scalar) -> None:
@@ -349,6 +382,7 @@ class Prover:
         frame = self.frame(self.depth[0])
         threshold = frame.threshold
         children = frame.children
+        # Threads with the same question avoid each other: a child that another thread is searching comes later.
         with branch((depth <= claims.DEPTH) & (frame.visited > 0)), loop(children) as i:
             self.claims.defer(self.child(frame, i))
         best, chosen, highest = (registers(1, INT32) for _ in range(3))
@@ -357,10 +391,12 @@ class Prover:
             child = self.child(frame, i)
             high = child.high
             priority = child.priority
+            # An action outside of all winning regions of the opponent cannot change the result.
             skipped = (high >= threshold) & ~self.must.allows(frame, child.action) if self.must.cells else scalar(False)
             better = (high >= threshold) & (priority > best[0]) & ~skipped
             best[0] = where(better, priority, best[0])
             chosen[0] = where(better, i, chosen[0])
+            # Without an open child, the node's bound from above is the highest one of its children.
             highest[0] = maximum(highest[0], where(skipped, -FAR, high))
         any_left = chosen[0] >= 0
         with branch(any_left):
@@ -373,6 +409,7 @@ class Prover:
             with branch(depth <= claims.DEPTH):
                 self.claims.add(child)
             same = self.chosen_player(depth, chosen[0]) == frame.player
+            # The child's question is the same one, seen by its player to move and one ply later.
             below.threshold = nearer(where(same, threshold, 1 - threshold))
             self.depth[0] = depth + 1
             self.mode[0] = ENTER
@@ -403,6 +440,7 @@ class Prover:
             wins = entry.low >= frame.threshold
             decided = entry.hit & (wins | (entry.high < frame.threshold))
             with branch(decided):
+                # Take the whole path below that node back.
                 with loop(depth - level[0]) as k:
                     self.quit(level[0] + k)
                 self.depth[0], self.mode[0] = level[0], LEAVE
@@ -429,12 +467,15 @@ class Prover:
             self.store(depth, frame, result, reached)
             with branch(reached):
                 self.learn(frame)
+                # Only a move that reached the threshold decided the node; a node that failed has refuted all its
+                # moves.
                 frame.killer = self.child(frame, self.clamp(frame.chosen)).action
         with branch(depth == 1):
             self.status[0] = PROVEN
         with branch(depth > 1):
             self.quit(depth - 1)
             child = self.child(above, self.clamp(above.chosen))
+            # Entries that took the most work are kept longest, and saved in files.
             above.work = above.work + frame.work + 1
             same = frame.player == above.player
             # the bound from below of one player is the bound from above of the other
@@ -446,6 +487,8 @@ class Prover:
             if self.must.cells:
                 self.note(above, child, child.action, self.must.get(), int32(-FAR))
             else:
+                # A child that wins at once refutes its action. The same answer may win against the other actions as
+                # well, and then they need no search.
                 with branch(~same & ~wins & (result == FAR - 1)):
                     self.refute(depth, frame, above)
             self.depth[0] = depth - 1
@@ -464,6 +507,7 @@ class Prover:
             legal = has_action(self.mask(s), action)
             _, rewards, terminated, truncated = self.game.step(s, action, None)
             wins = (terminated | truncated) & (where(s.current_player == 0, rewards[0], rewards[1]) > 0.0)
+            # Only open children of the opponent, where the answer is legal and wins.
             lost = (low < high) & (s.current_player != above.player) & legal & wins
             child.low = where(lost, 2 - FAR, low)
             child.high = where(lost, 2 - FAR, high)
@@ -476,6 +520,7 @@ class Prover:
         with loop(frame.children) as i:
             child = self.child(frame, i)
             high = child.high
+            # A child that loses in two plies needs hardly a search, and its move says nothing about the order.
             tried = (high < frame.threshold) & (high > 2 - FAR)
             place = child.history
             history[place] = maximum(history[place] - int32(tried), -PRIORITY)

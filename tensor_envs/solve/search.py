@@ -86,30 +86,37 @@ class SearchSolution(ExactValues):
         device = open_device(None) if isinstance(start, Env) else start.device
         if not isinstance(device, str):
             raise ValueError(f"start must be on one device, got {device}")
+        # Rules that read the ply make equal boards of different plies different positions.
         by_ply = facts(self.env.rules).by_ply
         self._packing = Packing(spec, by_ply)
         self._sizes = Sizes.of(game, by_ply)
         node = self._sizes.frame + 2 * self._sizes.position * self._sizes.width
+        # Every thread keeps a whole path in memory: games with many actions get shorter paths.
         depth = min(DEPTH, STACK // node)
         if is_gpu(device):
             stacks = GPU_BLOCKS * LANES
             grid = BlockGrid(GPU_BLOCKS, LANES, True)
         else:
+            # A thread of a CPU runs several stacks in turn, as many as memory allows.
             stacks = max(num_threads(), min(STACKS, STACK // (depth * node)))
             grid = BlockGrid(stacks, 1, False)
         self._layout = BatchLayout(stacks, device, 1, grid)
-        self._maps = BitMaps()  # regions of set-colouring games are those of one orientation
+        # A region of a set-colouring game names cells of one orientation, so that such games are searched without
+        # symmetries.
+        self._maps = BitMaps()
         if not self._sizes.cells:
             layout = self._packing.layout
             self._maps = FieldMaps(spec, layout, self.env.symmetries()).bit_maps(self._packing.kept)
         self._kernel = Prove(by_ply, depth, self._maps)
         bucket = BUCKET * entry_words(self._sizes.position, self._sizes.region)
+        # A bucket is some words of 4 bytes.
         self._buckets = memory // (4 * bucket)
         if not self._buckets:
             raise ValueError(f"memory must be at least {4 * bucket} bytes, got {memory}")
         self._nodes = LAUNCHES[0]
         self._questions = 0
         self._arrays = self._allocated(depth)
+        # A game may come with bounds of its first plies.
         if (path := opening_table(self.env)) is not None:
             self._fill(path)
         if isinstance(start, State):
@@ -133,10 +140,12 @@ class SearchSolution(ExactValues):
         table = self._buckets * BUCKET * entry_words(sizes.position, sizes.region)
         shared = {"claims": claims.ENTRIES, "table": table}
         arrays |= {name: empty_buffer(size, dtypes.uint32, device) for name, size in shared.items()}
+        # An empty table must be zero. The other arrays are written before they are read.
         for name in shared:
             write(arrays[name], np.zeros(arrays[name].shape, np.uint32))
         actions = np.arange(self.env.num_actions, dtype=np.int32)
-        middle = -np.abs(2 * actions - self.env.num_actions + 1)  # of a board, where most games are decided
+        # Before anything is learned, actions near the middle of the board come first: most games are decided there.
+        middle = -np.abs(2 * actions - self.env.num_actions + 1)
         write(arrays["history"], np.tile(np.concatenate([np.tile(middle, 2 * REPEATS), 0 * actions]), stacks))
         return Prove.Arrays(limits=self._limits(), **arrays)
 
@@ -225,14 +234,17 @@ class SearchSolution(ExactValues):
         """
         # one ply later
         legal = state.numpy()["legal_action_mask"]
+        # A position one ply later that keeps the score has a score one step farther from 0.
         wanted = scores + np.sign(scores)
         best = legal & (scores == -1)[:, None]  # whoever loses anyway may play anything
         rows, actions = np.nonzero(legal & (scores != -1)[:, None])
         if len(rows):
             after = self.env.step(state[rows.astype(np.int32)], actions)
             turn = self._turn(state)[rows]
+            # To reach a score is to deny the opponent the next better one.
             thresholds = np.where(self._turn(after) == turn, wanted[rows], 1 - wanted[rows])
             same = self._turn(after) == turn
+            # One action is enough for each game, unless all are wanted.
             games = None if every else Alternatives(rows, same)
             best[rows, actions] = self._scores(after, thresholds=thresholds, games=games) * turn >= wanted[rows]
         return best
@@ -310,20 +322,24 @@ class SearchSolution(ExactValues):
         stacks = self._layout.batch
         scores = np.zeros(len(words), np.int32)
         control = np.zeros((stacks, Control.size + self._sizes.position), np.int32)
-        control[:, Control.status.index] = PROVEN  # idle: the kernel skips it
+        # The kernel skips a stack whose question is proven: at first all are idle.
+        control[:, Control.status.index] = PROVEN
         waiting = deque(row for row in range(len(words)) if dropped is None or not dropped.rows[row])
         asked: dict[int, Questions] = {}  # by the rows that are searched
         control_of: dict[int, Array] = {}
         row_of = np.full(stacks, -1)  # of each stack, -1 if it is idle
+        # The pool hands slices of stacks to any free thread, so the thread of a stack is known roughly.
         threads = stacks if is_gpu(self._layout.device) else min(num_threads(), stacks)
         thread_of = np.arange(stacks) * threads // stacks  # roughly: the pool hands slices of them to any free thread
         place = np.arange(stacks) - np.searchsorted(thread_of, thread_of)  # among the stacks of its thread
+        # Fill one stack of each thread before the second one of any.
         order = np.argsort(place, kind="stable")  # one of each thread in turn
         bar = counter("search", None, self.progress)
         reports = Reports()
         before = self.nodes
         self._resize(LAUNCHES[0], 1)
         while waiting or asked:
+            # Open as many questions as there are stacks.
             while waiting and len(asked) < stacks:
                 row = waiting.popleft()
                 asked[row] = queries[row]
@@ -331,6 +347,8 @@ class SearchSolution(ExactValues):
             searched = set(row_of.tolist())
             rows = deque(row for row in asked if row not in searched)
             busy = np.bincount(thread_of, row_of >= 0)
+            # Give idle stacks a row that nobody searches yet or, for a thread without work, one that the fewest
+            # stacks search.
             for stack in order[row_of[order] < 0].tolist():
                 if rows:
                     row = rows.popleft()
@@ -350,27 +368,32 @@ class SearchSolution(ExactValues):
                 done = f"{self.nodes - before:,} positions in {seconds:.0f} s"
                 left = f"{len(waiting) + len(asked)} of {len(words)} questions are open"
                 print(f"searching {self.env!r}: {done}, {left} ...", file=sys.stderr, flush=True)
-            answered = dict[int, Array]()  # the first answer to each question
+            # Several stacks may answer one question in the same launch; the first answer counts.
+            answered = dict[int, Array]()
             for stack in np.flatnonzero((row_of >= 0) & (control[:, Control.status.index] != RUNNING)).tolist():
                 answered.setdefault(int(row_of[stack]), control[stack])
             for row, answer in answered.items():
                 if row not in asked:  # an alternative was enough
                     continue
                 status, reached, bound = (int(answer[e.index]) for e in ANSWER)
-                control[row_of == row, Control.status.index] = PROVEN  # the question's other stacks become idle
+                # The other stacks of the question become idle.
+                control[row_of == row, Control.status.index] = PROVEN
                 row_of[row_of == row] = -1
                 self._check(status)
                 try:
+                    # The generator yields its next threshold, or returns the score.
                     control_of[row] = self._question(words[row], asked[row].send((bool(reached), bound)))
                 except StopIteration as result:
                     scores[row] = result.value
                     del asked[row]
+                    # An answer may settle the other actions of a game.
                     for other in () if dropped is None else dropped.after(row, result.value):
                         asked.pop(other, None)
                         control[row_of == other, Control.status.index] = PROVEN
                         row_of[row_of == other] = -1
                     if dropped is not None:
                         waiting = deque(other for other in waiting if not dropped.rows[other])
+            # Short launches answer quickly while questions end; long ones waste less on launching.
             self._resize(self._nodes // 2 if answered else self._nodes * 2, int(busy.max()))
         bar.update(0, close=True)
         return scores
@@ -467,6 +490,7 @@ def questions(exact: bool) -> Questions:
     high = FAR
     while low < high if exact else not (low > 0 or high < 0 or low == high):
         # first the sign, then whether a win can be faster, or a loss later
+        # First ask for the sign. A win is then asked to be faster, a loss to be later, until the bounds meet.
         threshold = low + 1 if low > 0 else high if high < 0 else int(high > 0)
         reached, bound = yield threshold
         low, high = (max(low, bound), high) if reached else (low, min(high, bound))

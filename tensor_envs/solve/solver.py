@@ -208,6 +208,7 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
     orbits = [new.orbits]
     first = 0
     total = len(new)
+    # A bar shows the progress; without one, a report comes now and then.
     watch = None if progress else _Watch(game, max_positions)
     while len(layers) < depth and len(live := np.flatnonzero(new.results == 0)):
         fields = new.fields[live]
@@ -217,6 +218,7 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
         count = 0
         checked = 0
         degrees = np.zeros(len(live), np.int32)
+        # Parts of the children come in the order of their parents, each without equal positions within itself.
         for children in game.expand(fields, ply):
             parts.append(children.positions)
             numbers.append(children.number + np.int32(count))
@@ -226,8 +228,11 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
             bar.update(done - bar.n)
             if watch is not None:
                 watch.report(len(layers), total, len(live), done, count)
-            if total + count > max_positions and count >= 2 * checked:  # parts have positions in common
+            # The parts have positions in common, so the sum is an upper bound alone.
+            if total + count > max_positions and count >= 2 * checked:
                 checked = count
+                # Count what is really new before giving up, but only after the parts have doubled, since counting
+                # takes time.
                 fresh = joined(parts)[0]
                 if not game.by_ply:
                     *_, fresh = _added(tables[0], np.zeros(0, np.int32), fresh)
@@ -239,12 +244,15 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
         if not degrees.all():
             raise ValueError(f"start must be of a game in which whoever is to move can, {game.env!r} is not")
         player = game.player(fields) == 0
+        # Merge the parts, and number the edges by the merged positions.
         new, same = joined(parts)
         places = same.number.astype(np.int32)
         if game.by_ply:
+            # Positions of another ply are other positions: each ply has a table of its own.
             places += np.int32(total)
             tables.append(new.keys)
         else:
+            # Equal positions of all plies are one: a single table grows, and a cycle is an edge to an earlier row.
             tables[0], places, new = _added(tables[0], places, new)
         if total + len(new) > max_positions:
             raise _too_many(game, max_positions)
@@ -300,7 +308,9 @@ def _added(table: Packed, places: Array, new: Positions) -> tuple[Packed, Array,
     count = len(table)
     same = groups(whole)
     first = same.first
+    # A group whose first member is in the old table is no new position.
     fresh = first >= count
+    # Old positions keep their numbers, new ones follow in order.
     number = np.where(fresh, count - 1 + np.cumsum(fresh), first).astype(np.int32)
     rows = np.concatenate([np.arange(count), first[fresh]])
     return whole[rows], number[same.number[count:]][places], new.take(first[fresh] - count)
@@ -322,6 +332,7 @@ def _iterate(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: boo
         _sweep(layers, values, outcomes, once)
         return
     bounds = []
+    # Iteration from below and from above must meet. A player who can play on for ever could keep either bound.
     for bound in (min(0.0, values.min()), max(0.0, values.max())):
         bounds.append(values.copy())
         for layer in layers:
@@ -336,11 +347,13 @@ def _sweep(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: bool)
     """Compute values in place from their first values."""
     for _ in range(SWEEPS):
         change = 0.0
+        # Later plies come first, so that one sweep suffices where every edge leads to a later ply.
         for layer in reversed(layers):
             new = _best(layer, values, outcomes)
             if not once:
                 change = max(change, float(np.abs(new - values[layer.number]).max()))
             values[layer.number] = new
+        # Scores are integers and settle exactly, expectations up to rounding.
         if change <= (0 if values.dtype == np.int16 else SETTLED):
             return
     raise ValueError(f"start must be of a game whose values settle in {SWEEPS} sweeps")
@@ -351,11 +364,13 @@ def _best(layer: PlyGraph, values: Array, outcomes: int) -> Array:
     ends = np.cumsum(layer.degrees, dtype=np.int64)
     best = np.empty(len(layer.degrees), values.dtype)
     begin = 0
+    # Batches of whole positions with at most `EDGES` edges bound the memory.
     while begin < len(best):
         before = int(ends[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, before + EDGES, "right")))
         child = farther(values[layer.edges[before : ends[end - 1]]])
         if outcomes > 1:
+            # The outcomes of an action are consecutive edges and equally likely.
             child = child.reshape(-1, outcomes).mean(1)
         starts = (ends[begin:end] - layer.degrees[begin:end] - before) // outcomes
         best[begin:end] = chosen(child, starts, layer.player[begin:end])
@@ -419,6 +434,7 @@ class Solution(ExactValues):
         results = np.array([0.0, *(result[0] for result in self._game.results)])
         values = _first_values(rows.results, results, self._wins)
         live = np.flatnonzero(rows.results == 0)
+        # Without plies in the rules all positions are in one table.
         plies = rows.plies[live] - self._game.ply if self._game.by_ply else np.zeros(len(live), np.int64)
         for ply in np.unique(plies).tolist():
             here = live[plies == ply]
@@ -503,6 +519,7 @@ class Solution(ExactValues):
             values = state.numpy()
             fields = [name for name in values if self._game.by_ply or name not in ("ply", "rewards")]
             rows = [b"".join(values[name][row].tobytes() for name in fields) for row in range(state.batch)]
+            # Equal positions of a ply, and those that were compared before, are compared once.
             fresh = {row: place for place, row in enumerate(rows) if row not in visited}
             visited |= fresh.keys()
             over = values["terminated"] | values["truncated"]
@@ -516,6 +533,7 @@ class Solution(ExactValues):
             after = self.env.step(state[parents], actions)
             reached = farther(self._scores(after))
             for row in range(state.batch):
+                # Player 0 maximises, player 1 minimises.
                 best = max if values["current_player"][row] == 0 else min
                 if abs(best(reached[parents == row]) - scores[row]) > SETTLED:
                     raise ValueError(f"wrong value of {self.env.row(state, row)}")
@@ -572,6 +590,7 @@ class Solution(ExactValues):
             values = np.array(arrays["values"])
             orbits = np.array(arrays["orbits"])
             values = values.view(np.int16 if arrays["wins"][0] else np.float64)
+            # Keys of other widths belong to another version of the game's fields.
             widths = {len(game.start.positions.keys.base)} ^ {len(table.base) for table in tables}
             if widths or not len(values) == len(orbits) == sum(map(len, tables)):
                 raise ValueError(f"its arrays are not those of {env!r}")
