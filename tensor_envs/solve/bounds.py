@@ -67,20 +67,25 @@ def bounds_of(table: Array, position: int, region: int, count: int, maps: BitMap
     entries = table.reshape(-1, entry_words(position, region))
     used = position + 2 + region
     work = (entries[:, position + 1] >> 16).astype(np.uint16)
+    # Find the least work with which enough entries remain, from a histogram.
     numbers = np.bincount(work, minlength=MAX_WORK + 1)[::-1].cumsum()
-    least = max(MAX_WORK - int(np.searchsorted(numbers, 2 * count, "right")), 1)  # images may be among them
+    # Take twice as many as asked for, since images of one position may be among them.
+    least = max(MAX_WORK - int(np.searchsorted(numbers, 2 * count, "right")), 1)
     rows = np.flatnonzero((work >= least) & (entries[:, 0] != 0))
     heaviest = entries[rows]
     words = heaviest[:, :position].copy()
     bounds, rest = heaviest[:, position : position + 2].T
     last = position - 1
+    # Undo the exclusive or that hides the last word, see `TranspositionTable`.
     words[:, last] ^= checks(np.concatenate([words[:, :last], heaviest[:, position:used]], 1))
-    whole = bucket_numbers(words, len(entries) // BUCKET) == rows // BUCKET  # no mixture of two entries
+    # A mixture of two entries seldom hashes to the bucket where it stands.
+    whole = bucket_numbers(words, len(entries) // BUCKET) == rows // BUCKET
     words = words[whole]
     bounds = bounds[whole]
     rest = rest[whole]
     low, high = ((x.astype(np.int32) - OFFSET).astype(np.int16) for x in (bounds & 0xFFFF, bounds >> 16))
     everything = Bounds(canonical(words, maps), low, high, (rest >> 16).astype(np.uint16))
+    # Of equal positions the one of most work comes first, and is kept.
     everything = everything.take(np.argsort(-everything.work.astype(np.int32), kind="stable"))
     _, first = np.unique(everything.words, axis=0, return_index=True)
     return everything.take(np.sort(first)).first(count)

@@ -62,6 +62,7 @@ class Branches:
             raise ValueError(f"start must be of a game whose chance can be counted: {error}") from None
         self.origin = start
         self.device = device
+        # A game with chance is searched as one without, whose actions name the draws as well.
         self.engine = Engine(Explicit(env.rules, self.outcomes)) if env.spec.chance else env.engine
         self.layout, self.spec = self.engine.layout, self.engine.spec
         self.ply_slot, self.player_slot = (self.layout.slots[name][0] for name in ("ply", "current_player"))
@@ -69,6 +70,7 @@ class Branches:
             self.first_table = self.pack(start)
         else:
             self.first_table = self.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
+        # All games of a table are at one ply, which is then a number of the table instead of a column.
         plies = self.number(self.first_table, self.ply_slot)
         if (plies != plies[0]).any():
             raise ValueError(f"start must be games of one ply, got plies {plies.min()} to {plies.max()}")
@@ -83,6 +85,7 @@ class Branches:
         own = self.layout
         table = _moved(table, self.env.engine.layout, own)
         table[:, own.rewards : own.mask] = values["rewards"].view(np.uint32)
+        # Every legal action of the game is one for each outcome in the explicit game.
         bits = np.repeat(values["legal_action_mask"], self.outcomes, axis=1)
         mask = np.zeros((len(table), 32 * own.mask_words), bool)
         mask[:, : bits.shape[1]] = bits
@@ -132,9 +135,11 @@ class Branches:
         outcomes of an action stay in one part.
         """
         flat = np.flatnonzero(self.legal(buffers.layout.table(buffers.words)[:count]))
+        # A part ends after the last outcome of an action.
         size = EDGES - EDGES % self.outcomes
         for at in range(0, len(flat), size):
             rows, chosen = np.divmod(flat[at : at + size], self.spec.num_actions)
+            # Copy each game once for every action, then play all of them in one step.
             after = self.gather(buffers, rows)
             after = self.engine.step(after, int_array("actions", np.resize(chosen, after.batch), after.layout))
             yield rows, chosen, after, after.layout.table(after.words)[: len(rows)]

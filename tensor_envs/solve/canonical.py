@@ -38,6 +38,7 @@ class BitMaps(NamedTuple):
         best = words
         for permutation in self.maps:
             image = list(words)
+            # Clear the bits that move, then put their images there; all other bits stay.
             for w in range(len(words)):
                 moved = sum(move.moved for move in permutation if move.target == w)
                 image[w] = image[w] & (2**WORD_BITS - 1 ^ moved)
@@ -45,6 +46,7 @@ class BitMaps(NamedTuple):
                 part = words[source] & mask
                 image[target] = image[target] | (part << shift if shift >= 0 else part >> -shift)
             less = scalar(False)
+            # Compare as one long number: a higher word decides unless it is equal.
             for x, y in reversed(list(zip(image, best, strict=True))):
                 less = (x < y) | ((x == y) & less)
             best = [where(less, x, y) for x, y in zip(image, best, strict=True)]

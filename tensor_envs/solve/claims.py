@@ -46,5 +46,6 @@ class Claims:
         """Lower the priority of a child that another thread has claimed."""
         priority = child.priority
         place, claimed = self.place(child)
+        # Two children may share a place, and then one claim is lost. That costs time and no correctness.
         taken = (self.cells[place] == claimed) & (priority > -DEFERRED // 2)
         child.priority = where(taken, priority - DEFERRED, priority)

@@ -135,6 +135,7 @@ def sorted_rows(
     counts = np.zeros(keys, np.int64)
     for rows in storage.slices(count):
         np.add.at(counts, key(rows), 1)
+    # Counting sort in two passes over slices: first the sizes of the keys, then every row goes to its place.
     places = np.cumsum(counts) - counts
     columns = list[Array]()
     for rows in storage.slices(count):
@@ -145,6 +146,7 @@ def sorted_rows(
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         sizes = np.diff(starts, append=len(order))
         present = ordered[starts]
+        # Rows of one key in this slice follow those of the slices before.
         to = np.arange(len(order)) + np.repeat(places[present] - starts, sizes)
         places[present] += sizes
         if not columns:

@@ -221,6 +221,7 @@ def equilibrium(
     for count in range(1, iterations + 1):
         solver.iterate(count)
         if count in (planned, iterations):
+            # Exploitability takes about as long as an iteration, so it is computed ever less often.
             planned = math.ceil(count * CHECKED) if count >= 1 / (CHECKED - 1) else count + 1
             curve.append((count, solver.exploitability()))
             if curve[-1][1] <= until:

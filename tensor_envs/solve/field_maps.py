@@ -50,6 +50,7 @@ class FieldMaps:
                     raise ValueError(f"a symmetry must permute the values of {name!r}, an int32, got {order}")
         self._layout = layout
         self._derived = {name for symmetry in declared for name in symmetry.derived}
+        # A number whose values are mapped is no word of bits that could be permuted: it moves to the unary part.
         by_value = {name for symmetry in declared for name in symmetry.values} - self._derived
         self.masks = np.full(layout.field_words, 0xFFFFFFFF, np.uint32)
         for name in {*NO_KEY, *self._derived, *by_value} & layout.slots.keys():
@@ -58,11 +59,13 @@ class FieldMaps:
                     at = place(slot, bit)
                     self.masks[at // WORD_BITS] &= np.uint32(0xFFFFFFFF ^ 1 << at % WORD_BITS)
         self._numbers = [(name, slot) for name in sorted(by_value) for slot in layout.slots[name]]
+        # All values of the slot's bits have a place, also those that the field does not use.
         self._sizes = [1 << slot.width for _, slot in self._numbers]
         self.permutations = [self._permutation(symmetry, fields) for symmetry in declared]
 
     def _permutation(self, symmetry: Symmetry, fields: dict[str, Field]) -> Array:
         """Return the source of each bit, int64 [bits]."""
+        # A bit that no map names stays where it is.
         sources = np.arange(WORD_BITS * len(self.masks) + sum(self._sizes))
         for name, order in (symmetry.fields or {}).items():
             for row in rows_of(fields[name], list(self._layout.slots[name])):
@@ -86,6 +89,7 @@ class FieldMaps:
         words = np.ascontiguousarray(table[:, : len(self.masks)] & self.masks, "<u4")
         parts = [words.view(np.uint8)]
         if self._numbers:
+            # One bit for each value: a map of the values is then a permutation of these bits.
             unary = np.zeros((len(table), sum(self._sizes)), bool)
             first = 0
             for (_, slot), size in zip(self._numbers, self._sizes, strict=True):
@@ -107,6 +111,7 @@ class FieldMaps:
             moved = np.flatnonzero(sources != np.arange(len(sources)))
             if len(moved):
                 pairs = [(int(sources[to]), int(to)) for to in moved]
+                # A kernel moves all bits of one distance together, by a mask and a shift.
                 maps.append(grouped([(within(words, source), within(words, to)) for source, to in pairs]))
         return BitMaps(tuple(maps))
 

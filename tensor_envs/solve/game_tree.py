@@ -61,12 +61,14 @@ class GameTree:
         self._before = states["before"]
         # information states by view, then by the sequence before them
         self._by_view = np.lexsort((self._before, self._view))
+        # One integer for each state, so that a binary search finds it.
         self._keys = (self._view << SEQUENCE_BITS | self._before)[self._by_view]
         owners = [np.repeat(np.arange(len(form.starts)), np.diff(form.starts, append=form.size)) for form in forms]
         offsets = np.cumsum([0, *(len(form.starts) for form in forms)])
         states_of = np.concatenate([owner + at for owner, at in zip(owners, offsets, strict=False)])
         self.width = max(self.env.num_actions, int(self._actions.max()) + 1)
-        self._cells = states_of * self.width + self._actions  # ascending: place of each sequence in a table
+        # The place of each sequence in a table, ascending: sequences are in the order of states and actions.
+        self._cells = states_of * self.width + self._actions
         self._first = np.cumsum([0, *(form.size - 1 for form in forms)])  # first sequence of each player among all
 
     @staticmethod

@@ -72,7 +72,9 @@ class Histories:
             ply = self.game.ply + depth
             nodes = Nodes(*self.next.columns())
             places = self.seen.places()
+            # This depth is read while the next one is written.
             self.next, seen, self.seen = GrowingTable(self.storage), self.seen, Numbering()
+            # Information states need numbers before their actions can extend sequences.
             first = self._number(nodes, seen.rows, places, ply)
             slices = list(self.storage.slices(len(nodes.table)))
             if (
@@ -96,6 +98,7 @@ class Histories:
         sequence = np.tile(np.arange(self.players), (len(table), 1))
         if self.belief.player >= 0:
             self._offer(table, sequence)
+        # Equal first games are one history, with the sum of their probabilities.
         same = groups(Packed.of(list(table.T)))
         table = table[same.first]
         chance = np.bincount(same.number, weights)
@@ -114,9 +117,11 @@ class Histories:
         weights, player, values = self.belief
         same = groups(first_views(self.game, player))
         count = len(same.starts)
+        # Two sequences for each information state: play on, or end the game for its value.
         plays = self.sequences + 2 * same.number.astype(np.int64)
         ended = sequence.copy()
         ended[:, player], sequence[:, player] = plays + 1, plays
+        # The game has zero sum: the other player pays what the belief's player gets.
         payoffs = np.where(np.arange(self.players) == player, 1, -1) * (weights * values)[:, None]
         self.ends.add(*merged(Ends(ended, weights, payoffs)))
         every = np.ones(count, np.int64)
@@ -133,6 +138,7 @@ class Histories:
         for begin in range(0, len(nodes.table), PARENTS):
             table = nodes.table[begin : begin + PARENTS]
             before = nodes.sequence[begin : begin + PARENTS, player]
+            # A leaf's information state is what the player observes there, and its own actions until then.
             numbers.append(states.add(Packed.of([*seen_by(self.game, table, player), before.astype(np.uint32)])))
         number = np.concatenate(numbers)
         cut = cut.at(self.game.state(nodes.table))
@@ -140,10 +146,12 @@ class Histories:
         choices = cut.values.shape[1]
         for choice in range(choices):
             sequence = nodes.sequence.copy()
+            # Each choice of a continuation is an action of the leaf's information state.
             sequence[:, player] = self.sequences + choices * number + choice
             paid = nodes.paid + np.where(np.arange(self.players) == player, 1, -1) * cut.values[:, choice, None]
             self.ends.add(*merged(Ends(sequence, nodes.chance, nodes.chance[:, None] * paid)))
         row = np.zeros_like(every)
+        # Any history of an information state stands for it.
         row[number] = np.arange(len(number))
         columns = {"player": player * every, "before": nodes.sequence[row, player], "view": LEAF * every}
         actions = np.tile(np.arange(choices), len(every))
@@ -172,6 +180,7 @@ class Histories:
         base = sum(map(len, self.views))
         for rows in self.storage.slices(len(nodes.table)):
             player = game.number(nodes.table[rows], game.player_slot)
+            # Perfect recall: the player's sequence until here and the present view identify the information state.
             before = nodes.sequence[rows][np.arange(len(player)), player]
             before_these = len(states.rows)
             view = base + places[nodes.number[rows]]
@@ -181,6 +190,7 @@ class Histories:
             new = np.flatnonzero(number >= before_these)[::-1]
             fresh[number[new] - before_these] = rows.start + new  # of equal indices, the last one is stored
             firsts.append(fresh)
+        # Sorted states give the same numbers whatever the slices were.
         order = np.argsort(places_of_states := states.places())
         row = np.concatenate(firsts)[order]
         view, before = (column[order].astype(np.int64) for column in states.rows.columns())
@@ -208,13 +218,15 @@ class Histories:
             part = Nodes(*(column[begin : begin + PARENTS] for column in nodes))
             player = game.number(part.table, game.player_slot)
             counts = self._counts(part.table)
+            # The sequence of an edge is its state's first one plus the rank of its action.
             base = first[part.number] - (np.cumsum(counts) - counts)
             at = 0
             for parents, _, after, table in game.after(game.upload(part.table), len(part.table)):
                 edges = (at + np.arange(len(parents))) // game.outcomes
                 at += len(parents)
                 share = np.ones(len(parents))
-                if game.outcomes > 1:  # draws with equal results
+                # Draws with equal results are one history, with the sum of their probabilities.
+                if game.outcomes > 1:
                     same = groups(Packed.of([edges.astype(np.uint32), *table.T]))
                     distinct = np.sort(same.first)
                     share = np.bincount(same.number)[same.number[distinct]] / game.outcomes
@@ -241,6 +253,7 @@ class Histories:
         if not len(live):
             return
         table = table[live]
+        # Only the player to move needs a view: its information states are those that the next depth numbers.
         seen = game.engine.observe(buffers, None).numpy()[: len(over)].reshape(len(over), -1)[live]
         ply, player = (game.number(table, slot) for slot in (game.ply_slot, game.player_slot))
         views = Packed.of(view_columns(ply, player, game.legal(table)[:, :: game.outcomes], seen))
@@ -260,8 +273,10 @@ class Histories:
         offset = 0
         for depth in self.depths:  # a state's sequence before it stands in an earlier depth
             here = slice(offset, offset := offset + len(depth["player"]))
+            # A state is one level below the state of the sequence that leads to it.
             earlier = owner[before[here]]
             level[here] = np.where(earlier < 0, 0, level[earlier] + 1)
+        # Sequence forms want the states of each player together, level by level.
         order = np.lexsort((level, player))
         firsts = self.players + np.cumsum(counts) - counts
         spread = np.repeat(firsts[order], counts[order]) + ranks(counts[order])  # old sequences in the new order

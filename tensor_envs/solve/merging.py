@@ -37,6 +37,7 @@ class Merged:
         shares = list[Array]()  # of each sequence in what a plan gives to its class
         for form, classes in zip(forms, self.classes, strict=True):
             first = np.unique(classes, return_index=True)[1]
+            # Of each class of information states only one state is kept.
             states, counts = np.unique(form.state[first[1:]], return_counts=True)
             chosen = np.zeros(len(form.starts), bool)
             chosen[states] = True
@@ -45,6 +46,7 @@ class Merged:
             members = np.bincount(classes[1:][chosen[form.state[1:]]], minlength=len(first))
             members[0] = 1
             self.counts.append(members)
+            # A plan gives its class to all members alike.
             shares.append(form.plan(1 / members[classes]))
         self.forms = [
             SequenceForm(form.player, *part, _merged_ends(form, self.classes, shares), form.storage)
@@ -67,15 +69,19 @@ def _refined(forms: Sequence[SequenceForm]) -> list[Array]:
         """Return a random weight of each colour, for every sequence."""
         return np.asarray(rng.uniform(1, 2, len(colour))[colour])
 
+    # Colour refinement: sequences stay of one colour as long as nothing tells them apart. Random weights of the
+    # colours make equal sums of different colours unlikely.
     colours = [np.minimum(np.arange(form.size), 1) for form in forms]  # the empty sequence has its own
     number = 0
     rounds = 0
     while rounds < STABLE:
         for p, form in enumerate(forms):
             weights = [drawn(colour) for colour in colours]
+            # Sums may cancel, so differences are compared with the sum of absolute values.
             scale = form.summed(form.ends.payoffs, weights, absolute=True)
             colours[p] = _split(colours[p], form.payoffs(weights), scale)
             if len(form.starts):
+                # A sequence also differs by its information state, and by the states that follow it.
                 before = form.before[form.starts]
                 states = np.add.reduceat(drawn(colours[p]), form.starts) + drawn(colours[p])[before]
                 for values in (np.append(0.0, states[form.state[1:]]), np.bincount(before, states, form.size)):
@@ -95,6 +101,7 @@ def _renumbered(colours: Array) -> Array:
 
 def _split(colours: Array, values: Array, scale: Array) -> Array:
     """Return finer colours: those of different values are different."""
+    # Neighbours in sorted order with a gap between their values begin a new colour.
     order = np.lexsort((values, colours))
     sorted_values = values[order]
     sorted_colours = colours[order]

@@ -47,7 +47,9 @@ class MustPlay:
     def refute(self, frame: Frame, action: Scalar, region: Region, lost: Scalar) -> None:
         """Note the region of an action's refutation, which is one if the action has `lost`."""
         for w, x in enumerate(self.only((action < self.cells) & lost, region)):
+            # Only actions in the regions of all refutations can still help.
             frame.set(self.place + w, frame.get(self.place + w, UINT32) & x, UINT32)
+            # A proof that all actions lose needs the cells of every refutation.
             frame.set(self.place + self.words + w, frame.get(self.place + self.words + w, UINT32) | x, UINT32)
 
     def refuted(self, frame: Frame) -> Region:

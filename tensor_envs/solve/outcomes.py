@@ -70,6 +70,7 @@ class Digits:
             raise ValueError(f"the game draws event {count.value} at every ply: it is hidden until it has come")
         event = count.node
         if event not in self.sizes:
+            # Each draw takes the next digit of the number, in a mixed radix.
             self._drawn[event] = self.number // self.outcomes % int(size.value)
             self.sizes[event] = int(size.value)
         if self.sizes[event] != int(size.value):
@@ -92,11 +93,13 @@ def facts(rules: Rules) -> Facts:
         words = registers(layout.words, UINT32)
         others = registers(3, INT32)
         loaded = [words[w] for w in range(layout.words)]
+        # A register is a value that the tape cannot know, so that no result is folded away.
         ply, action, number = (others[k] for k in range(3))
         s = layout.get_state(loaded.__getitem__).replace(ply=ply)
         digits = Digits(number, every_ply=True)
         outcome = game.rules.step(s, action, digits)
         after = game.typed(outcome.state.replace(ply=0).asdict(), "step").asdict().values()
+        # The rules depend on the ply if any result does: the next fields, rewards, flags or the mask.
         results = [*(x for value in after for x in flat(value)), *map(scalar, outcome.rewards)]
         mask = game.mask(s)
         results += [scalar(outcome.terminated), scalar(outcome.truncated), *(mask[w] for w in range(len(mask)))]
@@ -118,6 +121,7 @@ def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
     while number < outcomes:
         chance = Digits(number, every_ply=False)
         s = game.first_state(chance)
+        # The number of outcomes is known once the first state has drawn all its events.
         outcomes = chance.outcomes
         _check("a first state", outcomes)
         yield {

@@ -34,7 +34,9 @@ class Packed:
     @staticmethod
     def of(columns: Sequence[Array]) -> Packed:
         """Pack rows, given by columns uint32 [rows] of words."""
-        base = np.array([np.bitwise_or.reduce(c[:1]) for c in columns], np.uint32)  # 0 without rows
+        # The first row is the base, and 0 without rows.
+        base = np.array([np.bitwise_or.reduce(c[:1]) for c in columns], np.uint32)
+        # Every bit in which any row differs from the first one must be in the keys.
         varying = np.array([np.bitwise_or.reduce(c ^ x) for c, x in zip(columns, base, strict=True)], np.uint32)
         return Packed.like(base, varying, columns)
 
@@ -83,8 +85,10 @@ def spans(varying: Array) -> tuple[Span, ...]:
     for word, bits in enumerate(varying.tolist()):
         if not bits:
             continue
+        # The range from the lowest to the highest varying bit moves as one piece, with a shift and a mask.
         shift = (bits & -bits).bit_length() - 1
         width = bits.bit_length() - shift
+        # First fit: most games' positions need one key, so that sorting compares one integer.
         key = next((k for k, n in enumerate(used) if n + width <= KEY_BITS), len(used))
         used += [0] * (key == len(used))
         placed.append(Span(word, shift, width, key, used[key]))
@@ -96,8 +100,10 @@ def concat(parts: Sequence[Packed]) -> Packed:
     """Concatenate the rows of all parts."""
     varying = parts[0].varying
     for part in parts:
+        # What differs between the parts' common bits varies in the whole table.
         varying = varying | part.varying | part.base ^ parts[0].base
     alike = all((part.varying == varying).all() and (part.base == parts[0].base).all() for part in parts)
+    # Keys of equal layouts are joined as they are, which is the usual case.
     if not alike:
         parts = [Packed.like(part.base, varying, part.columns()) for part in parts]
     return Packed(parts[0].base, varying, np.concatenate([part.keys for part in parts], axis=1))
@@ -134,7 +140,8 @@ def groups(rows: Packed) -> Groups:
     count = len(rows)
     bits = key_bits(rows)
     index = (count - 1).bit_length()
-    if len(keys) == 1 and bits + index <= KEY_BITS:  # np.sort is faster than np.argsort
+    # A key and its row number fit into one word: np.sort of the words is faster than np.argsort of the keys.
+    if len(keys) == 1 and bits + index <= KEY_BITS:
         packed = np.sort(keys[0] << np.uint64(index) | np.arange(count, dtype=np.uint64))
         ordered = packed >> np.uint64(index)
         places = packed & np.uint64((1 << index) - 1)
@@ -147,7 +154,8 @@ def groups(rows: Packed) -> Groups:
         same = np.flatnonzero(~differ)
         a = order[same]
         b = order[same + 1]
-        if any((key[a] != key[b]).any() for key in keys):  # a hash collision
+        # Rows of equal hashes that differ are a collision, and only then is every key compared.
+        if any((key[a] != key[b]).any() for key in keys):
             order = np.lexsort(keys)
             differ = np.zeros(count - 1, bool)
             for key in keys:
@@ -167,6 +175,7 @@ def hashes(keys: Array) -> Array:
     """Hash rows to uint64 [rows]: a single key is its own hash, several are mixed by MurmurHash3's finalizer."""
     mixed: Array = keys[0]
     for key in keys[1:]:
+        # Adding the last key unmixed keeps a single key as its own hash, so that its order is that of the rows.
         mixed = _mixed(mixed) + key
     return mixed
 
@@ -198,6 +207,7 @@ class Numbering:
         if not count:
             self.rows = whole[first]
             return same.number.astype(np.int64)
+        # New rows keep the order in which they came.
         fresh = np.sort(first[first >= count])
         self.rows = whole[np.concatenate([np.arange(count), fresh])]
         numbers = np.where(first < count, first, count + np.searchsorted(fresh, first))
@@ -205,6 +215,7 @@ class Numbering:
 
     def places(self) -> Array:
         """Return the place of each number if the rows are sorted, int64 [numbers]."""
+        # The rows of one table are sorted already, by `groups`.
         if self._parts < 2:
             return np.arange(len(self.rows))
         return groups(self.rows).number.astype(np.int64)
@@ -217,10 +228,12 @@ class Index:
         self.rows = rows
         self._order = None
         self._hashes = hashes(rows.keys)
+        # Tables from `groups` are sorted by their hashes and need no order of their own.
         if (self._hashes[1:] < self._hashes[:-1]).any():
             self._order = np.argsort(self._hashes)
             self._hashes = self._hashes[self._order]
         ends = np.flatnonzero(np.append(self._hashes[1:] != self._hashes[:-1], True))
+        # The longest run of equal hashes bounds the number of rows to compare for a lookup.
         self._longest = int(np.diff(ends, prepend=-1).max())
 
     def find(self, columns: Sequence[Array]) -> Array:
@@ -229,7 +242,8 @@ class Index:
         rows = np.full(len(columns[0]), -1, np.int64)
         agree = self.rows.agree(columns)
         at = np.searchsorted(self._hashes, hashes(keys))
-        for step in range(self._longest):  # 1 without hash collisions
+        # One step without hash collisions.
+        for step in range(self._longest):
             place = np.minimum(at + step, len(self._hashes) - 1)
             place = place if self._order is None else self._order[place]
             same = agree & (self.rows.keys[:, place] == keys).all(0)
@@ -246,7 +260,8 @@ def view_columns(ply: Array, player: Array, legal: Array, observation: Array) ->
         observation: observations of the players to move, [n, ...].
     """
     if observation.dtype != bool:
-        observation = np.ascontiguousarray(observation + 0).view(np.uint8).reshape(len(ply), -1)  # -0.0 is 0.0
+        # Adding 0 turns -0.0 into 0.0, which is equal and has other bits.
+        observation = np.ascontiguousarray(observation + 0).view(np.uint8).reshape(len(ply), -1)
         packed = observation
     else:
         packed = np.packbits(observation, axis=1, bitorder="little")

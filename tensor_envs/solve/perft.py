@@ -134,6 +134,7 @@ def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
         live = layer.results == 0
         if not live.any():
             break
+        # Finished games have no further plies.
         layer = layer.take(live)
         counts = counts[live]
         bar = counter(f"ply {len(rows)}", len(layer), progress)
@@ -142,17 +143,20 @@ def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
         total = 0.0
         for children in game.expand(layer.fields, game.ply + len(rows) - 1):
             total += float(counts[children.parents].sum(dtype=np.float64))
+            # Sums in float64 notice an overflow that int64 would hide.
             if total > MAX_SEQUENCES:
                 raise OverflowError("start has more sequences than 64 bits count: choose a smaller depth")
             parts.append(children.positions)
             edges = _edges(children, game.outcomes)
             reached = np.zeros(len(children.positions), np.int64)
+            # Each edge carries all sequences that lead to its parent.
             np.add.at(reached, children.number[edges], counts[children.parents[edges]])
             sums.append(reached)
             bar.update(int(children.parents[-1]) + 1 - bar.n)
         bar.update(0, close=True)
         if not parts:
             raise ValueError(f"start must be of a game in which whoever is to move can, {game.env!r} is not")
+        # Parts may reach the same positions, whose counts are added.
         layer, same = joined(parts)
         counts = same.total(np.concatenate(sums))
         rows.append(_row(game, len(rows), layer, counts))
@@ -173,6 +177,7 @@ def _one_by_one(game: Expander, depth: int, progress: bool) -> list[Ply]:
         bar.update(len(live))
         if ply < depth and live.any():
             for children in game.expand(reached.fields[live], game.ply + ply):
+                # Positions are repeated here as often as sequences lead to them.
                 follow(children.positions.take(children.number[_edges(children, game.outcomes)]), ply + 1)
 
     follow(game.start.positions.take(game.start.number), 0)
@@ -188,6 +193,7 @@ def _edges(children: Children, outcomes: int) -> Any:
     if outcomes == 1:
         return slice(None)
     action = np.arange(len(children.unmerged), dtype=np.int64) // outcomes
+    # Positions are compared before symmetry merges them, so that symmetric draws count as different.
     return np.unique(action << 32 | children.unmerged, return_index=True)[1]
 
 

@@ -91,6 +91,7 @@ class Expander(Branches):
         super().__init__(start)
         if not self.env.spec.perfect_information:
             raise ValueError(f"start must be of a game that hides nothing; {self.env!r} has hidden information")
+        # Equal boards of different plies are one position unless the rules, or the count, tell them apart.
         self.by_ply = self.rules_read_ply or count_plies
         self.results: list[tuple[float, ...]] = []
         self.paid_early = False
@@ -102,6 +103,7 @@ class Expander(Branches):
             self._maps = FieldMaps(self.spec, self.layout, self.env.symmetries())
             packed = self._maps.packed(table)
             bits = np.unpackbits(packed, axis=1, bitorder="little")
+            # The start must be unchanged: the first words of the permuted bits are compared with the table's own.
             # other symmetries would map to positions that the start does not lead to
             maps = [p for p in self._maps.permutations if (bits[:, p] == bits[:, : len(p)]).all()]
             self._images = [images(p) for p in maps] if len(maps) > 1 else []
@@ -126,6 +128,7 @@ class Expander(Branches):
         table = np.zeros((len(fields), self.layout.words), np.uint32)
         for w, column in enumerate(fields.columns()[: self.layout.field_words]):
             table[:, w] = column
+        # The ply is not part of a packed position; it is put back where the rules may read it.
         table[:, self.ply_slot.word] |= np.uint32((ply if self.by_ply else 0) << self.ply_slot.shift)
         return self.engine.refresh(self.upload(table))
 
@@ -148,6 +151,7 @@ class Expander(Branches):
 
     def _children(self, buffers: BatchBuffers, table: Array, results: Array, parents: Array) -> Children:
         """Return the games of a table, the first ones of a batch, as children with equal positions merged."""
+        # Merge equal positions first, since images take more time than a comparison.
         words = Packed.of(self._words(table, results))
         same = groups(words)
         number = same.number
@@ -174,6 +178,7 @@ class Expander(Branches):
         paid = paid[remaining]
         index = 0
         while len(remaining):
+            # A result that no earlier game had gets the next number.
             if index == len(self.results):
                 self.results.append(tuple((paid[0] + 0.0).tolist()))
             same = (paid == np.array(self.results[index], np.float32)).all(1)
@@ -187,7 +192,8 @@ class Expander(Branches):
 
     def expand(self, fields: Packed, ply: int) -> Iterator[Children]:
         """Yield the children of positions that are not over, in parts, with their edges in order."""
-        threads = num_threads()  # this thread plays the next edges meanwhile
+        # This thread plays the next edges while the others merge the last ones.
+        threads = num_threads()
         with ThreadPoolExecutor(max(1, threads - 1)) as others:
             waiting = deque[Future[Children]]()
             for begin in range(0, len(fields), PARENTS):
@@ -196,6 +202,7 @@ class Expander(Branches):
                     parents = (rows + begin).astype(np.int32)
                     results = self._results(table)
                     waiting.append(others.submit(self._children, after, table, results, parents))
+                    # Parts are yielded in order, and only so many are held in memory.
                     if len(waiting) == threads:
                         yield waiting.popleft().result()
             yield from (children.result() for children in waiting)
@@ -207,6 +214,7 @@ def joined(parts: list[Positions]) -> tuple[Positions, Groups]:
         each = np.arange(len(parts[0]))
         return parts[0], Groups(each, each)
     keys = concat([part.keys for part in parts])
+    # Without symmetries the keys are the fields themselves.
     alike = parts[0].keys is parts[0].fields
     fields = keys if alike else concat([part.fields for part in parts])
     results, orbits = (np.concatenate([part[k] for part in parts]) for k in (2, 3))
@@ -221,6 +229,7 @@ def images(permutation: Array) -> Array:
     table = np.zeros((8 * words, 256, words), np.uint64)
     values = np.arange(256)
     for to, bit in enumerate(permutation.tolist()):
+        # Bit `bit` of the source becomes bit `to`: all values of its byte that have it set it in the image.
         has = (values >> bit % 8 & 1).astype(np.uint64)
         table[bit // 8, :, to // 64] |= has << np.uint64(to % 64)
     return table[: -(-size // 8)]
@@ -238,6 +247,7 @@ def canonical(packed: Array, maps: list[Array]) -> tuple[list[Array], Array]:
     orbits = np.empty(len(packed), np.uint16)
     for at in range(0, len(packed), CHUNK):
         chunk = packed[at : at + CHUNK]
+        # Bytes that are 0 in all rows have no image and are skipped.
         columns = {int(j): np.ascontiguousarray(chunk[:, j], np.intp) for j in np.flatnonzero(chunk.any(0))}
         original = best = _image(maps[0], columns, len(chunk))
         fixed = np.ones(len(chunk), np.uint16)  # maps that leave the row unchanged; the identity is one
@@ -251,6 +261,7 @@ def canonical(packed: Array, maps: list[Array]) -> tuple[list[Array], Array]:
                 same &= x == y
             best = [np.where(less, x, y) for x, y in zip(image, best, strict=True)]
         least[:, at : at + CHUNK] = best
+        # The orbit has as many positions as there are maps for each map that fixes one (orbit-stabiliser theorem).
         orbits[at : at + CHUNK] = len(maps) // fixed
     halves = least.astype("<u8").view("<u4").reshape(words, -1, 2)
     return [halves[k, :, h].astype(np.uint32) for k in range(words) for h in (0, 1)], orbits

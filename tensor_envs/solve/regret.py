@@ -60,15 +60,20 @@ class Solver:
             if not len(states):
                 self.totals[p] = self.plans[p]
                 continue
+            # Counterfactual regret: how much more an action earns than the strategy of its state.
             regret = values - states[form.state]
             regrets = self.regrets[p]
             regrets += regret
             if self.method == "dcfr":
+                # Discounted CFR: old regrets fade, negative ones faster (N. Brown and T. Sandholm, AAAI 2019).
                 regrets *= np.where(regrets >= 0, count**1.5 / (count**1.5 + 1), 0.5)
             elif self.method != "mccfr":
+                # CFR+ forgets negative regrets, so that an action that becomes good is played at once.
                 np.maximum(regrets, 0, out=regrets)
             weight = {"cfr+": count, "dcfr": count**2, "pcfr+": count**2, "mccfr": 1}[self.method]
+            # Later plans are better and weigh more in the average.
             self.totals[p] += weight * self.plans[p]
+            # Predictive CFR+ expects the last regret to come again.
             predicted = regrets + regret if self.method == "pcfr+" else regrets
             self.strategies[p] = form.strategy(np.maximum(predicted, 0) * self.merged.counts[p])
             self.plans[p] = form.plan(self.strategies[p])
@@ -79,6 +84,7 @@ class Solver:
         for p, form in enumerate(self.forms):
             if p != player and len(form.starts):
                 total = np.cumsum(self.strategies[p])
+                # One cumulative sum serves all states: a state's actions are a range of it, of length 1.
                 wanted = total[form.starts - 1] + self.rng.random(len(form.starts))
                 last = np.append(form.starts[1:], form.size) - 1
                 pure = np.zeros(form.size)

@@ -99,6 +99,7 @@ def resolve(
     cut = None
     if depth is not None:
         cut = Cut(integer("depth", depth, 1, MAX_DEPTH), continuations(leaf, opponent, max_nodes))
+    # The opponent could expect its best response to the policy that is replaced.
     if isinstance(values, TabularPolicy) or callable(values):
         values, cut = _expected(state, opponent, values, weights, max_nodes, cut)
     tree = tree_of(state, max_nodes, False, weights, opponent, values, cut=cut)
@@ -121,6 +122,7 @@ def _expected(
     number = groups(first_views(Branches(state), opponent)).number
     likely = np.bincount(number, tree.belief.weights)
     offers = len(likely)
+    # The first states of the opponent are the offers, and action 0 of each is to play on.
     plays = values[form.starts[:offers]]
     expected = np.divide(plays, likely, out=np.zeros(offers), where=likely > 0)
     return np.asarray(expected[number]), tree.cut

@@ -64,6 +64,7 @@ class ResponseValues:
         self.states = 0
         self.players = game.spec.num_players
         self.plies = list[StatesOfPly]()
+        # Equal first states are one, with the sum of their probabilities.
         same = groups(Packed.of(list(game.first_table.T)))
         table = game.first_table[same.first]
         share = np.bincount(same.number) / len(game.first_table)
@@ -83,6 +84,7 @@ class ResponseValues:
                     f"max_nodes must be at least {self.states} to hold the states of {game.env!r} to ply "
                     f"{game.ply + len(self.plies)}, got {max_states}"
                 )
+            # Chance and the policy weight the edges of the ply.
             ply, table = self._expanded(table, policy)
             self.plies.append(ply)
             weights = reach[np.repeat(np.arange(len(ply.player)), ply.edges)] * ply.policy * ply.chance
@@ -93,6 +95,7 @@ class ResponseValues:
     def from_states(self) -> Array:
         """Return what every player earns from each game of the start on if all follow the policy, float64 [B, P]."""
         after: Array = np.zeros((0, self.players))
+        # From the last ply back, a state earns the mean over its edges.
         for ply in reversed(self.plies):
             earned = ply.rewards.astype(np.float64)
             goes_on = ply.child >= 0
@@ -114,7 +117,8 @@ class ResponseValues:
         """
         if depth == len(self.plies) or not len(state):
             return np.zeros(count)
-        if len(state) > PAIRS and count > 1:  # sequences are independent of each other
+        # Sequences are independent of each other, so their pairs are split where memory would be short.
+        if len(state) > PAIRS and count > 1:
             middle = min(max(int(sequence[len(state) // 2]), 1), count - 1)
             at = int(np.searchsorted(sequence, middle))
             head = self._totals(player, depth, state[:at], sequence[:at], weight[:at], middle)
@@ -122,6 +126,8 @@ class ResponseValues:
             return np.concatenate([head, tail])
         ply = self.plies[depth]
         moves = ply.player[state] == player
+        # A response depends on what the player observes and has done, so states with the same view and sequence share
+        # an action.
         # information states of the player, and their sequences beyond those before
         own = np.flatnonzero(moves)
         views = int(ply.view.max()) + 1
@@ -138,17 +144,20 @@ class ResponseValues:
         edge = np.repeat(ply.start[state], edges) + ranks(edges)
         moved = moves[pair]
         after = base[pair] + np.where(moved, ply.rank[edge], 0)
+        # The player's own actions have no probability: all of them are tried.
         likely = weight[pair] * ply.chance[edge] * np.where(moved, 1, ply.policy[edge])
         totals = np.bincount(after, likely * ply.rewards[edge, player], total)
         child = ply.child[edge]
         goes_on = np.flatnonzero((child >= 0) & (likely > 0))
         if len(goes_on):
+            # Free large arrays before the next ply.
             del pair, edge, moved
             later, weights = _merged(child[goes_on], after[goes_on], likely[goes_on])
             del child, after, likely, goes_on
             reached, renumbered = np.unique(later[1], return_inverse=True)
             totals[reached] += self._totals(player, depth + 1, later[0], renumbered, weights, len(reached))
         values = totals[:count]
+        # Now that the values of the new sequences are known, each information state takes the best one.
         if len(keys):
             values += np.bincount(keys // views, np.maximum.reduceat(totals[count:], starts), count)
         return np.asarray(values)
@@ -172,8 +181,10 @@ class ResponseValues:
                 over.append(game.over(after))
         same = groups(concat(seen))
         view = same.number.astype(np.int64)
+        # The policy is asked about one state of each view, since it may depend on nothing else.
         chances = policy(game.state(table[same.first]))[view]
         ended = np.concatenate(over)
+        # States that several edges lead to are one on the next ply.
         every = concat(children)
         goes_on = np.flatnonzero(~ended)
         child = np.full(len(ended), -1)

@@ -72,6 +72,7 @@ class SequenceForm:
         self._parts = [(rows, *ends.among(rows)) for rows in storage.slices(len(ends.payoffs))]
         self.starts = 1 + np.cumsum(counts, dtype=np.intp) - counts
         self.size = 1 + int(counts.sum())
+        # Sequence 0 is the empty one, before the first action.
         empty = np.zeros(1, np.intp)
         self.state = np.concatenate([empty, np.repeat(np.arange(len(counts)), counts)])
         self.before = np.concatenate([empty, np.repeat(before, counts)]).astype(np.intp)
@@ -93,6 +94,7 @@ class SequenceForm:
         plan[0] = 1
         for level in self.levels:
             at = level.sequences
+            # Levels go from the first decisions on: the sequence before each one has its plan already.
             np.multiply(plan[self.before[at]], strategy[at], out=plan[at])
         return plan
 
@@ -119,10 +121,12 @@ class SequenceForm:
         rest = [plan for player, plan in enumerate(plans) if player != self.player]
         for rows, sequences, starts in self._parts:
             part = np.abs(numbers[rows]) if absolute else numbers[rows]
+            # An end counts with the probabilities of chance, which its payoff contains, and of the other players.
             for plan, other in zip(rest, ends.others, strict=True):
                 part = part * plan.take(other[rows])
             parts = np.add.reduceat(part, starts)
-            parts[0] += sums[sequences[0]]  # of which the part before may have ends
+            # A sequence may have ends in the part before as well.
+            parts[0] += sums[sequences[0]]
             sums[sequences] = parts
         return sums
 
@@ -133,6 +137,7 @@ class SequenceForm:
         for level in reversed(self.levels):
             at = level.sequences
             earlier = level.earlier
+            # From the last decisions back: a state is worth the mean of its actions under the strategy.
             states[level.states] = of_states = np.add.reduceat(values[at] * strategy[at], level.starts)
             values[earlier] += np.bincount(level.before, of_states, earlier.stop - earlier.start)
         return values, states
@@ -145,8 +150,10 @@ class SequenceForm:
         for level in reversed(self.levels):
             at = level.sequences
             earlier = level.earlier
+            # The responding player takes the best action of each state.
             highest = np.maximum.reduceat(values[at], level.starts)
             is_best = np.flatnonzero(values[at] == highest[self.state[at] - level.states.start])
+            # Of equally good actions the first one is taken, so that the response is a single plan.
             first = is_best[np.unique(self.state[at][is_best], return_index=True)[1]]
             best[at.start + first] = 1
             values[earlier] += np.bincount(level.before, highest, earlier.stop - earlier.start)

@@ -96,6 +96,7 @@ class Packing:
     def pack(self, s: GameState) -> list[Scalar]:
         """Return the kept words of an unfinished state."""
         words: dict[int, Scalar] = {}
+        # Equal positions must have equal words, so that what does not matter is 0.
         s = s.replace(episode=uint32(0)) if self.by_ply else s.replace(episode=uint32(0), ply=int32(0))
         self.layout.put(words.__setitem__, s, [scalar(False)] * 2)
         return [words.get(w, uint32(0)) for w in self.kept]

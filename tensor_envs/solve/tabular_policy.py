@@ -107,6 +107,7 @@ def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities) -> list
     function("policy", policy)
     table = np.zeros((len(tree), tree.width))
     choices = tree.choices
+    # Choices before the games and at leaves are no positions that a policy could be asked about.
     playing = np.flatnonzero(~choices)
     states = tree.states[playing] if choices.any() else tree.states
     table[playing, : tree.env.num_actions] = asked(policy, states)

@@ -61,14 +61,17 @@ class TranspositionTable:
             pair = uint64(words[k])
             if k + 1 < len(words):
                 pair = pair | uint64(words[k + 1]) << WORD_BITS
+            # Multiplication carries low bits to high ones, the shift carries them back.
             mixed = (mixed ^ pair) * uint64(MULTIPLIERS[0])
             mixed = mixed ^ mixed >> WORD_BITS
         mixed = uint32(mixed * uint64(MULTIPLIERS[1]) >> WORD_BITS)
+        # The high half of the product maps 32 bits evenly onto the buckets, without a division.
         # a table is larger than an int can index
         return uint32(uint64(mixed) * uint64(self.buckets) >> WORD_BITS) * (BUCKET * self.entry)
 
     def may_hold(self, bucket: Scalar, first: Scalar) -> Scalar:
         """Return whether a bucket may hold a position, by its first word: False is certain."""
+        # A position of one word is hidden by the check, so that only an empty entry is certain.
         held = [self.cells[bucket + e * self.entry] == first for e in range(BUCKET)]
         return held[0] | held[1] if self.position > 1 else first != 0
 
@@ -97,10 +100,12 @@ class TranspositionTable:
         old = [self.load(bucket, e) for e in range(BUCKET)]
         first, second = (self.matches(x, position) for x in old)
         earlier = [int32(x[self.position + 1] >> 16) for x in old]
+        # Work is stored in units of four nodes, in 16 bits.
         work = maximum(minimum(work >> 2, 0xFFFF), where(first, earlier[0], where(second, earlier[1], 0)))
         rest = uint32(result.action) | uint32(work) << 16
         contents = [bounds, rest, *result.region]
         entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], *contents]), *contents]
+        # The first entry is the one of most work; where the new one has more, it moves to the second place.
         demotes = ~first & ~second & (work >= earlier[0])
         with branch(demotes):
             for w, x in enumerate(old[0]):

@@ -30,6 +30,7 @@ def write_tree(parts: Parts, folder: Path) -> None:
     for form in parts.forms:
         storage.save(f"ends{form.player}_sequences", form.ends.sequences)
         storage.save(f"ends{form.player}_starts", form.ends.starts)
+    # Digests are taken when all arrays are written; a folder without this file is no tree.
     metadata = {"env": words_metadata(parts.game.env), "nodes": parts.nodes, "files": digests(folder)}
     arrays = {"base": parts.views.base, "varying": parts.views.varying} | start_arrays(parts.game.origin)
     if isinstance(parts.game.origin, State):

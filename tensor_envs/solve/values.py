@@ -80,6 +80,7 @@ class ExactValues(ABC):
         """Return the legal actions that keep the position's value, bool [B, A]."""
         scores, legal = self._action_scores(state, exact=False)
         values = self._reported(scores) * self._turn(state)[:, None]
+        # Expectations of equally good actions differ by rounding.
         best = np.where(legal, values, -np.inf).max(1, keepdims=True)
         return legal & (values >= best - (0 if self._wins else SETTLED))
 
