@@ -75,6 +75,7 @@ class BatchLayout:
     @functools.cached_property
     def exact(self) -> BlockGrid:
         """Partition of a shard without padding, for arrays that users read."""
+        # Blocks of a divisor of the share have no padding.
         lanes = math.gcd(self.share, self.grid.lanes)
         return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
 
@@ -89,6 +90,7 @@ class BatchLayout:
         The first rows of the batch play one more.
         """
         each, rest = divmod(games, self.batch)
+        # The rows of this shard that are among the batch's first `rest` ones.
         more = min(max(rest - shard * self.share, 0), self.share)
         return each, more, self.share
 
@@ -155,6 +157,7 @@ def batch_layout(batch: int, device: DeviceName, words: int) -> BatchLayout:
     # tinygrad's interpreter runs every thread, padding included, and the threads of a block in lockstep
     interpreted = primary(device) == "PYTHON"
     max_lanes = LANES if gpu or words <= MAX_WORDS else NARROW_LANES
+    # Small batches have small blocks, so that no padding is played.
     lanes = LANES if gpu and not interpreted else min(max_lanes, 1 << (share - 1).bit_length())
     return BatchLayout(batch, device, shards, BlockGrid(-(-share // lanes), lanes, gpu, not interpreted))
 

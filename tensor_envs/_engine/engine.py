@@ -91,6 +91,7 @@ class Engine:
         leaves = Leaves()
         structure = flatten(arrays, leaves, NoneType)
         tensors = leaves.tensors
+        # Direct launches bypass tinygrad's scheduler, which takes longer than most kernels.
         directly = launches_directly()
         # on a CPU one program serves batches of any size
         key = (kernel, grid.cache_key if directly and blocks else grid, device, structure, directly)
@@ -105,6 +106,7 @@ class Engine:
         def create() -> Launcher:
             if not directly:
                 return by_tinygrad
+            # The program is compiled for these arrays, and later launches exchange their addresses.
             bases = [base_of(t.uop) for t in (*tensors, *blocks)]
             record = self.recorder(kernel, grid, arrays)
             program = compiled(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks))
@@ -133,7 +135,8 @@ class Engine:
         return functools.partial(trace, body)
 
     def _name(self, kernel: Kernel) -> str:
-        if isinstance(kernel, (Seed, Copy, Gather)):  # the same source for many games, so that it is compiled once
+        # These have the same source for many games. With a common name it is compiled once.
+        if isinstance(kernel, (Seed, Copy, Gather)):
             return kernel.name
         return f"{type(self.game.rules).__name__}_{kernel.name}"
 
@@ -201,7 +204,8 @@ class Engine:
         kernel = Gather(buffers.layout.grid.lanes)
         if more is not None:
             kernel = Gather(buffers.layout.grid.lanes, more.layout.grid.lanes)
-            alike = [x.uop is y.uop for x, y in zip(buffers[:2], more[:2], strict=True)]  # no array comes twice
+            # No array may come twice: OpenCL takes the position among the arrays for the parameter's slot.
+            alike = [x.uop is y.uop for x, y in zip(buffers[:2], more[:2], strict=True)]
             arrays = arrays._replace(
                 more=realize(more.words.clone()) if alike[0] else more.words,
                 more_keys=None if alike[1] else more.row_keys,
@@ -215,6 +219,7 @@ class Engine:
         if stays_lazy() or layout.grid.gpu or layout.rows == layout.batch:
             arrays = Sample.Arrays(buffers.words, buffers.row_keys, layout.empty(1, dtypes.int32))
             return layout.column(self.run(Sample(), layout, arrays).actions)
+        # A kernel for rows without padding writes the actions as a plain array.
         # a view of padded memory would cost a graph of tinygrad's, ten times the time of the kernel
         actions = empty_buffer(layout.batch, dtypes.int32, layout.device)
         arrays = Sample.Arrays(buffers.words, buffers.row_keys, actions)
@@ -238,6 +243,7 @@ class Engine:
         """
         layout = buffers.layout
         totals = layout.empty(2 * self.spec.num_players, dtypes.float32)
+        # Each shard has limits of its own, since rows are numbered within it.
         limits = [(steps, *(() if games is None else layout.quotas(games, shard))) for shard in range(layout.shards)]
         scalars = cached_upload(sum(limits, ()), buffers.device)
         counts = layout.empty(num_counts(self.spec), dtypes.int32) if count else None
@@ -292,9 +298,11 @@ class Engine:
         shape, dtype = self.output_shapes[0]
         if stays_lazy():
             arrays = Observe.Arrays(self.outputs(layout, ["observation"]), buffers.words, players)
+            # A capture needs nodes of one graph: the kernel fills a padded buffer, and tinygrad makes the view.
             return self.view(layout, self.run(Observe(who), layout, arrays).out, "observation", layout.grid.gpu)
         new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
         arrays = Observe.Arrays(Outputs(observation=new), buffers.words, players)
+        # Eagerly the kernel writes exactly the rows of the batch, so that no copy follows.
         self.run(Observe(who, layout.grid.lanes), layout, arrays, layout.exact)
         return new.reshape(layout.batch, *shape)
 

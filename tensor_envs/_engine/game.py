@@ -83,6 +83,7 @@ class Game:
     @cached_property
     def init_instructions(self) -> int:
         """Number of instructions that compute a first state."""
+        # Registers stand for the keys, so that nothing is folded away.
         with record(Tape()) as tape:
             keys = registers(5, UINT32)
             self.init([keys[k] for k in range(5)], uint32(0))
@@ -93,6 +94,7 @@ class Game:
 
         context: name of the rules' method, for errors.
         """
+        # Rules may return plain numbers; kernels need scalars of the fields' kinds.
         typed = {name: self._typed(field, values[name], context) for name, field in self.fields.items()}
         return GameState(typed, self.spec.num_players)
 
@@ -104,7 +106,8 @@ class Game:
         if (shape := shape_of(value)) != field.shape:
             raise ValueError(f"{context}: {wrong_shape(field, shape)}")
         numbers = flat(value)
-        plain = plain_numbers(numbers, field.dtype)  # checked together, which is quick
+        # Plain numbers are checked together, which is quicker than one by one.
+        plain = plain_numbers(numbers, field.dtype)
         if not plain or (field.kind == "int32" and not field.low <= min(plain) <= max(plain) <= field.high):  # type: ignore[operator]
             numbers = [_as_kind(field, x, context) for x in numbers]
         return nested(numbers, field.shape)
@@ -120,7 +123,8 @@ class Game:
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar, list[Scalar]]:
         """Like `step`, but the state is that of the rules also after an illegal action, and the events come last."""
-        if legal is not None and legal.is_plain and not legal.value:  # rules play legal actions only
+        # Rules play legal actions only. In plain Python an illegal one is known here, and the rules are not called.
+        if legal is not None and legal.is_plain and not legal.value:
             events = dict.fromkeys(self.spec.events, 0)
             outcome = Outcome(s, [0] * self.spec.num_players, terminated=True, events=events)
         else:
@@ -136,6 +140,7 @@ class Game:
         truncated = flag("truncated", outcome.truncated)
         if self.spec.max_plies is not None:
             truncated = truncated | (ply >= self.spec.max_plies)
+        # An end by the rules comes before a limit.
         truncated = truncated & ~terminated
         after = self.typed(outcome.state.replace(ply=ply).asdict(), "step")
         rewards = [scalar(r).to(FLOAT32) for r in outcome.rewards]
@@ -144,6 +149,7 @@ class Game:
             share = 1 / max(players - 1, 1)
             penalties = [where(s.current_player == p, -1.0, share) for p in range(players)]
             rewards = where(legal, rewards, penalties)
+            # An illegal action ends the game at once, and no limit does so in the same step.
             terminated = terminated | ~legal
             truncated = truncated & legal
         return after, rewards, terminated, truncated, self._events(outcome, legal)
@@ -194,7 +200,8 @@ class Game:
             return pack_flags(values)
         if len(values) == words and all(x.dtype is UINT32 for x in values):
             rest = actions % WORD_BITS
-            return [*values[:-1], values[-1] & (1 << rest) - 1] if rest else values  # bits beyond are no actions
+            # Bits beyond the last action are no actions.
+            return [*values[:-1], values[-1] & (1 << rest) - 1] if rest else values
         kinds = ", ".join(sorted({x.kind for x in values}))
         raise ValueError(
             f"legal_action_mask must give {actions} bools, one an action, or {words} words of 32 actions; "
@@ -223,6 +230,7 @@ class Game:
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """Select between two states, field by field."""
+        # A plain condition selects in Python, and the other state is not computed.
         if condition.is_plain:
             return a if condition.value else b
         chosen: dict[str, Any] = {}
@@ -265,18 +273,21 @@ def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArr
 def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool) -> Scalar:
     """Return the uniform policy's action of `count`; 0 where nothing is legal, unless `live` excludes that."""
     bits = threefry(policy_key, (uint32(s.ply), s.episode))[0]
+    # The number of steps to find a bit depends on the highest action that a word can hold.
     width = min(WORD_BITS, 1 << (count - 1).bit_length())
     if isinstance(mask, MemoryArray):
         total = sum_in_range(len(mask), lambda w: popcount(mask[w]))
         chosen = nth_in_memory(mask, scale(bits, total))
         return chosen if live else where(total == 0, 0, chosen)
     *before, total = accumulate(popcount(w) for w in mask)
+    # All legal actions are equally likely up to 2^-32 of their number.
     n = scale(bits, total)
     # the word that holds the n-th legal action, and the legal actions and the words before it
     chosen_word = mask[0]
     skipped = int32(0)
     first = int32(0)
     for w, so_far in zip(mask[1:], before, strict=True):
+        # Sums of counts say in which word the n-th legal action is, without a loop.
         beyond = n >= so_far
         chosen_word = where(beyond, w, chosen_word)
         skipped = where(beyond, so_far, skipped)

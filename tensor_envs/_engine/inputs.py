@@ -18,7 +18,7 @@ from tensor_envs.jit import jit
 if TYPE_CHECKING:
     from tensor_envs._runtime.dlpack import Imported
 
-INT32 = 2**31
+INT32_END = 2**31
 
 
 def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = None) -> Tensor:
@@ -36,6 +36,7 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
         ValueError: another shape, device or range.
     """
     if is_cuda(layout.device) and on_card(value):
+        # Copy on the card: events order it between the libraries, and the host does not stop.
         actions = layout.empty(1, dtypes.int32)
         found = card_ints(name, value, layout)
         copy(found.device, address_of(actions), found.address, layout.batch * dtypes.int32.itemsize)
@@ -52,7 +53,8 @@ def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) ->
 
     wide: whether int64 stays as it is.
     """
-    from tensor_envs.interop import card_array  # a web page's Python, without NumPy, imports this module
+    # A web page's Python, without NumPy, imports this module, and has no card.
+    from tensor_envs.interop import card_array
 
     integral = "int" in str(value.dtype)
     _check(name, tuple(value.shape), value.dtype, integral, layout.batch)
@@ -71,6 +73,7 @@ def host_ints(name: str, value: Any, size: int | None, below: int | None = None,
     _check(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
     if below is not None and not (value.min() >= low and value.max() < below):
         raise ValueError(f"{name} must be in {low}..{below - 1}, got {value.min()} to {value.max()}")
+    # An integer beyond int32 must not become the action of its low bits.
     narrow = value.astype(np.int32, copy=False)
     if np.can_cast(value.dtype, np.int32) or (narrow == value).all():
         return narrow
@@ -105,7 +108,8 @@ def host_array(name: str, value: Any) -> np.ndarray:
     """
     if type(value) is np.ndarray:
         return value
-    if hasattr(value, "__flatten__"):  # has rows, which NumPy would read one by one
+    # A State has rows, which NumPy would read one by one.
+    if hasattr(value, "__flatten__"):
         raise TypeError(f"{name} must be an array, got a {type(value).__name__}")
     if np.ma.is_masked(value):
         raise ValueError(f"{name} must not have masked entries, got {np.ma.getmaskarray(value).sum()} of them")
@@ -113,7 +117,8 @@ def host_array(name: str, value: Any) -> np.ndarray:
         return np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name} must be rectangular: {error}") from None
-    except Exception as error:  # whatever another library raises
+    # Another library may raise anything here.
+    except Exception as error:
         raise TypeError(f"{name} must be an array that NumPy can read, got {type(value).__name__}: {error}") from None
 
 
@@ -123,7 +128,8 @@ def _on_device(name: str, values: Tensor, layout: BatchLayout) -> Tensor:
         return values if stays_lazy() else upload(download(values), layout.device)
     if values.device != layout.device:
         raise ValueError(f"{name} must be on the state's device {layout.device}, got {values.device}")
-    if layout.shards > 1 and values.uop.axis is None:  # all of it on every device
+    # A tensor that is whole on every device is shared out like the batch.
+    if layout.shards > 1 and values.uop.axis is None:
         values = values.to(layout.device[0]).shard(layout.device, axis=0)  # type: ignore[arg-type]
     return values
 
@@ -134,9 +140,11 @@ def _buffer(values: Tensor, layout: BatchLayout) -> Tensor:
         if stays_lazy() or buffer_of(values) is not None:
             return values
         return realize(values.clone())
+    # Actions of a kernel are views of padded buffers. Such a buffer can be read as it is.
     whole = Tensor(base_of(values.uop))
     is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == layout.rows
-    if is_whole and layout.column(whole).uop is values.uop:  # from a kernel, such as a search's
+    # It is the whole buffer's column, as a search returns it.
+    if is_whole and layout.column(whole).uop is values.uop:
         return whole
     return _converted(values, layout.shards, layout.share, layout.grid.rows)
 
@@ -144,7 +152,7 @@ def _buffer(values: Tensor, layout: BatchLayout) -> Tensor:
 @jit
 def _converted(values: Tensor, shards: int, share: int, rows: int) -> Tensor:
     if values.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
-        values = ((values >= 0) & (values < INT32)).where(values, -1)
+        values = ((values >= 0) & (values < INT32_END)).where(values, -1)
     values = values.cast(dtypes.int32)
     if rows > share:
         values = values.reshape(shards, share).pad(((0, 0), (0, rows - share))).reshape(shards * rows)

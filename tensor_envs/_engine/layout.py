@@ -64,12 +64,14 @@ class Layout:
         self.words = 0
         for name, field in self.fields.items():
             if field.memory:
+                # Loops index a memory field by words, so its numbers are not packed.
                 self.slots[name] = _WholeWords(self.words, field.size)
                 self.words += field.size
             else:
                 self.slots[name] = [self._slot(field) for _ in range(field.size)]
         for name in FLAGS:
             self.slots[name] = [self._small(1, 0)]
+        # Fields and flags come first: kernels that need nothing else keep these words alone in registers.
         self.field_words = self.words
         self.rewards, self.mask = self.words, self.words + spec.num_players
         self.mask_words = num_words(spec.num_actions)
@@ -87,6 +89,7 @@ class Layout:
         return Slot(self.words - (2 if field.kind == "uint64" else 1), 0, 64 if field.kind == "uint64" else WORD_BITS)
 
     def _small(self, width: int, low: int) -> Slot:
+        # First fit: a number goes into the first word that has room for its bits.
         for place in self._free:
             if place[1] + width <= WORD_BITS:
                 place[1] += width
@@ -104,6 +107,7 @@ class Layout:
             return _get(load, self.slots[name][0], BOOL)
         slots = self.slots[name]
         if field.memory:
+            # Words are loaded when they are indexed, by a loop of the kernel.
             first = slots[0].word
             return MemoryArray(lambda i: load(i + first), field.size)
         values = [_get(load, slot, field.dtype) for slot in slots]
@@ -143,6 +147,7 @@ class Layout:
                 if field.memory:
                     _put_memory(store, self.slots[name][0].word, value)
                     continue
+                # Numbers that share a word are joined before it is stored once.
                 for slot, x in zip(self.slots[name], flat(value), strict=True):
                     _add(words, slot, x)
             for name, flag in zip(FLAGS, flags, strict=True):
@@ -153,6 +158,7 @@ class Layout:
             _put_memory(store, self.mask, mask)
         elif mask is not None:
             words |= {self.mask + w: x for w, x in enumerate(mask)}
+        # Stores in the order of addresses.
         for w, x in sorted(words.items(), key=lambda item: item[0]):
             store(w, x)
 
@@ -200,7 +206,8 @@ class Layout:
         for name, field in self.fields.items():
             for slot in self.slots[name] if field.kind == "int32" else ():
                 column = _column(table, slot)
-                if slot.width == WORD_BITS:  # stored with its sign
+                # A number that fills its word is stored with its sign, without an offset.
+                if slot.width == WORD_BITS:
                     column = column.astype(np.int32)
                 low = int(column.min())
                 high = int(column.max())
@@ -241,6 +248,7 @@ def _get(load: Load, slot: Slot, dtype: Any) -> Scalar:
         return x.to(dtype)
     if slot.shift:
         x = x >> slot.shift
+    # The highest number of a word needs no mask after its shift.
     if slot.shift + slot.width < WORD_BITS:
         x = x & (1 << slot.width) - 1
     return x != 0 if dtype is BOOL else int32(x) + slot.low if slot.low else int32(x)

@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import EzPickle
 from pettingzoo import ParallelEnv  # type: ignore[import-untyped,import-not-found]
 
-from tensor_envs._engine.inputs import INT32
+from tensor_envs._engine.inputs import INT32_END
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.adapters.host import HostGame
@@ -58,7 +58,7 @@ class ZooBase(EzPickle):
         arguments = {"max_cycles": max_cycles, "illegal": illegal, "device": device}
         EzPickle.__init__(self, id, render_mode, **arguments, **rule_fields)
         self.render_mode = None if render_mode is None else one_of("render_mode", render_mode, RENDER_MODES)
-        self.max_cycles = None if max_cycles is None else integer("max_cycles", max_cycles, 1, INT32 - 1)
+        self.max_cycles = None if max_cycles is None else integer("max_cycles", max_cycles, 1, INT32_END - 1)
         self.game = make(id, illegal=illegal, **rule_fields)
         self._device = open_device(device)
         name = f"{id}_v{self.game.version}"
@@ -102,7 +102,7 @@ class ZooBase(EzPickle):
 
     @staticmethod
     def _action(action: Any) -> int:
-        return integer("action", action, -INT32, INT32 - 1)
+        return integer("action", action, -INT32_END, INT32_END - 1)
 
     def _begin(self, seed: int | None) -> None:
         """Start the first game of a seed or, without a seed, the next game."""

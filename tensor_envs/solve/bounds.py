@@ -111,6 +111,8 @@ def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
         rows[:, position - 1] ^= checks(others)
         for place in range(BUCKET):
             free = np.flatnonzero(entries[numbers, place, 0] == 0)
+            # Of several positions for one entry the first one, of most work, is stored; the others try the next
+            # entry.
             stored = free[np.unique(numbers[free], return_index=True)[1]]
             entries[numbers[stored], place] = rows[stored]
             numbers = np.delete(numbers, stored)

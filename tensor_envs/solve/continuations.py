@@ -64,6 +64,7 @@ def _by_network(evaluate: Evaluate, leaves: State, opponent: int) -> Array:
     parts = list[Array]()
     count = leaves.batch
     for begin in range(0, count, ROWS):
+        # Networks take large batches in parts.
         rows = np.arange(begin, min(begin + ROWS, count))
         state = leaves[np.resize(rows, min(ROWS, count))]  # one batch size for all
         output = evaluate(state)

@@ -114,6 +114,7 @@ def _writing(folder: Path | None) -> Iterator[None]:
 
 def _reserve(file: Any, size: int) -> None:
     """Reserve room on the disk. Where it is missing, a later access to the mapped file would end the process."""
+    # A file with holes could be mapped, and a write to a hole on a full disk ends the process by a signal.
     if size and hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
     else:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from tensor_envs._engine.layout import Layout, MaskWords
     from tensor_envs.rules.spec import GameState
 
-UNROLL_MAX_INSTRUCTIONS = 960  # of a stage that is unrolled over lanes
-UNROLL_LANES = 4  # lanes that are unrolled together: one hides the latency of another
+# Stages of more instructions are not unrolled over lanes: their code would not fit the instruction cache.
+UNROLL_MAX_INSTRUCTIONS = 960
+# Lanes that are unrolled together: the instructions of one hide the latency of another's loads.
+UNROLL_LANES = 4
 
 
 class Place(NamedTuple):
@@ -88,6 +90,7 @@ class GameBlock:
             share: int32, the first block to play and how many; None on a GPU.
             unroll: whether several lanes may be played at once.
         """
+        # Indices are 32 bits wide where they can be: clang needs twice the vectors for 64.
         values = max(-(-array.size // grid.rows) for array in current().arrays)  # upper bound per game
         blocks = grid.blocks if share is None else grid.compiled_blocks
         wide = grid.wide and share is not None
@@ -97,6 +100,7 @@ class GameBlock:
             thread = grid_index("thread", grid.lanes)
             yield cls(grid.lanes, number, unroll, thread=thread)
             return
+        # The compiler cannot know the arguments of a launch. Clamping them gives it bounds for all indices.
         first = minimum(maximum(share[0], 0), grid.compiled_blocks - 1).to(dtype)
         # a single thread plays all blocks, one more than the highest number of a block
         count = minimum(maximum(share[1], 0), min(grid.compiled_blocks, 2**31 - 1))
@@ -117,13 +121,16 @@ class GameBlock:
         before = len(tape.registers)
         with loop(self.lanes) as lane:
             stage(self.at(lane))
+        # A loop within a lane keeps clang from vectorising the lanes, so loops are exchanged where that is possible.
         if self.lanes > 1 and turn_inside_out(tape, tape.registers[before:]):
             return
         if self.unrolled_lanes == 1 or not block.ends_with_short_loop(unroll_max):
             return
-        block.body.pop()  # and record several lanes at once
+        # The loop was short: drop it, and record several lanes at once instead.
+        block.body.pop()
         share = self.lanes // self.unrolled_lanes
         with loop(share) as lane:
+            # Lanes of one turn are a share apart, so that the turns of each still access adjacent games.
             tape.interleave(functools.partial(stage, self.at(lane + k * share)) for k in range(self.unrolled_lanes))
 
     def any(self, condition: Callable[[Coords], Scalar]) -> Scalar:
@@ -133,6 +140,7 @@ class GameBlock:
         result = registers(1, INT32)
         result[0] = 0
         with loop(self.lanes) as lane:
+            # All lanes are asked, without a branch, so that the loop is vectorised.
             result[0] = result[0] | int32(condition(self.at(lane)))
         return result[0] != 0
 
@@ -157,6 +165,7 @@ class Words:
     def load(self, at: Coords) -> Callable[[Any], Scalar]:
         """Return a function from a word's number to its value, for the layout's `get_...`; each is loaded once."""
         place = self.place(at)
+        # A cached word is wrong after a store. The version of the array shows that in tests.
         version = self.cells.array.version
 
         @functools.cache
@@ -179,6 +188,7 @@ class Words:
         """Store parts of a state, or the old words where a condition holds: they are fewer than the parts."""
         words: dict[int, Scalar] = {}
         self.layout.put(words.__setitem__, **values)
+        # Select all words before the first store, since a store ends the use of loaded words.
         selected = {w: where(condition, old(w), x) for w, x in words.items()}
         for w, x in selected.items():
             self.cells[self.place(at).index(w, self.count)] = x
@@ -186,6 +196,7 @@ class Words:
     def store_words(self, at: Coords, word: Callable[[int], Scalar], count: int) -> None:
         """Store the first words as they are."""
         place = self.place(at)
+        # Load everything first: the arrays may be one, and a store in between would be seen as a change.
         values = [word(w) for w in range(count)]
         for w, x in enumerate(values):
             self.cells[place.index(w, self.count)] = x
@@ -255,6 +266,7 @@ class Tracer:
         if lanes == self.grid.lanes:
             return at
         row = at.batch.row
+        # Rows are counted without padding in all layouts.
         return Coords(Place(row // lanes, row % lanes, lanes), at.register)
 
     def resets_in_branch(self, reset: AutoReset) -> bool:
@@ -288,21 +300,26 @@ class Tracer:
         """
         over = was[0] | was[1]
         game = self.game
+        # The rules play every game, also those that are over: vectors have no branches.
         moved, rewards, *flags, events = game.moved(s, action, legal)
         after = moved if legal is None else game.where(legal, moved, s)
         if (reset == "none" and keeps) or (reset == "next_step" and self.resets_in_branch(reset)):
             # rules allow no action here: what they compute may be out of bounds, and change the flags beside it
             after = game.where(over, s, after)
         if reset == "none" and keeps:
+            # A game that stays over keeps the flag by which it has ended.
             flags = [where(over, old, new) for old, new in zip(was, flags, strict=True)]
+        # A finished game is paid nothing more. With resets in the same step none is over before a step.
         if reset != "same_step":
             rewards = [where(over, 0.0, r) for r in rewards]
             events = [where(over, 0, event) for event in events]
         if reset == "next_step":
+            # This step resets the games that were over, and they are in progress after it.
             flags = [~over & flag for flag in flags]
         resets = scalar(False)
         first = None
         if reset != "none":
+            # Without a branch all games compute a first state, and the finished ones take it.
             resets = flags[0] | flags[1] if reset == "same_step" else over
             if not self.resets_in_branch(reset):
                 first = game.init(row_keys, s.episode + 1)
@@ -334,6 +351,7 @@ class Tracer:
             action = where(high == where(low < 0, -1, 0), low, -1)
         else:
             action = actions[place]
+        # Rules see actions in range alone; one that had to be moved is illegal.
         near = minimum(maximum(action, 0), self.game.spec.num_actions - 1)
         return near, (near == action) & has_bit(mask, near)
 
@@ -349,16 +367,21 @@ class Tracer:
 
     def auto_reset(self, words: Words, resets: Cells, row_keys: Cells) -> None:
         """Reset the games whose entry in `resets` (registers) is not 0, in a branch after a step."""
-        if self.block.thread is not None:  # each thread has its own game
+        # On a GPU each thread has its own game, and may branch by itself.
+        if self.block.thread is not None:
             at = self.block.at(self.block.thread)
             with branch(resets[at.register.index(0, 1)] != 0):
                 self._first_state(words, at, row_keys)
             return
+        # On a CPU, collect the lanes that reset and loop over these alone: few games end in a step, and first states
+        # of such games are long.
         queue = self.block.registers(1, INT32)
         length = self.block.registers(1, INT32)
         length[0] = 0
         with loop(self.block.lanes) as lane:
             n = length[0]
+            # Every lane is written to the queue's end, which advances past those alone that reset. No branch is
+            # needed.
             queue[n] = lane
             length[0] = n + int32(resets[self.block.at(lane).register.index(0, 1)])
         with loop(length[0]) as k:
@@ -367,6 +390,7 @@ class Tracer:
     def _first_state(self, words: Words, at: Coords, row_keys: Cells) -> None:
         """Store the first state of a game's next episode; its flags stay those of the step."""
         old = words.load(at)
+        # first states are long, and unrolled loops would make them longer still
         with no_unroll():
             s = self.game.init(self.row_keys(row_keys, at), self.layout.get(old, "episode") + 1)
         mask = {} if words.in_registers else {"mask": self.game.mask(s)}

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
     from tensor_envs._engine.layout import Layout
 
-INLINE_MAX_WORDS = 8  # words of more bits are stored by a loop
+# Runs of more words are stored by a loop, which keeps the kernel short.
+INLINE_MAX_WORDS = 8
 DTYPES = {name: getattr(dtypes, name) for name in ("bool", "int8", "int16", "int32", "float32")}
 
 
@@ -67,6 +68,7 @@ class ObservationPlan:
     """
 
     def __init__(self, game: Game, layout: Layout):
+        # Trace the rules once, on a tape that is thrown away, for the sizes of the parts.
         with record(Tape()):
             words = registers(layout.words, UINT32)
             player = registers(1, INT32)[0]
@@ -77,6 +79,7 @@ class ObservationPlan:
         for entry, part in placed(parts):
             if not in_registers(part):
                 continue
+            # Adjacent parts of bits share words, so that 32 entries are stored together.
             if self.runs and self.runs[-1].end == entry:
                 last = self.runs.pop()
                 run = last._replace(size=last.size + part.size)
@@ -138,6 +141,8 @@ class OutputStage:
 
     def trace(self, words: Words) -> None:
         """Write the outputs of a block, given its games."""
+        # Two stages: first collect all bits of a game, then expand them. One stage would compute the observation for
+        # every entry.
         self.t.block.each(lambda at: self._fill(words, at), unroll_max=0)
         self.t.block.each(lambda at: self._store_numbers(words, at), unroll_max=0)
         runs = [(self.a.observation, run) for run in self.plan.runs if self.a.observation is not None]
@@ -176,6 +181,7 @@ class OutputStage:
                 player = self.players(at)
             else:
                 player = load(self.players, source.batch)[0]
+            # Parts and runs come in the order of entries.
             runs = iter(self.plan.runs)
             run = next(runs, None)
             for entry, part in placed(self.t.game.observe(s, mask, player)):
@@ -256,9 +262,11 @@ class OutputStage:
             with loop(count) as k:
                 array[self._index(array, at, entry + k)] = (bits >> k & 1) != 0
             return
+        # A store of many bits is one vector instruction. Counts that fit no vector take two that overlap.
         width = max(n for n in UINTS if n <= count)
         array.store_bits(self._index(array, at, entry), bits, width)
-        if count > width:  # overlapping
+        # The second store overlaps the first one, with the same bits.
+        if count > width:
             array.store_bits(self._index(array, at, entry + count - width), bits >> count - width, width)
 
 

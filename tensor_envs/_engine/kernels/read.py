@@ -43,6 +43,7 @@ class Read:
                 values = [bitcast(word(t.layout.rewards + p), FLOAT32) for p in range(count)]
             else:
                 values = t.layout.get(word, self.property)
+            # A field too long to unroll is copied by a loop.
             if isinstance(values, MemoryArray):
                 with loop(count) as i:
                     a.new[at.batch.row * count + i] = values[i]

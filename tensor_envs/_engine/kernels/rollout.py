@@ -48,12 +48,14 @@ class BlockState:
         self.words = t.registers()
         self.decisions = decisions
         self.resetting = t.block.registers(1, UINT32)
-        self.mirrored = self.players == 2 and t.game.spec.zero_sum  # the other player's rewards follow
+        # With a sum of zero the second player's rewards are the negative of the first one's.
+        self.mirrored = self.players == 2 and t.game.spec.zero_sum
         self.each = 1 if self.mirrored else self.players
         self.num_sums = 2 * self.each if counts else self.each  # returns, rewards
         self.sums = t.block.registers(self.num_sums, FLOAT32)
         self.wins = t.block.registers(self.players, INT32)
-        self.stays = reset == "none"  # whether finished games stay; else no game is over before a step
+        # Whether finished games stay; with resets no game is over before a step, and its flags need no storage.
+        self.stays = reset == "none"
         self.quota = t.block.registers(1, INT32) if quotas else None  # games that a row has still to finish
 
     def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
@@ -77,11 +79,13 @@ class BlockState:
         s = t.layout.get_state(words)
         was = t.layout.get_flags(words) if self.stays else NEVER
         quota = load(self.quota, at.register)[0] if self.quota is not None else None
+        # A game that is over, or a row that has finished its games, waits for the others of its block.
         idle = was[0] | was[1] if quota is None else quota == 0
         sums = load(self.sums, at.register, self.num_sums)
         wins = load(self.wins, at.register, self.players)
         mask = t.game.mask(s)
         keys = self.keys(at)
+        # The policy has a random key of its own, so that chance and actions are independent.
         action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=not self.stays)
         legal = None
         if override is not None:
@@ -94,6 +98,7 @@ class BlockState:
             self.decisions.record(at, s, seen, action)
         after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys, keeps=False)
         ended = new_flags[0] | new_flags[1]
+        # A win is an end with a reward above 0, in games of any number of players.
         won = [n + int32(ended & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         counted = rewards[: self.each]
         added = [a + b for a, b in zip(sums, counted, strict=False)] + counted
@@ -107,6 +112,7 @@ class BlockState:
         if self.decisions is not None:
             store(self.decisions.events, at.register, events)
         flags = new_flags if self.stays else NEVER
+        # Selecting words instead of fields is less work, since several fields share a word.
         self.words.store_unless(idle, words, at, s=after, flags=flags)
         if t.resets_in_branch(self.reset):
             store(self.resetting, at.register, [resets])
@@ -124,6 +130,7 @@ class BlockState:
             count[0] = count[0] + 1
             n = count[0]
             self.step_all(None if override is None else override(n))
+            # The whole block goes on until its last game ends.
             turn.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
 
     def returns(self, at: Coords) -> list[Scalar]:
@@ -163,6 +170,7 @@ class Decisions:
         self.events = t.block.registers(max(len(t.game.spec.events), 1), INT32)
         self.mask = t.block.registers(self.words, UINT32)  # 0 if the game was over
         self.chosen = t.block.registers(4, INT32)  # the action, its ply, the player, the player before; -1 for none
+        # Counts are many and are stored in memory; a loop keeps the kernel short.
         with loop(self.num_counts) as number:
             t.block.each(functools.partial(self._reset, number), unroll_max=0)
 
@@ -177,12 +185,14 @@ class Decisions:
         """Add amounts to counts of different numbers."""
         places = [self.index(at, number) for number, _ in amounts]
         sums = [self.counts[place] + amount for place, (_, amount) in zip(places, amounts, strict=True)]
-        for place, value in zip(places, sums, strict=True):  # all loads come first, so that lanes can be interleaved
+        # All loads come first, so that lanes can be interleaved.
+        for place, value in zip(places, sums, strict=True):
             self.counts[place] = value
 
     def record(self, at: Coords, s: GameState, mask: Sequence[Scalar], action: Scalar) -> None:
         """Record a decision in a state; `mask` is 0 if the game is over."""
         *_, last, before = load(self.chosen, at.register, 4)
+        # A game that is over has an empty mask.
         live = functools.reduce(operator.or_, mask) != 0
         store(self.mask, at.register, mask)
         players = where(live, s.current_player, last), where(live, last, before)
@@ -203,9 +213,11 @@ class Decisions:
         action, ply, player, before = load(self.chosen, at.register, 4)
         width = functools.reduce(operator.add, map(popcount, mask))
         live = int32(width > 0)
+        # First numbers of the counts that follow each other, see the class.
         narrow, plies, taken = (self.num_actions * part for part in (1, 2, 3))
         turns = taken + self.t.players * self.num_actions
-        by = taken + maximum(player, 0) * self.num_actions  # no player has decided yet: `live` is 0
+        # Where no player has decided yet, `live` is 0 and any place will do.
+        by = taken + maximum(player, 0) * self.num_actions
         begins = live * int32(player != before)
         numbers = range(turns + 1, self.num_counts)
         events = zip(numbers, load(self.events, at.register, len(numbers)), strict=True)
@@ -301,7 +313,8 @@ class Playout:
         def begin(at: Coords) -> None:
             words = t.words(a.old).load(self._source(at, a))
             s = t.layout.get_state(words)
-            if t.game.spec.chance:  # every copy has its own future
+            # Every copy draws a key of its own, so that its chance differs from the other copies'.
+            if t.game.spec.chance:
                 low, high, row, *_ = t.row_keys(a.row_keys, at)
                 s = s.replace(key=list(threefry((low, high), (row, s.episode))))
             state.begin(at, s, t.layout.get_flags(words))
@@ -309,6 +322,7 @@ class Playout:
         def override(n: Scalar) -> Override:
             def first(at: Coords, mask: Any) -> tuple[Scalar, Scalar, Scalar]:
                 action, legal = t.given_action(mask, a.actions, self._source(at, a))
+                # The given action is the first one; all later ones are random.
                 return n == 1, action, legal
 
             return first

@@ -28,6 +28,7 @@ class Seed:
         def seed(at: Coords) -> None:
             low, high, first = (uint32(a.scalars[k]) for k in range(3))
             row = first + uint32(row_index(at))
+            # The policy's key is that of an episode which no game reaches.
             policy_key = threefry((low, high), (row, POLICY_EPISODE))
             store(a.row_keys, at.batch, [low, high, row, *policy_key])
 
@@ -115,6 +116,7 @@ class Copy:
         old: Any
 
     def trace(self, t: Tracer, a: Arrays) -> None:
+        # Clearing two bits of the copied words is all that `live` needs.
         masks = dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)  # bits of each word that are copied
         for name in FLAGS if self.live else ():
             (slot,) = t.layout.slots[name]
@@ -159,6 +161,7 @@ class Gather:
         def gather(at: Coords) -> None:
             row = load(a.rows, at.batch)[0]
             count = a.sizes[0]
+            # Rows of the second batch follow those of the first. Both places are clamped, since both are loaded.
             sources = [(a.old, a.old_keys, _place(row, count, self.lanes))]
             if a.more is not None:
                 more_keys = a.old_keys if a.more_keys is None else a.more_keys

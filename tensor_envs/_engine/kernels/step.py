@@ -108,10 +108,12 @@ class Step:
                 action, legal = t.given_action(mask, a.actions, at, self.wide)
             s, rewards, flags, resets, mask_of, _ = t.play(s, was, action, legal, self.reset, keys)
             if branches:
+                # The branch comes after the stage, for the few games that reset.
                 store(resetting, at.register, [resets])
             if held is None:
                 new.store(at, s=s, flags=flags, rewards=rewards, mask=mask_of())
             else:
+                # The mask waits for the reset; rewards are final.
                 held.store(at, s=s, flags=flags)
                 new.store(at, rewards=rewards)
 

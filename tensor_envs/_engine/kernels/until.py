@@ -14,7 +14,9 @@ from tensor_envs.rules.kernel import do_while, registers
 from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, float32, int32, scalar, uint32, where
 
-OPENINGS = 100  # games in a row that may end before the player's first decision
+# Games in a row that may end before the player's first decision. The bound keeps a policy that always ends them from
+# running for ever.
+OPENINGS = 100
 RESET: AutoReset = "next_step"
 # commands beside the actions from 0 on; PASS stands for an illegal action
 PASS = -1
@@ -71,6 +73,7 @@ class PlayUntil:
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         block = _Block(t, a, self)
+        # Commands refer to the learner's seat, so seats come first.
         block.draw_seats(block.source)
         t.block.each(block.begin)
         if not self.uniform:
@@ -81,6 +84,7 @@ class PlayUntil:
             with do_while() as turn:
                 block.play(count[0] == 0)
                 count[0] = count[0] + 1
+                # The first turn plays the commands, every other one the opponents.
                 turn.again = t.block.any(lambda at: block.others_to_move(block.target, at))
         t.block.each(block.finish)
         viewer: Any = None if self.seats is None else self.seats[0]
@@ -145,8 +149,10 @@ class _Block:
         command = self.command(at)
         tally = load(self.a.tally, at.batch, self.values)
         reward, openings = tally[:REWARD]
+        # A command for a finished game begins a new episode, whatever its action was.
         opens = (command == OPEN) | (command == BEGIN) | (over & (command >= PASS))
         decides = (command >= PASS) & ~over & ~self.others_to_move(self.source, at)
+        # Rewards of an opening belong to the learner's first decision, and count from the last one on after that.
         reward = where(opens | (decides & (openings == 0.0)), 0.0, reward)
         openings = where(opens, OPENINGS + 1.0, where(decides, 0.0, openings))
         steps = [where(opens, 0.0, x + float32(decides)) for x in tally[STEPS:PLAYER]]
@@ -186,6 +192,7 @@ class _Block:
             action = where(first, action, drawn)
             legal = legal | ~first
             plays = where(first, plays, s.current_player != learner)
+        # Every lane computes the step; only those that play take its result.
         plays = plays & ~(flags[0] | flags[1])
         after, rewards, *new_flags = t.game.step(s, action, legal)
         s = t.game.where(plays, after, s)
@@ -195,6 +202,7 @@ class _Block:
             last = load(self.a.tally, at.batch, self.values)[REWARDS:]
             before = [where(command == LEAVE, x, 0.0) for x in last]
             store(self.paid, at.register, [where(plays, x, y) for x, y in zip(rewards, before, strict=True)])
+        # An episode that ends in its opening is skipped, as long as openings are left.
         resets = (flags[0] | flags[1] | (first & (command == BEGIN))) & (openings > 1.0)
         if not self.in_branch:
             s = t.game.where(resets, t.game.init(keys, s.episode + 1), s).replace(episode=s.episode + uint32(resets))
@@ -216,9 +224,11 @@ class _Block:
         # a game that ended in an opening has used up all openings
         over = where(openings > 0.0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
         active = int32(TO_MOVE)
-        if self.limit is not None:  # the state stays as it is, so that its observation is that of a game in progress
+        # The state stays as it is, so that its observation is that of a game in progress.
+        if self.limit is not None:
             active = where((openings == 0.0) & (steps[0] >= float(self.limit)), TRUNCATED, TO_MOVE)
         status = where(flags[0] | flags[1], over, where(others, OTHERS_TO_MOVE, active))
+        # Nothing is paid for an episode in which the learner has not decided yet.
         shown = where(openings > 0.0, 0.0, reward)
         tally = [reward, openings, shown, float32(status)]
         if self.counts:
