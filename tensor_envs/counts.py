@@ -63,7 +63,7 @@ class DecisionCounts:
         return {name: settled(columns[:, 1 + number]) for number, name in enumerate(names)}
 
     def _counted(self, part: int, count: int) -> Tensor:
-        """Return some counts, [B, count], from a multiple of A on. ValueError if nothing was counted."""
+        """Return consecutive counts, [B, count], that begin at a multiple of A. ValueError if nothing was counted."""
         if self._counts is None:
             raise ValueError("count_actions must be True in a call whose decisions are counted, got False")
         return self._counted_layout.view(self._counts, self._first + part * self._env.num_actions, count)

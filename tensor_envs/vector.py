@@ -388,7 +388,7 @@ class VectorEnv:
         return {name: jax.dlpack.from_dlpack(to_dlpack(view)) for name, view in views.items()}
 
     def _by_rows(self) -> dict[str, Tensor]:
-        """Return what learners read, [B, ...], in buffers that are stored game by game."""
+        """Return the learner's outputs, [B, ...], as buffers that are stored game by game."""
         outputs = self._observed()
         layout = self.buffers.layout
         self._check_outside_jit()

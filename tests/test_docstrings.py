@@ -30,7 +30,7 @@ Add Advance Allocate Allow Animate Append Apply Arrange Bound Build Call Capture
 Combine Compare Compile Compute Concatenate Continue Convert Convolve Copy Count Deal Do Download Draw Drop
 Encode End Enumerate Estimate Evaluate Fill Gather Give Group Hash Have Import Iterate Join Keep Launch Lay Let
 Load Log Look Make Mark Merge Move Name Number Observe Offer Open Order Pack Pad Parse Pass Pickle Place Play
-Prepare Print Put Raise Read Realise Record Refuse Register Remove Renumber Replace Replay Resample Reset Return
+Prepare Print Put Raise Read Realise Receive Record Refuse Register Remove Renumber Replace Replay Resample Reset Return
 Round Run Save Score Select Send Set Shift Solve Split Start Step Stop Store Sum Sweep Switch Take Tighten Trace
 Unpack Update Upload Visit Wait Wrap Write Yield
 """

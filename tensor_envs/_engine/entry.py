@@ -110,7 +110,7 @@ class GameEntry:
         return rules if all(_has(rules, function) for function in FUNCTIONS[part]) else None
 
     def load(self, part: str) -> Any:
-        """Return what `find` gives, or else the module that shows the fields of the Spec."""
+        """Return the module or class that `find` returns, or else the one that shows the fields of the Spec."""
         functions = self.find(part)
         return importlib.import_module(DEFAULT) if functions is None else functions
 

@@ -116,7 +116,7 @@ class SingleAgentTorchEnv(EnvBase):
         return TensorDict(tensors, batch_size=self.batch_size, device=self.device)
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        """Return what is read after a step or a reset, in the memory of the games' new arrays."""
+        """Return the outputs after a step or a reset, as views of the games' new arrays."""
         games = self.vector.games
         mask = games.action_mask.view(np.bool_)
         if games.over.any():

@@ -166,7 +166,7 @@ def play(
 def _compared(
     env: Env, state: State, fields: dict[str, Any], returns: list[float], other: OtherEngine
 ) -> tuple[str, str, str] | None:
-    """Return what differs between two positions, and both values; None if they agree."""
+    """Return the first difference between two positions with the value in each; None if they agree."""
     over = fields["terminated"] or fields["truncated"]
     if over != other.over:
         return "end", _end(over), _end(other.over)

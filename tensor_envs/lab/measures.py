@@ -94,7 +94,7 @@ def choices(games: Played) -> Iterator[tuple[str, Measurement]]:
 
 
 def events(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
-    """Yield how often the events that the rules report happen in a game."""
+    """Yield the mean number per game of each event that the rules report."""
     for number, name in enumerate(env.spec.events):
         yield f"{name}, per game", estimate(games.events[:, number])
 
@@ -226,7 +226,7 @@ def _skill(means: Array, players: int) -> Array:
 
 
 def action_uses(env: Env, games: Played) -> dict[str, ActionUse]:
-    """Return how often each action, or in games of many actions each kind, is legal and taken, by whom and when."""
+    """Return the frequency at which each action is legal and taken, by player and moment; large games count kinds."""
     return _uses(env, games.legal, games.taken, games.when)
 
 

@@ -201,7 +201,7 @@ class Report:
             yield [name, str(one.balance), str(one.decisiveness), draws, plies, changed]
 
     def _remarks(self) -> Iterator[str]:
-        """Yield what the tables do not show."""
+        """Yield remarks on facts that the tables do not show."""
         if len(self.variants) > 1:
             yield f"A {MARK} marks what differs from the base (5 % for all cells together, Holm's method)."
         if self.dead:

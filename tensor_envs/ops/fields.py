@@ -16,7 +16,7 @@ def checked(game: Mapping[str, Any], limits: Mapping[str, Limits]) -> dict[str, 
 
 
 def ended(terminated: bool) -> dict[str, bool]:
-    """Return both flags of a game that has ended by its rules or goes on."""
+    """Return the flags `terminated` and `truncated` of a game that no limit has ended."""
     return {"terminated": terminated, "truncated": False}
 
 

@@ -116,7 +116,7 @@ class Pieces(PieceRules):
         return bool(union_of(captures if captures_only else [*quiet, *captures]).any().value)
 
     def _winners(self, board: list[int]) -> list[int]:
-        """Return who has a piece on a goal, or has captured all pieces of the other player."""
+        """Return the player with a piece on a goal, or who has captured all pieces of the other player."""
         reached = [any(board[p] * sign > 0 for p in goal) for sign, goal in zip((1, -1), self.goal, strict=True)]
         left = [any(piece * sign > 0 for piece in board) for sign in (1, -1)]
         return [player for player in (0, 1) if reached[player] or (self.capture_all and not left[1 - player])]
@@ -195,7 +195,7 @@ class Pieces(PieceRules):
         return list(self.sides)
 
     def scores(self, game: Game) -> list[str]:
-        """Return both numbers of pieces."""
+        """Return the number of pieces of each player."""
         return [counted(sum(piece * sign > 0 for piece in game["board"]), "piece") for sign in (1, -1)]
 
     def reason(self, game: Game) -> str:
@@ -204,7 +204,7 @@ class Pieces(PieceRules):
         return ending[1] if ending else ""
 
     def status(self, game: Game) -> str:
-        """Return who has won, that it is a draw, or who is to move."""
+        """Return the status: the winner, a draw, or the player to move."""
         ending = self._ending(game["board"], self.from_dict(game))
         side = self.sides[game["current_player"]]
         if ending:

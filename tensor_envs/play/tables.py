@@ -229,7 +229,7 @@ class Table:
         )
 
     def at(self, ply: int) -> dict[str, Any]:
-        """Return what is shown of an earlier position."""
+        """Return the picture and the texts of an earlier position."""
         self._check_past(ply)
         return self._scene(ply)
 

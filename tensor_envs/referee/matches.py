@@ -287,7 +287,7 @@ def tournament(
 
 
 def _key(seed: int, seats: Sequence[Participant]) -> tuple[int, tuple[str, ...]]:
-    """Return what tells the games of a tournament apart: the seed and the players by seat."""
+    """Return the key of a game in a tournament: its seed and the players by seat."""
     return seed, tuple(player.name for player in seats)
 
 

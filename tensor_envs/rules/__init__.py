@@ -54,7 +54,7 @@ _RENAMED = {"integer": "int32", "word": "uint32", "word64": "uint64", "real": "f
 
 
 def __getattr__(name: str) -> Any:
-    """Return what a deprecated name stands for."""
+    """Return the object that a deprecated name refers to."""
     if name not in _RENAMED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(f"{__name__}.{name} is {__name__}.{_RENAMED[name]} now", DeprecationWarning, stacklevel=2)

@@ -196,7 +196,7 @@ class GameState:
     """
 
     def __init__(self, fields: Mapping[str, Any], num_players: int = 0):
-        """Take the fields; `num_players` is 0 where no rules are concerned with it."""
+        """Store the fields. `num_players` may be 0 for a state that no rules receive."""
         # attributes of Python, which are quicker than those of a `__getattr__`
         values = {
             name: FixedList(x) if isinstance(x, _LISTS) and type(x) is not FixedList else x

@@ -31,7 +31,7 @@ class Bounds(NamedTuple):
     work: Array
 
     def take(self, rows: Array) -> Bounds:
-        """Return some rows."""
+        """Return the rows of these numbers."""
         return Bounds(*(column[rows] for column in (self.words, self.low, self.high, self.work)))
 
     def first(self, count: int) -> Bounds:
@@ -137,7 +137,7 @@ def bucket_numbers(words: Array, buckets: int) -> Array:
 
 
 def checks(others: Array) -> Array:
-    """Return what hides the last words of positions, see `TranspositionTable.check`, uint32 [n]."""
+    """Return the checks that hide the last words of positions, see `TranspositionTable.check`, uint32 [n]."""
     mixed = np.zeros(len(others), np.uint32)
     for x in others.T:
         mixed = (mixed ^ x) * np.uint32(CHECK)

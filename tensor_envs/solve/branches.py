@@ -164,7 +164,7 @@ def start_arrays(start: Env | State) -> dict[str, np.ndarray]:
 
 
 def start_of(env: Env, arrays: Mapping[str, np.ndarray]) -> Env | State:
-    """Return where the solution of a file begins. ValueError for words that are no state."""
+    """Return the start of the solution in a file. ValueError for words that are no state."""
     if "words" not in arrays:
         return env
     words = np.array(arrays["words"])

@@ -298,7 +298,10 @@ class Histories:
 
 
 def seen_by(game: Branches, table: Array, player: int) -> list[Array]:
-    """Return what a player observes in games, and what is legal where it is to move, as columns of 32-bit words."""
+    """Return the information visible to a player: its observation, and its legal actions where it is to move.
+
+    The columns are 32-bit words.
+    """
     mover = game.number(table, game.player_slot)
     seen = game.engine.observe(game.upload(table), player).numpy()[: len(table)].reshape(len(table), -1)
     legal = game.legal(table)[:, :: game.outcomes] & (mover == player)[:, None]
@@ -306,5 +309,5 @@ def seen_by(game: Branches, table: Array, player: int) -> list[Array]:
 
 
 def first_views(game: Branches, player: int) -> Packed:
-    """Return what a player observes in the first games, and what is legal where it is to move."""
+    """Return the information visible to a player in the first games, see `seen_by`."""
     return Packed.of(seen_by(game, game.first_table, player))

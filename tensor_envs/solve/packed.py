@@ -25,7 +25,7 @@ class Packed:
     """Immutable rows of 32-bit words: the common bits, and keys uint64 [keys, rows] of the bits that differ."""
 
     def __init__(self, base: Array, varying: Array, keys: Array):
-        """Take the common bits `base` and the mask `varying` of bits that may differ, uint32 [words], and the keys."""
+        """Store the common bits `base`, the mask `varying` of bits that may differ, uint32 [words], and the keys."""
         self.base = base & ~varying
         self.varying = varying
         self.keys = keys

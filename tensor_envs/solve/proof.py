@@ -420,7 +420,7 @@ class Prover:
             self.mode[0] = LEAVE
 
     def quit(self, depth: Scalar) -> None:
-        """Take the chosen child of the node at some depth off the path."""
+        """Remove the chosen child of the node at some depth from the path."""
         frame = self.frame(depth)
         child = self.child(frame, self.clamp(frame.chosen))
         action = maximum(minimum(child.action, self.actions - 1), 0)

@@ -93,7 +93,7 @@ class ResponseValues:
             reach = np.bincount(ply.child[goes_on], weights[goes_on], len(table))
 
     def from_states(self) -> Array:
-        """Return what every player earns from each game of the start on if all follow the policy, float64 [B, P]."""
+        """Return the expected return of every player from each game of the start on, by the policy, float64 [B, P]."""
         after: Array = np.zeros((0, self.players))
         # From the last ply back, a state earns the mean over its edges.
         for ply in reversed(self.plies):
@@ -205,7 +205,7 @@ class ResponseValues:
         ), later
 
     def _views(self, buffers: BatchBuffers, table: Array) -> Packed:
-        """Return what the player to move in each of these states observes, and what is legal."""
+        """Return the observation and the legal actions of the player to move in each state."""
         game = self.game
         seen = game.engine.observe(buffers, None).numpy()[: len(table)].reshape(len(table), -1)
         ply, player = (game.number(table, slot) for slot in (game.ply_slot, game.player_slot))

@@ -450,7 +450,7 @@ class Dropped:
     """
 
     def __init__(self, game: Array, reaches: Array, thresholds: Array, rows: Array):
-        """Take the alternatives of the positions, their thresholds, and those that are dropped from the start."""
+        """Store the alternatives of the positions, their thresholds, and the positions dropped from the start."""
         self.game = game
         self.reaches = reaches
         self.thresholds = thresholds

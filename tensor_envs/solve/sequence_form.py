@@ -65,7 +65,7 @@ class SequenceForm:
     def __init__(
         self, player: int, depths: Sequence[int], before: Array, counts: Array, ends: SortedEnds, storage: Storage
     ):
-        """Take the number of states of each level, and for every state the sequence before it and its actions."""
+        """Build the levels from the number of states of each, and each state's sequence before it and its actions."""
         self.player = player
         self.ends = ends
         self.storage = storage

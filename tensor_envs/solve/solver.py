@@ -183,7 +183,7 @@ def solve(
 
 
 def _signature(game: Expander) -> tuple[Any, ...]:
-    """Return what identifies the start of a solution: environment, symmetry and words of the games."""
+    """Return the identity of the start of a solution: environment, symmetry and words of the games."""
     origin = game.origin
     words = origin.buffers.layout.table(origin.tensors[0]).tobytes() if isinstance(origin, State) else b""
     return env_metadata(game.env), game.symmetry, words
@@ -401,7 +401,7 @@ class Solution(ExactValues):
     """
 
     def __init__(self, game: Expander, tables: Sequence[Packed], values: Array, orbits: Array, depth: int | None):
-        """Take values for player 0, int16 scores or float64 expectations, in the order of the tables' rows."""
+        """Store values for player 0, int16 scores or float64 expectations, in the order of the tables' rows."""
         self.env = game.env
         self.depth = depth
         self._game = game

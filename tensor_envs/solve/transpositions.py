@@ -76,7 +76,7 @@ class TranspositionTable:
         return held[0] | held[1] if self.position > 1 else first != 0
 
     def look_up(self, bucket: Scalar, position: Sequence[Scalar]) -> Found:
-        """Return what the table holds of a position."""
+        """Look up a position: its bounds, best action and region, if it is in the table."""
         one, other = (self.load(bucket, e) for e in range(BUCKET))
         first = self.matches(one, position)
         second = self.matches(other, position)
@@ -125,7 +125,7 @@ class TranspositionTable:
         return reduce(and_, (x == y for x, y in zip([*entry[:last], hidden], position, strict=True)))
 
     def check(self, others: Sequence[Scalar]) -> Scalar:
-        """Return what hides the last word of a position, given the other words of the entry; 0 if these are 0."""
+        """Return the check that hides the last word of a position: a hash of the other words, 0 if these are 0."""
         mixed = uint32(0)
         for x in others:
             mixed = (mixed ^ x) * uint32(CHECK)

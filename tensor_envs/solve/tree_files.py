@@ -22,7 +22,7 @@ STATES = ("player", "ply", "view", "before", "level", "counts", "actions")  # ar
 
 
 def write_tree(parts: Parts, folder: Path) -> None:
-    """Write what is not yet in the folder of a tree; the file that makes it complete comes last."""
+    """Write the missing files of a tree; the file that makes the tree complete comes last."""
     storage = parts.forms[0].storage
     for name in STATES:
         storage.save(name, parts.states[name])

@@ -45,7 +45,7 @@ def _is_rating(name: str) -> bool:
 
 
 def _clear(is_terminal: bool) -> str:
-    """Return what clears the line of a terminal."""
+    """Return the control characters that clear the line of a terminal."""
     return "\r\033[K" if is_terminal else ""
 
 

@@ -77,7 +77,7 @@ class CriticalPositions:
         return self.oracle.best_actions(state)
 
     def regret(self, state: State, action: Any) -> Any:
-        """Return what actions lose, as the oracle does, and count the critical positions."""
+        """Return the regret of actions by the oracle, and count the critical positions."""
         best = self.best_actions(state)
         legal = to_numpy(state.legal_action_mask)
         best = to_numpy(best) if isinstance(best, Tensor) else best

@@ -54,7 +54,7 @@ class Callback(Protocol):
     """
 
     def __call__(self, trainer: Trainer, metrics: Metrics, /) -> object:
-        """Take the metrics of a step. Those of a rating, such as "mean_return", are missing in other steps."""
+        """Receive the metrics of a step. Ratings, such as "mean_return", are missing in steps without a rating."""
 
 
 class Trainer(ABC):

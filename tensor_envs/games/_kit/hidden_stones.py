@@ -140,7 +140,7 @@ def subset(cells: Scalar, count: Scalar, chance: Chance, counter: Scalar, size: 
     """Return `count` random members of a set with members 0..size-1; all such subsets are equally likely."""
 
     def taken(values: list[Scalar]) -> list[Scalar]:
-        """Take a member out of the rest while some are wanted."""
+        """Draw a member without replacement, unless all wanted ones are drawn."""
         rest, wanted = values
         member = bit(nth_bit(rest, chance.draw(counter + wanted, popcount(rest))))
         return [where(wanted != 0, rest & ~member, rest), where(wanted != 0, wanted - 1, 0)]
@@ -223,7 +223,7 @@ def signs(game: dict[str, Any]) -> list[str]:
 
 
 def status(rules: HiddenStones, game: dict[str, Any], names: Sequence[str]) -> str:
-    """Return who has won, that it is a draw, or who is to move, and the number of the attempt."""
+    """Return the status: the winner, a draw, or the player to move with the number of the attempt."""
     won = winner(rules, game["board"])
     if won is not None:
         return outcome(names, won)

@@ -50,7 +50,7 @@ def seeds_of(rules: Any, game: dict[str, Any]) -> tuple[list[int], list[int], in
 
 
 def status(game: dict[str, Any], over: bool) -> str:
-    """Return who has won, that it is a draw, or who is to move."""
+    """Return the status: the winner, a draw, or the player to move."""
     if not over:
         return to_move(game, NAMES[game["current_player"]])
     first, second = game["stores"]
@@ -58,7 +58,7 @@ def status(game: dict[str, Any], over: bool) -> str:
 
 
 def explain(rules: Any, game: dict[str, Any], action: int) -> str:
-    """Return how many seeds a house sows."""
+    """Return the number of seeds that a house sows."""
     return f"sow {counted(game['houses'][game['current_player'] * rules.houses + action], 'seed')}"
 
 

@@ -49,7 +49,7 @@ def board_and_player(game: dict[str, Any], size: int, highest: int = 1) -> tuple
 
 
 def counts(board: Sequence[int]) -> list[int]:
-    """Return both players' numbers of stones."""
+    """Return the number of stones of each player."""
     return [board.count(stone) for stone in STONES]
 
 
@@ -102,7 +102,7 @@ def completed_lines(board: Sequence[int], shape: Sequence[int], k: int) -> list[
 
 
 def status_of_lines(game: dict[str, Any], stones: Iterable[int], k: int, names: Sequence[str]) -> str:
-    """Return who has completed a line (`stones` are those of lines), that it is a draw, or who is to move."""
+    """Return the status: the player with a line (of the cells `stones`), a draw, or the player to move."""
     owners = [names[player] for player, stone in enumerate(STONES) if stone in stones]
     if owners:
         return f"{' and '.join(owners)} {'has a line' if len(owners) == 1 else 'have lines'} of {k}"
@@ -112,7 +112,7 @@ def status_of_lines(game: dict[str, Any], stones: Iterable[int], k: int, names: 
 def status_of_counts(
     game: dict[str, Any], numbers: Sequence[int], over: bool, names: Sequence[str], task: str = "to move"
 ) -> str:
-    """Return both players' numbers of stones, and who has more of them at the end, or is to move."""
+    """Return the number of stones of each player, and the player to move, or at the end the one with more stones."""
     first, second = numbers
     winner = None if first == second else int(first < second)
     result = outcome(names, winner) if over else to_move(game, names[game["current_player"]], task)

@@ -23,7 +23,7 @@ TASKS = ("to choose an amazon", "to move the amazon on {}", "to shoot from {}")
 
 
 def status(rules: Amazons, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
-    """Return who has won, or who is to choose, move or shoot."""
+    """Return the status: the winner, or the player who chooses, moves or shoots."""
     player = game["current_player"]
     if from_dict(rules, game)["terminated"]:
         return outcome(names, 1 - player, reason(rules, game))
@@ -69,7 +69,7 @@ players = seat_names(*NAMES)
 
 
 def explain(rules: Amazons, game: dict[str, Any], action: int) -> str:
-    """Return what an action does in this phase."""
+    """Return the effect of an action in this phase."""
     return ("choose the amazon on", "move to", "shoot at")[game["phase"]] + " " + action_to_string(rules, action)
 
 

@@ -27,7 +27,7 @@ BUTTON = "#2f6f8f"
 
 
 def status(game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
-    """Return who has won, or who is to move with which numbers."""
+    """Return the status: the winner, or the player to move with the numbers of the dice."""
     off = [MEN - sum(side) for side in game["men"]]
     borne = "off: " + ", ".join(f"{name} {men}" for name, men in zip(NAMES, off, strict=True))
     if MEN in off:
@@ -126,7 +126,7 @@ def scores(rules: Backgammon, game: dict[str, Any]) -> list[str]:
 
 
 def reason(rules: Backgammon, game: dict[str, Any]) -> str:
-    """Return what kind of win it is (B9)."""
+    """Return the kind of the win: single, gammon or backgammon (B9)."""
     loser = game["men"][0 if any(game["men"][0]) else 1]
     if sum(loser) < MEN or not rules.gammons:
         return "all men are off"

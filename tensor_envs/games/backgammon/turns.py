@@ -37,7 +37,7 @@ class Side(NamedTuple):
 
 
 def ends_of(action: int) -> tuple[int, int]:
-    """Return both pips of a move; 0 is off the board."""
+    """Return the start and the end of a move, as pips; 0 is off the board."""
     start = SOURCES - action // FACES
     return start, max(0, start - action % FACES - 1)
 

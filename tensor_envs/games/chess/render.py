@@ -68,7 +68,7 @@ def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
 
 
 def status(rules: Chess, game: dict[str, Any]) -> str:
-    """Return who is to move, or how the game has ended."""
+    """Return the status: the player to move, or the kind of the end."""
     player = mover(game)
     s = state_of(rules, from_dict(rules, game))
     moves = legal_moves(s)

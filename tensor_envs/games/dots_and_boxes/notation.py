@@ -45,7 +45,7 @@ def complete(rules: DotsAndBoxes, lines: list[int]) -> set[int]:
 
 
 def place(rules: DotsAndBoxes, line: int) -> Place:
-    """Return where a line is."""
+    """Return the row and the column of a line in the grid of dots and lines."""
     if line < rules.horizontal:
         return 2 * (line // rules.columns), 2 * (line % rules.columns) + 1
     row, column = divmod(line - rules.horizontal, rules.columns + 1)

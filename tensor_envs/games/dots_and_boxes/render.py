@@ -24,7 +24,7 @@ NAMES = ("A", "B")
 
 
 def status(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
-    """Return both numbers of boxes, and who has won or is to move."""
+    """Return the number of boxes of each player, and the winner or the player to move."""
     return status_of_counts(game, counts(game["boxes"]), all(game["lines"]), NAMES)
 
 
@@ -87,7 +87,7 @@ scores, reason = number_texts(lambda game: counts(game["boxes"]), "box", "boxes"
 
 
 def explain(rules: DotsAndBoxes, game: dict[str, Any], action: int) -> str:
-    """Return how many boxes a line completes."""
+    """Return the number of boxes that a line completes."""
     lines = list(game["lines"])
     lines[action] = 1
     made = len(complete(rules, lines)) - sum(map(bool, game["boxes"]))

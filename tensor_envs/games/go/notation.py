@@ -76,7 +76,7 @@ def groups_of(rules: Go, board: list[int]) -> Iterator[tuple[set[int], set[int]]
 
 
 def areas(rules: Go, board: list[int]) -> list[int]:
-    """Return both areas: a colour's stones, and the empty regions that are adjacent to it alone (G7)."""
+    """Return the area of each colour: its stones, and the empty regions that are adjacent to it alone (G7)."""
     counts = [board.count(stone) for stone in stones.STONES]
     for region, border in regions(rules, board, empty=True):
         colours = {board[point] for point in border}

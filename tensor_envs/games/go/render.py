@@ -24,7 +24,7 @@ STARS = {9: (2, 4, 6), 13: (3, 6, 9), 19: (3, 9, 15)}  # rows and columns of the
 
 
 def status(rules: Go, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
-    """Return who is to move, or both areas at the end."""
+    """Return the status: the player to move, or at the end the area of each player."""
     if game.get("terminated"):
         black, white = areas(rules, game["board"])
         return f"over: {names[0]} {black}, {names[1]} {white} + {rules.komi:g}"
@@ -93,13 +93,13 @@ players = seat_names(*NAMES)
 
 
 def scores(rules: Go, game: dict[str, Any]) -> list[str]:
-    """Return both areas as the board stands (G7), white's with komi."""
+    """Return the area of each player on the present board (G7), white's with komi."""
     black, white = areas(rules, game["board"])
     return [f"area {black}", f"area {white} + {rules.komi:g}"]
 
 
 def reason(rules: Go, game: dict[str, Any]) -> str:
-    """Return both areas of a game that is over."""
+    """Return the area of each player at the end of a game."""
     black, white = areas(rules, game["board"])
     with_komi = f"{white} + {rules.komi:g} of komi"
     return f"an area of {black} to {with_komi}" if black > white + rules.komi else f"an area of {with_komi} to {black}"
@@ -112,7 +112,7 @@ def last_move(rules: Go, before: dict[str, Any], after: dict[str, Any], action: 
 
 
 def explain(rules: Go, game: dict[str, Any], action: int) -> str:
-    """Return what a pass does."""
+    """Return the effect of a pass."""
     if action != rules.points:
         return ""
     return "ends the game" if game["passed"] else "two passes in a row end the game"

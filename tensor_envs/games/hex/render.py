@@ -21,7 +21,7 @@ def may_swap(rules: Hex, game: dict[str, Any]) -> bool:
 
 
 def status(rules: Hex, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
-    """Return who has connected both sides, or who is to move."""
+    """Return the status: the player who has connected the sides, or the player to move."""
     winner = hex_boards.winner(game["board"], rules.size)
     if winner is not None:
         return outcome(names, winner, reason(rules, game))
@@ -45,5 +45,5 @@ def draw(rules: Hex, game: dict[str, Any]) -> Drawing:
 
 
 def explain(rules: Hex, game: dict[str, Any], action: int) -> str:
-    """Return what a swap does."""
+    """Return the effect of a swap."""
     return "take over Red's stone" if action == rules.cells else ""

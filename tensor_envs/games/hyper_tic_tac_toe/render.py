@@ -29,7 +29,7 @@ def marks_and_lines(rules: HyperTicTacToe, board: list[int]) -> tuple[Marks, Lin
 
 
 def status(rules: HyperTicTacToe, game: dict[str, Any], lines: Lines, names: Sequence[str]) -> str:
-    """Return who has a line, that the game is a draw, or who is to move."""
+    """Return the status: the player with a line, a draw, or the player to move."""
     return stones.status_of_lines(game, {mark for mark, _ in lines}, rules.k, names)
 
 

@@ -8,7 +8,7 @@ from tensor_envs.render.drawing import Drawing
 
 
 def status(game: dict[str, Any]) -> str:
-    """Return who has won, that it is a draw, or who is to move."""
+    """Return the status: the winner, a draw, or the player to move."""
     return mancala.status(game, over=not any(game["houses"]))
 
 

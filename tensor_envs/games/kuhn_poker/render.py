@@ -21,7 +21,7 @@ def seen_by(rules: KuhnPoker, game: dict[str, Any], player: int) -> dict[str, An
 
 
 def status(game: dict[str, Any]) -> str:
-    """Return who is to move, or who wins how much."""
+    """Return the status: the player to move, or the winner and the amount."""
     history = game["history"]
     first, second = game["cards"]
     names = seats(2)
@@ -62,7 +62,7 @@ def draw(rules: KuhnPoker, game: dict[str, Any]) -> Drawing:
 
 
 def scores(rules: KuhnPoker, game: dict[str, Any]) -> list[str]:
-    """Return what both players have put in."""
+    """Return the stake of each player."""
     history = game["history"]
     return [f"{1 + history[player::2].count(BET)} in the pot" for player in (0, 1)]
 
@@ -73,7 +73,7 @@ def reason(rules: KuhnPoker, game: dict[str, Any]) -> str:
 
 
 def explain(rules: KuhnPoker, game: dict[str, Any], action: int) -> str:
-    """Return what a pass or bet means (K2)."""
+    """Return the effect of a pass or a bet (K2)."""
     if BET in game["history"]:
         return "call: put 1 into the pot, and show" if action == BET else "fold, and lose 1"
     return "put 1 into the pot" if action == BET else "put in nothing"

@@ -31,7 +31,7 @@ def betting(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
 
 
 def status(rules: LeducPoker, game: dict[str, Any]) -> str:
-    """Return who is to move, or who wins how much."""
+    """Return the status: the player to move, or the winner and the amount."""
     s = betting(rules, game)
     names = seats(2)
     player = s["current_player"]
@@ -97,7 +97,7 @@ def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
 
 
 def scores(rules: LeducPoker, game: dict[str, Any]) -> list[str]:
-    """Return what both players have put in."""
+    """Return the stake of each player."""
     return [f"{bet} in the pot" for bet in betting(rules, game)["bets"]]
 
 
@@ -109,7 +109,7 @@ def reason(rules: LeducPoker, game: dict[str, Any]) -> str:
 
 
 def explain(rules: LeducPoker, game: dict[str, Any], action: int) -> str:
-    """Return what an action costs (L3)."""
+    """Return the price of an action (L3)."""
     s = betting(rules, game)
     owed = max(s["bets"]) - s["bets"][s["current_player"]]
     if action == FOLD:

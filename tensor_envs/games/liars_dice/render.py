@@ -33,7 +33,7 @@ def seen_by(rules: LiarsDice, game: dict[str, Any], player: int) -> dict[str, An
 
 
 def result(rules: LiarsDice, game: dict[str, Any]) -> tuple[str, int]:
-    """Return what a call has shown, and the loser (L4)."""
+    """Return the dice that a call has shown, and the loser (L4)."""
     quantity, face = divmod(game["history"][-2], rules.sides)
     shown = sum(die in (face + 1, rules.sides) for dice in game["dice"] for die in dice)
     caller = (len(game["history"]) - 1) % rules.players
@@ -42,7 +42,7 @@ def result(rules: LiarsDice, game: dict[str, Any]) -> tuple[str, int]:
 
 
 def status(rules: LiarsDice, game: dict[str, Any]) -> str:
-    """Return who is to move, or who has lost."""
+    """Return the status: the player to move, or the loser."""
     if is_over(rules, game):
         shown, loser = result(rules, game)
         return f"{seats(rules.players)[loser]} loses: {shown}"
@@ -87,14 +87,14 @@ def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
 
 
 def reason(rules: LiarsDice, game: dict[str, Any]) -> str:
-    """Return what was bid, and how many dice show that face or the wild one."""
+    """Return the bid, and the number of dice with its face or the wild one."""
     shown = result(rules, game)[0].partition(" ")[0]
     bid = action_to_string(rules, game["history"][-2])
     return f"the bid was {bid}, and {counted(int(shown), 'die', 'dice')} showed it"
 
 
 def explain(rules: LiarsDice, game: dict[str, Any], action: int) -> str:
-    """Return what a bid claims (L3)."""
+    """Return the claim of a bid (L3)."""
     quantity, face = divmod(action, rules.sides)
     if action == rules.bids:
         return "call the last bid a lie"

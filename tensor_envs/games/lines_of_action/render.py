@@ -24,7 +24,7 @@ def end(rules: LinesOfAction, game: dict[str, Any]) -> str | None:
 
 
 def status(rules: LinesOfAction, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
-    """Return who has won, that it is a draw, or who is to move."""
+    """Return the status: the winner, a draw, or the player to move."""
     player = game["current_player"]
     why = end(rules, game)
     if why is None:
@@ -57,7 +57,7 @@ players = seat_names(*NAMES)
 
 
 def scores(rules: LinesOfAction, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of pieces."""
+    """Return the number of pieces of each player."""
     return [counted(number, "piece") for number in counts(game["board"])]
 
 

@@ -45,7 +45,7 @@ def in_hand(turns: int, player: int) -> int:
 
 
 def ends_of(action: int) -> tuple[int, int] | None:
-    """Return both points of a move; None for an action of one point."""
+    """Return the start and the end of a move; None for an action on a single point."""
     return None if action < POINTS else divmod(action - POINTS, POINTS)
 
 

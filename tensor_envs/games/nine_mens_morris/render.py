@@ -28,7 +28,7 @@ def men(game: dict[str, Any], player: int) -> tuple[int, int]:
 
 
 def status(rules: NineMensMorris, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
-    """Return who has won, or who is to place, move or remove a man."""
+    """Return the status: the winner, or the player who places, moves or removes a man."""
     player = game["turns"] % 2
     if from_dict(rules, game)["terminated"]:
         lost = loser(rules, game)
@@ -38,7 +38,7 @@ def status(rules: NineMensMorris, game: dict[str, Any], names: Sequence[str] = N
 
 
 def loser(rules: NineMensMorris, game: dict[str, Any]) -> int | None:
-    """Return who has lost a game that has ended (N7), or None for a draw (N8)."""
+    """Return the loser of a game that has ended (N7), or None for a draw (N8)."""
     beaten = [who for who in (0, 1) if sum(men(game, who)) <= 2]
     if beaten:
         return beaten[0]

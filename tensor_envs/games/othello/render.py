@@ -21,7 +21,7 @@ NAMES = ("Black", "White")
 
 
 def status(rules: Othello, game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
-    """Return both numbers of discs, and who has won or is to move."""
+    """Return the number of discs of each player, and the winner or the player to move."""
     s = from_dict(rules, game)
     task = "to move" if s["moves"] else "must pass"
     return status_of_counts(game, counts(game["board"]), s["terminated"], names, task)
@@ -63,7 +63,7 @@ scores, reason = number_texts(lambda game: counts(game["board"]), "disc")
 
 
 def explain(rules: Othello, game: dict[str, Any], action: int) -> str:
-    """Return what a pass means."""
+    """Return the effect of a pass."""
     return "no disc can be placed" if action == PASS else ""
 
 

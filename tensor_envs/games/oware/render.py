@@ -15,7 +15,7 @@ def actions_of(rules: Oware, game: dict[str, Any]) -> list[int]:
 
 
 def status(rules: Oware, game: dict[str, Any]) -> str:
-    """Return who has won, that it is a draw, or who is to move."""
+    """Return the status: the winner, a draw, or the player to move."""
     return mancala.status(game, over=not actions_of(rules, game) and not game.get("terminated"))
 
 

@@ -79,7 +79,7 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
 
 
 def scores(rules: Shed, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of cards in hand."""
+    """Return the number of cards in each hand."""
     return [f"{len(hand)} of {rules.cards} cards" for hand in game["hands"]]
 
 
@@ -89,7 +89,7 @@ def reason(rules: Shed, game: dict[str, Any]) -> str:
 
 
 def explain(rules: Shed, game: dict[str, Any], action: int) -> str:
-    """Return where a card comes from, or what is picked up."""
+    """Return the place that a card comes from, or the cards that are picked up."""
     if action == rules.cards:
         return f"take the whole pile into your hand: {', '.join(map(str, game['pile']))}"
     return f"play it from the {'talon' if action + 1 in game['talon'] else 'hand'}"

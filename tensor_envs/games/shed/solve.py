@@ -124,7 +124,7 @@ def is_further(path: Path, cards: int, done: int) -> bool:
 
 
 def choose_fixed(cards: int, device: str, memory: float | None) -> int:
-    """Return how many cards to fix so that the tables fit. Raise ValueError or MemoryError."""
+    """Return the number of cards to fix so that the tables fit into memory. Raise ValueError or MemoryError."""
     room = memory_free(device)
     if memory is not None:
         room = int(GIB * number("memory", memory, 0, 2**20))

@@ -59,7 +59,7 @@ def headline(rules: RuleFields, game: dict[str, Any]) -> str:
 
 
 def result(rules: RuleFields, game: dict[str, Any]) -> str:
-    """Return who has won, for a game that is scored (F42, G42)."""
+    """Return the winners of a game that is scored (F42, G42)."""
     if game["phase"] != Phase.OVER or (game["truncated"] and not rules.score_truncated):
         return ""
     ranked = standings(game)
@@ -219,7 +219,7 @@ def reason(rules: RuleFields, game: dict[str, Any]) -> str:
 
 
 def explain(rules: RuleFields, game: dict[str, Any], action: int) -> str:
-    """Return what an action does, and its price."""
+    """Return the effect and the price of an action."""
     if action >= Act.CELL:
         verb, _, rest = TASKS[game["phase"]].partition(" ")
         return f"{verb.removesuffix('s')} {rest}"

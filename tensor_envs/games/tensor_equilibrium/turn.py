@@ -201,7 +201,7 @@ def take_spot(rules: RuleFields, s: GameState, action: DecodedAction) -> dict[st
 
 
 def picks_left(rules: RuleFields, s: GameState, action: DecodedAction) -> Scalar:
-    """Return how many tiles are still to be taken (F16), at most as many as the market holds (G18)."""
+    """Return the number of tiles still to be taken (F16), at most the number in the market (G18)."""
     level = select(s.level, s.current_player)
     storage = select(s.storage, s.current_player)
     started = minimum(storage_space(rules, level, storage), tally.total(s.market))

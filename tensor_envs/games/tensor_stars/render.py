@@ -155,7 +155,7 @@ def players(rules: StarsRules, game: dict[str, Any] | None) -> list[str]:
 
 
 def scores(rules: StarsRules, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of points, where more than one is needed."""
+    """Return the points of each player, where a win takes more than one."""
     return [f"{n} of {rules.points_to_win} points" if rules.points_to_win > 1 else "" for n in game["points"]]
 
 
@@ -165,7 +165,7 @@ def reason(rules: StarsRules, game: dict[str, Any]) -> str:
 
 
 def explain(rules: StarsRules, game: dict[str, Any], action: int) -> str:
-    """Return what a card does, or which of its parts comes first (F10)."""
+    """Return the effect of a card, or the part of it that comes first (F10)."""
     player = game["player"]
     if action >= CARDS:
         parts = rules.deck[game["commit"][player][game["cursor"] // 2]].moves

@@ -254,7 +254,7 @@ class Resolution:
         return (is_star & (earner == mover) if rules.star_credit == "mover" else is_star), earner  # G13
 
     def end_turn(self) -> None:
-        """Take off and put back pieces, if all cards have been played without a win (F14, G18)."""
+        """Remove the scored pieces and put the active ones back, if all cards were played without a win (F14, G18)."""
         if not self.rules.reset_at_once:
             self.take_off([self.active & scored for scored in self.scored])
         self.put_back(self.active, range(PIECES))

@@ -177,7 +177,7 @@ players = seat_names(*COLOURS)
 
 
 def scores(rules: ThreeWillRules, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of agents on the goal row."""
+    """Return the number of agents of each player on the goal row."""
     home = [sum(locked(game, agent) for agent in range(first, first + SLOTS)) for first in (0, SLOTS)]
     return [f"{count} of {rules.to_win} home" for count in home]
 
@@ -192,7 +192,7 @@ def reason(rules: ThreeWillRules, game: dict[str, Any]) -> str:
 
 
 def explain(rules: ThreeWillRules, game: dict[str, Any], action: int) -> str:
-    """Return what an action does (section 4)."""
+    """Return the effect of an action (section 4)."""
     player, phase = game["player"], game["phase"]
     if action == PASS:
         if phase == CHALLENGE:

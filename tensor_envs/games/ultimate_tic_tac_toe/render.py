@@ -21,7 +21,7 @@ NAMES = ("X", "O")
 
 
 def status(game: dict[str, Any]) -> str:
-    """Return who has won, that it is a draw, or who is to move, and where."""
+    """Return the status: the winner, a draw, or the player to move and the board of the move."""
     won = winner(game["board"])
     if won is None:
         where = [str(k + 1) for k, flag in enumerate(game["active"]) if flag]
@@ -71,7 +71,7 @@ players = seat_names(*NAMES)
 
 
 def scores(rules: UltimateTicTacToe, game: dict[str, Any]) -> list[str]:
-    """Return both numbers of small boards won."""
+    """Return the number of small boards that each player has won."""
     return [f"{owners(game['board']).count(stone)} boards" for stone in (1, -1)]
 
 

@@ -24,7 +24,7 @@ FACES = ("#ffffff", "#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7
 
 
 def status(rules: Yahtzee, game: dict[str, Any]) -> str:
-    """Return who is to move, or the result."""
+    """Return the status: the player to move, or the result."""
     names = seats(rules.players)
     if any(-1 in row for row in game["boxes"]):
         return f"{to_move(game, names[game['current_player']])}, {game['rerolls']} throws left"
