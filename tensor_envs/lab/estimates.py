@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 Z = 1.96  # half the width of a 95 % interval, in standard errors
-LEVEL = 0.05  # of a family of comparisons
+LEVEL = 0.05  # significance level of a whole family of comparisons
 Array = np.ndarray[Any, Any]
 K = TypeVar("K", bound=Hashable)
 
@@ -41,7 +41,7 @@ class Measurement:
 
     @property
     def half_width(self) -> float:
-        """The larger distance of an end of the interval from the value."""
+        """Distance from the value to the farther end of the interval."""
         return max(self.high - self.value, self.value - self.low)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Measurement:
 
 
 def first(means: Array) -> Array:
-    """Return the first mean: what `estimate` estimates by default."""
+    """Return the first mean, the number that `estimate` estimates by default."""
     return np.asarray(means[0])
 
 
@@ -145,7 +145,7 @@ def p_value(a: Measurement, b: Measurement) -> float:
 
 
 def sums(tables: Sequence[Array], names: Sequence[str]) -> dict[str, list[Array]]:
-    """Return the sums of columns that have the same name, for each table [N, columns]."""
+    """Add up the columns of each table [N, columns] that have the same name."""
     order = {name: number for number, name in enumerate(dict.fromkeys(names))}
     columns = np.array([order[name] for name in names])
     return {name: [table[:, columns == number].sum(1) for table in tables] for name, number in order.items()}

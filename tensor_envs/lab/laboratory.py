@@ -32,7 +32,7 @@ NAMED = ("uniform", "trained", "perfect")
 UNIFORM = 16  # games by the uniform policy for each game by another player
 REPLICAS = 2  # of a deal with the stronger player on a seat, so that six pairs of games show the luck of two players
 OPENING = 2  # uniformly random plies of trained players, which play the same game else
-LENGTH = 64  # games by which the length of all others is estimated
+LENGTH = 64  # number of games from which the length of all others is estimated
 MAX_ROUNDS = 64  # of `games` with a precision
 MAX_GAMES = 2**20
 MAX_TOGETHER = 16  # rule fields
@@ -161,7 +161,7 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
 
 
 def _checked(players: Sequence[str | int]) -> list[str | int]:
-    """Return the players in the order of their strength. ValueError or TypeError for others."""
+    """Return the players sorted by strength. ValueError or TypeError for unknown players."""
     if not isinstance(players, (list, tuple)):
         raise wrong_type("players", "a list of names and numbers of simulations", players)
     for one in players:
@@ -178,12 +178,12 @@ def _checked(players: Sequence[str | int]) -> list[str | int]:
 
 @dataclass(frozen=True)
 class _Series:
-    """Games of one player against itself, or of a contest with matches for each seat of the stronger player.
+    """Matches on common deals: of a player against itself, or of a contest in which the stronger player changes seats.
 
     Attributes:
-        matches: they are played on common deals.
-        numbers: return the numbers whose intervals a precision narrows, except Elo.
-        played: games of each match.
+        matches: the matches of a round.
+        numbers: function of the games to the numbers that need a precision; the precision of Elo is ignored.
+        played: games of each match so far.
     """
 
     matches: list[Match]
@@ -196,7 +196,7 @@ class _Series:
 
     @property
     def work(self) -> float:
-        """Work of one decision in every game of a round."""
+        """Simulations for one decision in every game of a round."""
         return sum(match.games * match.work for match in self.matches)
 
     def too_wide(self, precision: float) -> bool:
@@ -223,10 +223,10 @@ class _Series:
 
 
 class _Variant:
-    """Measurements of one variant while they are made.
+    """Unfinished measurements of one variant.
 
     Attributes:
-        work: of one decision in every game of the first round.
+        work: simulations for one decision in every game of the first round.
     """
 
     def __init__(
@@ -328,7 +328,7 @@ class _Variant:
         return _Series(matches, measured)
 
     def _play(self, series: Sequence[_Series], bar: ProgressBar, plies: float) -> None:
-        """Play all games, and more of those whose intervals are too wide. plies: expected length of a game."""
+        """Play all games, then further rounds of series whose intervals are too wide. plies: expected length of a game."""
         spent = 0.0
         for turn in range(MAX_ROUNDS):
             matches = [replace(match, first_row=turn * match.games) for one in series for match in one.matches]
@@ -388,14 +388,14 @@ def player(env: Env, name: str | int, seed: int = 0, exploration: float = EXPLOR
         return agents.playout_search(name, seed, exploration=exploration)
     if name == "perfect":
         return None
-    from tensor_envs.train.network import FOLDER, load  # with its files, only for this player
+    from tensor_envs.train.network import FOLDER, load  # networks and their files are for this player alone
 
     file = FOLDER / f"{env.id}.safetensors"
     return agents.load(env.id, 0) if file.exists() and load(file).env.plays_like(env) else None
 
 
 def work(one: str | int) -> float:
-    """Return the work of a decision of a player."""
+    """Return the simulations that a player needs for a decision."""
     return float(one) if isinstance(one, int) else 1.0
 
 

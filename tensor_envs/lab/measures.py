@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LN10 = math.log(10)
 MAX_TREE = 6.0  # log10 of the games that are counted exactly, by the estimate
 MAX_PLIES = 64  # of a game whose tree is counted
-MAX_SPREAD = 0.1  # relative standard error of a mean of tree sizes that is reported as such
+MAX_SPREAD = 0.1  # relative standard error up to which a mean of tree sizes is reported
 MAX_ACTIONS = 12  # of a game whose actions are listed one by one, not by kind
 QUARTERS = (0.25, 0.5, 0.75)
 MAX_ELO = 1200.0
@@ -29,7 +29,7 @@ ELO = "Elo per doubling"
 
 @dataclass(frozen=True)
 class ActionUse:
-    """Shares of decisions in which a kind of actions is legal and taken, by whom and when.
+    """Shares of decisions in which a kind of actions is legal and taken, by player and moment.
 
     Attributes:
         legal: share of decisions in which the action is legal; for a kind, its legal actions per decision, where a game
@@ -58,9 +58,9 @@ class ActionUse:
 
 
 def scores(games: Played) -> Iterator[tuple[str, Measurement]]:
-    """Yield the score of each player, and of who begins where that is not always the same player.
+    """Yield the score of each player and, in games where the first player to move varies, of that player.
 
-    In games for one, and in cooperative ones, yield the return.
+    Games for one and cooperative games have returns instead of scores.
     """
     points = games.points
     players = games.returns.shape[1]
@@ -86,7 +86,7 @@ def outcomes(games: Played) -> Iterator[tuple[str, Measurement]]:
 
 
 def choices(games: Played) -> Iterator[tuple[str, Measurement]]:
-    """Yield the numbers of legal actions, and how many actions a game uses."""
+    """Yield the number of legal actions of a decision, and the number of actions that a game uses."""
     actions = games.legal.shape[1]
     yield "legal actions", estimate(games.widths @ np.arange(1, actions + 1), games.plies, of=ratio)
     yield "forced moves", estimate(games.widths[:, 0], games.plies, of=ratio, share=True)
@@ -157,7 +157,7 @@ def tension(games: Played) -> Iterator[tuple[str, Measurement]]:
 
 
 def stronger(points: Array, doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
-    """Yield what the stronger player of a contest gains.
+    """Yield the gain of the stronger player of a contest.
 
     Args:
         points: float64 [S, R, D, P]: with the stronger player on seat s, in replica r, in deal d, of player p.
@@ -171,14 +171,15 @@ def stronger(points: Array, doublings: float | None = None) -> Iterator[tuple[st
 
 
 def contest(points: Array, doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
-    """Yield what the stronger player gains, and what explains the results; arguments as in `stronger`."""
+    """Yield the gain of the stronger player, and the shares of luck and skill; arguments as in `stronger`."""
     yield from stronger(points, doublings)
     players = points.shape[3]
     replicas = points.shape[1]
     games = points.reshape(players * replicas, *points.shape[2:])  # [games of a deal, D, P]
     if not np.ptp(games, (0, 1)).any():
         return  # all results are equal
-    # for the intervals, deals that luck decides, and skill in a replica of two of them: else there is none if all agree
+    # added to the sample of the intervals only: deals that luck decides, and skill in one replica of two of them, since
+    # a sample in which all games agree would have an interval of width 0
     added = np.tile(np.eye(players), (players, replicas, 1, 1))
     added[:, 0, 0], added[:, 0, 1] = np.eye(players), (1 - np.eye(players)) / (players - 1)
     columns = _columns(games)
@@ -201,7 +202,7 @@ def _elo(score: float, doublings: float) -> float:
 
 
 def _moments(means: Array, players: int) -> tuple[Array, Array, Array]:
-    """Return from means the mean points of each player by game of a deal, the pairs' products, and the variances."""
+    """Split means into the points of each player by game of a deal, the products of pairs, and the variances."""
     table = means.reshape(players, -1, *means.shape[1:])
     games = table[:, :-2]
     return games, table[:, -2], table[:, -1] - games.mean(1) ** 2
@@ -216,7 +217,7 @@ def _luck(means: Array, players: int) -> Array:
 
 
 def _skill(means: Array, players: int) -> Array:
-    """Return the share of the variance that the seating explains: who has the stronger player."""
+    """Return the share of the variance that the seat of the stronger player explains."""
     games, _, variance = _moments(means, players)
     seats = games.reshape(players, players, -1, *games.shape[2:]).mean(2)  # of the replicas of a seating
     return np.asarray(seats.var(1).sum(0) / variance.sum(0))
@@ -263,7 +264,7 @@ def _uses(env: Env, legal_counts: Array, taken_counts: Array, plies: Array | Non
 
 
 def _share(part: Array, whole: Array) -> Measurement | None:
-    """Estimate a share of what fewer games than all may have; None without two of them, one for the jackknife."""
+    """Estimate a share over the games that count in `whole`; None for fewer than two, since the jackknife omits one."""
     return estimate(part, whole, of=ratio, share=True) if np.count_nonzero(whole) > 1 else None
 
 

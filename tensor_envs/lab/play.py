@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tensor_envs.agents import Policy
 
 LIMIT = 10_000  # plies after which a game counts as truncated
-MOMENTS = 7  # of each game, at equal distances, in which its positions are valued
+MOMENTS = 7  # equally distant moments of a game at which positions are valued
 COUNTED = (2, 4, 6)  # moments from which a search counts what its playouts do: quarters of the game
 PLAYOUTS = 32  # of a position, for each of two independent values
 LANES = 64  # games of a block
@@ -78,7 +78,7 @@ class Played:
         return share_returns(self.returns)
 
     def __add__(self, other: Played) -> Played:
-        """Return these games and others."""
+        """Concatenate the games of two sets of matches."""
         names = [field.name for field in fields(self)]
         return Played(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
 
@@ -107,15 +107,15 @@ class Match:
     """Games of the rows of a seed between policies.
 
     Attributes:
-        policies: one for each player. A policy is called with some of the games in which its player is to move.
+        policies: one for each player, called with some of the games in which that player is to move.
         games: number of games.
         first_row: number of the first row.
-        replica: number of the draws of the policies, 0..15. Games of the same row have the same chance in all replicas.
+        replica: number of a repetition, 0..15: policies draw anew, and the chance of a row stays the same.
         opening: number of uniformly random plies at the start.
         valued: whether to value positions.
         counted: simulations of a search whose playouts from positions of the games are counted; 0 for none. The games
             must be valued.
-        work: of a decision, for the estimate of what is left.
+        work: simulations for a decision, for the estimate of the remaining time.
     """
 
     policies: tuple[Policy, ...]
@@ -186,7 +186,7 @@ class _GamePool:
         self.history: list[list[Array]] = [[] for _ in self.rows]
 
     def step(self) -> Array:
-        """Call the policy for which most games wait, and play its actions. Returns these games."""
+        """Call the policy with the most waiting games, play its actions, and return the games."""
         who = np.where(self.plies < self.opening, 0, self.seats[self.rows, self.mover])
         policy = int(np.bincount(who[self.live]).argmax())
         waiting = np.flatnonzero(self.live & (who == policy))

@@ -1,4 +1,4 @@
-"""Progress bar of measurements, with an estimate of what is left."""
+"""Progress bar of measurements, with an estimate of the remaining work."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tinygrad.helpers import tqdm
 
 
 class ProgressBar:
-    """Progress bar whose unit is a simulation of a decision: a search of 64 has 64 of them, other players one.
+    """Progress bar whose unit is a simulation; a decision without a search counts as one.
 
-    The total is an estimate. Games are taken to be as long as those of the uniform player, and games that a precision
-    adds as many as the widths of the intervals so far ask for.
+    The total is an estimate from the length of the uniform player's games, and from the number of further games that
+    the intervals so far need for the precision.
 
     Attributes:
-        later: work of one decision in every game of the variants that follow.
-        further: work of games that are not played at the moment.
+        later: simulations for one decision in every game of the variants that follow.
+        further: simulations of planned games that are not being played.
     """
 
     def __init__(self, shown: bool):
@@ -25,7 +25,7 @@ class ProgressBar:
         self.bar: Any = tqdm(desc="simulations", unit="", unit_scale=True, total=1, disable=not shown)
 
     def __call__(self, done: float, left: float) -> None:
-        """Show that work is done, and how much of the games that are played is left."""
+        """Add finished work to the bar, and update the total by the work left in the present games."""
         self.bar.t = round(self.bar.n + done + left + self.further)
         self.bar.update(round(done))
 

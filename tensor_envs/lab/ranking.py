@@ -55,7 +55,7 @@ def strongest(variant: VariantReport) -> str | None:
 
 
 def _balance(variant: VariantReport) -> Measurement:
-    """Return 1 minus the largest advantage, of a seat or of who begins, as a share of the largest possible one."""
+    """Return 1 minus the largest advantage of a seat or of the first move, as a share of the largest possible one."""
     who = strongest(variant)
     scores = {what: number for (player, what), number in variant.numbers.items() if player == who and "score" in what}
     seats = sum("score of player" in what for what in scores)

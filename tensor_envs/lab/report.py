@@ -104,12 +104,12 @@ class Report:
 
     @cached_property
     def ranking(self) -> list[Standing]:
-        """The base and what differs from it, the best by balance and decisiveness first; none for a single player."""
+        """Ranking of the base and of the variants that differ from it, the best first; empty in games for one player."""
         return ranking([variant for variant in self.variants if variant.name not in self.dead])
 
     @property
     def _shown(self) -> list[VariantReport]:
-        """The variants that the table of all numbers has columns for: the base, and those that differ most from it."""
+        """Variants with a column in the table of all numbers: the base, and the ones that differ most from it."""
         if len(self.variants) <= MAX_COLUMNS:
             return list(self.variants)
         changes = Counter(name for name, _ in self.differences)
@@ -176,7 +176,7 @@ class Report:
             yield [*self._timed()]
 
     def _timed(self) -> Iterator[list[str]]:
-        """Yield the rows of the table that says by whom and when the base's actions are taken."""
+        """Yield the rows of the table of the base's actions: the share of each player, and the mean moment."""
         uses = {who: kinds for who, kinds in self.base.actions.items() if not who.startswith(PLAYOUTS_OF)}
         seats = max(len(use.players) for kinds in uses.values() for use in kinds.values())
         shown = seats if seats > 2 else seats - 1  # the second of two players has the rest
