@@ -328,7 +328,10 @@ class _Variant:
         return _Series(matches, measured)
 
     def _play(self, series: Sequence[_Series], bar: ProgressBar, plies: float) -> None:
-        """Play all games, then further rounds of series whose intervals are too wide. plies: expected length of a game."""
+        """Play all games, then further rounds of the series whose intervals are too wide.
+
+        plies: expected length of a game.
+        """
         spent = 0.0
         for turn in range(MAX_ROUNDS):
             matches = [replace(match, first_row=turn * match.games) for one in series for match in one.matches]

@@ -104,7 +104,7 @@ class Report:
 
     @cached_property
     def ranking(self) -> list[Standing]:
-        """Ranking of the base and of the variants that differ from it, the best first; empty in games for one player."""
+        """Ranking of the base and of variants that differ from it, the best first; empty in games for one player."""
         return ranking([variant for variant in self.variants if variant.name not in self.dead])
 
     @property
