@@ -33,9 +33,9 @@ SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray listens on the loopback interface only
 ATTEMPTS = 3  # to start Ray or to connect: its own waits are fixed, and too short on a loaded machine
 MAX_ACTORS = 100_000
-STALENESS = 4  # default bound, in steps for each actor
-SILENCE = 60.0  # seconds without data, after which the learner says that it waits
-DEATHS = 3  # in succession, for each actor, after which training fails
+STALENESS = 4  # default bound of the age of data, in steps for each actor
+SILENCE = 60.0  # seconds without data after which the learner reports that it waits
+DEATHS = 3  # consecutive deaths of an actor after which training fails
 
 
 def distributed(
@@ -123,7 +123,7 @@ class Actor:
 
 
 def _on_host(data: Any) -> Any:
-    """Return the data of a step with arrays in place of Tensors: these belong to their process."""
+    """Return the data of a step as NumPy arrays, since Tensors cannot leave their process."""
     if isinstance(data, list):
         return [_on_host(part) for part in data]
     return to_numpy(data) if isinstance(data, Tensor) else data
@@ -139,7 +139,7 @@ class Learner:
     """
 
     def __init__(self, ray: Any, trainer: Trainer, num_actors: int | None, max_staleness: int | None):
-        """Take a connected Ray; the actors start with the first step, once the trainer has its checkpoint."""
+        """Store a connected Ray. The actors start with the first step, when the trainer has loaded its checkpoint."""
         self.ray = ray
         self.trainer = trainer
         self.is_on_cpu = trainer.device.startswith("CPU")
@@ -176,7 +176,7 @@ class Learner:
         return metrics | {"seconds": trainer.seconds, "staleness": staleness} | counts
 
     def _new_actor(self) -> Any:
-        """Start an actor with a rank, and so games and random numbers, of its own."""
+        """Start an actor with a new rank, which gives it its own games and random numbers."""
         self.rank += 1
         needs = {"num_cpus": 1, "num_gpus": 0 if self.is_on_cpu else 1, "scheduling_strategy": "SPREAD"}
         trainer = self.trainer
@@ -191,7 +191,7 @@ class Learner:
         self.playing[actor.play.remote(self.version, self.weights, self.trainer.progress)] = actor
 
     def _next(self) -> tuple[int, Any]:
-        """Return the version and the data that arrive next; the actor goes on, and dead actors are replaced."""
+        """Return the next data with the version of their weights; restart the actor, and replace dead actors."""
         errors = self.ray.exceptions
         while True:
             arrived, _ = self.ray.wait(list(self.playing), num_returns=1, timeout=SILENCE)

@@ -35,7 +35,7 @@ from tensor_envs.train.self_play import self_play
 # kinds of random numbers
 PLAY = 0
 SAMPLE = 1
-EXACT_MEMORY = 2**26  # bytes for exact values, of every actor
+EXACT_MEMORY = 2**26  # bytes of the table of exact values of each actor
 
 
 def exact_values(env: Env, device: str | None) -> Callable[[State], np.ndarray]:
@@ -78,7 +78,7 @@ class AlphaZero(Trainer):
         return self.config.learning_rate * max(0.1, 1 - self.progress)
 
     def rate(self) -> Metrics:
-        """Rate the player with search, which adds no noise here, and the network alone ("network_score", ...)."""
+        """Rate the player with a search without noise, and the network without search ("network_score", ...)."""
         env = self.env
         config = self.config
         common = config, self.judges, self.device

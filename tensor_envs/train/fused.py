@@ -24,7 +24,7 @@ from tensor_envs._runtime.threads import all_blocks, runs_natively
 
 ROWS = 48  # of a block
 MIN_ROWS = 6  # of a block, a tile of `fused.c`
-# sums of weights' gradients that are added in the end, and the rows of each at least
+# number of partial sums of the gradients of weights, and the least number of rows of each
 MAX_GROUPS = 8
 GROUP_ROWS = 128
 BLOCK_FEATURES = 2**16  # upper bound for the features of a block's boards
@@ -89,7 +89,7 @@ class Architecture:
 
     @property
     def features(self) -> list[int]:
-        """Places of the features of each layer in a row of them, and its length."""
+        """First index of the features of each layer in a row of all features, and the length of that row."""
         sizes = [*[self.cells * self.channels] * len(self.convolutions), *self.hidden]
         return [*accumulate(sizes, initial=0)]
 
@@ -123,7 +123,7 @@ def is_fused(architecture: Architecture, observation: Tensor) -> bool:
 def evaluate(
     architecture: Architecture, observation: Tensor, mask: Tensor | None, weights: Sequence[Tensor], keep: bool
 ) -> list[Tensor]:
-    """Return the heads' outputs, lazy: [B, A] of the first, [B] of further ones, which have one number.
+    """Return the outputs of the heads, lazy: [B, A] of the first head, [B] of all others, which have one unit.
 
     There is no gradient with respect to observations.
 
@@ -152,7 +152,7 @@ def evaluate(
         return results[len(head) + len(weights) :]
 
     def gradient(before: int, *gradients: UOp, call: UOp | None = None) -> tuple[UOp | None, ...]:
-        """Return the gradients of the weights among the arguments of a call."""
+        """Return the gradients of the arguments of a call that are weights."""
         if call is None:  # tinygrad's way to pass one gradient
             *gradients, call = gradients  # type: ignore[assignment]
         passed = iter([Tensor(g) for g in gradients])
@@ -224,7 +224,7 @@ class _Text:
         return name
 
     def padded(self, name: str, depth: int, columns: int) -> str:
-        """Return a matrix of at least a vector's columns."""
+        """Pad a matrix to at least the columns of a vector, and return its name."""
         self.add(f"float {name}_[{columns} < V ? {depth} * V : 1];")
         self.add(f"const float *{name}p = padded({name}, {depth}, {columns}, {name}_);")
         return f"{name}p"
@@ -340,7 +340,7 @@ class _Forward:
 
 @dataclass(frozen=True)
 class _Backward:
-    """Kernel from the gradients of the outputs to those of all weights and biases, summed over groups of rows."""
+    """Kernel that computes the gradients of all weights and biases from those of the outputs, in groups of rows."""
 
     net: Architecture
     masked: bool

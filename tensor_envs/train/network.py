@@ -152,7 +152,7 @@ class Network:
         return nn.state.get_state_dict(self.layers)
 
     def matrices(self, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the values of `parameters` for weights by name."""
+        """Return weights by name in the form of `parameters`."""
         named = {f"{name}.matrix": self._matrix(name, weights[f"{name}.weight"]) for name in self.layers}
         return named | {f"{name}.bias": weights[f"{name}.bias"] for name in self.layers}
 

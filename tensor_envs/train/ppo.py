@@ -105,7 +105,7 @@ class PPO(Trainer):
         return rate(self.env, *player, self.config, self.judges, self.device)
 
     def play(self, step: int) -> list[list[Tensor]]:
-        """Return the minibatches of a rollout. Its randomness is that of the games, whatever the step."""
+        """Return the minibatches of a rollout. Rollouts draw by the games' keys and need no generator of the step."""
         with Context(TRAINING=1):  # type: ignore[no-untyped-call]
             self.state, minibatches = self.rollout(self.state)
         return minibatches

@@ -38,7 +38,7 @@ def exact_oracle(env: Env, device: str | None = None) -> Oracle:
 
 
 class Judges(NamedTuple):
-    """Exact judges of a game, as far as the settings of a run want them.
+    """Exact judges of a game: those that the settings of a run ask for.
 
     Attributes:
         oracle: exact values; None for no regret.

@@ -63,7 +63,7 @@ class ReplayBuffer:
         turned = [np.flatnonzero(turn == k) for k in range(1, len(self.actions))]
 
         def gather(part: np.ndarray, columns: np.ndarray) -> np.ndarray:
-            """Return whole rows, then turn those of each symmetry: single entries, far apart, would take longer."""
+            """Gather whole rows, then apply each symmetry to its rows: gathering single entries is slower."""
             chosen = part.reshape(-1, part.shape[-1]).take(row, axis=0)  # faster than an index
             for rows, order in zip(turned, columns[1:], strict=True):
                 chosen[rows] = chosen.take(rows, axis=0).take(order, axis=1)

@@ -237,7 +237,7 @@ class Trainer(ABC):
         self._write_weights(path)
 
     def _settings(self) -> dict[str, Any]:
-        """Return the game and the settings as JSON gives them back."""
+        """Return the game and the settings in types of JSON, for a comparison with a checkpoint."""
         return json.loads(json.dumps({"env": env_metadata(self.env), "config": asdict(self.config)}))
 
     def _write_settings(self, folder: Path) -> None:
@@ -303,7 +303,7 @@ class Trainer(ABC):
         return metadata
 
     def _check_settings(self, stored: dict[str, Any] | None) -> None:
-        """Raise ValueError for other settings than a checkpoint's; those of earlier versions have none."""
+        """Raise ValueError if the settings differ from a checkpoint's; those of earlier versions have none."""
         if stored is None:
             return
         own = self._settings()
@@ -329,7 +329,7 @@ def _scaled(weights: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def _group(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the arrays of a group by their names in it."""
+    """Return the arrays of one group of a checkpoint, by their names within the group."""
     return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
 
 
@@ -389,7 +389,7 @@ class RunFolder:
     """
 
     def __init__(self, path: Path, trainer: Trainer):
-        """Open a folder, which is made if it is missing. A trainer without steps continues from its checkpoint.
+        """Open a folder, or create it. A trainer without steps continues from the folder's checkpoint.
 
         Raises:
             ValueError: the folder has another run, or one at another step than a trainer with steps; it is damaged, or
@@ -407,7 +407,7 @@ class RunFolder:
             raise
 
     def close(self) -> None:
-        """Let other runs open the folder."""
+        """Release the lock on the folder."""
         os.close(self.lock)
 
     def _lock(self) -> None:

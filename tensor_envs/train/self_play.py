@@ -38,7 +38,7 @@ class Decision(NamedTuple):
 
 
 def for_all_players(value: np.ndarray, player: np.ndarray, num_players: int) -> np.ndarray:
-    """Return values [B, P] of all players from one player's [B]: the others share the negative value equally."""
+    """Return values of all players, [B, P], from those of one player, [B]: the others share the negative value."""
     shared = np.repeat(-value[:, None] / max(1, num_players - 1), num_players, axis=1)
     shared[np.arange(len(value)), player] = value
     return shared
@@ -47,7 +47,7 @@ def for_all_players(value: np.ndarray, player: np.ndarray, num_players: int) -> 
 def value_targets(
     decisions: Sequence[Decision], last_value: np.ndarray, last_player: np.ndarray, search_value_weight: float
 ) -> list[np.ndarray]:
-    """Compute the value that a network learns for every decision.
+    """Compute the value target of every decision.
 
     The target is the player's return to the end of the game or, where the decisions stop before, to the value of the
     last position. At every decision the return moves towards the search's value of the position by
@@ -117,7 +117,7 @@ def self_play(
     decisions = list[Decision]()
 
     def exact(state: State, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which games have exact values, and the values, with these in their place."""
+        """Return whether each game has an exact value, and the values with the exact ones filled in."""
         if exact_values is None:
             return np.zeros(state.batch, bool), values
         known = state.numpy()["ply"] >= exact_ply
