@@ -29,7 +29,7 @@ def draw_chip(picture: Drawing, x: float, y: float, radius: float, amount: int) 
 
 
 def draw_buttons(picture: Drawing, names: Sequence[str], actions: Iterable[int], y: float, gap: float) -> None:
-    """Draw a button for each of the actions, at its place in the row of all."""
+    """Draw a button for each legal action, at its fixed place in the row of all actions."""
     for action in actions:
         x = picture.width / 2 + (action - len(names) / 2) * (BUTTON[0] + gap) + gap / 2
         picture.rect(x, y, *BUTTON, FACE, INK)

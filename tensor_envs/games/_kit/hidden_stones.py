@@ -35,7 +35,7 @@ COUNTERS = 64  # of chance for a sample
 
 
 class HiddenStones:
-    """Rules of such a board; a subclass is a dataclass of rule fields with these attributes.
+    """Rules of a board with hidden stones; a subclass is a dataclass with these rule fields.
 
     Attributes:
         size: cells a side.
@@ -86,7 +86,7 @@ class HiddenStones:
         return Outcome.win(after, s.current_player, won).draw((own | s.other) == self.board)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
-        """Return the player's stones, those of the opponent that the player has found, and who the player is."""
+        """Return the player's stones, the opponent's stones that the player has found, and the player's number."""
         own, other = sides(s, player)
         seat = where(player == 0, self.board, 0)
         planes = {
@@ -184,7 +184,7 @@ def is_over(rules: HiddenStones, game: dict[str, Any]) -> bool:
 
 
 def seen_by(rules: HiddenStones, game: dict[str, Any], player: int) -> dict[str, Any]:
-    """Return the game without what is hidden from a player, and the number of attempts, which both players know."""
+    """Return the game as a player sees it. The number of attempts is known to all."""
     if is_over(rules, game):
         return game
     own = stones.STONES[player]

@@ -55,7 +55,7 @@ def main_line(text: str) -> list[Node]:
 
 
 def root_of(text: str, number: str) -> Node | None:
-    """Return the root of a game if its number GM is this one."""
+    """Return the root of a text if its game number GM is the expected one, else None."""
     nodes = main_line(text)
     if not nodes:
         raise ValueError("node 0: the game has no root")
@@ -206,7 +206,7 @@ def write(
 
 
 def winner(last: Mapping[str, Any]) -> str | None:
-    """Return how the result of a game that is over begins: "B+", "W+", or "0" for a draw; None if it goes on."""
+    """Return the first part of the result: "B+", "W+", or "0" for a draw; None for an unfinished game."""
     if last["truncated"]:
         return "Void"
     return RESULTS.get(last["rewards"][0], "0") if last["terminated"] else None

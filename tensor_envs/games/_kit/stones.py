@@ -27,7 +27,7 @@ def to_board(own: Sequence[int], other: Sequence[int], player: int, size: int) -
 
 
 def to_sets(board: Sequence[int], player: int) -> tuple[list[int], list[int]]:
-    """Return the words of both sets of a board: the inverse of `to_board`."""
+    """Return the words of each player's set of stones: the inverse of `to_board`."""
     return words_of(board, STONES[player]), words_of(board, STONES[1 - player])
 
 
@@ -43,7 +43,7 @@ def to_dict(rules: Any, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def board_and_player(game: dict[str, Any], size: int, highest: int = 1) -> tuple[list[int], int]:
-    """Return both entries. ValueError or TypeError unless they are `size` ints in -1..highest, and a player."""
+    """Return the board and the player of a dictionary. ValueError or TypeError for invalid entries."""
     board = nested("board", game["board"], (size,), -1, highest)
     return board, integer("current_player", game["current_player"], 0, 1)
 

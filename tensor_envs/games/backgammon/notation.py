@@ -65,7 +65,7 @@ def spellings(rules: Backgammon, s: dict[str, Any], legal: Sequence[int]) -> dic
 
 
 def action_to_string(rules: Backgammon, action: int) -> str:
-    """Return both pips, "13/7", "bar/20", "6/off", also "4/off (6)" by a higher number, or "pass" (B4)."""
+    """Return the name of a move by its pips, such as "13/7", "bar/20", "6/off" or "4/off (6)"; or "pass" (B4)."""
     pip = SOURCES - action // FACES
     die = action % FACES + 1
     if pip > BAR:

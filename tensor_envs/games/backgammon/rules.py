@@ -78,7 +78,7 @@ class Backgammon:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        """Return the start; the player of the higher die begins, with both numbers (B2)."""
+        """Return the first position: the player with the higher die begins and plays both numbers (B2)."""
         drawn = chance.draw(0, FACES * (FACES - 1))
         first = drawn // (FACES - 1)
         second = drawn % (FACES - 1)
@@ -153,7 +153,7 @@ def thrown(first: Scalar, second: Scalar) -> list[Scalar]:
 
 
 def sides(men: Sequence[Sequence[Scalar]], player: Scalar) -> tuple[list[Scalar], list[Scalar]]:
-    """Return the men of a player on its pips 1..25, and of the opponent on theirs."""
+    """Return the men of both players, each by the player's own pips 1..25."""
     return where(player == 0, men[0], men[1]), where(player == 0, men[1], men[0])
 
 
@@ -182,7 +182,7 @@ def pips(men: Sequence[Value], holds: Any) -> Scalar:
 
 
 def movable(men: Scalar, free: Scalar, die: Scalar) -> Scalar:
-    """Return the pips from which a number moves a man: onto free points, off, or from the bar before all others."""
+    """Return the pips from which a number moves a man; men on the bar must enter first."""
     steps = men & free << die
     far = men >> die
     # from the pip of the number or, if no man is that far, from the highest

@@ -70,7 +70,7 @@ def turn_to_string(side: Side, actions: Iterable[int]) -> str:
 
 
 def turn_to_actions(side: Side, dice: Sequence[int], text: str) -> list[int]:
-    """Return the actions of a turn, in one of the orders that lead to the same position.
+    """Return the actions of a turn in any order that leads to its final position.
 
     Args:
         side: the men before the turn.

@@ -53,5 +53,5 @@ class Breakthrough(Pieces):
         return range(self.cells - self.columns, self.cells), range(self.columns)
 
     def action_to_string(self, action: int) -> str:
-        """Return the names of both cells, "a2b3" (B9)."""
+        """Return the names of the start and the end, "a2b3" (B9)."""
         return super().action_to_string(action).replace("-", "")

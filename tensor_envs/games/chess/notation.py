@@ -239,7 +239,7 @@ def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
 
 
 def ends_of(action: int) -> tuple[int, int]:
-    """Return both squares of a move, from the side of the player to move; a castling is its king's move."""
+    """Return the start and the end of a move, seen from the player to move; castling is the king's move."""
     if action in CASTLES:
         return SIDE * 4, SIDE * (2 if action == CASTLES[0] else 6)
     square, plane = divmod(action, len(PLANES))
@@ -247,7 +247,7 @@ def ends_of(action: int) -> tuple[int, int]:
 
 
 def action_to_string(rules: Chess, action: int) -> str:
-    """Return both squares, with ranks from the side of the player to move: "e2e4", "e7e8n"; "O-O" (C4).
+    """Return the name of a move, with ranks seen from the player to move: "e2e4", "e7e8n", "O-O" (C4).
 
     A move that leaves the board has its step for the second square.
     """

@@ -57,7 +57,7 @@ def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> st
 
 
 def _noted_tags(game: Record) -> dict[str, str]:
-    """Return the tags among the notes of a record, but those of its first position."""
+    """Return the tags in the notes of a record, without the tags of the first position."""
     tags = game.notes.get("tags")
     return {
         name: value

@@ -124,7 +124,7 @@ players = seat_names(*NAMES)
 
 
 def scores(rules: Chess, game: dict[str, Any]) -> list[str]:
-    """Return the pieces that either player has captured, as far as the numbers of pieces on the board show."""
+    """Return the pieces that each player has captured, by the number of pieces missing on the board."""
     placed = game["fen"].split()[0]
     return [
         "".join(symbol * max(0, count - placed.count(man)) for symbol, man, count in zip(*row, strict=True))
@@ -146,7 +146,7 @@ def reason(rules: Chess, game: dict[str, Any]) -> str:
 
 
 def explain(rules: Chess, game: dict[str, Any], action: int) -> str:
-    """Return the piece and both squares by their usual names, whoever is to move."""
+    """Return the piece, the start and the end of a move by their usual names, for either colour."""
     if action in CASTLES:
         return f"castle on the {'queen' if action == CASTLES[0] else 'king'}'s side"
     rows = rows_of(game)

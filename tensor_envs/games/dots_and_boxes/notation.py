@@ -53,13 +53,13 @@ def place(rules: DotsAndBoxes, line: int) -> Place:
 
 
 def ends_of(rules: DotsAndBoxes, line: int) -> tuple[Place, Place]:
-    """Return the row and column of both dots of a line."""
+    """Return the row and the column of each end of a line."""
     y, x = place(rules, line)
     return (y // 2, x // 2), ((y + 1) // 2, (x + 1) // 2)
 
 
 def action_to_string(rules: DotsAndBoxes, action: int) -> str:
-    """Return both dots of a line, "a1b1" (B9)."""
+    """Return the name of a line by its ends, "a1b1" (B9)."""
     return "".join(cell_name(y * (rules.columns + 1) + x, rules.columns + 1) for y, x in ends_of(rules, action))
 
 

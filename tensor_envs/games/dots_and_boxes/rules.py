@@ -107,7 +107,7 @@ class DotsAndBoxes:
         return across, down
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
-        """Return both kinds of lines, the player's boxes, then the opponent's (B7)."""
+        """Return the horizontal and the vertical lines, the player's boxes, and the opponent's (B7)."""
         across, down = self.rows_of(s.lines)
         second = self.complete(s.lines) - s.first
         sides = where(player == 0, s.first, second), where(player == 0, second, s.first)

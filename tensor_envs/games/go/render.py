@@ -42,7 +42,7 @@ def to_string(rules: Go, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Go, game: dict[str, Any]) -> Drawing:
-    """Draw the board; the point of a legal action stands for it, and so does a button for a pass.
+    """Draw the board; a click on a legal point plays there, a button passes.
 
     At the end, small squares mark the empty points of both areas.
     """
@@ -106,7 +106,7 @@ def reason(rules: Go, game: dict[str, Any]) -> str:
 
 
 def last_move(rules: Go, before: dict[str, Any], after: dict[str, Any], action: int) -> list[tuple[Point, ...]]:
-    """Return the outline of the last stone; a pass, whose button is gone at the end, has none."""
+    """Return the outline of the last stone; a pass has none."""
     played = () if action == rules.points else (action,)
     return [area.points for area in draw(rules, before).areas if area.actions == played]
 

@@ -16,7 +16,7 @@ MAX_PASSES = 2  # that end a game
 
 
 def rule_fields(text: str) -> dict[str, Any] | None:
-    """Return the board's size and the komi that a text names; None if its game is another one."""
+    """Return the board's size and the komi of a text; None for a text of another game."""
     root = sgf.root_of(text, NUMBER)
     if root is None:
         return None
@@ -57,7 +57,7 @@ def write(rules: Go, game: Record, positions: Sequence[dict[str, Any]]) -> str:
 
 
 def goes_on(rules: Go, s: dict[str, Any]) -> bool:
-    """Return whether players may go on after an end of a game here: always, as after two passes in a dispute."""
+    """Return True: players may go on after two passes, as in a dispute about dead stones."""
     return True
 
 

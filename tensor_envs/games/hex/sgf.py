@@ -16,7 +16,7 @@ ENDS = ("resign", "forfeit")  # instead of a move
 
 
 def rule_fields(text: str) -> dict[str, Any] | None:
-    """Return the board's size that a text names; None if its game is another one."""
+    """Return the board's size of a text; None for a text of another game."""
     root = sgf.root_of(text, NUMBER)
     return None if root is None else {"size": sgf.size_of(root, "11")}
 
@@ -86,7 +86,7 @@ def _named(rules: Hex, moves: Iterator[tuple[str, str]], is_mirrored: bool) -> I
 
 
 def cell_of(rules: Hex, value: str) -> int:
-    """Return the cell of a column's letter and a row's number. ValueError for others."""
+    """Return the cell of a column's letter and a row's number. ValueError for any other name."""
     match = re.fullmatch(r"([a-z])(\d+)", value.strip().lower())
     column, row = (ord(match[1]) - ord("a"), int(match[2]) - 1) if match else (-1, -1)
     if not (0 <= column < rules.size and 0 <= row < rules.size):

@@ -21,7 +21,7 @@ SMALL_CELL, GAP = 26, 34  # of a table of slices
 
 
 def marks_and_lines(rules: HyperTicTacToe, board: list[int]) -> tuple[Marks, Lines]:
-    """Return the marks by their places, and the completed lines: whose (1 or -1), and the places in order."""
+    """Return the marks by their places, and each completed line with its owner (1 or -1) and its places in order."""
     marks = dict(zip(product(*map(range, rules.shape)), board, strict=True))
     places = list(marks)
     lines = stones.completed_lines(board, rules.shape, rules.k)

@@ -33,7 +33,7 @@ def status(game: dict[str, Any]) -> str:
 
 
 def texts(game: dict[str, Any]) -> tuple[list[str], str, int]:
-    """Return the letters of both cards, the actions so far, and the pot."""
+    """Return the letter of each card, the actions so far, and the pot."""
     letters = ["?" if card == cards.HIDDEN else "JQK"[card] for card in game["cards"]]
     actions = ", ".join(NAMES[action] for action in game["history"])
     return letters, actions or "no action yet", 2 + game["history"].count(BET)

@@ -79,7 +79,7 @@ def to_string(rules: LeducPoker, game: dict[str, Any]) -> str:
 
 
 def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
-    """Draw the cards, both players' bets, and a button for each legal action."""
+    """Draw the cards, the bet of each player, and a button for each legal action."""
     picture = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Leduc poker")
     s = betting(rules, game)
     for k, (place, (text, red)) in enumerate(cards_of(rules, game).items()):

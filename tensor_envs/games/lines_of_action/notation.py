@@ -98,7 +98,7 @@ def step_of(action: int) -> tuple[int, int]:
 
 
 def action_to_string(rules: LinesOfAction, action: int) -> str:
-    """Return the names of both squares, "b1b3" (L11)."""
+    """Return the names of the start and the end, "b1b3" (L11)."""
     plane, square = divmod(action, SQUARES)
     return move_name(square, plane, step_of(action), SIDE, SIDE)
 

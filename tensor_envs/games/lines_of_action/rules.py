@@ -151,7 +151,7 @@ class LinesOfAction:
 
 
 def touched(digits: Sequence[Sequence[Scalar]], square: Sequence[Scalar], w: int) -> Scalar:
-    """Return the plies of a word whose squares are this one; its digits are sets of all plies or of none."""
+    """Return the plies of a word in which a square appears; the square's digits are sets of all plies or of none."""
     return ~union_of([plies[w] ^ digit for plies, digit in zip(digits, square, strict=True)])
 
 
@@ -182,7 +182,7 @@ def pushed(plies: Sequence[Scalar], lowest: Scalar, recent: list[Scalar]) -> lis
 
 
 def recurs(changes: Sequence[Sequence[Scalar]], quiet: Scalar) -> Scalar:
-    """Return whether some last moves, of one or more, have left every square as it was (L6)."""
+    """Return whether the last k moves, for any k, have left every square as it was before them (L6)."""
     words = zip(plies_below(quiet, len(changes[0])), *changes, strict=True)
     return any_of((recent & ~union_of(digits)) != 0 for recent, *digits in words)
 

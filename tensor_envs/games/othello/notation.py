@@ -34,7 +34,7 @@ def action_to_string(rules: Othello, action: int) -> str:
 
 
 def symmetries(rules: Othello) -> Iterator[Symmetry]:
-    """Yield the identity, the half turn, and the mirror images at both diagonals: the start allows no others (O10)."""
+    """Yield the identity, the half turn and the reflections in the diagonals, which keep the start as it is (O10)."""
     for transposed in (False, True):
         for step in (1, -1):
             order = range(SIDE)[::step]

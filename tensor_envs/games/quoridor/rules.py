@@ -213,7 +213,7 @@ class Quoridor:
     # *** walls ***
 
     def straight(self, s: GameState, player: int) -> tuple[Scalar, Scalar]:
-        """Return the horizontal walls whose left, and those whose right half crosses a pawn's straight walk."""
+        """Return two sets of horizontal walls: the left half, or the right half, crosses a pawn's straight walk."""
         row = s.pawns[player] // self.size
         column = s.pawns[player] % self.size
         ahead = ~rows_above(row) if player else rows_above(row)
@@ -253,7 +253,7 @@ class Quoridor:
         return self.board & union_of(walls | before(walls) | behind(walls) for walls, before, behind in sides)
 
     def shifts(self, upright: bool) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        """Return the functions that give each wall's middle the member of a set at its first, and at its other end."""
+        """Return two functions of a set, which shift to each wall's middle what the set has at its start or end."""
         if upright:
             return lambda cells: cells << STRIDE, lambda cells: cells >> STRIDE
         first = COLUMN
@@ -261,7 +261,7 @@ class Quoridor:
         return lambda cells: cells << 1 & FULL - first, lambda cells: cells >> 1 & FULL - last
 
     def edges(self, upright: bool, player: int) -> tuple[int, int]:
-        """Return the walls whose first, and those whose other end is on a player's edge: all sides but the goal."""
+        """Return two sets of walls: the start, or the end, is on a player's edge, which is all sides but the goal."""
         if not upright:
             return COLUMN & self.board, COLUMN << self.inner - 1 & self.board
         top = 2**self.inner - 1

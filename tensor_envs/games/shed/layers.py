@@ -219,7 +219,7 @@ def slices(cards: int, fixed: int) -> tuple[dict[tuple[int, int], int], int]:
 
 
 def sizes(cards: int, fixed: int, cache: int) -> dict[str, int]:
-    """Return the sizes of those of the solver's arrays that depend on the number of fixed cards or on the cache."""
+    """Return the sizes of the arrays that depend on the number of fixed cards or on the cache."""
     largest = Group(cards, fixed, 0).layers
     blocks = [layer.sets * layer.blocks for layer in largest]
     drawn = [(layer.sets if layer.empty else b, layer) for b, layer in zip(blocks, largest, strict=True)]
@@ -241,7 +241,7 @@ def result_bytes(cards: int) -> int:
 
 
 def first_bytes(cards: int) -> HostArray:
-    """Return a table from a talon, a bit word, to where its results begin: ordered by size, then by value."""
+    """Return a table from a talon (bit word) to the start of its results. Talons are sorted by size, then by value."""
     table = np.zeros(1 << cards, np.int32)
     first = 0
     for layer in Group(cards, 0, 0).layers:

@@ -232,7 +232,7 @@ class LayerSolver:
         return max_sweeps
 
     def plan(self, layer: TalonLayer) -> list[Plan]:
-        """Return the launches before the first sweep, of each sweep, and after the last one."""
+        """Return three plans of launches: before the first sweep, for each sweep, and after the last one."""
         group = layer.group
         n = layer.ranks
         low = min(layer.ranks, LOW)

@@ -208,14 +208,14 @@ class Stage:
         return address(block + int32(picks & 0xFFFF)), address(by_b)
 
     def without_t(self, row: Scalar) -> tuple[Scalar, Scalar | int]:
-        """Return the block of a row, and its first word there, in the tables of sets that have no rank t yet."""
+        """Return the block of a row and the row's first word in it, in tables of sets without rank t."""
         if self.ranks == "high":
             return self.a.ternary[row // self.power] * self.power + row % self.power, 0
         block, above = self._split(row, HIGH - self.launch.top if self.ranks == "middle" else MIDDLE)
         return block, above * self.power
 
     def with_t_in_pile(self, row: Scalar) -> tuple[Scalar, Scalar | int]:
-        """Return the block of a row, and its first word there, with t in the pile, or for a low t in A's hand."""
+        """Return the block of a row and the row's first word in it, with t in the pile (low t: in A's hand)."""
         if self.ranks == "high":
             return (self.a.ternary[row // self.power] * 3 + 2) * self.power + row % self.power, 0
         block, above = self._split(row, HIGH - 1 - self.launch.top if self.ranks == "middle" else MIDDLE - 1)
@@ -240,7 +240,7 @@ class Stage:
         a_moves[pile], b_moves[pile] = a_value, b_value
 
     def draw(self, a_at: Scalar, b_at: Scalar, a_value: Scalar, b_value: Scalar) -> None:
-        """Let both players play a card of the talon that leads to the values."""
+        """Record, for both players, that a card of the talon leads to these values."""
         if self.ranks == "low":
             a_value = a_value | self._of_top([ONES & ~low_bits(t, 0, 1) for t in range(LOW)])
         self.a.a_moves[a_at] = self.a.a_moves[a_at] | b_value

@@ -240,7 +240,7 @@ class Tablebase:
 
     @staticmethod
     def read(path: str | Path, device: str) -> tuple[Tablebase, int]:
-        """Return the table in a file and its number of solved talon sets. Raises what `contents` does."""
+        """Return the table in a file and its number of solved talon sets. It raises the errors of `contents`."""
         cards, done, results = Tablebase.contents(path)
         return Tablebase(cards, *(upload(np.array(a), device) for a in results)), done
 

@@ -70,7 +70,7 @@ def end_turn(rules: RuleFields, s: GameState, result: TurnResult) -> tuple[GameS
 
 
 def next_turn(rules: RuleFields, s: GameState, final: Scalar, left: Scalar) -> Scalar:
-    """Return how many positions ahead in the order the next turn is, or 0 if there is none.
+    """Return the distance in the turn order to the next seat with a turn, or 0 if there is none.
 
     A player takes turns until passing (F10). Then each player has one of the remaining final actions (F40, G39).
     """

@@ -68,7 +68,7 @@ def result(rules: RuleFields, game: dict[str, Any]) -> str:
 
 
 def standings(game: dict[str, Any]) -> list[list[int]]:
-    """Return what is compared at the end, for each seat: its tokens from the lowest on, and its GPU (F42)."""
+    """Return the sort key of each seat at the end: its tokens from the lowest on, and its GPU (F42)."""
     return [[*sorted(levels), gpu] for levels, gpu in zip(game["level"], game["gpu"], strict=True)]
 
 
@@ -204,7 +204,7 @@ def scores(rules: RuleFields, game: dict[str, Any]) -> list[str]:
 
 
 def reason(rules: RuleFields, game: dict[str, Any]) -> str:
-    """Return which token decides, or the GPU, and its numbers on the seats that are equal until there (F42, G42)."""
+    """Return the token that decides, or the GPU, with its number on each seat that is equal before it (F42, G42)."""
     if not result(rules, game):
         return ""
     ranked = sorted(standings(game), reverse=True)

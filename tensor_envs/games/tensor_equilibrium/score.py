@@ -19,7 +19,7 @@ def standing(level: Scalar, gpu: Scalar) -> Scalar:
 
 
 def rewards(rules: RuleFields, s: GameState, scored: Scalar) -> Sequence[Value]:
-    """Return all rewards, 0 unless the game is scored: winners share the losses of the others, or ranks count (G42)."""
+    """Return the rewards: 0 before the end, then winners share the losers' losses, or ranks are paid (G42)."""
     standings = [standing(level, gpu) for level, gpu in zip(s.level, s.gpu, strict=True)]
     if rules.reward_mode == "rank":
         ranks = [

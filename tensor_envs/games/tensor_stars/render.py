@@ -160,7 +160,7 @@ def scores(rules: StarsRules, game: dict[str, Any]) -> list[str]:
 
 
 def reason(rules: StarsRules, game: dict[str, Any]) -> str:
-    """Return how the winner's last point was made (F12)."""
+    """Return the way in which the winner made the last point (F12)."""
     return "a piece has ended its movement on a Star" if game["winner"] >= 0 else ""
 
 

@@ -218,7 +218,7 @@ def paid(s: GameState, attempts: Scalar, uses_free: Scalar) -> tuple[list[Scalar
 
 
 def numbers_dealt(chance: Chance) -> list[Scalar]:
-    """Return both players' slots by number: the ranks of eight random keys each."""
+    """Return the slots of each player by number: the ranks of eight random keys."""
     keys = map_range(AGENTS, lambda agent: chance.bits(NUMBER_KEYS + agent))
     return [ranked(keys[SLOTS * player :][:SLOTS]) for player in range(PLAYERS)]
 
