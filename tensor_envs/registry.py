@@ -167,7 +167,7 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
 
 
 def env_metadata(env: Env) -> dict[str, Any]:
-    """Return the metadata of an environment as a file gives it back: tuples are lists."""
+    """Return the metadata of an environment in types that a file preserves: tuples become lists."""
     fixed = env.entry.presets.get(env.id, {})
     rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
     for name, value in rules.items():
@@ -200,7 +200,7 @@ def _is_kept(value: Any) -> bool:
 
 
 def env_of(metadata: dict[str, Any]) -> Env:
-    """Return the environment of a file's metadata. KeyError, TypeError, ValueError or AttributeError if invalid."""
+    """Make the environment of a file's metadata. KeyError, TypeError, ValueError or AttributeError if invalid."""
     env = make(metadata["id"], illegal=metadata["illegal"], **{k: _tuples(v) for k, v in metadata["rules"].items()})
     if env.version != metadata["version"]:
         raise ValueError(f"it was saved by version {metadata['version']} of {env.id!r}, this is {env.version}")

@@ -26,7 +26,7 @@ def stays_lazy() -> bool:
 
 
 def _is_here(thread: int | None) -> bool:
-    """Return whether a capture is this thread's; that of a user's TinyJit has no thread.
+    """Return whether this thread is capturing. Captures of a user's TinyJit have no thread and count for all.
 
     A capture and its thread are read as one: the thread of another capture might be gone when it is compared.
     """

@@ -216,7 +216,7 @@ class PreparedLaunch:
         GlobalCounters.global_mem += self.size
 
     def repeated(self, others: Sequence[PreparedLaunch], times: int) -> PreparedLaunch | None:
-        """Return this launch and others in turn, several times over, as one call; None where that does not exist."""
+        """Return one call that repeats launches in turn, this one first; None where the device has no such call."""
         parts = [self, *others]
         launches: list[Any] = [launch for part in parts for launch in part.launches]
         count = times * sum(part.count for part in parts)

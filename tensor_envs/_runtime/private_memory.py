@@ -1,4 +1,4 @@
-"""CPU memory of our own, which a forked process gets a copy of.
+"""Private (copy-on-write) CPU memory.
 
 tinygrad maps memory as shared, so a process and its fork would write into each other's states. Buffers that tinygrad
 makes itself stay shared: in a fork none of them is released to be used again, and captured functions, whose

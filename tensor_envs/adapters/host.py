@@ -53,7 +53,7 @@ class HostBuffer:
         )
 
     def wait(self) -> None:
-        """Wait for the kernels that use the memory."""
+        """Wait until no kernel uses the memory any more."""
         synchronize(self._layout.device)
 
     def _view(self, part: np.ndarray) -> np.ndarray:

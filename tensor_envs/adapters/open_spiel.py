@@ -58,13 +58,13 @@ TERMINAL = int(pyspiel.PlayerId.TERMINAL)
 
 
 class PositionTree:
-    """Positions of a game that states of pyspiel share, and its chance.
+    """Cache of positions that all pyspiel states of a game share, with the outcomes of chance.
 
     Attributes:
         first: words of all equally likely first states; None if there is chance in later states.
         draws: whether chance is sampled, so that positions are not kept.
-        outcomes: those of a chance node, with their probabilities.
-        start: where games start.
+        outcomes: outcomes of a chance node with their probabilities.
+        start: first position of every game.
         plies: upper bound of a game's plies; None if there is none or it is not known.
     """
 

@@ -150,7 +150,7 @@ class SingleAgentVecEnv(VecEnv):
         return [(observations[row], {name: values[row] for name, values in kept.items()}) for row in rows]
 
     def _is_method(self, name: str) -> bool:
-        """Return whether a single game has a method of a name. AttributeError for one of the vector alone."""
+        """Return whether the game's environment has a method. AttributeError for methods of the vector only."""
         if not callable(getattr(self.vector, name, None)) or name == "opponent":
             return False
         if not hasattr(SingleAgentEnv, name):

@@ -29,7 +29,7 @@ from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION, MAX_SIMULA
 
 PLAYERS: tuple[str | int, ...] = ("uniform", 16, 64, 256, "trained", "perfect")
 NAMED = ("uniform", "trained", "perfect")
-UNIFORM = 16  # games by the uniform policy for each game by another player
+UNIFORM = 16  # the uniform policy is fast and plays this many times as many games as other players
 REPLICAS = 2  # of a deal with the stronger player on a seat, so that six pairs of games show the luck of two players
 OPENING = 2  # uniformly random plies of trained players, which play the same game else
 LENGTH = 64  # number of games from which the length of all others is estimated

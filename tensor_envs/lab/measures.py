@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tensor_envs.lab.play import Played
 
 LN10 = math.log(10)
-MAX_TREE = 6.0  # log10 of the games that are counted exactly, by the estimate
+MAX_TREE = 6.0  # log10 of the estimated size up to which a game tree is counted exactly
 MAX_PLIES = 64  # of a game whose tree is counted
 MAX_SPREAD = 0.1  # relative standard error up to which a mean of tree sizes is reported
 MAX_ACTIONS = 12  # of a game whose actions are listed one by one, not by kind

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LIMIT = 10_000  # plies after which a game counts as truncated
 MOMENTS = 7  # equally distant moments of a game at which positions are valued
-COUNTED = (2, 4, 6)  # moments from which a search counts what its playouts do: quarters of the game
+COUNTED = (2, 4, 6)  # moments, at quarters of a game, from which playouts of a search are counted
 PLAYOUTS = 32  # of a position, for each of two independent values
 LANES = 64  # games of a block
 REPLICA_BITS = 28  # position of the replica in the number of a row

@@ -62,7 +62,7 @@ class _Layout:
 
     @cached_property
     def steps(self) -> list[int]:
-        """Flat steps along the axes that admit lines."""
+        """Step in the flat board along each axis that is long enough for a line."""
         return [step for n, step in zip(self.shape, strides(self.padded), strict=True) if n >= self.k]
 
     @cached_property

@@ -29,7 +29,7 @@ def continuations(leaf: Any, opponent: int, max_states: int) -> Callable[[State]
         raise wrong_type("leaf", "a sequence of policies or a function", leaf)
     if not leaf:
         raise ValueError("leaf must be one policy or more, got none")
-    # the package's longest chain of imports has room for no other link
+    # imported here, since the package's longest chain of imports is at its limit
     from tensor_envs.solve.response_values import ResponseValues
 
     policies = [function_of(policy, f"leaf[{k}]") for k, policy in enumerate(leaf)]

@@ -44,7 +44,7 @@ class SortedEnds(NamedTuple):
     others: Sequence[Array]
 
     def among(self, rows: slice) -> tuple[Array, Array]:
-        """Return the player's sequences with ends among these rows, and the first row of each among them."""
+        """Return the player's sequences that have ends in a range of rows, and the first row of each in the range."""
         first = int(np.searchsorted(self.starts, rows.start, "right")) - 1
         stop = int(np.searchsorted(self.starts, rows.stop, "left"))
         return self.sequences[first:stop], np.maximum(self.starts[first:stop] - rows.start, 0)

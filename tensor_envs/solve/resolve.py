@@ -83,7 +83,7 @@ def resolve(
         >>> answers.table[answers.tree.player == 1].round(1).tolist()  # a jack folds, a queen calls one bet in three
         [[1.0, 0.0], [0.7, 0.3], [0.0, 1.0]]
     """
-    # the package's longest chain of imports has room for no other link
+    # imported here, since the package's longest chain of imports is at its limit
     from tensor_envs.solve.equilibrium import equilibrium
 
     instance("state", state, State)

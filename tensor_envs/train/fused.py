@@ -254,7 +254,7 @@ class _Forward:
     name = "network"
 
     def source(self, dtype: DType) -> tuple[str, list[DType], list[int]]:
-        """Return the source, the dtypes of its arrays, and the numbers of those that it writes."""
+        """Return the source, the dtypes of its arrays, and the indices of the arrays that it writes."""
         net = self.net
         t = _Text(self.net, self.masked, dtype)
         convolutions = len(net.convolutions)
@@ -347,7 +347,7 @@ class _Backward:
     name = "network_gradient"
 
     def source(self, dtype: DType) -> tuple[str, list[DType], list[int]]:
-        """Return the source, the dtypes of its arrays, and the numbers of those that it writes."""
+        """Return the source, the dtypes of its arrays, and the indices of the arrays that it writes."""
         net = self.net
         t = _Text(self.net, self.masked, dtype)
         convolutions = len(net.convolutions)

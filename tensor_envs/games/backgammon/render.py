@@ -134,7 +134,7 @@ def reason(rules: Backgammon, game: dict[str, Any]) -> str:
 
 
 def last_move(rules: Backgammon, before: dict[str, Any], after: dict[str, Any], action: int) -> list[list[Point]]:
-    """Return the outlines of the places that a man has left and reached; a pass has none, and men go off unmarked."""
+    """Return the outlines of a move's start and end. A pass has none, and a man borne off has no end."""
     player = before["current_player"]
     pip = SOURCES - action // FACES
     die = action % FACES + 1

@@ -201,7 +201,7 @@ class Go:
         return int32(lead > 0) - int32(lead < 0)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
-        """Return five planes: own stones, the opponent's, closed points, after a pass all, for black all (G9)."""
+        """Return five planes: own stones, the opponent's, illegal points, ones after a pass, ones for black (G9)."""
         moves = s.current_player == player
         every = self.grid.full
         nothing = self.grid.empty

@@ -46,7 +46,7 @@ def _slices(shape: Place) -> Iterator[tuple[Place, list[list[Place]]]]:
 
 
 def to_string(rules: HyperTicTacToe, game: dict[str, Any]) -> str:
-    """Return grids of X, O and ".", cells of completed lines in brackets, one for each slice, and the status.
+    """Return a grid of X, O and "." for each slice, with completed lines in brackets, and the status.
 
     Coordinates stand at the edges of the grids. The status lists completed lines.
     """

@@ -31,7 +31,7 @@ def to_dict(rules: LinesOfAction, s: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(rules: LinesOfAction, game: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a dictionary; connected pieces, no move, and a board that recurs end the game."""
+    """Return the fields of a dictionary. Connected pieces, a lack of moves or a repeated board end the game."""
     board, player = stones.board_and_player(game, SQUARES)
     own, other = sets_of(board, player)
     for stone in stones.STONES:

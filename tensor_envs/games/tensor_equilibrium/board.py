@@ -154,7 +154,7 @@ class PlayerBoard:
         for stride in STRIDES:
             for beside in (self.occupied << stride, self.occupied >> stride):
                 one, two = one | beside, two | one & beside
-        only = neighbours(self.open) & self.occupied  # if every open cell touches one tile: those tiles
+        only = neighbours(self.open) & self.occupied  # tiles beside open cells; a single one must stay
         safe = ((two & self.empty) != 0) | has_more_than(only, 1)
         some = where(safe, self.occupied, where(only != 0, ~only, 0))
         if reuse:

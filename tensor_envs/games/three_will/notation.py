@@ -28,7 +28,7 @@ from tensor_envs.ops.fields import Limits, checked
 
 SAME_NAMES = ("ces", "dr", "free", "die", "phase", "turns", "declarer", "turn_owner", "winner")
 # no symmetries but the identity: a half turn or a mirror would exchange colours or faces of the die, not only places
-TURN = (0, SQUARES - 1)  # by player: exclusive or with a square gives the square as the player sees it
+TURN = (0, SQUARES - 1)  # by player: square ^ TURN[player] is the square as that player sees it
 
 
 def to_dict(rules: ThreeWillRules, s: dict[str, Any]) -> dict[str, Any]:
