@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
 
-from tensor_envs._command import EXPECTED, add_rules, busy, command_parser, device_of, new_file, real, run, whole
+from tensor_envs._command import add_rules, busy, command_parser, device_of, new_file, real, run, whole
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.record import Record
@@ -120,7 +120,7 @@ def _play_all(
             ended = "" if game.terminated or game.truncated else ", unfinished"
             source = f", from {options.save}" if id(game) in old else ""
             print(f"game {number}: {result} in {len(game.actions)} plies{ended}{source}", flush=True)
-    except EXPECTED as error:
+    except Exception as error:  # also whatever a player's function raises
         if not records:
             raise
         failure = error

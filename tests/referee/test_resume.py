@@ -82,6 +82,16 @@ def test_an_error_leaves_scores_and_report_and_the_run_continues(
     assert page.read_text().count("<details>") == 4 and out.count(f", from {path}") == finished
 
 
+def test_any_error_of_a_function_leaves_scores_and_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that no command expects keeps its traceback, after the report."""
+    page = tmp_path / "page.html"
+    monkeypatch.setattr(f"{HERE}.failing_after", 9)
+    monkeypatch.setattr(f"{HERE}.ConnectionError", KeyError, raising=False)
+    with pytest.raises(KeyError, match="no money"):
+        run(*BASE, "--games", 4, "--report", page)
+    assert page.read_text().count("<details>") > 0
+
+
 def test_without_a_finished_game_there_is_the_error_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "games.jsonl"
     monkeypatch.setattr(f"{HERE}.failing_after", 0)
