@@ -221,7 +221,8 @@ class Trainer(ABC):
             ValueError: the folder has a run of another game or with other settings.
             OSError: a file cannot be written; the message names it.
         """
-        self._save(file_path("folder", folder))
+        path = file_path("folder", folder)
+        self._save(path, _digest_until(path / METRICS, self.steps))
 
     def _save(self, path: Path, metrics: str | None = None) -> None:
         """Write the files of `save`; `metrics` is the digest of the metrics until this step, if the folder has them."""
@@ -245,6 +246,8 @@ class Trainer(ABC):
         path = folder / CONFIG
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
+            if (folder / CHECKPOINT).exists():  # the settings are lost, and must not become others
+                self._check_fits(folder / CHECKPOINT)
             write_config(path, self.algorithm, self.env, self.config)
             return
         env, config = read_config(path, self.algorithm, self.Config)
@@ -302,6 +305,14 @@ class Trainer(ABC):
             raise ValueError(f"{str(path)!r} has no checkpoint that fits: {error}") from None
         return metadata
 
+    def _check_fits(self, path: Path) -> None:
+        """Raise ValueError, which names the file, for a checkpoint of other settings."""
+        metadata, _ = read_arrays(path, FORMAT)
+        try:
+            self._check_settings(metadata.get("settings"))
+        except ValueError as error:
+            raise ValueError(f"{str(path)!r} has no checkpoint that fits: {error}") from None
+
     def _check_settings(self, stored: dict[str, Any] | None) -> None:
         """Raise ValueError if the settings differ from a checkpoint's; those of earlier versions have none."""
         if stored is None:
@@ -321,6 +332,16 @@ class Trainer(ABC):
             "optimizer": {k: t for k, t in optimizer.items() if k != "lr" and not k.startswith("params.")},
         }
         return [(group, name, tensor) for group, tensors in groups.items() for name, tensor in tensors.items()]
+
+
+def _digest_until(path: Path, step: int) -> str | None:
+    """Return the digest of a file of metrics that ends with a step; None if it does not, or there is none."""
+    content = path.read_bytes() if path.exists() else b""
+    try:
+        ends_with = json.loads(content.splitlines()[-1])["step"]
+    except (IndexError, ValueError, TypeError, KeyError):
+        return None
+    return hashlib.sha256(content).hexdigest() if ends_with == step else None
 
 
 def _scaled(weights: Mapping[str, Any], factor: float) -> dict[str, Any]:

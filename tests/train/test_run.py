@@ -240,6 +240,35 @@ def test_metrics_are_those_of_one_step_after_another(order: list[int], message: 
     assert path.read_bytes() == before
 
 
+def test_saving_in_the_folder_of_a_run_keeps_its_metrics_known(tmp_path: Path) -> None:
+    """Metrics that are missing are noticed also behind a checkpoint that `Trainer.save` wrote."""
+    trainer = saved(tmp_path, steps=2)
+    trainer.save(tmp_path)
+    path = tmp_path / "metrics.jsonl"
+    whole = path.read_bytes()
+    path.unlink()
+    with pytest.raises(ValueError, match=r"metrics.jsonl' is damaged: its lines until step 2 are not those"):
+        RunFolder(tmp_path, trainer)
+    path.write_bytes(whole)
+    RunFolder(tmp_path, trainer).close()
+
+
+def test_lost_settings_do_not_become_others(tmp_path: Path) -> None:
+    """A trainer of other settings is refused before it writes any."""
+    env = shared_env("kuhn_poker")
+    trainer, other = ppo(env), ppo(env, seed=5)
+    trainer.save(tmp_path)
+    path = tmp_path / "config.toml"
+    text = path.read_text()
+    path.unlink()
+    for refused in (lambda: other.save(tmp_path), lambda: RunFolder(tmp_path, other)):
+        with pytest.raises(ValueError, match=r"checkpoint.safetensors' has no checkpoint that fits: .* seed=0, and"):
+            refused()
+        assert not path.exists()
+    trainer.save(tmp_path)
+    assert path.read_text() == text
+
+
 @pytest.mark.slow
 def test_metrics_are_those_that_the_run_wrote(tmp_path: Path) -> None:
     """Every changed digit, and lines missing from the start or altogether, are noticed once a run has a checkpoint."""
