@@ -113,7 +113,8 @@ class SingleAgentVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
         """Set `opponent` for all games. AttributeError for another attribute, ValueError for some games."""
-        self._check_all(indices)
+        if attr_name == "opponent":
+            self._check_all(indices)
         self.vector.set_attr(attr_name, value)
 
     def env_method(self, method_name: str, *arguments: Any, indices: Indices = None, **named: Any) -> list[Any]:

@@ -124,6 +124,8 @@ def test_attributes_for_stable_baselines3() -> None:
     assert len(env.get_images()) == 3 and env.get_images()[0].ndim == 3
     with pytest.raises(AttributeError, match="the games share one environment, so 'player' cannot be set"):
         env.set_attr("player", 1)
+    with pytest.raises(AttributeError, match="the games share one environment, so 'level' cannot be set"):
+        env.set_attr("level", 1, indices=[0])
     env.close()
 
 
