@@ -246,7 +246,7 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
             return Record.from_json(data.decode("utf-8-sig").partition("\n")[0])
         if not data:
             raise ValueError("it is empty")
-        text = _text(data, path)
+        text = _text(data, path).replace("\r\n", "\n").replace("\r", "\n")
         env = env or _home(path, text)
         format = _format(env, path)
         start, moves, *more = format.read(env.rules, text)

@@ -57,6 +57,7 @@ PGN_BY_HAND = [
     ('[Event "A"] [Site "B"][White "C"]\n\n1. e4 *', "e2e4"),
     ('[Event "A"]\r[White "Me"]\r\r1. e4 e5\r2. Nf3 1-0\r', "e2e4 e7e5 g1f3"),
     ('[FEN "4k3/8/8/8/8/8/8/4K2R w K -"]\n\n1. O-O *', "e1g1"),
+    ('[Fen "4k3/8/8/8/8/8/8/4K2R w K -"]\n\n1. Kd1 *', "e1d1"),
     ("1. e4 e5 ½-½", "e2e4 e7e5"),
     ('; a comment [of somebody]\n[White "A"]\n1. e4 *', "e2e4"),
 ]
@@ -95,6 +96,7 @@ def test_pgn_has_the_moves_that_players_mean(text: str, moves: str, tmp_path: Pa
         ('[Variant "Atomic"]\n\n1. Nf3 *', "its variant is 'Atomic', and only chess can be read"),
         ('[Variant "Three-check"]\n\n1. Nf3 *', "its variant is 'Three-check'"),
         ('[Variant "King of the Hill"]\n\n1. Nf3 *', "its variant is 'King of the Hill'"),
+        ('[VARIANT "Atomic"]\n\n1. Nf3 *', "its variant is 'Atomic'"),
         ('[Variant "Chess960"]\n\n1. Nf3 *', "its variant is 'Chess960'"),
         ('[White "A"]\n\n1. e4 e5', "it breaks off: a result, one of"),
         ('[White "A"]\n\n', "it breaks off: a result"),
@@ -211,6 +213,8 @@ def assert_same_moves(game: te.Record, judged: object) -> None:
         ("(;SZ[9]HA[2]AB[gc][cg])", (), 1, 7.5),  # after handicap stones White moves first
         ("(;SZ[9]AB[gc][cg]AW[aa])", (), 0, 7.5),
         ("(;gm[1]sz[9];b[ee];w[cc])", ("E5", "C7"), 0, 7.5),
+        ("(;Gm[1]Sz[9]Km[0.5];B[ee];W[cc])", ("E5", "C7"), 0, 0.5),
+        ("(;GaMe[1]SiZe[9];Black[ee];White[cc])", ("E5", "C7"), 0, 7.5),
         ("(;SZ[19]KM[325];B[aa])", ("A19",), 0, 6.5),
         ("(;SZ[19]KM[375];B[aa])", ("A19",), 0, 7.5),
         ("(;SZ[19]KM[650];B[aa])", ("A19",), 0, 6.5),

@@ -74,7 +74,6 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_files(once: Path, name: str) -> None:
     """Damaged programs, entries of tinygrad's cache and compiler scripts are replaced."""

@@ -21,6 +21,13 @@ TOKEN = re.compile(r"\s*(?:([();])|([A-Za-z]+)\s*((?:\[(?:[^\]\\]|\\.)*\]\s*)+))
 VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
 
 
+def _property(written: str) -> str:
+    """Return the name of a property: older formats have lower case letters within it, some programs in its place."""
+    capitals = "".join(filter(str.isupper, written))
+    names = (capitals, written.upper())
+    return next((name for name in names if name in READ or name in NOTED), capitals or written.upper())
+
+
 def main_line(text: str) -> list[Node]:
     """Return the nodes of the first game's main line, the root first.
 
@@ -42,8 +49,7 @@ def main_line(text: str) -> list[Node]:
         elif sign == ";" and depth:
             nodes.append({})
         elif name and nodes:
-            # lower case letters within a name are those of older formats; some programs have no others
-            name = "".join(filter(str.isupper, name)) or name.upper()
+            name = _property(name)
             found = [re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL) for value in VALUE.findall(values)]
             if name in nodes[-1] and name in READ:
                 raise ValueError(f"node {len(nodes) - 1}: the property {name} must stand once, with all its values")

@@ -14,6 +14,8 @@ TAGS = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": 
 RESULT = "Result"
 POSITION = ("FEN", "SetUp")  # tags of the first position
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+VARIANT = "Variant"
+SPELLED = {name.lower(): name for name in (*TAGS, RESULT, *POSITION, VARIANT)}  # whatever case a file has
 VARIANTS = {"", "standard", "chess", "classical", "normal", "from position"}  # names of chess itself
 WIDTH = 79
 TAG = re.compile(r'\s*(?:[;%][^\n]*(?:\n\s*|\Z))*\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]')
@@ -84,13 +86,12 @@ def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple
     Raises:
         ValueError: a text without moves and tags, or one that breaks off; a variant of chess.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
     tags = dict[str, str]()
     position = 0
     while tag := TAG.match(text, position):
-        value = re.sub(r"\\(.)", r"\1", tag[2])
-        tags[tag[1]], position = value, tag.end()
-    variant = tags.get("Variant", "").strip()
+        name = SPELLED.get(tag[1].lower(), tag[1])
+        tags[name], position = re.sub(r"\\(.)", r"\1", tag[2]), tag.end()
+    variant = tags.get(VARIANT, "").strip()
     if variant.lower() not in VARIANTS:
         raise ValueError(f"its variant is {shown(variant)}, and only chess can be read")
     words, ended = _words(text[position:])

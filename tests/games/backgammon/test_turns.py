@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games.backgammon import mat
 from tensor_envs.games.backgammon.turns import Side, turn_to_actions, turn_to_string
 from tests.games.shared import shared_env
 from tests.games.test_sgf import random_games
@@ -99,7 +100,6 @@ def test_a_part_of_a_turn_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_match_files_lead_to_the_same_game(tmp_path: Path) -> None:
     """Men are the same after every turn, though a turn's moves may come in another order."""
     env = shared_env("backgammon")
@@ -117,6 +117,21 @@ def test_match_files_lead_to_the_same_game(tmp_path: Path) -> None:
     (tmp_path / "wrong.mat").write_text(re.sub(r"\d\d: [^ ]+", "11: 8/7", text, count=1))
     with pytest.raises(ValueError, match=r"turn 1, 11: .*: the dice left are \d\d by seed 3, row 35"):
         te.load_game(tmp_path / "wrong.mat")
+
+
+def test_match_files_that_break_off(tmp_path: Path) -> None:
+    """A file says how many moves it has; line ends of every system are read."""
+    turns = "  1) 65: 24/13                            43: 24/21 24/20\n  2) 52: 24/22 13/8\n"
+    text = f'; [Seed "0"]\n; [Row "0"]\n; [Plies "6"]\n\n 0 point match\n\n Game 1\n White : 0   Black : 0\n{turns}'
+    rules = shared_env("backgammon").rules
+    assert len([*mat.read(rules, text)[1]]) == 6
+    with pytest.raises(ValueError, match="it breaks off: it has 5 of 6 moves"):
+        [*mat.read(rules, text.rstrip().removesuffix("13/8"))[1]]
+    path = tmp_path / "game.mat"
+    for end in ("\r", "\r\n"):
+        path.write_bytes(text.replace("43:", "44:").replace("\n", end).encode())
+        with pytest.raises(ValueError, match="turn 1, 44: 24/21 24/20: the dice left are 34 by seed 0, row 0"):
+            te.load_game(path)
 
 
 def test_names_with_hits() -> None:
