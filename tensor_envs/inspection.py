@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, get_args
 
-from tinygrad import Device, Tensor, dtypes
+from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.engine import block_range
 from tensor_envs._engine.kernels.base import Kernel
@@ -15,7 +15,7 @@ from tensor_envs._engine.kernels.rollout import UniformRollout
 from tensor_envs._engine.kernels.states import Init
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._pytree import Leaves, flatten
-from tensor_envs._runtime.devices import DeviceName, is_gpu, primary
+from tensor_envs._runtime.devices import DeviceName, is_gpu, opened, primary
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.programs import printed
 from tensor_envs._validate import instance, one_of
@@ -96,6 +96,6 @@ def inspect(
     parameters: list[Tensor] = [*leaves.tensors, *block_range(layout.grid, name)]
     forms = [(x.dtype, prod(x.uop.max_shard_shape)) for x in parameters]
     tape = engine.recorder(body, layout.grid, arrays)(forms, is_gpu(primary(name)))
-    source = printed(f"{type(env.rules).__name__}_{body.name}", tape, Device[primary(name)].renderer)[2]
+    source = printed(f"{type(env.rules).__name__}_{body.name}", tape, opened(primary(name)).renderer)[2]
     source = source if form == "source" else repr(tape)
     return Inspection(source, sum(1 for _ in tape.instructions()))

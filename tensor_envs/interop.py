@@ -33,12 +33,12 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tinygrad import Device, Tensor, dtypes
+from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType, strong_dtype
 from tinygrad.uop.ops import Ops
 
 from tensor_envs._runtime.buffers import buffer_of, device_of, shards, upload
-from tensor_envs._runtime.context import LOCK, stays_lazy
+from tensor_envs._runtime.context import LOCK, allow_devices, stays_lazy
 from tensor_envs._runtime.cuda import (
     after_stream,
     before_stream,
@@ -48,7 +48,7 @@ from tensor_envs._runtime.cuda import (
     keep_until_done,
     on_card,
 )
-from tensor_envs._runtime.devices import compiling_in_process
+from tensor_envs._runtime.devices import compiling_in_process, opened
 from tensor_envs._runtime.dlpack import Exporter, Imported, imported
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.opening import open_device
@@ -419,7 +419,7 @@ class _Import:
 
     def __init__(self, owner: Any, device: str):
         self.owner, self.name = owner, device
-        self.device = _device(device)  # a lookup at deletion may fail while tinygrad compiles
+        self.device = opened(device)  # a lookup at deletion may fail while tinygrad compiles
 
     def __del__(self) -> None:
         if sys.is_finalizing():
@@ -430,13 +430,10 @@ class _Import:
             self.device.synchronize()
 
 
-def _device(name: str) -> Any:
-    return Device[name]
-
-
 def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:
     """Return a tensor over the owner's memory; its buffer keeps the owner alive."""
     with LOCK:  # see `_allocated`
+        allow_devices()
         tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=open_device(device))
     buffer: Any = tensor.uop.buffer
     buffer.options = OwnMemory(external_ptr=address)

@@ -32,8 +32,8 @@ STEPS_PER_CHECK = 32  # steps of a captured policy between two looks at whether 
 class Rollout(DecisionCounts):
     """Result of a rollout: last state and sums over all steps, with `count_actions` also of decisions.
 
-    Its Tensors can be read in any thread. What tinygrad computes from them, such as `episodes.sum()`, needs
-    `te.to_numpy` in other threads than the one that used tinygrad first.
+    `te.to_numpy` reads its Tensors in any thread, and what tinygrad computes from them, such as `episodes.sum()`.
+    tinygrad's own `tolist` and `item` fail while another thread compiles.
 
     Attributes:
         state: last state.

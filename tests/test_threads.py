@@ -5,14 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tinygrad import Tensor, dtypes
+from tinygrad.helpers import ALLOW_DEVICE_USAGE, TRAINING
 
 import tensor_envs as te
+from tensor_envs.ops import find_lines
+from tensor_envs.train.run import _assign
 from tests.games.shared import shared_env
+from tests.train.sizes import ppo
 
 
 def network(state: te.State) -> tuple[Tensor, Tensor]:
@@ -54,6 +59,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "greedy": lambda: te.agents.greedy(network)(shared_env("tic_tac_toe").init(3)).tolist(),
     "softmax": lambda: te.agents.softmax(network)(shared_env("tic_tac_toe").init(3)).tolist(),
     "a lazy tensor": lambda: te.to_numpy(rollout().episodes.sum()).tolist(),
+    "find_lines": lambda: find_lines(Tensor(np.eye(4, dtype=np.int32)) * 1, 3),
     "masked_logits": lambda: te.to_numpy(te.masked_logits(Tensor.ones(4, 9), Tensor.ones(4, 9) > 0)).tolist(),
 }
 
@@ -66,7 +72,7 @@ def used_in_the_main_thread() -> Iterator[None]:
     yield
 
 
-@pytest.mark.few("search", "playout", "sample_action", "counts")
+@pytest.mark.few("search", "playout", "sample_action", "counts", "find_lines")
 @pytest.mark.parametrize("name", CALLS)
 def test_in_another_thread(name: str) -> None:
     results: list[Any] = []
@@ -81,6 +87,57 @@ def test_in_another_thread(name: str) -> None:
     thread.start()
     thread.join()
     assert results == [CALLS[name]()]
+
+
+def test_training_in_another_thread(tmp_path: Path) -> None:
+    """A trainer assigns its learning rate, and saves weights in another unit, where tinygrad's cache is not."""
+
+    def call() -> list[Any]:
+        trainer = ppo(shared_env("kuhn_poker"), value_scale=2.0)
+        _assign(trainer.optimizer.lr, np.array([0.25]))
+        trainer.save(tmp_path)
+        return [trainer.optimizer.lr.tolist(), *(weights.tolist() for weights in trainer.weights().values())]
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(call).result() == call()
+
+
+def test_one_thread_trains_at_a_time() -> None:
+    """Whether tinygrad trains is a setting of all threads: a trainer that ends would end it for another."""
+    first, second = (ppo(shared_env("kuhn_poker")) for _ in range(2))
+    order, threads = list[str](), list[threading.Thread]()
+
+    def slow(*_: Any) -> Tensor:
+        order.append("first")
+        threads.append(threading.Thread(target=second.learn, args=([[]],)))
+        threads[0].start()
+        threads[0].join(0.2)
+        order.append(f"first, {TRAINING.value}")
+        return losses
+
+    def fast(*_: Any) -> Tensor:
+        order.append("second")
+        return losses
+
+    losses = te.from_numpy(np.ones(2, np.float32))
+    first.fit, second.fit = slow, fast  # type: ignore[method-assign,assignment]
+    first.learn([[]])
+    threads[0].join()
+    assert order == ["first", "first, 1", "second"]
+
+
+def test_devices_that_tinygrad_has_left_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads in which tinygrad compiles may leave devices forbidden for the whole process."""
+    env = shared_env("tic_tac_toe")
+    for size in (31, 33):
+        monkeypatch.setattr(ALLOW_DEVICE_USAGE, "value", 0)
+        state = env.init(size)
+        monkeypatch.setattr(ALLOW_DEVICE_USAGE, "value", 0)
+        assert te.rollout(env, "uniform", batch=size, steps=3).episodes.tolist() == [0] * size
+        monkeypatch.setattr(ALLOW_DEVICE_USAGE, "value", 0)
+        assert te.to_numpy(state.ply + size).tolist() == [size] * size
+        monkeypatch.setattr(ALLOW_DEVICE_USAGE, "value", 0)
+        assert te.from_numpy(np.arange(size)).tolist() == [*range(size)]
 
 
 def test_in_three_threads_at_once() -> None:

@@ -16,7 +16,7 @@ from tinygrad.dtype import DType, _from_np_dtype, _to_np_dtype
 from tinygrad.uop.ops import Ops, UOp, buffers
 
 from tensor_envs._runtime import private_memory
-from tensor_envs._runtime.context import LOCK, is_capturing
+from tensor_envs._runtime.context import LOCK, allow_devices, is_capturing
 from tensor_envs._runtime.cuda import callers_context, is_cuda
 from tensor_envs._runtime.devices import DeviceName, compiling_in_process, is_cpu, opened
 
@@ -103,6 +103,7 @@ def _allocated(buffer: UOp) -> UOp:
     with LOCK:  # a capture goes through tinygrad's table of buffers, which this adds to
         for part in shards(buffer):
             device = opened(part.device)
+            allow_devices()
             if private_memory.OWNS_MEMORY and is_cpu(part.device):
                 private_memory.allocate(part, device.allocator)
             else:

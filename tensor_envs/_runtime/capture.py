@@ -20,7 +20,7 @@ from tinygrad.helpers import Context, to_tuple
 from tinygrad.uop.ops import Ops, UOp, buffers
 
 from tensor_envs._runtime.buffers import buffer_of, empty_buffer, shards
-from tensor_envs._runtime.context import LOCK, before_captures
+from tensor_envs._runtime.context import LOCK, allow_devices, before_captures
 from tensor_envs._runtime.devices import DeviceName, compiling_in_process
 from tensor_envs._runtime.launch import realize, without_collecting
 from tensor_envs._runtime.launcher import Launch, PreparedLaunch, ProgramLauncher, base_of, launches_directly, rebase
@@ -100,6 +100,7 @@ class CapturedFunction:
         add_graph = jit.add_linear
 
         def compile_first(linear: UOp, variables: dict[str, int]) -> None:
+            allow_devices()  # see `realize`
             compile_graph(linear)
             add_graph(linear, variables)
 

@@ -7,12 +7,22 @@ import threading
 
 from tinygrad import Tensor
 from tinygrad.engine import realize
+from tinygrad.helpers import ALLOW_DEVICE_USAGE
 
 # guards what threads share: tinygrad's settings, captures, and buffers between kernels. A call takes it once.
 LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a forked process has no thread that would release it
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 before_captures: list[tuple[int, list[Tensor]]] = []  # for each run, its thread and the tensors to realise at its end
+
+
+def allow_devices() -> None:
+    """Allow tinygrad to use devices.
+
+    It forbids that to all threads while one of them compiles. The second of two such threads restores what it found,
+    so that devices would stay forbidden.
+    """
+    ALLOW_DEVICE_USAGE.value = 1
 
 
 def is_capturing() -> bool:

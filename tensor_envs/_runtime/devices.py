@@ -16,7 +16,7 @@ from tinygrad.helpers import CACHEDB, CACHELEVEL, Context, diskcache_get, diskca
 
 from tensor_envs._runtime import private_memory
 from tensor_envs._runtime.clang import named_to_tinygrad
-from tensor_envs._runtime.context import LOCK
+from tensor_envs._runtime.context import LOCK, allow_devices
 from tensor_envs._runtime.cuda import callers_context, is_cuda, open_card
 
 DeviceName = str | tuple[str, ...]
@@ -48,7 +48,7 @@ def is_cpu(device: str) -> bool:
 @functools.cache  # asking a renderer takes as long as a small kernel
 def is_gpu(device: DeviceName) -> bool:
     """Return whether kernels on this device run as workgroups of threads."""
-    return bool(Device[primary(device)].renderer.has_local)
+    return bool(opened(primary(device)).renderer.has_local)
 
 
 def primary(device: DeviceName) -> str:
@@ -65,6 +65,7 @@ def compiling_in_process() -> Iterator[None]:
     """
     main = threading.current_thread() is threading.main_thread() and os.getpid() == _PROCESS
     with LOCK, callers_context(), Context(PARALLEL=0, CACHELEVEL=CACHELEVEL.value if main and _cache_works() else 0):  # type: ignore[no-untyped-call]
+        allow_devices()
         yield
 
 

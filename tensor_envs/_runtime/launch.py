@@ -7,15 +7,15 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from tinygrad import Device, Tensor, UOp, dtypes
+from tinygrad import Tensor, UOp, dtypes
 from tinygrad.dtype import DType
 from tinygrad.engine.realize import run_linear
 
 from tensor_envs._compiler.tape import Tape
 from tensor_envs._progress import announced
 from tensor_envs._runtime.buffers import buffer_of, device_of
-from tensor_envs._runtime.context import stays_lazy
-from tensor_envs._runtime.devices import compiling_in_process, is_gpu, primary
+from tensor_envs._runtime.context import allow_devices, stays_lazy
+from tensor_envs._runtime.devices import compiling_in_process, is_gpu, opened, primary
 from tensor_envs._runtime.programs import LONG_SECONDS, ProgramFuture, compile_graph, compile_tape
 from tensor_envs._runtime.threads import blocks_of
 
@@ -76,7 +76,7 @@ def _compiled(
         parameters = [(array.dtype, size) for array, size in zip(arrays, sizes, strict=True)]
         with announced(f"tracing the rules of {name}", LONG_SECONDS):
             tape = record(parameters, is_gpu(device))
-        return compile_tape(name, tape, Device[device].renderer, None if any_size else sizes, blocks)
+        return compile_tape(name, tape, opened(device).renderer, None if any_size else sizes, blocks)
 
 
 def realize(first: Tensor, *more: Tensor) -> Tensor:
@@ -89,6 +89,7 @@ def realize(first: Tensor, *more: Tensor) -> Tensor:
     if lazy:
         with compiling_in_process(), without_collecting():
             linear, variables = Tensor.linear_with_vars(*lazy)
+            allow_devices()  # tinygrad itself may have compiled meanwhile, for a thread that does not hold the lock
             compile_graph(linear)
             run_linear(linear, variables)
     return first

@@ -21,13 +21,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from tinygrad import Device, Tensor
+from tinygrad import Tensor
 from tinygrad.device import TinyELF
 from tinygrad.renderer.cstyle import ClangRenderer
 from tinygrad.uop.ops import UOp
 
 from tensor_envs._runtime.buffers import buffer_of, upload
-from tensor_envs._runtime.devices import DeviceName, is_cpu
+from tensor_envs._runtime.devices import DeviceName, is_cpu, opened
 from tensor_envs._runtime.programs import compiled_binary, usable_cores
 from tensor_envs._validate import integer
 
@@ -57,7 +57,7 @@ class _Native:
     def __init__(self) -> None:
         from tinygrad.runtime.ops_cpu import CPUProgram  # slow to import
 
-        device: Any = Device["CPU"]
+        device = opened("CPU")
         code = compiled_binary(Path(__file__).with_name("threads.c").read_text(), device.renderer)()
         self._program = CPUProgram(device, TinyELF(code, "threads", device.renderer.target, (), b""))
         self.entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._program.addr)
@@ -100,14 +100,14 @@ def _native() -> _Native:
 @functools.cache
 def runs_natively(device: str) -> bool:
     """Return whether programs of this device are machine code that the pool can call."""
-    return is_cpu(device) and os.name == "posix" and isinstance(Device[device].renderer, ClangRenderer)
+    return is_cpu(device) and os.name == "posix" and isinstance(opened(device).renderer, ClangRenderer)
 
 
 def synchronize(devices: DeviceName) -> None:
     """Wait until kernels on CPU devices have ended; native ones end before their launch returns."""
     for device in (devices,) if isinstance(devices, str) else devices:
         if not runs_natively(device) and is_cpu(device):
-            Device[device].synchronize()  # type: ignore[no-untyped-call]
+            opened(device).synchronize()
 
 
 class _Threads:

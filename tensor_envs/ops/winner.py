@@ -22,7 +22,7 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.operations import INT32, INT64
 from tensor_envs._runtime.devices import DeviceName, is_gpu
-from tensor_envs._runtime.launch import launch
+from tensor_envs._runtime.launch import launch, realize, settled
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer, shown
 from tensor_envs.ops.boards import BoardArray, as_board
@@ -201,19 +201,19 @@ def find_lines(
         ValueError: also for values other than -1, 0, 1 in a Tensor; else as in `winner`.
     """
     integer("limit", limit, 1, 2**31 - 1)
-    if isinstance(board, Tensor) and bool(((board < -1) | (board > 1)).any().item()):
+    if isinstance(board, Tensor) and bool(settled((board < -1) | (board > 1)).numpy().any()):
         raise ValueError("board must have no values but -1, 0 and 1")
     layout, words, _ = _packed(board, k, None, device)
-    words = words.realize()
+    words = realize(words)
     if counts is None:
-        counts = _counted(layout, words).numpy()[0]
+        counts = settled(_counted(layout, words)).numpy()[0]
     if np.shape(counts) != (len(layout.directions), len(MARKS)) or np.asarray(counts).dtype.kind not in "iu":
         raise ValueError(f"counts must be integers [{len(layout.directions)}, {len(MARKS)}], got {shown(counts)}")
-    lines: list[Line] = []
+    lines, marks = list[Line](), words.numpy()
     for d, row in zip(layout.directions[: 1 if k == 1 else None], counts, strict=False):
         for player, count in enumerate(row):
             if count and len(lines) < limit:
-                starts = _starts(layout, words[player].numpy(), d, limit - len(lines))
+                starts = _starts(layout, marks[player], d, limit - len(lines))
                 lines += [Line(MARKS[player], d, start) for start in starts]
     return lines
 

@@ -19,6 +19,7 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._runtime.buffers import upload
+from tensor_envs._runtime.context import LOCK
 from tensor_envs.agents import greedy, gumbel, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
@@ -119,7 +120,7 @@ class AlphaZero(Trainer):
         self.replay.add(data)
         random = self.random(SAMPLE, self.steps)
         losses = list[Tensor]()
-        with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        with LOCK, Context(TRAINING=1):  # type: ignore[no-untyped-call]
             for _ in range(self.config.updates):
                 batch = self.replay.sample(self.config.minibatch, random)
                 losses.append(self.fit(*(upload(part, self.device) for part in batch)))

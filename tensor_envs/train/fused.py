@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from tinygrad import Device, Tensor, UOp, dtypes
+from tinygrad import Tensor, UOp, dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._runtime.buffers import cached_upload, device_of, empty_buffer
+from tensor_envs._runtime.devices import opened
 from tensor_envs._runtime.launch import launch_program
 from tensor_envs._runtime.programs import ProgramFuture, compile_source
 from tensor_envs._runtime.threads import all_blocks, runs_natively
@@ -187,7 +188,7 @@ def evaluate(
 def _program(kernel: _Forward | _Backward, dtype: DType, device: str) -> ProgramFuture:
     """Return the program of a kernel for observations of a dtype; it serves any number of rows."""
     source, types, written = kernel.source(dtype)
-    return compile_source(kernel.name, source, Device[device].renderer, types, written)
+    return compile_source(kernel.name, source, opened(device).renderer, types, written)
 
 
 @functools.cache

@@ -13,8 +13,10 @@ from tinygrad.helpers import TRAINING
 
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer, number, one_of, shown
+from tensor_envs.interop import to_numpy
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.sampling import masked_logits
 from tensor_envs.train import fused
@@ -134,7 +136,7 @@ class Network:
             for name in shapes
         }
         # realised here, so that a capture reads them
-        Tensor.realize(*nn.state.get_parameters(self.layers))
+        realize(*nn.state.get_parameters(self.layers))
 
     def _matrix(self, name: str, weight: np.ndarray) -> np.ndarray:
         """Return a layer's weights [outputs, inputs] or [outputs, inputs, 3, 3] as a matrix [3 * 3 * inputs, outputs].
@@ -288,7 +290,7 @@ def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str
         OSError: the file cannot be written.
     """
     with np.errstate(over="ignore"):
-        arrays = {k: w.numpy().astype(np.float16) for k, w in weights.items()}
+        arrays = {k: to_numpy(w).astype(np.float16) for k, w in weights.items()}
     if wide := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
         raise ValueError(f"weights must be in +-{HALF_MAX:g}, the range of half precision, got others in {wide}")
     sizes = {name: list(array.shape) for name, array in arrays.items()}

@@ -17,6 +17,7 @@ import numpy as np
 from tinygrad import Context, Tensor, nn
 
 from tensor_envs._runtime.buffers import upload
+from tensor_envs._runtime.context import LOCK
 from tensor_envs.agents import greedy, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
@@ -106,7 +107,7 @@ class PPO(Trainer):
 
     def play(self, step: int) -> list[list[Tensor]]:
         """Return the minibatches of a rollout. Rollouts draw by the games' keys and need no generator of the step."""
-        with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        with LOCK, Context(TRAINING=1):  # type: ignore[no-untyped-call]
             self.state, minibatches = self.rollout(self.state)
         return minibatches
 
@@ -116,7 +117,7 @@ class PPO(Trainer):
             [part if isinstance(part, Tensor) else upload(part, self.device).reshape(part.shape) for part in minibatch]
             for minibatch in data
         ]
-        with Context(TRAINING=1):  # type: ignore[no-untyped-call]
+        with LOCK, Context(TRAINING=1):  # type: ignore[no-untyped-call]
             losses = [self.fit(*minibatch) for _ in range(self.config.epochs) for minibatch in on_device]
         policy, value = np.mean([to_numpy(loss) for loss in losses], 0).tolist()
         return {"policy_loss": policy, "value_loss": value}

@@ -23,9 +23,11 @@ from tinygrad import Tensor, nn
 
 from tensor_envs._files import read_arrays, replace_file, write_arrays
 from tensor_envs._runtime.buffers import buffer_of, upload, write
+from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, function, instance, integer, number, shown
 from tensor_envs.env import Env
+from tensor_envs.interop import to_numpy
 from tensor_envs.io import state_arrays, state_of
 from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, TrainingConfig, read_config, write_config
@@ -146,7 +148,8 @@ class Trainer(ABC):
 
     def weights(self) -> dict[str, Tensor]:
         """Return the network's weights by name, with which its values are returns, whatever `value_scale` is."""
-        return _scaled(self.network.weights(), self.config.value_scale)
+        weights = _scaled(self.network.weights(), self.config.value_scale)
+        return {name: settled(weight) for name, weight in weights.items()}
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Assign arrays to the weights that `weights` returns.
@@ -227,7 +230,7 @@ class Trainer(ABC):
     def _save(self, path: Path, metrics: str | None = None) -> None:
         """Write the files of `save`; `metrics` is the digest of the metrics until this step, if the folder has them."""
         self._write_settings(path)
-        arrays = {f"{group}.{name}": tensor.numpy() for group, name, tensor in self._tensors()}
+        arrays = {f"{group}.{name}": to_numpy(tensor) for group, name, tensor in self._tensors()}
         arrays |= {f"state.{name}": array for name, array in state_arrays(self.state).items()}
         if self.replay is not None:
             arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
@@ -358,7 +361,7 @@ def _assign(tensor: Tensor, array: np.ndarray) -> None:
     """Assign an array to a tensor, whose buffer captured functions use."""
     values = np.array(array, np.float32)  # a copy, since the array may be part of a mapped file
     if buffer_of(tensor) is None:
-        tensor.assign(upload(values, open_device(tensor.device)).reshape(array.shape)).realize()
+        realize(tensor.assign(upload(values, open_device(tensor.device)).reshape(array.shape)))
     else:
         write(tensor, values)
 
