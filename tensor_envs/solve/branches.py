@@ -13,7 +13,9 @@ from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.layout import FLAGS, Layout, Slot
 from tensor_envs._engine.random import KEY_WORDS
+from tensor_envs._progress import announced
 from tensor_envs._runtime.opening import open_device
+from tensor_envs._runtime.programs import LONG_SECONDS
 from tensor_envs._validate import wrong_type
 from tensor_envs.env import Env
 from tensor_envs.solve.outcomes import Explicit, facts, first_states
@@ -57,7 +59,8 @@ class Branches:
             raise ValueError(f"start must be on one device, got {device}")
         try:
             self.outcomes, self.rules_read_ply = facts(env.rules)
-            first = list(first_states(env.rules)) if isinstance(start, Env) else []
+            with announced(f"listing the first states of {env!r}", LONG_SECONDS):
+                first = list(first_states(env.rules)) if isinstance(start, Env) else []
         except ValueError as error:
             raise ValueError(f"start must be of a game whose chance can be counted: {error}") from None
         self.origin = start

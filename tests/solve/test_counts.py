@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
@@ -14,7 +15,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, number
-from tensor_envs.solve import packed, positions
+from tensor_envs.solve import branches, packed, positions
 from tensor_envs.solve.branches import EDGES, padded_size
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tests.games.chance import game_key
@@ -42,6 +43,22 @@ def plain(game: str, config: dict[str, Any], depth: int) -> Iterator[tuple[int, 
             return
         results = [tuple(map(float, x.rewards)) for x in reached if x.terminated or x.truncated]
         yield len(reached), len({json.dumps(x.to_dict()) for x in reached}), Counter(results)
+
+
+def test_first_states_that_take_long_are_announced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A game may begin with thousands of deals, such as those of Yahtzee."""
+    env, listed = shared_env("tic_tac_toe"), branches.first_states
+
+    def slow(rules: Any) -> Any:
+        time.sleep(0.2)
+        return listed(rules)
+
+    monkeypatch.setattr(branches, "first_states", slow)
+    monkeypatch.setattr(branches, "LONG_SECONDS", 0.01)
+    te.perft(env, 1)
+    assert capsys.readouterr().err == f"listing the first states of {env!r} ...\n"
 
 
 @pytest.mark.parametrize(("game", "config", "depth"), GAMES, ids=str)
