@@ -3,12 +3,14 @@
     python scripts/benchmark.py --search
     python scripts/benchmark.py --search --peers --env tic_tac_toe connect_four --batch 64 1024 --simulations 32 128
     python scripts/benchmark.py --search --peers --env connect_four --evaluation torch numpy jax --batch 256
+    python scripts/benchmark.py --search --evaluation none --env chess othello --batch 64 --simulations 32 128
     DEV=CUDA python scripts/benchmark.py --search --peers --batch 4096
 
 "playout" is `te.search.playout_policy`; beside it mctx's Gumbel search values leaves by random rollouts. "gumbel" is
 `te.search.gumbel_muzero_policy` with the package's network of two hidden layers. "torch", "jax" and "numpy" are the
 same search with networks in those libraries, whose values have a tanh; mctx's is in JAX. All have the same weights.
-"none" is that search with the same logits and values for every position, so that its time is that of the tree.
+"none" has three rows whose times are those of the trees: playout search with playouts of one action, and the searches
+"gumbel" and "muzero" with the same logits and values for every position.
 
 One process on one core runs all searches in turns; the table has processor times and medians of the rounds' ratios.
 Where tinygrad's default device is CUDA, JAX uses it too; on a GPU times are wall times. The first search is timed in a
@@ -43,6 +45,7 @@ from tensor_envs.train.network import Network, evaluator
 
 LIBRARIES = ("torch", "jax", "numpy")
 EVALUATIONS = ("playout", "gumbel", *LIBRARIES, "none")
+NULL_SEARCHES = ("none, playout", "none, gumbel", "none, muzero")  # the rows of "none"
 OPENING = 2  # random plies before the searched positions
 Search = Callable[[], object]
 Job = tuple[str, str, int, int, int]  # game, evaluation, batch, simulations, units of a hidden layer
@@ -55,8 +58,12 @@ def own_search(name: str, evaluation: str, batch: int, simulations: int, hidden:
         state = env.step(state, te.agents.uniform(state))
     if evaluation == "playout":
         return lambda: te.to_numpy(te.search.playout_policy(state, simulations).action)
-    if evaluation == "none":
+    if evaluation == "none, playout":
+        return lambda: te.to_numpy(te.search.playout_policy(state, simulations, limit=1).action)
+    if evaluation == "none, gumbel":
         return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, no_network, simulations).action)
+    if evaluation == "none, muzero":
+        return lambda: te.to_numpy(te.search.muzero_policy(state, no_network, simulations).action)
     network = host_network(evaluation, env, hidden) if evaluation in LIBRARIES else own_network(env, hidden)
     return lambda: te.to_numpy(te.search.gumbel_muzero_policy(state, network, simulations).action)
 
@@ -246,11 +253,12 @@ def compare(options: argparse.Namespace) -> None:
     for name in options.env:
         te.make(name)  # raises ValueError for an unknown game before anything is measured
     print(f"on {device_of()}\n")
-    columns = "| game | evaluation | simulations | batch | simulations/s | first search, s |"
+    columns = "| game | evaluation | simulations | batch | simulations/s | microseconds each | first search, s |"
     print(columns + " mctx + Pgx | ratio |" * options.peers)
     print("|---" * (columns.count("|") - 1 + 2 * options.peers) + "|")
+    evaluations = [x for name in options.evaluation for x in (NULL_SEARCHES if name == "none" else [name])]
     for name in options.env:
-        for evaluation in options.evaluation:
+        for evaluation in evaluations:
             for simulations in options.simulations:
                 for batch in options.batch:
                     job = (name, evaluation, batch, simulations, options.hidden)
@@ -275,12 +283,14 @@ def measured(job: Job, options: argparse.Namespace, first: float) -> list[str]:
         own = seconds(mine, options.seconds)
         rounds.append((own, seconds(peer, options.seconds) if peer else own))
     work = batch * simulations
+    own_time = median(own for own, _ in rounds)
     row = [
         name,
         evaluation,
         f"{simulations}",
         f"{batch:,}",
-        f"{work / median(r[0] for r in rounds):,.0f}",
+        f"{work / own_time:,.0f}",
+        f"{own_time / work * 1e6:.3f}",
         f"{first:.2f}",
     ]
     if peer is not None:

@@ -21,9 +21,11 @@ def test_rows() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| tic")]
-    assert [row[1].strip() for row in rows] == ["playout", "gumbel", "numpy", "none"]
-    for *_, rate, first in rows:
+    null_searches = ["none, playout", "none, gumbel", "none, muzero"]
+    assert [row[1].strip() for row in rows] == ["playout", "gumbel", "numpy", *null_searches]
+    for *_, rate, each, first in rows:
         assert int(rate.replace(",", "")) > 1000
+        assert float(each) * int(rate.replace(",", "")) == pytest.approx(1e6, rel=0.05)
         assert 0.05 < float(first) < 60  # includes compilation
 
 
