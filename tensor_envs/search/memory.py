@@ -288,6 +288,14 @@ class SearchConfig:
             return padded(spec.num_actions)
         return whole_vectors(spec.max_legal)  # type: ignore[no-any-return]
 
+    def lists_actions(self, spec: Spec) -> bool:
+        """Return whether noise is drawn for listed actions: where few are legal, a list pays."""
+        return self.packed and 2 * self.width(spec) <= spec.num_actions
+
+    def noise_width(self, spec: Spec) -> int:
+        """Return the number of noise values of a root that are drawn for one purpose."""
+        return self.width(spec) if self.lists_actions(spec) else spec.num_actions
+
 
 @dataclass(frozen=True)
 class SearchSize:
@@ -382,6 +390,25 @@ def clamp(x: Scalar, count: int) -> Scalar:
 def wrap_index(x: Scalar, count: int) -> Scalar:
     """Bound an index below count by the bits of count - 1: cheaper than `clamp`."""
     return x & (1 << (count - 1).bit_length()) - 1
+
+
+def each_legal(mask: Mask, words: Value, visit: Callable[[Scalar, Scalar], None]) -> Scalar:
+    """Visit the legal actions of a mask of `words` words in ascending order, and return how many they are.
+
+    visit: receives the number of an action among the legal ones, from 0 on, and the action.
+    """
+    count = registers(1, INT32)
+    rest = registers(1, UINT32)
+    count[0] = 0
+    with loop(words) as w:
+        rest[0] = uint32(mask(w))
+        with loop(popcount(rest[0])):
+            number = count[0]
+            bits = rest[0]
+            visit(number, w * WORD_BITS + popcount(~bits & (bits - 1)))  # the lowest bit is the next action
+            count[0] = number + 1
+            rest[0] = bits & (bits - 1)  # without the lowest bit
+    return count[0]
 
 
 class TreeMemory:
@@ -495,19 +522,13 @@ class TreeMemory:
         """
         root, node = self.root(at), self.node(at, slot)
         used = root.edge_words
-        count = registers(1, INT32)
-        rest = registers(1, UINT32)
         actions = self.lane(at) * self.sizes.edges + self.index(used)
-        count[0] = 0
-        with loop(where(live, num_words(self.actions), 0)) as w:
-            rest[0] = uint32(mask(w))
-            with loop(popcount(rest[0])):
-                number, bits = count[0], rest[0]
-                action = w * WORD_BITS + popcount(~bits & (bits - 1))  # number of the lowest bit
-                self.edge_at(actions + minimum(number, self.width - 1), 0).set(0, action)
-                count[0] = number + 1
-                rest[0] = bits & (bits - 1)  # without the lowest bit
-        num_edges = where(count[0] > self.width, 0, count[0])
+
+        def put(number: Scalar, action: Scalar) -> None:
+            self.edge_at(actions + minimum(number, self.width - 1), 0).set(0, action)
+
+        num_legal = each_legal(mask, where(live, num_words(self.actions), 0), put)
+        num_edges = where(num_legal > self.width, 0, num_legal)
         stride = whole_vectors(num_edges)
         node.set_edges(used + stride, num_edges)  # behind the row of actions
         root.edge_words = used + stride * self.config.edge_words

@@ -1,4 +1,4 @@
-"""Noise of searches at their roots: Gumbel and Dirichlet, a function of seed, row, episode and ply."""
+"""Noise of searches at their roots: Gumbel and Dirichlet, a function of seed, row, episode, ply and action."""
 
 from __future__ import annotations
 
@@ -15,12 +15,22 @@ REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
 
 
-def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
-    """Draw uniform numbers in (0, 1) by Threefry of seed, row, episode and ply, float32 [B, draws, A]; no end is drawn.
+def _uniform(state: State, seed: Tensor, draws: int, actions: Tensor | None) -> Tensor:
+    """Draw uniform numbers in (0, 1) by Threefry of seed, row, episode, ply and action; no end is drawn.
 
-    The seed is uint32 [B * 2], the same two words for every game, so that it is sharded like the games.
+    Args:
+        seed: uint32 [B * 2], the same two words for every game, so that it is sharded like the games.
+        draws: numbers for each action.
+        actions: int32 [B, N], -1 for padding; None for all actions.
+
+    Returns:
+        float32 [B, draws, N].
     """
-    buffers, shape = state.buffers, (state.batch, draws, state.env.num_actions)
+    buffers = state.buffers
+    num_actions = state.env.num_actions
+    if actions is None:
+        actions = Tensor.arange(num_actions, dtype=dtypes.int32).reshape(1, -1)
+    shape = (state.batch, draws, actions.shape[1])
     row = buffers.layout.view(buffers.row_keys, 2, 1)
 
     def spread(x: Tensor) -> Tensor:
@@ -30,8 +40,10 @@ def _uniform(state: State, seed: Tensor, draws: int) -> Tensor:
     key = threefry((spread(seed[:, 0]), spread(seed[:, 1])), (spread(row), spread(state.episode)))
     one = spread(row).const_like(1)
     key = threefry(key, (spread(state.ply), one))
-    index = Tensor.arange(draws * state.env.num_actions, dtype=dtypes.uint32).reshape(1, *shape[1:]).expand(shape)
-    bits = threefry(key, (index, one))[0]
+    # an action has the same draws, whatever the other actions are
+    first = Tensor.arange(draws, dtype=dtypes.uint32).reshape(1, -1, 1) * num_actions
+    index = first + actions.cast(dtypes.uint32).reshape(-1, 1, shape[2])
+    bits = threefry(key, (index.expand(shape), one))[0]
     return ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
 
 
@@ -40,22 +52,23 @@ def _gumbel(uniform: Tensor) -> Tensor:
 
 
 @jit
-def gumbel_noise(state: State, seed: Tensor, scale: float) -> Tensor:
-    """Draw Gumbel noise for every action of the roots, float32 [B * A]."""
-    return (_gumbel(_uniform(state, seed, 1)) * scale).flatten().contiguous()
+def gumbel_noise(state: State, seed: Tensor, actions: Tensor | None, scale: float) -> Tensor:
+    """Draw Gumbel noise for actions of the roots, float32 [B * N]. actions: see `_uniform`."""
+    return (_gumbel(_uniform(state, seed, 1, actions)) * scale).flatten().contiguous()
 
 
 @jit
-def muzero_noise(state: State, seed: Tensor, alpha: float, scale: float) -> Tensor:
-    """Draw Dirichlet noise over the legal actions, and Gumbel noise, float32 [B * 2 * A]."""
+def muzero_noise(state: State, seed: Tensor, actions: Tensor | None, alpha: float, scale: float) -> Tensor:
+    """Draw Dirichlet noise over the legal actions, and Gumbel noise, float32 [B * 2 * N]. actions: see `_uniform`."""
+    legal = state.legal_action_mask if actions is None else actions >= 0
     # a gamma variate is a sum of exponential variates and one gamma variate with alpha at most 1
     whole = math.ceil(alpha) - 1
-    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole).contiguous()  # prevents a new draw for every use
+    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole, actions).contiguous()  # prevents a new draw for every use
     gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
     if whole:
         gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
     # contiguous, since the softmax reads it three times
-    dirichlet = masked_logits(gamma.contiguous(), state.legal_action_mask).softmax()
+    dirichlet = masked_logits(gamma.contiguous(), legal).softmax()
     return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).flatten().contiguous()
 
 

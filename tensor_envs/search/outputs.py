@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from tinygrad import dtypes
 from tensor_envs._runtime.buffers import address_of, upload, write
 from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, keep_until_done, on_card
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.launcher import lends
 from tensor_envs._validate import shown
 from tensor_envs.interop import card_array, from_numpy, keep_exports, to_numpy, torch_stream
 from tensor_envs.search.memory import NetworkOutput
@@ -32,6 +34,10 @@ def library_of(x: Any) -> str | None:
         if kind is not None and isinstance(x, kind):
             return library
     return None
+
+
+# those of arrays of any library
+ATTRIBUTES = ("shape", "dtype", "device", "layout", "requires_grad")
 
 
 class OutputForm(NamedTuple):
@@ -121,6 +127,18 @@ def host_array_of(library: str, x: Any) -> Any:
     return x.float().cpu() if library == "PyTorch" else x
 
 
+class ArrayForm:
+    """Form of an array, whatever its values are: what `checked` depends on."""
+
+    def __init__(self, array: Any):
+        self.type = type(array)
+        self.read = operator.attrgetter(*(name for name in ATTRIBUTES if hasattr(array, name)))
+        self.attributes = self.read(array)
+
+    def fits(self, array: Any) -> bool:
+        return type(array) is self.type and self.read(array) == self.attributes
+
+
 class HostEvaluation:
     """Evaluation of a search's leaves by a function that reads them on the host: of PyTorch, JAX, NumPy or mixed.
 
@@ -133,6 +151,7 @@ class HostEvaluation:
     Attributes:
         form: form of its outputs.
         output: buffers for the kernels of the search; on the CPU they share memory with `arrays`.
+        address: address of the logits' buffer; None where `lend` is not for use.
 
     Raises:
         TypeError, ValueError: as in `checked`.
@@ -147,25 +166,60 @@ class HostEvaluation:
         observation, mask = (env.engine.view(layout, written, name, by_lanes=False) for name in names)
         self.leaves = State(env, leaves.buffers, (keep_exports(observation), keep_exports(mask)))
         self.observe()
-        self.form, *_ = checked(evaluate(self.leaves), leaves)
+        output = evaluate(self.leaves)
+        self.form, *_ = checked(output, leaves)
+        self.forms = [ArrayForm(x) for x in output]
         self.arrays = [np.zeros(batch * size, np.float32) for size in (env.num_actions, self.form.values)]
+        self.shaped = [array.reshape(x.shape) for array, x in zip(self.arrays, output, strict=True)]
         self.shares = leaves.device == "CPU"
         make = from_numpy if self.shares else functools.partial(upload, device=leaves.device)
         self.output = NetworkOutput(*map(make, self.arrays))
+        can_lend = self.shares and lends(leaves.device)
+        self.address = address_of(self.output.logits) if can_lend else None
 
     def __call__(self) -> None:
-        """Evaluate the leaves that the last kernel wrote."""
+        """Evaluate the leaves that the last kernel wrote, into the buffers."""
+        for number, x in enumerate(self._evaluated()):
+            self._write(number, x)
+
+    def lend(self) -> int:
+        """Evaluate the leaves on the CPU and return the address of their logits for the next launch.
+
+        Logits of many actions take longer to copy than to read, and kernels read those of legal actions alone.
+        """
+        logits, values = self._evaluated()
+        self._write(1, values)
+        # an attribute, so that the memory outlives the launch
+        self.lent = np.asarray(host_array_of(self.form.library, logits))
+        flags = self.lent.flags
+        if self.lent.dtype == np.float32 and flags.c_contiguous and flags.aligned:
+            return self.lent.ctypes.data
+        self._write(0, logits)
+        assert self.address is not None
+        return self.address
+
+    def _evaluated(self) -> tuple[Any, Any]:
+        """Return the logits and values of the leaves, checked."""
         self.observe()
         device = self.leaves.device
         if is_cuda(device) and self.form.library == "PyTorch":  # which may read leaves that it exported before
             before_stream(str(device), torch_stream(str(device)))
-        _, *results = checked(self.evaluate(self.leaves), self.leaves, self.form)
-        for array, buffer, x in zip(self.arrays, self.output, results, strict=True):
-            if is_cuda(device) and on_card(x):
-                found = card_array(x, dtypes.float32)
-                copy(found.device, address_of(buffer), found.address, array.nbytes)
-                keep_until_done(found.device, found.owner)
-                continue
-            array.reshape(x.shape)[:] = host_array_of(self.form.library, x)
-            if not self.shares:
-                write(buffer, array)
+        output = self.evaluate(self.leaves)
+        # a check takes longer than the kernel of a small batch
+        is_pair = isinstance(output, tuple) and len(output) == 2
+        if not is_pair or not all(form.fits(x) for form, x in zip(self.forms, output, strict=True)):
+            checked(output, self.leaves, self.form)
+        return output
+
+    def _write(self, number: int, x: Any) -> None:
+        """Write the logits (0) or the values (1) into their buffer."""
+        array, buffer = self.arrays[number], self.output[number]
+        if is_cuda(self.leaves.device) and on_card(x):
+            found = card_array(x, dtypes.float32)
+            copy(found.device, address_of(buffer), found.address, array.nbytes)
+            keep_until_done(found.device, found.owner)
+            return
+        shaped = self.shaped[number]
+        shaped[:] = np.asarray(host_array_of(self.form.library, x)).reshape(shaped.shape)
+        if not self.shares:
+            write(buffer, array)

@@ -151,8 +151,8 @@ def gumbel_muzero_policy(
     size = SearchSize(count, 0, keep_tree, considered)
     table = _considered_visits(considered, count)
 
-    def noise(words: Tensor) -> Tensor:
-        return gumbel_noise(state, words, scale)
+    def noise(words: Tensor, actions: Tensor | None) -> Tensor:
+        return gumbel_noise(state, words, actions, scale)
 
     return run_search(state, config, size, table, seed, 1, None, evaluate, noise)
 
@@ -214,8 +214,8 @@ def muzero_policy(
 
     scale = float(temperature > 0)
 
-    def noise(words: Tensor) -> Tensor:
-        return muzero_noise(state, words, alpha, scale)
+    def noise(words: Tensor, actions: Tensor | None) -> Tensor:
+        return muzero_noise(state, words, actions, alpha, scale)
 
     return run_search(state, config, size, table, seed, 1, tree, evaluate, noise)
 

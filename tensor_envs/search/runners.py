@@ -25,6 +25,7 @@ from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.interop import ExportInJitError
+from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
 from tensor_envs.search.memory import (
     MAX_BLOCKS,
     NetworkOutput,
@@ -36,7 +37,7 @@ from tensor_envs.search.memory import (
 )
 from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, checked
 from tensor_envs.search.selection import MAX_VALUE
-from tensor_envs.search.simulation import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, Result
+from tensor_envs.search.simulation import Result
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
 from tensor_envs.state import State
 
@@ -61,9 +62,12 @@ def run_search(
     limit: int,
     tree: SearchTree | None,
     evaluate: Evaluate | None = None,
-    noise: Callable[[Tensor], Tensor] | None = None,
+    noise: Callable[[Tensor, Tensor | None], Tensor] | None = None,
 ) -> SearchOutput:
-    """Run a search in chunks of blocks whose trees fit in memory."""
+    """Run a search in chunks of blocks whose trees fit in memory.
+
+    noise: draws the noise of all roots, given the words of the seed and the actions of the roots, see `root_actions`.
+    """
     env = state.env
     buffers = state.buffers
     words = seed_words(seed)
@@ -81,7 +85,8 @@ def run_search(
         else:
             chunk = chunk_of(engine, config, size, layout)
             network = network_runner(env, config, size, chunk, evaluate, table, mode)
-            drawn = noise(seed_array(words, state.batch, layout.device))
+            actions = root_actions(env, config, layout, mode)(buffers.words)
+            drawn = noise(seed_array(words, state.batch, layout.device), actions)
             memory, search = network.tree, functools.partial(network.search, drawn)
         trees = list[list[np.ndarray]]()
         counted = whole_chunks(layout, chunk) if config.counts else None
@@ -158,6 +163,28 @@ def params_array(params: tuple[int, ...], table: bytes, shards: int, device: Dev
 def seed_array(words: tuple[int, int], batch: int, device: DeviceName) -> Tensor:
     """Upload the same two words of a seed for every game, uint32 [B * 2]."""
     return upload(np.tile(np.array(words, np.uint32), batch), device)
+
+
+@functools.lru_cache(16)
+def root_actions(env: Env, config: SearchConfig, layout: BatchLayout, mode: Mode) -> Callable[[Tensor], Tensor | None]:
+    """Return a function of a batch's words to its legal actions, int32 [B, edges], -1 for padding.
+
+    It returns None where noise is drawn for all actions, see `SearchConfig.lists_actions`.
+    """
+    if not config.lists_actions(env.spec):
+        return lambda words: None
+    width = config.width(env.spec)
+    actions = layout.empty(width, dtypes.int32)
+    run = env.engine.prepare(
+        RootActions(width), layout, RootActions.Arrays(layout.empty(env.engine.layout.words), actions)
+    )
+    rows = layout.by_rows(actions, width)
+
+    def list_actions(words: Tensor) -> Tensor:
+        run(words, actions)
+        return rows
+
+    return list_actions
 
 
 @functools.lru_cache(64)
@@ -305,13 +332,17 @@ class NetworkRunner:
         )
 
     def _bind(self) -> None:
-        evaluation = self.evaluation.bind(*self.leaf.tensors, *self.output) if self.host is None else self.host
-        self.launch_network: Launch = evaluation
-        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion)
+        host = self.host
+        lent = None if host is None or host.address is None else self.output.logits
+        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion, lent)
+        self.launch_network: Launch = host or self.evaluation.bind(*self.leaf.tensors, *self.output)
+        launches: list[Launch] = [self.launch_network, expand]
+        if host is not None and lent is not None:
+            launches = [lambda: expand(host.lend())]
         # few native calls: between two of them Python can be interrupted
         count, rest = divmod(self.size.simulations, SIMULATIONS)
-        self.simulations = [RepeatedLaunch([evaluation, expand], SIMULATIONS)] * count
-        self.simulations += [RepeatedLaunch([evaluation, expand], rest)] * (rest > 0)
+        self.simulations = [RepeatedLaunch(launches, SIMULATIONS)] * count
+        self.simulations += [RepeatedLaunch(launches, rest)] * (rest > 0)
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         leaf, games = self.leaf.tensors[0], (buffers.words, buffers.row_keys)

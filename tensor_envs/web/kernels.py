@@ -15,11 +15,12 @@ from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, func
 from tensor_envs.games.shed.layers import first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import judge
 from tensor_envs.rules.kernel import trace
+from tensor_envs.search.kernels import PlayoutSearch
 from tensor_envs.search.memory import SearchSize, TreeArrays, num_results
 from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config
 from tensor_envs.search.runners import tree_sizes
 from tensor_envs.search.selection import UCB
-from tensor_envs.search.simulation import PlayoutSearch, Result
+from tensor_envs.search.simulation import Result
 from tensor_envs.web.batch import FUNCTIONS, batch_arrays
 from tensor_envs.web.variants import SIMULATIONS
 

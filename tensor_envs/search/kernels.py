@@ -1,0 +1,196 @@
+"""Kernels of searches: a whole search by playouts, or the parts of a search around the calls of a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tensor_envs._compiler.operations import UINT32
+from tensor_envs._engine.kernels.base import Coords, Tracer, load, row_index, store
+from tensor_envs._engine.kernels.rollout import BlockState, Decisions
+from tensor_envs.rules.kernel import Cells, branch, loop, registers
+from tensor_envs.rules.lists import num_words
+from tensor_envs.rules.scalar import Scalar, maximum, minimum, scalar, uint32
+from tensor_envs.search.memory import NetworkOutput, SearchConfig, TreeArrays, each_legal
+from tensor_envs.search.simulation import Arrived, Result, Search
+
+
+@dataclass(frozen=True)
+class PlayoutSearch:
+    """Whole search in one kernel; a uniformly random playout values each new position."""
+
+    config: SearchConfig
+    name = "search"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        old: Any
+        row_keys: Any
+        params: Any  # int32, see `memory.Params`
+        result: Result
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config)
+        keys = t.block.registers(2, UINT32)
+
+        def row_keys(at: Coords) -> list[Scalar]:
+            return [uint32(0)] * 3 + load(keys, at.register, 2)
+
+        decisions = None
+        if self.config.counts:
+            decisions = Decisions(t, a.result.numbers, search.count_index)
+        playouts = BlockState(t, "none", row_keys, counts=False, decisions=decisions)
+
+        def init_root(at: Coords) -> None:
+            search.init_root(at, a.old, a.row_keys)
+
+        search.each_root(init_root)
+        with loop(search.simulations) as k:
+            slot = k + (1 + search.resumed)
+            search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
+            t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))
+            playouts.play_to_end(search.params.limit)
+            search.backward(slot, playouts.returns)
+        search.each_root(lambda at: search.finalize(at, a.result))
+
+
+def writer(t: Tracer, leaf: Cells) -> Arrived:
+    """Return a handler that writes the states that a network evaluates."""
+
+    return lambda at, s, flags, _, rewards: t.words(leaf).store(
+        at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none")
+    )
+
+
+@dataclass(frozen=True)
+class InitRoot:
+    """Kernel that initialises the roots and writes their states for the network."""
+
+    config: SearchConfig
+    name = "init_root"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        leaf: Any  # state of the roots that the network evaluates
+        old: Any
+        row_keys: Any
+        params: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config)
+        write = writer(t, a.leaf)
+
+        def stage(at: Coords) -> None:
+            s, flags = search.init_root(at, a.old, a.row_keys)
+            write(at, s, flags, (), [scalar(0.0)] * t.players)
+
+        search.each_root(stage)
+
+
+@dataclass(frozen=True)
+class RootActions:
+    """Kernel that lists the legal actions of a batch's positions, so that noise is drawn for these alone.
+
+    Attributes:
+        width: actions of a position, with padding.
+    """
+
+    width: int
+    name = "root_actions"
+
+    class Arrays(NamedTuple):
+        states: Any
+        actions: Any  # int32 [rows, width], in ascending order; -1 for padding
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        words = num_words(t.game.spec.num_actions)
+        mask = registers(words, UINT32)
+
+        def stage(at: Coords) -> None:
+            first = row_index(at) * self.width
+            # a loop over the words of the mask needs them in an array
+            for w, x in enumerate(t.game.mask(t.layout.get_state(t.words(a.states).load(at)))):
+                mask[w] = x
+            with loop(self.width) as k:
+                a.actions[first + k] = -1
+
+            def put(number: Scalar, action: Scalar) -> None:
+                a.actions[first + minimum(number, self.width - 1)] = action
+
+            each_legal(lambda w: mask[w], words, put)
+
+        t.block.each(stage, unroll_max=0)
+
+
+@dataclass(frozen=True)
+class GatherNoise:
+    """Kernel that copies the noise of a chunk's roots, apart from `InitRoot` since WebGPU allows eight arrays."""
+
+    config: SearchConfig
+    name = "gather_noise"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        params: Any
+        noise: Any  # float32 [B, ActionSelection.noise_count, SearchConfig.noise_width]
+        root_noise: Any  # float32 [rows, ActionSelection.noise_count, edges]
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config, a.root_noise)
+        count = self.config.selection.noise_count
+        size = self.config.noise_width(t.game.spec)
+
+        def stage(at: Coords) -> None:
+            row = minimum(search.in_batch(at).batch.row, search.params.roots - 1)
+            edges = search.edges_of(at, 0)
+            with loop(count) as part, loop(edges.count if self.config.packed else search.actions) as k:
+                number = k if self.config.lists_actions(t.game.spec) else edges.action(k)
+                x = a.noise[(row * count + part) * size + number]
+                a.root_noise[search.noise(at, part, k)] = x
+
+        search.each_root(stage)
+
+
+@dataclass(frozen=True)
+class ExpandAndSelect:
+    """Kernel that expands the leaves, backs up their values and runs the next simulation to its leaves."""
+
+    config: SearchConfig
+    name = "expand_and_select"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        leaf: Any
+        output: NetworkOutput
+        params: Any
+        root_noise: Any
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config, a.root_noise)
+        slot = search.slot()
+        search.each_root(lambda at: search.expand(at, slot, a.output))
+        search.backward(slot, lambda at: search.network_returns(at, slot, a.output))
+        search.simulate(maximum(slot, search.resumed) + 1, writer(t, a.leaf))
+
+
+@dataclass(frozen=True)
+class Finalize:
+    """Kernel that backs up the last leaves and writes the result."""
+
+    config: SearchConfig
+    name = "finalize"
+
+    class Arrays(NamedTuple):
+        tree: TreeArrays
+        params: Any
+        output: NetworkOutput  # output for the last leaves
+        root_noise: Any
+        result: Result
+
+    def trace(self, t: Tracer, a: Arrays) -> None:
+        search = Search(t, a.tree, a.params, self.config, a.root_noise)
+        slot = search.slot()
+        with branch(search.separate != 0):
+            search.each_root(lambda at: search.expand(at, slot, a.output))
+        search.backward(slot, lambda at: search.network_returns(at, slot, a.output))
+        search.each_root(lambda at: search.finalize(at, a.result))
