@@ -14,13 +14,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from tensor_envs._command import at_signal, command_parser, device_of, run, whole
+from tensor_envs._command import at_signal, command_parser, device_of, real, run, whole
+from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 
 
 def work(options: argparse.Namespace) -> None:
     from tensor_envs.play.server import Server  # --help needs no games
 
-    with Server(options.port, options.env) as server:
+    with Server(options.port, options.env, options.exploration) as server:
         at_signal.callback(server.tables.close)
         device = server.worker.submit(device_of).result()  # the only thread that may use tinygrad
         print(f"open {server.url} (Ctrl-C ends); games are played on {device}", flush=True)
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--port", type=whole(0, 65535), default=8000, help="0 takes a free one; default: 8000")
     text = "custom games, offered besides"
     parser.add_argument("--env", nargs="+", default=(), metavar="MODULE:NAME", help=text)
+    text = "weight of the exploration of playout search, default %(default)s"
+    parser.add_argument("--exploration", type=real(0, MAX_EXPLORATION), default=EXPLORATION, help=text)
     run(parser, work, arguments)
 
 

@@ -34,9 +34,9 @@ def at_random(state: State) -> int:
     return int(uniform(state).item())
 
 
-def searching(simulations: int) -> Choose:
+def searching(simulations: int, exploration: float) -> Choose:
     """Return the player that takes the best action of a playout search."""
-    return lambda state: int(playout_policy(state, simulations).action.item())
+    return lambda state: int(playout_policy(state, simulations, exploration).action.item())
 
 
 @functools.cache
@@ -138,9 +138,9 @@ class Advice(NamedTuple):
     waiting: bool = False
 
 
-def searched(state: State, simulations: int) -> Advice:
+def searched(state: State, simulations: int, exploration: float) -> Advice:
     """Return the advice of a playout search."""
-    output = playout_policy(state, simulations)
+    output = playout_policy(state, simulations, exploration)
     action = int(output.action.item())
     summary = output.search_tree.summary()
     return Advice([action], float(summary["qvalues"][0, action]), bool(summary["proven"][0]))

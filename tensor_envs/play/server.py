@@ -23,6 +23,7 @@ from urllib.parse import unquote
 from tensor_envs import web
 from tensor_envs._validate import shown
 from tensor_envs.play.tables import MAX_SEED, BadRequest, Tables
+from tensor_envs.search.policies import EXPLORATION
 
 ADDRESS = "127.0.0.1"
 MAX_BYTES = 2**15  # maximum size of a request's body
@@ -50,6 +51,7 @@ class Server(ThreadingHTTPServer):
     Args:
         port: the TCP port.
         games: importable names of custom games, offered besides.
+        exploration: weight of the exploration of players by playout search.
 
     Raises:
         OSError: the port is taken.
@@ -58,9 +60,9 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = MAX_CONNECTIONS
 
-    def __init__(self, port: int, games: Sequence[str] = ()):
+    def __init__(self, port: int, games: Sequence[str] = (), exploration: float = EXPLORATION):
         self.waiting: dict[socket.socket, float] = {}  # connections and their deadlines, oldest first
-        self.tables = Tables()
+        self.tables = Tables(exploration)
         self.worker = ThreadPoolExecutor(max_workers=1)
         for name in games:
             self.worker.submit(self.tables.add, name).result()

@@ -16,6 +16,7 @@ from tensor_envs.lab.about import about
 from tensor_envs.play import opponents
 from tensor_envs.play.exact import PositionSolver
 from tensor_envs.render.scene import scene
+from tensor_envs.search.policies import EXPLORATION
 from tensor_envs.state import State
 from tensor_envs.text import compose, describe
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
@@ -73,6 +74,7 @@ class Table:
         variant: Variant | None = None,
         actions: Sequence[int] = (),
         positions: PositionSolver | None = None,
+        exploration: float = EXPLORATION,
     ):
         """Start a game and play `actions`.
 
@@ -84,9 +86,10 @@ class Table:
         self.seats = seats
         self.seed = seed
         self.variant = variant or VARIANTS[key]
+        self.exploration = exploration
         self.choose: dict[str, opponents.Choose] = {
             UNIFORM: opponents.at_random,
-            SEARCH: opponents.searching(SIMULATIONS),
+            SEARCH: opponents.searching(SIMULATIONS, exploration),
         }
         if TRAINED in seats:
             self.choose[TRAINED] = opponents.trained(env.id)
@@ -268,14 +271,18 @@ class Table:
             exact, waiting = self.positions.ask(self.state)
             if exact is not None:
                 return opponents.Advice(exact.best, exact.value, True, exact.distance)
-        self.searched = self.searched or opponents.searched(self.state, SIMULATIONS)
+        self.searched = self.searched or opponents.searched(self.state, SIMULATIONS, self.exploration)
         return self.searched._replace(waiting=waiting)
 
 
 class Tables:
-    """All tables of a server. All calls are made on one thread, the only one that may use tinygrad."""
+    """All tables of a server. All calls are made on one thread, the only one that may use tinygrad.
 
-    def __init__(self) -> None:
+    exploration: weight of the exploration of playout search at these tables.
+    """
+
+    def __init__(self, exploration: float = EXPLORATION) -> None:
+        self.exploration = exploration
         self.variants = dict(VARIANTS)
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, Env] = {}  # an environment compiles its kernels once
@@ -360,7 +367,7 @@ class Tables:
         if len(seats) != env.num_players or not set(seats) <= set(allowed):
             raise BadRequest(400, f"seats must be {env.num_players} of {', '.join(allowed)}, got {', '.join(seats)}")
         seed = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
-        table = Table(game, env, seats, seed, self.solver, game_variant, actions, self.positions)
+        table = Table(game, env, seats, seed, self.solver, game_variant, actions, self.positions, self.exploration)
         name = secrets.token_urlsafe(9)
         self.open[name] = table
         while len(self.open) > MAX_TABLES:

@@ -56,14 +56,17 @@ def of_batch(env: Env) -> Kernels:
     return _kernels(env, {name: FUNCTIONS[name] for name in BATCH}, batch_arrays(env), grid)
 
 
-def of_player(env: Env) -> Kernels:
-    """Compile the functions of a computer player: the search of `te.search.playout_policy`, and the observation."""
+def of_player(env: Env, exploration: float = EXPLORATION) -> Kernels:
+    """Compile the functions of a computer player: the search of `te.search.playout_policy`, and the observation.
+
+    exploration: weight of the search's exploration term, a part of the module's initial contents.
+    """
     config = search_config(env, UCB)
     engine = env.engine
     available = arrays(env)
     size = SearchSize(SIMULATIONS)
     room = tree_sizes(engine, config, size.slots)
-    table = exploration_table(EXPLORATION, size.slots, env.num_actions)
+    table = exploration_table(exploration, size.slots, env.num_actions)
     params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]  # one game, the seed 0
     used = {name: available[name] for name in ("states", "keys", "observations")} | {
         "tree_states": (dtypes.uint32, room.states),

@@ -12,11 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from tensor_envs._validate import file_path, shown, wrong_type
+from tensor_envs._validate import file_path, number, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.lab.about import about
 from tensor_envs.registry import is_built_in
+from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web.batch import page_metadata
 from tensor_envs.web.kernels import of_batch, of_player, of_table
@@ -57,13 +58,19 @@ print(json.dumps([first, {name: file for name, file in files().items() if name n
 PARTS = "bridge", "playground"  # modules of the page's Python
 
 
-def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str | Path | None = None) -> dict[str, int]:
+def build(
+    out: str | Path,
+    ids: Sequence[str] = ("tic_tac_toe",),
+    pyodide: str | Path | None = None,
+    exploration: float = EXPLORATION,
+) -> dict[str, int]:
     """Write a page that plays games in a browser. Files in its folder are overwritten.
 
     Args:
         out: a folder, created if it does not exist.
         ids: names of `variants.VARIANTS`, registered ids or "package.module:Name".
         pyodide: the folder of Pyodide's npm package, for pictures and text by the games' Python.
+        exploration: weight of the exploration of the players by playout search.
 
     Returns:
         The compressed size of every game's kernels in bytes, by id.
@@ -81,6 +88,7 @@ def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str |
     """
     out = file_path("out", out)
     pyodide = None if pyodide is None else file_path("pyodide", pyodide)
+    weight = number("exploration", exploration, 0.0, MAX_EXPLORATION)
     if out.exists() and not out.is_dir():
         raise ValueError(f"out must be a folder, got the file {str(out)!r}")
     if not isinstance(ids, (list, tuple)):
@@ -99,7 +107,7 @@ def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str |
     games, sizes = [], {}
     for id, (which, env) in variants.items():
         file = out / "games" / id.replace(":", ".")
-        sizes[id] = write_game(id, which, env, file)
+        sizes[id] = write_game(id, which, env, file, weight)
         rules = f"games/{file.name}.txt"
         games.append({**catalogue_entry(id, which, env, rules, kinds(env)), "file": f"games/{file.name}"})
     for page in (HERE / "page").iterdir():
@@ -113,9 +121,9 @@ def build(out: str | Path, ids: Sequence[str] = ("tic_tac_toe",), pyodide: str |
     return sizes
 
 
-def write_game(id: str, which: Variant, env: Env, path: Path) -> int:
+def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float = EXPLORATION) -> int:
     """Write a game's files and return the compressed size of its kernels in bytes."""
-    kernels = {"": of_batch(env), "player.": of_player(env)}
+    kernels = {"": of_batch(env), "player.": of_player(env, exploration)}
     # the page solves games of bounded length by exhaustive search; Shed is unbounded and has a table
     table = PERFECT in kinds(env) and env.spec.max_plies is not None
     if table:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import tensor_envs as te
-from tensor_envs.play import tables
+from tensor_envs.play import opponents, tables
 from tensor_envs.web.variants import Variant
 
 TWO = ["person", "person"]
@@ -67,6 +67,23 @@ def test_tables_are_closed_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> No
     assert list(room.open) == [first, third]
     with pytest.raises(tables.BadRequest, match="there is no table"):
         room.view(second)
+
+
+def test_tables_search_with_the_servers_exploration(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = list[float]()
+
+    def search(state: te.State, simulations: int, exploration: float) -> te.search.SearchOutput:
+        weights.append(exploration)
+        return te.search.playout_policy(state, 2, exploration)
+
+    monkeypatch.setattr(opponents, "playout_policy", search)
+    room = tables.Tables(0.5)
+    name = room.create("tic_tac_toe", ["person", "search"], 0)["table"]
+    room.find(name).hint(0)
+    room.change(name, "act", 0, 4)
+    room.change(name, "advance", 1)
+    room.close()
+    assert weights == [0.5, 0.5]
 
 
 def test_secrets_of_other_games() -> None:

@@ -20,8 +20,9 @@ from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._runtime.buffers import download
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.play.exact import exact
+from tensor_envs.search.policies import exploration_table
 from tensor_envs.train.network import Network, save
-from tensor_envs.web.kernels import Kernels
+from tensor_envs.web.kernels import Kernels, of_player
 from tensor_envs.web.site import write_game
 from tensor_envs.web.variants import SIMULATIONS, kinds, variant
 from tests.games.shared import shared_env
@@ -84,6 +85,14 @@ def policies(env: te.Env) -> dict[str, te.agents.Policy]:
     if "trained" in kinds(env):
         result["trained"] = te.agents.load(env.id, 0)
     return result
+
+
+@pytest.mark.slow
+def test_a_module_has_the_exploration_of_its_build() -> None:
+    env = shared_env("tic_tac_toe")
+    params = of_player(env, 0.5).metadata["initial"]["params"]
+    table = exploration_table(0.5, SIMULATIONS + 1, env.num_actions)
+    assert params[-len(table) // 4 :] == np.frombuffer(table, np.int32).tolist()
 
 
 @pytest.mark.few("tic_tac_toe")
@@ -189,7 +198,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         (folder / "games").mkdir()
         with pytest.MonkeyPatch.context() as patch:
             if not player:
-                patch.setitem(write_game.__globals__, "of_player", lambda env: Kernels(b"", {}))
+                patch.setitem(write_game.__globals__, "of_player", lambda env, exploration: Kernels(b"", {}))
             write_game(name, *variant(name), folder / "games" / name)
         (folder / "package.json").write_text('{"type": "module"}')
         for path in (*PAGE.glob("*.js"), *HERE.glob("*.js")):
