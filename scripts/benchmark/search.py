@@ -3,6 +3,7 @@
     python scripts/benchmark.py --search
     python scripts/benchmark.py --search --peers --env tic_tac_toe connect_four --batch 64 1024 --simulations 32 128
     python scripts/benchmark.py --search --peers --env connect_four --evaluation torch numpy jax --batch 256
+    python scripts/benchmark.py --search --peers gumbel --env chess lines_of_action go --simulations 32
     python scripts/benchmark.py --search --evaluation none --env chess othello --batch 64 --simulations 32 128
     DEV=CUDA python scripts/benchmark.py --search --peers --batch 4096
 
@@ -37,6 +38,7 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
+from benchmark.main import GAMES, NAMES
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, real, run, whole
 from tensor_envs._runtime.devices import is_cpu, primary
 from tensor_envs._runtime.opening import open_device
@@ -145,7 +147,7 @@ def mctx_search(name: str, evaluation: str, batch: int, simulations: int, hidden
     modules = ("jax", "jax.numpy", "mctx", "pgx")
     jax, jnp, mctx, pgx = (module_of(name) for name in modules)
 
-    env: Any = pgx.make(name)
+    env: Any = pgx.make(NAMES.get(("pgx", name), name))
     keys, step = jax.random.split(jax.random.PRNGKey(0), batch), jax.jit(jax.vmap(env.step))
     state, random = jax.jit(jax.vmap(env.init))(keys), np.random.default_rng(0)
     for _ in range(OPENING):
@@ -245,17 +247,19 @@ def compare(options: argparse.Namespace) -> None:
     for library, extra in (("torch", "torch"), ("jax", "peers")):
         if library in options.evaluation:
             need(library, f"--evaluation {library}", extra)
-    if options.peers and "none" in options.evaluation:
+    compared = options.evaluation if options.peers == [] else options.peers or []
+    if "none" in compared:
         raise ValueError("--evaluation none is measured without --peers")
-    if options.peers:
+    if compared:
         for package in ("jax", "mctx", "pgx"):
             need(package, "--peers", "peers")
     for name in options.env:
         te.make(name)  # raises ValueError for an unknown game before anything is measured
     print(f"on {device_of()}\n")
     columns = "| game | evaluation | simulations | batch | simulations/s | microseconds each | first search, s |"
-    print(columns + " mctx + Pgx | ratio |" * options.peers)
-    print("|---" * (columns.count("|") - 1 + 2 * options.peers) + "|")
+    columns += " mctx + Pgx | ratio |" * bool(compared)
+    print(columns)
+    print("|---" * (columns.count("|") - 1) + "|")
     evaluations = [x for name in options.evaluation for x in (NULL_SEARCHES if name == "none" else [name])]
     for name in options.env:
         for evaluation in evaluations:
@@ -263,16 +267,18 @@ def compare(options: argparse.Namespace) -> None:
                 for batch in options.batch:
                     job = (name, evaluation, batch, simulations, options.hidden)
                     with busy(f"{name}, {evaluation}, {simulations} simulations in {batch} games"):
-                        row = measured(job, options, first_search(job, cores))
+                        with_peer = evaluation in compared and name in GAMES
+                        row = measured(job, options, first_search(job, cores), with_peer)
+                        row += ["-"] * (columns.count("|") - 1 - len(row))
                     print("| " + " | ".join(row) + " |", flush=True)
 
 
-def measured(job: Job, options: argparse.Namespace, first: float) -> list[str]:
+def measured(job: Job, options: argparse.Namespace, first: float, with_peer: bool) -> list[str]:
     name, evaluation, batch, simulations, _ = job
     mine = own_search(*job)
     for _ in range(3):  # the second call captures, the third one replays
         mine()
-    peer = mctx_search(*job) if options.peers else None
+    peer = mctx_search(*job) if with_peer else None
     if peer is not None:
         try:
             peer()
@@ -313,5 +319,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--hidden", type=count, default=64, help="units of each hidden layer; default: %(default)s")
     parser.add_argument("--runs", type=count, default=3, help="rounds; default: %(default)s")
     parser.add_argument("--seconds", type=real(0, 3600, False), default=0.3, help="minimum duration of a run (0.3)")
-    parser.add_argument("--peers", action="store_true", help="also measure mctx on Pgx; needs the extra 'peers'")
+    text = "also measure mctx on Pgx, for all evaluations or those named here; needs the extra 'peers'"
+    parser.add_argument("--peers", nargs="*", choices=EVALUATIONS, help=text)
     run(parser, compare, arguments)
