@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.operations import UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, row_index, store
-from tensor_envs._engine.kernels.rollout import BlockState, Decisions
+from tensor_envs._engine.kernels.rollout import BlockState, Decisions, num_counts
 from tensor_envs.rules.kernel import Cells, branch, loop, registers
 from tensor_envs.rules.lists import num_words
-from tensor_envs.rules.scalar import Scalar, maximum, minimum, scalar, uint32
-from tensor_envs.search.memory import NetworkOutput, SearchConfig, TreeArrays, each_legal
+from tensor_envs.rules.scalar import Scalar, Value, maximum, minimum, scalar, uint32
+from tensor_envs.search.memory import NetworkOutput, SearchConfig, TreeArrays, each_legal, num_results
 from tensor_envs.search.simulation import Arrived, Result, Search
 
 
@@ -26,32 +26,40 @@ class PlayoutSearch:
         tree: TreeArrays
         old: Any
         row_keys: Any
-        params: Any  # int32, see `memory.Params`
+        params: Any  # int32, see `records.Params`
         result: Result
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         search = Search(t, a.tree, a.params, self.config)
         keys = t.block.registers(2, UINT32)
 
+        # playouts draw their actions with the key of the simulation, in place of the row's
         def row_keys(at: Coords) -> list[Scalar]:
             return [uint32(0)] * 3 + load(keys, at.register, 2)
 
-        decisions = None
-        if self.config.counts:
-            decisions = Decisions(t, a.result.numbers, search.count_index)
+        count = num_counts(t.game.spec) if self.config.counts else 0
+        first_count = num_results(t.game.spec.num_actions)
+
+        def count_index(at: Coords, number: Value) -> Scalar:
+            # blocks beyond the last one of the batch, which repeat it, have counts of their own
+            block = at.batch.block + maximum(search.params.first_block, 0)
+            return at.batch._replace(block=block).index(first_count + number, first_count + count)
+
+        decisions = Decisions(t, a.result.numbers, count_index) if count else None
         playouts = BlockState(t, "none", row_keys, counts=False, decisions=decisions)
 
         def init_root(at: Coords) -> None:
             search.init_root(at, a.old, a.row_keys)
 
         search.each_root(init_root)
+        # a simulation: select a leaf, expand it, play a random game from there, back up its returns
         with loop(search.simulations) as k:
             slot = k + (1 + search.resumed)
             search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
             t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))
             playouts.play_to_end(search.params.limit)
             search.backward(slot, playouts.returns)
-        search.each_root(lambda at: search.finalize(at, a.result))
+        search.each_root(lambda at: search.finalize(at, a.result, count))
 
 
 def writer(t: Tracer, leaf: Cells) -> Arrived:
@@ -81,6 +89,7 @@ class InitRoot:
         write = writer(t, a.leaf)
 
         def stage(at: Coords) -> None:
+            # the root is the first leaf that the network evaluates
             s, flags = search.init_root(at, a.old, a.row_keys)
             write(at, s, flags, (), [scalar(0.0)] * t.players)
 
@@ -141,9 +150,11 @@ class GatherNoise:
         size = self.config.noise_width(t.game.spec)
 
         def stage(at: Coords) -> None:
+            # padding has no noise: it repeats that of the last game
             row = minimum(search.in_batch(at).batch.row, search.params.roots - 1)
             edges = search.edges_of(at, 0)
             with loop(count) as part, loop(edges.count if self.config.packed else search.actions) as k:
+                # listed actions are in the order of the edges
                 number = k if self.config.lists_actions(t.game.spec) else edges.action(k)
                 x = a.noise[(row * count + part) * size + number]
                 a.root_noise[search.noise(at, part, k)] = x
@@ -168,8 +179,10 @@ class ExpandAndSelect:
     def trace(self, t: Tracer, a: Arrays) -> None:
         search = Search(t, a.tree, a.params, self.config, a.root_noise)
         slot = search.slot()
+        # the network's output for the leaves of the simulation before
         search.each_root(lambda at: search.expand(at, slot, a.output))
         search.backward(slot, lambda at: search.network_returns(at, slot, a.output))
+        # the next leaves; after the root (slot 0) come the slots of a resumed tree
         search.simulate(maximum(slot, search.resumed) + 1, writer(t, a.leaf))
 
 
@@ -190,6 +203,7 @@ class Finalize:
     def trace(self, t: Tracer, a: Arrays) -> None:
         search = Search(t, a.tree, a.params, self.config, a.root_noise)
         slot = search.slot()
+        # priors of the last leaves matter only to trees that are kept
         with branch(search.separate != 0):
             search.each_root(lambda at: search.expand(at, slot, a.output))
         search.backward(slot, lambda at: search.network_returns(at, slot, a.output))

@@ -17,31 +17,18 @@ A node's edges are int32 [words, edges]: one row for each entry of `Edge`. They 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinygrad.dtype import DType
-
-from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
+from tensor_envs._compiler.operations import INT32, UINT32
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
-from tensor_envs.rules.kernel import Cells, bitcast, divide, loop, registers, sum_in_range
+from tensor_envs.rules.kernel import Cells, loop, registers, sum_in_range
 from tensor_envs.rules.lists import num_words, popcount
-from tensor_envs.rules.scalar import (
-    WORD_BITS,
-    Scalar,
-    Value,
-    float32,
-    int32,
-    is_gpu,
-    maximum,
-    minimum,
-    scalar,
-    uint32,
-    where,
-)
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, is_gpu, maximum, minimum, scalar, uint32, where
+from tensor_envs.search.records import Edge, Node, Params, PathStep, Root
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
@@ -52,202 +39,10 @@ if TYPE_CHECKING:
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
 VECTOR = 16  # packed edges of a vector
 PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
-# outcomes of positions for one player; 0 where nothing is proven
-LOSS = 1
-DRAW = 2
-WIN = 3
-OUTCOME_SHIFT = 28  # bits of a slot in `Edge.link`; a tree has fewer slots
 MAX_BLOCKS = 256  # of the trees in memory at once
 MAX_ROWS = MAX_BLOCKS * LANES  # of a network's output
 
 Mask = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
-
-
-class Entry:
-    """Named entry of a `NamedRecord`; floats are stored by their bits."""
-
-    index: int
-
-    def __init__(self, dtype: DType = INT32):
-        self.dtype = dtype
-
-    def __set_name__(self, owner: type[NamedRecord], name: str) -> None:
-        self.index, owner.size = owner.size, owner.size + 1
-
-    @overload
-    def __get__(self, record: None, owner: type[NamedRecord]) -> Entry: ...
-    @overload
-    def __get__(self, record: NamedRecord, owner: type[NamedRecord]) -> Scalar: ...
-    def __get__(self, record: NamedRecord | None, owner: type[NamedRecord]) -> Any:
-        return self if record is None else record.get(self.index, self.dtype)
-
-    def __set__(self, record: NamedRecord, x: Value) -> None:
-        record.set(self.index, x, self.dtype)
-
-
-class NamedRecord:
-    """Entries at an address of an int32 array: reading an attribute loads it, setting it stores it.
-
-    Attributes:
-        size: number of named entries.
-    """
-
-    size = 0
-
-    def __init__(self, cells: Cells, first: Value = 0, stride: Value = 1):
-        self.cells = cells
-        self.first = first
-        self.stride = stride
-
-    def get(self, k: Any, dtype: DType = INT32) -> Scalar:
-        return bitcast(self.cells[self.first + k * self.stride], dtype)
-
-    def set(self, k: Any, x: Value, dtype: DType = INT32) -> None:
-        self.cells[self.first + k * self.stride] = bitcast(float32(x), INT32) if dtype is FLOAT32 else int32(x)
-
-
-class Params(NamedRecord):
-    """Kernel parameters, followed by the table of an `ActionSelection`."""
-
-    first_block = Entry()  # first block of the batch that the kernel searches
-    blocks = Entry()  # blocks of the batch
-    roots = Entry()  # games of the batch
-    rows = Entry()  # rows of a network's output
-    limit = Entry()  # maximum number of actions of a playout
-    seed_low = Entry(UINT32)
-    seed_high = Entry(UINT32)
-    simulations = Entry()
-    resumed = Entry()
-    considered = Entry()
-    separate = Entry()  # whether each block has its own trees: a thread reuses the memory of its first block otherwise
-
-    def table(self, k: Value, dtype: DType = FLOAT32) -> Scalar:
-        return self.get(k + self.size, dtype)
-
-
-class Root(NamedRecord):
-    """Header of a tree, before its nodes."""
-
-    key_low = Entry(UINT32)  # random key of playouts and chance
-    key_high = Entry(UINT32)
-    slot = Entry()  # slot of the current simulation
-    num_steps = Entry()  # steps of the current simulation in all roots of a thread, stored in the first root
-    num_legal = Entry()  # legal actions of the root
-    edge_words = Entry()  # words of the tree's array of edges that its nodes have taken; only where edges are packed
-    largest = Entry(FLOAT32)  # largest absolute return so far, at least 1
-    proven = Entry()  # proven outcome of the root for the player to move; 0 for none
-
-
-class Position(NamedRecord):
-    """Record followed by the returns of all players so far and the legal action mask.
-
-    A node with packed edges has `first_edge` and `num_edges` in place of the mask.
-    """
-
-    mover = Entry()  # player to move, or -1 once the game is over
-
-    def __init__(self, cells: Cells, first: Value, stride: int, players: int):
-        super().__init__(cells, first, stride)
-        self.players = players
-
-    def returns(self) -> list[Scalar]:
-        return [self.get(self.size + p, FLOAT32) for p in range(self.players)]
-
-    def set_returns(self, returns: Sequence[Value]) -> None:
-        for p, x in enumerate(returns):
-            self.set(self.size + p, x, FLOAT32)
-
-    def mask(self, w: Any) -> Scalar:
-        return self.get(w + (self.size + self.players))
-
-    def set_position(self, mover: Value, returns: Sequence[Value], mask: Sequence[Scalar]) -> None:
-        self.mover = mover
-        self.set_returns(returns)
-        for w, x in enumerate(mask):
-            self.set(self.size + self.players + w, x)
-
-
-class Node(Position):
-    """Node of a tree. `ActionSelection.record` defines the last four entries."""
-
-    visits = Entry()  # visits of all its actions
-    raw_value = Entry(FLOAT32)  # value by the network
-    tried = Entry()  # number of actions tried
-    max_visits = Entry()  # visits of the most visited action
-    prior_sum = Entry(FLOAT32)
-    value_sum = Entry(FLOAT32)
-
-    @property
-    def first_edge(self) -> Scalar:
-        """Place in the tree's array where the statistics of its packed edges begin."""
-        return self.get(self.size + self.players)
-
-    @property
-    def num_edges(self) -> Scalar:
-        """Number of packed edges, without padding."""
-        return self.get(self.size + self.players + 1)
-
-    def set_edges(self, first: Scalar, count: Scalar) -> None:
-        for k, x in enumerate((first, count)):
-            self.set(self.size + self.players + k, x)
-
-
-class Walk(Position):
-    """Position of a simulation, in registers."""
-
-    node = Entry()  # slot to choose an action at; 0 beyond the tree
-    leaf = Entry()  # slot of the last node
-    edge = Entry()  # number of the edge chosen there
-    action = Entry()  # action of this edge
-    live = Entry()  # whether the simulation takes another step
-    untried = Entry()  # whether the last action had not been tried before
-
-
-class Edge(NamedRecord):
-    """Action of a node, with its statistics. Where edges are packed, a row with the actions' numbers comes before."""
-
-    visits = Entry()
-    value_sum = Entry(FLOAT32)  # sum of the returns of the player who chose it
-    link = Entry()  # slot that it leads to, 0 for none; above it the proven outcome for the player who chooses it
-    prior = Entry(FLOAT32)  # only where a network gives priors
-
-    @property
-    def action(self) -> Scalar:
-        """Action of a packed edge; any number for padding."""
-        return self.get(-1)
-
-    @property
-    def child(self) -> Scalar:
-        """Slot that the action leads to; 0 for none."""
-        return self.link & (1 << OUTCOME_SHIFT) - 1
-
-    @property
-    def outcome(self) -> Scalar:
-        """Proven outcome for the player who chooses the action; 0 for none."""
-        return self.link >> OUTCOME_SHIFT
-
-    @property
-    def value(self) -> Scalar:
-        """Mean return; 0 for an action that has not been tried."""
-        return divide(self.value_sum, maximum(float32(self.visits), 1.0))
-
-
-class PathStep(NamedRecord):
-    """Action on the path of a simulation."""
-
-    node = Entry()  # see `TreeMemory.node_at`
-    edge = Entry()  # see `TreeMemory.edge_at`
-    lane = Entry()  # lane of the root
-    player = Entry()  # player who chose it; only where simulations replay
-    returned = Entry(FLOAT32)  # return of this player before the action; only where simulations replay
-    weight = Entry(FLOAT32)  # exponential of the action's prior, for Gumbel MuZero only
-
-
-class Counts(NamedRecord):
-    """Counters of a descent."""
-
-    queued = Entry()  # roots that take the next step
-    steps = Entry()  # steps so far
 
 
 @dataclass(frozen=True)
@@ -321,6 +116,7 @@ class SearchSize:
         self, first_block: int, blocks: int, roots: int, rows: int, limit: int = 1, seed: tuple[int, int] = (0, 0)
     ) -> tuple[int, ...]:
         """Return the parameters of a kernel, see `Params`."""
+        # trees that are copied to the host, or were written by it, must not share memory
         separate = self.return_tree or self.resumed > 0
         own = self.simulations, self.resumed, self.considered, int(separate)
         return (first_block, blocks, roots, rows, limit, *seed, *own)
@@ -338,10 +134,13 @@ class TreeSizes(NamedTuple):
     @classmethod
     def of(cls, config: SearchConfig, slots: Any, game: Game, layout: Layout) -> TreeSizes:
         """Return the sizes of a tree of `slots`, an int or a Scalar."""
-        players, actions = game.spec.num_players, game.spec.num_actions
+        players = game.spec.num_players
+        actions = game.spec.num_actions
         node = Node.size + players + (PACKED_WORDS if config.packed else num_words(actions))
         steps = Root.size + slots * node
+        # simulations that replay start from the root's state alone
         states = layout.field_words * (1 if config.replays else slots)
+        # an upper bound where edges are packed: memory that no node takes is never touched
         edges = slots * (config.edge_words * config.width(game.spec))
         return cls(node, steps, steps + slots * PathStep.size, edges, states)
 
@@ -400,6 +199,7 @@ def each_legal(mask: Mask, words: Value, visit: Callable[[Scalar, Scalar], None]
     count = registers(1, INT32)
     rest = registers(1, UINT32)
     count[0] = 0
+    # bit by bit, so that the time depends on the legal actions, not on all
     with loop(words) as w:
         rest[0] = uint32(mask(w))
         with loop(popcount(rest[0])):
@@ -420,7 +220,9 @@ class TreeMemory:
         self.params = Params(params)
         self.root_noise = root_noise
         self.states, self.nodes, self.edges = arrays
-        self.players, self.actions = t.players, t.game.spec.num_actions
+        self.players = t.players
+        self.actions = t.game.spec.num_actions
+        self.padded_actions = padded(self.actions)
         self.width = config.width(t.game.spec)
         self.roots = t.block.lanes if t.block.thread is None else 1  # roots of a thread
         # loaded once, outside of all loops
@@ -442,6 +244,7 @@ class TreeMemory:
         A search in one kernel reuses the memory of a thread's first block for all its blocks: it stays in cache.
         """
         first = self.t.block.first
+        # a network evaluates all roots between two kernels, so that each needs a tree of its own
         if first is None or self.config.selection.uses_network:
             return at.batch
         return at.batch._replace(block=where(self.separate != 0, at.batch.block, first))
@@ -452,6 +255,7 @@ class TreeMemory:
 
     def lane(self, at: Coords) -> Scalar:
         """Return a root's number among those of its thread."""
+        # on a GPU a thread has one root, whose number is 0
         return self.index(at.batch.lane - self.first_root.batch.lane)
 
     def root(self, at: Coords) -> Root:
@@ -481,6 +285,7 @@ class TreeMemory:
 
     def step(self, number: Scalar) -> PathStep:
         """Return the step of a number. The roots of a thread share one list, spread over the memory of all of them."""
+        # a root takes at most as many steps in a simulation as it has slots, so that all roots together have room
         first = self.index(number % self.roots) * self.sizes.nodes + self.sizes.steps
         offset = first + self.index(number // self.roots) * PathStep.size
         return PathStep(self.nodes, self._first_row * self.sizes.nodes + offset)
@@ -492,11 +297,13 @@ class TreeMemory:
     def words(self, at: Coords, slot: Value) -> tuple[Words, Coords]:
         """Return a slot's fields and flags, and their place."""
         place = self.place(at)
+        # the slots of a block are like blocks of a batch: a state's words lie lane beside lane
         place = place._replace(block=place.block * (1 if self.config.replays else self.slots) + slot)
         return Words(self.t.layout, self.states, count=self.t.layout.field_words), Coords(place, at.register)
 
     def in_batch(self, at: Coords) -> Coords:
         """Return a root's place in the whole batch; a kernel searches a part of its blocks."""
+        # the last chunk may exceed the batch: its surplus blocks search the last block again
         block = maximum(minimum(at.batch.block + self.params.first_block, self.params.blocks - 1), 0)
         return Coords(at.batch._replace(block=block), at.register)
 
@@ -507,6 +314,10 @@ class TreeMemory:
     def noise(self, at: Coords, part: Value, action: Value) -> Scalar:
         """Return the index of a root's noise; Gumbel MuZero adds the logits to it."""
         return (at.batch.row * self.config.selection.noise_count + part) * self.width + action
+
+    def edge_number(self, x: Scalar) -> Scalar:
+        """Bound the number of an edge, so that it is in range whatever the scores are."""
+        return wrap_index(x, self.width)
 
     def each_number(self, stride: Value) -> AbstractContextManager[Scalar]:
         """Iterate over the numbers of a node's edges, with padding."""
@@ -520,13 +331,16 @@ class TreeMemory:
 
         It gets none if its game is over, or if the actions are more than `Spec.max_legal`.
         """
-        root, node = self.root(at), self.node(at, slot)
+        root = self.root(at)
+        node = self.node(at, slot)
+        # the array is handed out from the front, like a stack that only grows
         used = root.edge_words
         actions = self.lane(at) * self.sizes.edges + self.index(used)
 
         def put(number: Scalar, action: Scalar) -> None:
             self.edge_at(actions + minimum(number, self.width - 1), 0).set(0, action)
 
+        # the row of actions comes first; a position of too many actions must not write beyond it
         num_legal = each_legal(mask, where(live, num_words(self.actions), 0), put)
         num_edges = where(num_legal > self.width, 0, num_legal)
         stride = whole_vectors(num_edges)
@@ -581,11 +395,13 @@ class PackedEdges(Edges):
 
     def __init__(self, tree: TreeMemory, at: Coords, slot: Value):
         super().__init__(tree, at, slot)
+        # clamped: a compiler then knows the bounds of loops and registers
         self.count = self.num_legal = minimum(maximum(self.node.num_edges, 0), tree.width)
         self.stride = whole_vectors(self.count)
         self.first = tree.lane(at) * tree.sizes.edges + tree.index(self.node.first_edge)
 
     def action(self, k: Scalar) -> Scalar:
+        # padding has any number, and is read with the rest of its vector
         return clamp(self[k].action, self.tree.actions)
 
     @contextmanager
@@ -600,6 +416,7 @@ class AllActions(Edges):
 
     def __init__(self, tree: TreeMemory, at: Coords, slot: Value, mask: Mask | None):
         super().__init__(tree, at, slot)
+        # where simulations replay, the legal actions are those of this visit
         self.mask = mask or self.node.mask
         self.count = self.stride = int32(tree.width)
         self.first = (tree.lane(at) * tree.slots + slot) * (tree.config.edge_words * tree.width)

@@ -39,11 +39,13 @@ def _uniform(state: State, seed: Tensor, draws: int, actions: Tensor | None) -> 
     seed = seed.reshape(state.batch, 2)
     key = threefry((spread(seed[:, 0]), spread(seed[:, 1])), (spread(row), spread(state.episode)))
     one = spread(row).const_like(1)
+    # each ply has a key of its own; the 1 keeps it apart from the keys of simulations
     key = threefry(key, (spread(state.ply), one))
     # an action has the same draws, whatever the other actions are
     first = Tensor.arange(draws, dtype=dtypes.uint32).reshape(1, -1, 1) * num_actions
     index = first + actions.cast(dtypes.uint32).reshape(-1, 1, shape[2])
     bits = threefry(key, (index.expand(shape), one))[0]
+    # 24 bits are what a float32 holds exactly; half a step keeps 0 and 1 out, where noise is infinite
     return ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
 
 
@@ -66,8 +68,10 @@ def muzero_noise(state: State, seed: Tensor, actions: Tensor | None, alpha: floa
     uniform = _uniform(state, seed, 1 + 2 * TRIES + whole, actions).contiguous()  # prevents a new draw for every use
     gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
     if whole:
+        # the sum of exponential variates, which are minus logarithms of uniform ones
         gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
     # contiguous, since the softmax reads it three times
+    # gamma variates divided by their sum are a Dirichlet variate: a softmax of their logarithms
     dirichlet = masked_logits(gamma.contiguous(), legal).softmax()
     return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).flatten().contiguous()
 
@@ -81,9 +85,11 @@ def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:
     b = (math.e + alpha) / math.e
     p, limit = uniform[:, :TRIES] * b, uniform[:, TRIES:].log()
     small, large = p.log() / alpha, (-((b - p) / alpha).log().minimum(-1e-9)).log()
+    # a candidate comes from one of two envelopes: a power below 1, an exponential above
     x = (p <= 1).where(small, large)
     accepted = (p <= 1).where(limit <= -small.exp(), limit <= (alpha - 1) * large)
     x = accepted.where(x, REJECTED).contiguous()
+    # from the last candidate to the first, so that the first accepted one stays
     chosen = x[:, -1]
     for k in range(TRIES - 2, -1, -1):
         chosen = (x[:, k] == REJECTED).where(chosen, x[:, k])

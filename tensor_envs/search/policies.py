@@ -11,9 +11,10 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
-from tensor_envs.search.memory import VECTOR, Node, SearchConfig, SearchSize
+from tensor_envs.search.memory import VECTOR, SearchConfig, SearchSize
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate
+from tensor_envs.search.records import Node
 from tensor_envs.search.runners import run_search
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
 from tensor_envs.search.tree import SearchOutput, SearchTree
@@ -209,6 +210,7 @@ def muzero_policy(
     visits = np.arange(size.slots)
     # in mctx the visits of a node include its own evaluation
     explore = np.sqrt(visits + 1) * (init + np.log((visits + base + 2) / base))
+    # logarithms of the weights of the final draw; without temperature, visits decide whatever the noise is
     powers = np.log(np.maximum(visits, 1)) / max(temperature, 1e-30) if temperature else visits * 1e6
     table = _float32(np.concatenate([explore, np.where(visits > 0, powers, -1e30), [fraction]]))
 
@@ -227,6 +229,7 @@ def exploration_table(factor: float, slots: int, actions: int) -> bytes:
     The product of two of them is factor * sqrt(visits / legal actions).
     """
     visits = factor * np.sqrt(np.arange(slots)) + 1e-6
+    # a node without legal actions is never scored
     legal = 1 / np.sqrt(np.maximum(np.arange(actions + 1), 1))
     return _float32(np.concatenate([visits, legal]))
 
@@ -247,6 +250,7 @@ def _considered_visits(max_considered: int, simulations: int) -> bytes:
         visits: list[int] = []
         done = 0
         while len(visits) < simulations:
+            # every round has an equal share of the simulations, and each of its actions the same visits
             times = simulations if considered <= 1 else max(1, simulations // (rounds * remaining))
             for _ in range(times):
                 visits += [done] * remaining
@@ -271,6 +275,7 @@ def search_config(
     if game.has_memory:
         raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
     determinizes = game.determinizes and determinize
+    # with new chance or hidden information in every simulation, a position of the tree cannot be stored
     replays = determinizes or (game.spec.chance and chance == "open")
     spec = game.spec
     # where simulations replay, a node's legal actions differ from visit to visit

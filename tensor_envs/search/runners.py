@@ -76,6 +76,7 @@ def run_search(
     if stays_lazy():
         raise ExportInJitError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK, _nested() as mode:
+        # a runner searches one chunk at a time, in memory that all chunks share
         search: Callable[[BatchBuffers, Tensor, Result], None]
         if evaluate is None or noise is None:
             playouts = playout_runner(engine, config, size, layout, mode)
@@ -85,6 +86,7 @@ def run_search(
         else:
             chunk = chunk_of(engine, config, size, layout)
             network = network_runner(env, config, size, chunk, evaluate, table, mode)
+            # noise is drawn for the whole batch: it must not depend on the chunks
             actions = root_actions(env, config, layout, mode)(buffers.words)
             drawn = noise(seed_array(words, state.batch, layout.device), actions)
             memory, search = network.tree, functools.partial(network.search, drawn)
@@ -111,6 +113,7 @@ def run_search(
 
 def _check_actions(state: State, config: SearchConfig, actions: np.ndarray) -> None:
     """Raise ValueError if searches failed: actions of -1."""
+    # kernels cannot raise, so they report with the action -1
     wrong = int((actions < 0).sum())
     if not wrong:
         return
@@ -139,6 +142,7 @@ class Mode(NamedTuple):
 def _nested() -> Iterator[Mode]:
     """Count a search as running, and return its mode."""
     global _depth
+    # `evaluate` may search, too: the inner search must not overwrite the trees of the outer one
     _depth += 1
     try:
         yield Mode(launches_directly(), bool(TRAINING), _depth - 1)
@@ -154,7 +158,7 @@ def whole_chunks(whole: BatchLayout, chunk: BatchLayout) -> BatchLayout:
 
 @functools.lru_cache(16)  # consecutive searches mostly have the same parameters
 def params_array(params: tuple[int, ...], table: bytes, shards: int, device: DeviceName) -> Tensor:
-    """Upload the parameters of a kernel, see `memory.Params`; each shard has a copy."""
+    """Upload the parameters of a kernel, see `records.Params`; each shard has a copy."""
     numbers = np.concatenate([np.array(params, np.int32), np.frombuffer(table, np.int32)])
     return upload(np.tile(numbers, shards), device)
 
@@ -208,6 +212,7 @@ def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: Batc
             f"{' with keep_tree=True' * size.return_tree}, got {count}: their trees need "
             f"{games * each / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
         )
+    # as many blocks as fit, so that threads have work and launches are few
     blocks = TREE_BYTES // (lanes * each)
     if config.selection.uses_network and not is_gpu(whole.device):
         # the network runs between the simulations: what a thread's trees take must outlast it in the cache
@@ -250,6 +255,7 @@ class PlayoutRunner:
 
     def search(self, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         if self.run is None:
+            # the first search compiles the kernel
             arrays = PlayoutSearch.Arrays(self.tree, buffers.words, buffers.row_keys, params, result)
             self.run = self.engine.prepare(self.kernel, self.chunk, arrays)
         self.run(*self.tree, buffers.words, buffers.row_keys, params, *result)
@@ -348,6 +354,7 @@ class NetworkRunner:
         leaf, games = self.leaf.tensors[0], (buffers.words, buffers.row_keys)
         # the root is the first leaf, so that the network's first call evaluates it
         self.init_root(*self.tree, leaf, *games, params)
+        # before the first expansion, which mixes the noise into the root's priors
         self.gather_noise(*self.tree, params, noise, self.root_noise)
         with deferring(self.chunk.device):
             # each turn evaluates the leaf, expands it, backs its value up and selects the next leaf

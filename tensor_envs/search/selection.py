@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tensor_envs._compiler.operations import FLOAT32, INT32, INT64
 from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
 from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
-from tensor_envs.search.memory import DRAW, LOSS, WIN, Edge, Edges, Node, PathStep, TreeMemory, padded, wrap_index
+from tensor_envs.search.records import DRAW, LOSS, WIN, Edge, Node, PathStep
+
+if TYPE_CHECKING:
+    from tensor_envs.search.memory import Edges, TreeMemory
 
 LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
@@ -20,7 +23,7 @@ GROUP_EDGES = 512  # of all roots of a group
 # number of an edge -> its score, and whether it may be chosen if its action is legal
 Score = Callable[[Scalar], tuple[Scalar, Value]]
 PerEdge = Callable[[Scalar], Scalar]
-Stage = Callable[[Scalar, Edges], None]  # of a root's number in its group, and the edges of its node
+Stage = Callable[[Scalar, "Edges"], None]  # of a root's number in its group, and the edges of its node
 
 
 def sort_key(x: Scalar) -> Scalar:
@@ -34,6 +37,7 @@ def from_sort_key(key: Scalar) -> Scalar:
 
 
 def _flip(bits: Scalar) -> Scalar:
+    # negative floats grow with their bits in the other direction
     return bits ^ where(bits < 0, 0x7FFFFFFF, 0)
 
 
@@ -41,6 +45,7 @@ MAX_VALUE = 1e30  # of a network: sums over all simulations stay finite
 
 
 def is_finite(x: Scalar) -> Scalar:
+    # infinities and NaNs have all bits of the exponent set
     return bitcast(x, INT32) & 0x7F800000 != 0x7F800000
 
 
@@ -57,6 +62,7 @@ def exp(x: Scalar) -> Scalar:
     # Taylor's series of 2**rest by Horner's rule
     for k in range(7, 0, -1):
         power = rest * power * (float32(0.6931471805599453) * (1.0 / k)) + 1.0
+    # the power of two is the exponent of a float, which has a bias of 127
     return power * bitcast(whole + 127 << 23, FLOAT32)
 
 
@@ -111,6 +117,7 @@ class ActionSelection:
 
     def final(self, edges: Edges) -> tuple[PerEdge, Score]:
         """Return the weights of the root's edges, and the scores by which the action to play is chosen."""
+        # the most visited action is the best one: its visits are many because its value stayed high
         total = float32(maximum(edges.node.visits, 1))
 
         def score(edge: Scalar) -> tuple[Scalar, Value]:
@@ -139,6 +146,7 @@ class ActionSelection:
         def ranked(edge: Scalar) -> tuple[Scalar, Value]:
             value, allowed = score(edge)
             outcome = edges[edge].outcome
+            # tiers are so far apart that no score crosses them
             tier = where(outcome == WIN, TIER, where(outcome == LOSS, -TIER, 0.0))
             return value + tier + where(allowed, 0.0, -0.1 * TIER), True
 
@@ -146,14 +154,15 @@ class ActionSelection:
 
     def best(self, edges: Edges, score: Score, first: Value | None = None) -> Scalar:
         """Return the legal edge of the highest score, among the first ones; ties go to the lowest action."""
-        last, best = self.tree.width - 1, registers(1, INT64)
+        last = self.tree.width - 1
+        best = registers(1, INT64)
         best[0] = MIN_KEY_64
         with edges.each(first) as (edge, legal):
             value, allowed = score(edge)
             # one integer holds score and action: a maximum of integers is vectorised, and settles ties
             key = (sort_key(value).to(INT64) << 32) | (last - edge)
             best[0] = maximum(best[0], where(legal & allowed, key, MIN_KEY_64))
-        return wrap_index(last - best[0].to(INT32), self.tree.width)
+        return self.tree.edge_number(last - best[0].to(INT32))
 
     def value_range(self, edges: Edges) -> tuple[PerEdge, Scalar, Scalar]:
         """Return the values of edges, with the lowest and the highest of the tried ones, or NaNs without any."""
@@ -169,6 +178,7 @@ class ActionSelection:
             if self.tree.config.proves:
                 value = where(edge.outcome > 0, float32(edge.outcome - DRAW) - paid, value)
             values[k] = value
+            # an untried action has no value that could be the lowest
             low[0] = minimum(low[0], where(tried, sort_key(value), MAX_KEY))
             high[0] = maximum(high[0], where(tried, sort_key(value), MIN_KEY))
         return lambda k: values[k], from_sort_key(low[0]), from_sort_key(high[0])
@@ -187,17 +197,20 @@ class Softmax:
     def __init__(self, tree: TreeMemory, roots: int = 1):
         self.tree, self.width = tree, tree.width
         self.logits, self.terms = (registers(roots * self.width, FLOAT32) for _ in range(2))
-        self.total, self.strides = registers(roots, FLOAT32), registers(roots, INT32)
+        self.total = registers(roots, FLOAT32)
+        self.strides = registers(roots, INT32)
 
     def set_logits(self, k: Value, edges: Edges, logit: PerEdge) -> None:
         """Store the logits of root `k` minus the highest one of a legal action."""
-        base, top = k * self.width, registers(1, INT32)
+        base = k * self.width
+        top = registers(1, INT32)
         self.strides[k] = edges.stride
         top[0] = MIN_KEY
         with edges.each() as (edge, legal):
             x = where(legal, logit(edge), LOWEST)
             self.logits[base + edge] = x
             top[0] = maximum(top[0], sort_key(x))
+        # relative to the highest logit, so that no exponential overflows and the largest term is 1
         highest = from_sort_key(top[0])
         with edges.each() as (edge, legal):
             self.logits[base + edge] -= highest
@@ -213,9 +226,10 @@ class Softmax:
                 self.terms[index] *= exp(self.logits[index])
         total = registers(1, INT32)
         # no sum wraps: a term is 1 at most
-        fixed_point = 2.0 ** (31 - padded(self.tree.actions).bit_length())
+        fixed_point = 2.0 ** (31 - self.tree.padded_actions.bit_length())
         with loop(count) as k:
-            base, stride = k * self.width, self.strides[k]
+            base = k * self.width
+            stride = self.strides[k]
             if self.tree.config.packed:
                 with self.tree.each_number(stride) as edge:
                     self.terms[base + edge] *= exp(self.logits[base + edge])
@@ -251,6 +265,7 @@ class UCB(ActionSelection):
         return edges.node.visits + 1
 
     def score(self, k: Value, edges: Edges) -> Score:
+        # upper confidence bound of an edge: mean return / largest + exploration * sqrt(visits / legal) / (1 + n)
         tree = self.tree
         largest = tree.root(edges.at).largest
         # `exploration_table` has the two factors of the term that do not depend on the action
@@ -269,10 +284,13 @@ class UCB(ActionSelection):
     def final(self, edges: Edges) -> tuple[PerEdge, Score]:
         """Return the weights and final scores of edges: a draw comes before an edge that seems to lose."""
         weight, visits = super().final(edges)
+        # without proofs the most visited edge is played. A win comes first, then the likely edge or a draw, whichever
+        # seems better, then other edges, and losses last.
         if not self.tree.config.proves:
             return weight, visits
         # the most visited edge that is not proven, if there is one
         likely = self.best(edges, lambda k: (float32(edges[k].visits), edges[k].outcome == 0))
+        # a value below that of a draw makes the draw the better choice
         likely_edge = edges[likely]
         beats_draws = (likely_edge.visits > 0) & (likely_edge.value_sum >= 0)
 
@@ -300,8 +318,10 @@ class MuZero(ActionSelection):
         node = edges.node
         visits = node.visits
         exploration = self.tree.params.table(self.tree.index(visits))
+        # the node's own value: the mean of the network's and of all simulations through it
         value = divide(node.raw_value + node.value_sum, float32(visits) + 1.0)
         values, low, high = self.value_range(edges)
+        # values are scaled to 0..1, so that the exploration has the same weight in games of small and large returns
         low, high = minimum(value, low), maximum(value, high)
         spread = maximum(high - low, 1e-8)
 
@@ -310,6 +330,7 @@ class MuZero(ActionSelection):
             n = edge.visits
             # an untried action counts as the worst one, as in mctx
             value = where(n > 0, divide(values(k) - low, spread), 0.0)
+            # PUCT: the bonus is large for likely actions and falls with their visits
             return value + divide(exploration * edge.prior, float32(n) + 1.0), self.is_open(edge)
 
         return score
@@ -323,6 +344,7 @@ class MuZero(ActionSelection):
         node.value_sum += gain
 
     def final_score(self, edges: Edges, edge: Scalar) -> Scalar:
+        # the logarithm of visits ** (1 / temperature): with Gumbel noise its maximum is a draw by these weights
         power = self.tree.params.table(self.tree.slots + edges[edge].visits)
         return power + self.tree.root_noise[self.tree.noise(edges.at, 1, edge)]
 
@@ -351,9 +373,12 @@ class GumbelMuZero(ActionSelection):
 
     def prepare(self, each: Callable[[Stage], None], count: Value, below_root: Scalar) -> None:
         """Store completed values with the logits of the improved policy, then its softmax, which no root needs."""
+        # values of tried actions
         each(self.load_values)
+        # the value that untried actions get, and the scale of both
         with loop(count) as k:
             self.set_scale(k)
+        # logits of the improved policy: logits of the network plus scaled values
         each(self.scale_values)
         with branch(below_root):
             self.policy.set_terms(count)
@@ -363,6 +388,7 @@ class GumbelMuZero(ActionSelection):
         values, self.low[k], self.high[k] = self.value_range(edges)
         with self.tree.each_number(edges.stride) as edge:
             self.values[k * self.tree.width + edge] = values(edge)
+        # copies, since the next stage must not read the tree
         for name, array in self.node.items():
             array[k] = getattr(edges.node, name)
 
@@ -374,11 +400,13 @@ class GumbelMuZero(ActionSelection):
         # the network's value counts as one visit beside the mean of the tried actions, which their priors weigh
         mean = divide(node["value_sum"], maximum(node["prior_sum"], 1e-37))
         mixed = divide(node["raw_value"] + visits * mean, visits + 1.0)
+        # without tried actions there is no range: all have the mixed value
         low, high = (where(tried > 0, array[k], mixed) for array in (self.low, self.high))
         # the scale includes the value of untried actions, if there are any
         complete = tried >= self.tree.actions
         low, high = where(complete, low, minimum(low, mixed)), where(complete, high, maximum(high, mixed))
         self.low[k], self.mixed[k] = low, mixed
+        # values weigh the more, the more visits they rest on: (50 + the most visits) * 0.1 in mctx
         self.factor[k] = divide(float32(node["max_visits"]) + 50.0, maximum(high - low, 1e-8))
 
     def scale_values(self, k: Value, edges: Edges) -> None:
@@ -397,17 +425,21 @@ class GumbelMuZero(ActionSelection):
         self.policy.set_logits(k, edges, logit)
 
     def score(self, k: Value, edges: Edges) -> Score:
-        tree, visits = self.tree, edges.node.visits
+        tree = self.tree
+        visits = edges.node.visits
         # the schedule of sequential halving depends on how many actions the root considers
         considered = minimum(tree.root(edges.at).num_legal, tree.considered)
         turn = considered * tree.simulations + minimum(visits, tree.simulations - 1)
         weight = self.policy.weights(k)
-        wanted, at_root = tree.params.table(turn, INT32), edges.slot == 0
+        at_root = edges.slot == 0
+        # a round of sequential halving visits every action that is still considered equally often
+        wanted = tree.params.table(turn, INT32)
 
         def score(edge: Scalar) -> tuple[Scalar, Value]:
             n = edges[edge].visits
             # the action that lags most behind the improved policy
             below_root = weight(edge) - divide(float32(n), float32(visits) + 1.0)
+            # the root compares noise plus logit plus value: the best of these is a draw from the improved policy
             root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[k * tree.width + edge]
             planned = ~at_root | (n == wanted)
             if not tree.config.proves:
@@ -431,7 +463,8 @@ class GumbelMuZero(ActionSelection):
             step(k).weight = self.priors[k]
 
     def record(self, node: Node, step: PathStep, visits: Scalar, total: Scalar, gain: Scalar) -> None:
-        first, weight = visits == 0, step.weight
+        first = visits == 0
+        weight = step.weight
         before = where(first, 0.0, divide(total, maximum(float32(visits), 1.0)))
         node.tried += int32(first)
         node.max_visits = maximum(node.max_visits, visits + 1)
@@ -441,6 +474,7 @@ class GumbelMuZero(ActionSelection):
 
     def final(self, edges: Edges) -> tuple[PerEdge, Score]:
         self.prepare(lambda stage: stage(int32(0), edges), 1, scalar(True))
+        # of the actions that survived all rounds, the one of the highest noise, logit and value
         max_visits = edges.node.max_visits
 
         def score(edge: Scalar) -> tuple[Scalar, Value]:

@@ -16,30 +16,24 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.operations import FLOAT32, INT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
-from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, do_while, loop, registers
 from tensor_envs.rules.lists import any_of, num_words, select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.search.memory import (
-    DRAW,
-    LOSS,
     MAX_ROWS,
-    OUTCOME_SHIFT,
-    WIN,
-    Counts,
     Edges,
     NetworkOutput,
     SearchConfig,
     TreeArrays,
     TreeMemory,
-    Walk,
     clamp,
     num_results,
     whole_vectors,
     wrap_index,
 )
+from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Counts, Walk
 from tensor_envs.search.selection import Stage, is_finite, is_value
 
 # handler of a simulation's last position, given its state, flags, returns so far and the rewards of its last action
@@ -62,9 +56,11 @@ class Search(TreeMemory):
         super().__init__(t, arrays, params, config, root_noise)
         self.selection = config.selection(self)
         self.walk_words = Walk.size + self.players + num_words(self.actions)
+        # one walk for each root: its position and the edge that it has chosen
         self.walks = t.block.registers(self.walk_words, INT32)
         self.current = t.registers()  # current positions of the simulations
-        self.queue, self.counts = t.block.registers(1, INT32), Counts(registers(Counts.size, INT32))
+        self.queue = t.block.registers(1, INT32)  # lanes of the roots that take another step, see `_descend`
+        self.counts = Counts(registers(Counts.size, INT32))
         # outcome for player 0 of the position after the step that `prove` visits next
         self.outcomes = t.block.registers(1, INT32)
 
@@ -88,16 +84,20 @@ class Search(TreeMemory):
         key = threefry((params.seed_low, params.seed_high), (t.row_keys(row_keys, there)[2], s.episode))
         root.key_low, root.key_high = threefry(key, (uint32(s.ply), 0))
         root.slot = root.num_steps = root.num_legal = 0
+        # slot 0 is the root: the search starts from the position of the batch, with returns of 0
         words, place = self.words(at, 0)
         words.store(place, s=s, flags=flags)
         self.walk(at).set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
         # without visits, a resumed tree may have the edges of another position
         is_new = (self.resumed == 0) | (self.node(at, 0).visits == 0)
+        # a resumed tree keeps the scale of its returns
         root.largest = where(self.resumed == 0, 1.0, root.largest)
+        # a new root takes the first edges of the tree's array
         root.edge_words = where(is_new, 0, root.edge_words)
         self.write_node(at, 0, is_new)
         root.proven = 0
         if self.config.proves:
+            # edges of a resumed root may already prove it
             with branch(~is_new):
                 root.proven = self._outcome(at, self.edges_of(at, 0))
         return s, flags
@@ -107,11 +107,13 @@ class Search(TreeMemory):
         walk = self.walk(at)
         node = self.node(at, slot)
         packed = self.config.packed
+        # packed edges list the legal actions, so that the node needs no mask
         words = 0 if packed else num_words(self.actions)
         node.set_position(walk.mover, walk.returns(), [walk.mask(w) for w in range(words)])
         with branch(scalar(is_new)):
             if packed:
                 self.take_edges(at, slot, walk.mask, walk.mover >= 0)
+            # memory still has the numbers of earlier searches
             node.visits = 0
             if self.selection.uses_network:
                 node.tried = node.max_visits = node.prior_sum = node.value_sum = 0
@@ -146,11 +148,14 @@ class Search(TreeMemory):
         if not self.t.game.spec.chance:
             return s
         low, high = self.key(at, slot)
+        # inverted, so that chance and playout draw independent numbers
         return s.replace(key=[low, ~high])
 
     def simulate(self, slot: Scalar, arrived: Arrived) -> None:
         """Run one simulation of every root: descend, play the last action, write the new node."""
+        # selection: from the root to an action that has no child yet
         self._descend(slot)
+        # expansion: play this action and store the new position.
         # compilers vectorise a stage only if it reads no trees, so nodes are written after it, root by root
         stage = self._arrive if self.config.replays else self._advance
         self.t.block.each(lambda at: stage(at, slot, arrived))
@@ -171,13 +176,16 @@ class Search(TreeMemory):
         counts.queued = counts.steps = 0
         self.each_root(self._start)
         with do_while() as turn:
+            # the queue is read from its front while live roots are appended again: they are never more than read
             active, counts.queued = counts.queued, 0
             self._choose_all(active)
             if replays:
                 each(self._play)
                 self.each_root(lambda at: self._enqueue(at, self.walk(at).live != 0))
+            # a level has a step for each root that was still inside
             counts.steps += active
             turn.again = counts.queued > 0
+        # the backup may be in the next kernel, after the network
         self.root(self.first_root).num_steps = counts.steps
         if not replays:
             self.each_root(self._fetch)
@@ -187,6 +195,7 @@ class Search(TreeMemory):
         walk = self.walk(at)
         walk.node = walk.leaf = walk.edge = walk.action = 0
         if not self.config.replays:
+            # nothing is left to search where the game is over or its outcome is proven
             walk.live = self.has_edges(at, 0) & (self.root(at).proven == 0)
         self._enqueue(at, walk.live != 0)
 
@@ -194,6 +203,7 @@ class Search(TreeMemory):
         """Append a root to the queue if it is live; otherwise the next root overwrites it."""
         queued = self.counts.queued
         if self.roots > 1:
+            # written in any case, since a branch on `live` is unpredictable
             self.queue[wrap_index(queued, self.roots)] = at.batch.lane
         self.counts.queued = queued + live
 
@@ -223,6 +233,7 @@ class Search(TreeMemory):
         walk = self.walk(edges.at)
         # where simulations replay, the legal actions are others in each visit, so untried ones are not in order
         first = None if self.config.replays else self.selection.num_scored(edges)
+        # selection: the open edge of the highest score
         best = self.selection.best(edges, self.selection.score(k, edges), first)
         edge = edges[best]
         child = edge.child
@@ -234,9 +245,11 @@ class Search(TreeMemory):
         step.lane = at.batch.lane
         if self.config.replays:  # otherwise they are those of the node
             step.player, step.returned = walk.mover, select(walk.returns(), walk.mover)
+        # if there is no child, the descent ends at this node, the leaf
         walk.node, walk.leaf = child, slot
         walk.edge, walk.action = best, edges.action(best)
         if self.config.replays:
+            # whether the simulation goes on is known once the action is played, see `_play`
             walk.untried = child == 0
         else:
             self._enqueue(at, child > 0)
@@ -253,11 +266,14 @@ class Search(TreeMemory):
         t = self.t
         walk = self.walk(at)
         loaded = self.current.load(at)
-        s, was = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
+        was = t.layout.get_flags(loaded)
+        s = self._rekeyed(at, slot, t.layout.get_state(loaded))
+        # clamped, since a root without edges has chosen nothing
         s, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
         flags = [x | y for x, y in zip(was, flags, strict=True)]  # a finished root stays finished
         if self.config.proves:
             flags[0] = flags[0] | (walk.live == 0)  # a proven root has no playout
+        # returns are sums of rewards since the root, so that rewards before the end count
         returns = [x + r for x, r in zip(walk.returns(), rewards, strict=True)]
         words, place = self.words(at, slot)
         words.store(place, s=s, flags=flags)
@@ -267,14 +283,19 @@ class Search(TreeMemory):
 
     def _begin(self, at: Coords, slot: Scalar) -> None:
         """Load the root for a simulation that replays."""
-        t, (words, place) = self.t, self.words(at, 0)
-        loaded, walk = words.load(place), self.walk(at)
-        s, flags = self._rekeyed(at, slot, t.layout.get_state(loaded)), t.layout.get_flags(loaded)
+        t = self.t
+        walk = self.walk(at)
+        words, place = self.words(at, 0)
+        loaded = words.load(place)
+        flags = t.layout.get_flags(loaded)
+        s = self._rekeyed(at, slot, t.layout.get_state(loaded))
         if self.config.determinizes:
+            # hidden information is drawn anew, so that the search cannot exploit what the player does not know
             low, high = self.key(at, slot)
             s = t.game.determinize(s, s.current_player, KeyedChance([~low, high]))
         self.current.store(at, s=s, flags=flags)
-        walk.live, walk.untried = ~(flags[0] | flags[1]), 0
+        walk.live = ~(flags[0] | flags[1])
+        walk.untried = 0
         walk.set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
 
     def _play(self, at: Coords) -> None:
@@ -285,11 +306,13 @@ class Search(TreeMemory):
         s = t.layout.get_state(loaded)
         was = t.layout.get_flags(loaded)
         live = walk.live != 0
+        # all roots play, since a stage without branches is vectorised; those that have ended keep their state
         after, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
         s = t.game.where(live, after, s)
         flags = [where(live, new, old) for new, old in zip(flags, was, strict=True)]
         returns = [x + where(live, r, 0.0) for x, r in zip(walk.returns(), rewards, strict=True)]
         self.current.store(at, s=s, flags=flags)
+        # a simulation ends with the first untried action, or with the game
         walk.live = live & (walk.untried == 0) & ~(flags[0] | flags[1])
         walk.set_position(self.mover(s, flags), returns, self.mask(s))
 
@@ -304,7 +327,7 @@ class Search(TreeMemory):
         walk = self.walk(at)
         self.root(at).slot = slot
         self.write_node(at, slot)
-        edge = self.edges_of(at, walk.leaf)[wrap_index(walk.edge, self.width)]
+        edge = self.edges_of(at, walk.leaf)[self.edge_number(walk.edge)]
         # a finished game has no node to descend to: a later visit plays the action again
         edge.link = where((walk.untried != 0) & self.has_edges(at, slot), slot, edge.link)
 
@@ -321,6 +344,7 @@ class Search(TreeMemory):
             root.largest = largest
             store(final, at.register, values)
             if self.config.proves:
+                # only the end of a game is certain: neither a playout nor a network proves anything
                 is_over, value = self.node(at, slot).mover < 0, values[0]
                 is_outcome = (value == -1.0) | (value == 0.0) | (value == 1.0)
                 outcome = where(is_over & is_outcome, int32(value) + DRAW, 0)
@@ -331,11 +355,13 @@ class Search(TreeMemory):
         any_outcome[0] = 0
         self.each_root(settle)
         if self.config.proves:
+            # most simulations end in no finished game: then the paths are not visited twice
             with branch(any_outcome[0] != 0):
                 self._prove()
         with loop(self.root(self.first_root).num_steps) as number:
             step = self.step(number)
-            node, lane = self.node_at(step.node), step.lane
+            lane = step.lane
+            node = self.node_at(step.node)
             edge = self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
             at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(lane, self.roots))
             # the action's player gets the return since the action, whoever moves next: so any number of players works
@@ -343,6 +369,7 @@ class Search(TreeMemory):
             returned = step.returned if self.config.replays else select(node.returns(), player)
             gain = select(load(final, at.register, self.players), player) - returned
             visits, total = edge.visits, edge.value_sum
+            # strategies that need more than visits and sums update them from the numbers before this simulation
             self.selection.record(node, step, visits, total, gain)
             edge.visits, edge.value_sum = visits + 1, total + gain
             node.visits += 1
@@ -361,7 +388,9 @@ class Search(TreeMemory):
             with branch(outcome != 0):  # an action is proven if the position after it is
                 node = self.node_at(step.node)
                 edge = self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
+                # from the view of the player who chose the action
                 edge.link |= where(node.mover == 0, outcome, LOSS + WIN - outcome) << OUTCOME_SHIFT
+                # the node may be proven by this edge, which then proves the edge above it
                 slot = self.slot_at(step.node, at)
                 of_mover = self._outcome(at, self.edges_of(at, slot))
                 of_first = where((of_mover != 0) & (node.mover != 0), LOSS + WIN - of_mover, of_mover)
@@ -375,12 +404,14 @@ class Search(TreeMemory):
         best = registers(1, INT32)
         num_open = registers(1, INT32)
         best[0] = num_open[0] = 0
+        # outcomes are ordered, LOSS < DRAW < WIN: the best one of the proven actions, and how many are not proven
         with edges.each() as (k, legal):
             outcome = where(legal, edges[k].outcome, 0)
             best[0] = maximum(best[0], outcome)
             num_open[0] += int32(legal & (outcome == 0))
         # a game that pays more than 1 may have something better than a win
         wins = (best[0] == WIN) & (self.root(at).largest <= 1.0)
+        # one win is enough; a draw or a loss needs proofs of all other actions
         return where(wins | (num_open[0] == 0), best[0], 0)
 
     # *** network output ***
@@ -402,9 +433,11 @@ class Search(TreeMemory):
         def logit(edge: Scalar) -> Scalar:
             return output.logits[row * self.actions + edges.action(edge)]
 
+        # logits of illegal actions may be anything, NaN included
         with edges.each() as (edge, legal):
             num_legal[0] += legal
             invalid[0] |= int32(legal & ~is_finite(logit(edge)))
+        # priors are relative to the legal actions alone
         prior, relative = self.selection.softmax(edges, logit)
         with edges.each() as (edge, _):
             edges[edge].prior = self.selection.prior(edges, edge, prior(edge), relative(edge))
@@ -421,6 +454,7 @@ class Search(TreeMemory):
         node = self.node(at, slot)
         count = self.config.values
         mover = node.mover
+        # the network values the rest of the game; what was paid on the path is certain
         rest = [output.values[row * count + (p if count > 1 else 0)] for p in range(self.players)]
         # one value is that of the player to move, and the game has zero sum
         if count == 1 and self.players == 2:
@@ -429,35 +463,35 @@ class Search(TreeMemory):
 
     # *** result ***
 
-    def count_index(self, at: Coords, number: Value) -> Scalar:
-        """Return the index of a count of a root in `Result.numbers`.
+    def finalize(self, at: Coords, result: Result, num_counts: int = 0) -> None:
+        """Choose a root's action and write it with visits, weights and values.
 
-        Blocks beyond the last one of the batch, which repeat it, have counts of their own.
+        num_counts: counts of a game in the result, besides these.
         """
-        block = at.batch.block + maximum(self.params.first_block, 0)
-        first = num_results(self.actions)
-        return at.batch._replace(block=block).index(first + number, first + num_counts(self.t.game.spec))
-
-    def finalize(self, at: Coords, result: Result) -> None:
-        """Choose a root's action and write it with visits, weights and values."""
         edges = self.edges_of(at, 0)
         node = self.node(at, 0)
         size = self.actions
-        row, mover = self.in_batch(at).batch.row, node.mover
+        row = self.in_batch(at).batch.row
+        mover = node.mover
         weight, score = self.selection.final(edges)
         best = edges.action(self.selection.best(edges, score))
-        total, first = registers(1, FLOAT32), row * num_results(size)
-        if self.config.counts:
+        total = registers(1, FLOAT32)
+        first = row * num_results(size)
+        if num_counts:
+            # results of a block are followed by its counts
             place = self.in_batch(at).batch
-            first = first + place.block * (place.lanes * num_counts(self.t.game.spec))
+            first = first + place.block * (place.lanes * num_counts)
+        # the value of the root is the mean of all simulations; a network's own value counts as one
         total[0] = node.raw_value if self.config.values else 0.0
         if self.config.packed:  # actions without an edge
             with loop(3 * size) as k:
                 result.numbers[first + k] = 0
         with loop(edges.count if self.config.packed else size) as k:
             edge, action = edges[k], edges.action(k)
-            share, mean = where(mover < 0, 0.0, weight(k)), edge.value
+            mean = edge.value
+            share = where(mover < 0, 0.0, weight(k))
             if self.config.proves:
+                # a proven outcome is exact, while the mean has simulations of the time before the proof
                 mean = where(edge.outcome > 0, float32(edge.outcome - DRAW), mean)
             for part, x in enumerate((edge.visits, bitcast(share, INT32), bitcast(mean, INT32))):
                 result.numbers[first + part * size + action] = x
@@ -467,6 +501,7 @@ class Search(TreeMemory):
         proven = self.root(at).proven
         if self.config.proves:
             value = where(proven > 0, float32(proven - DRAW), value)
+        # -1 reports a search that failed, see `runners`; a finished game has the action 0
         result.action[row] = where(mover < 0, 0, where(is_finite(value) & self.has_edges(at, 0), best, -1))
         result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT32)
         result.numbers[first + 3 * size + 1] = where(mover < 0, 0, proven)

@@ -19,23 +19,8 @@ from tensor_envs._validate import integer
 from tensor_envs.counts import DecisionCounts
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.lists import num_words
-from tensor_envs.search.memory import (
-    DRAW,
-    LOSS,
-    OUTCOME_SHIFT,
-    PACKED_WORDS,
-    WIN,
-    Edge,
-    Entry,
-    Node,
-    PathStep,
-    Root,
-    SearchConfig,
-    TreeArrays,
-    TreeSizes,
-    num_results,
-    whole_vectors,
-)
+from tensor_envs.search.memory import PACKED_WORDS, SearchConfig, TreeArrays, TreeSizes, num_results, whole_vectors
+from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Edge, Entry, Node, PathStep, Root
 
 if TYPE_CHECKING:
     from tensor_envs.state import State
@@ -283,9 +268,11 @@ class HostTree:
             address = slot * (self.config.edge_words * self.width) + action
             return row + first, slot, action, address, np.full_like(row, self.width)
         begin, stride = (part[rows] for part in self._blocks())
+        # all edges of all nodes: a node's actions, then with a distance of its stride one row for each entry
         row, slot, number = ragged(self.nodes[rows, :, NUM_EDGES])
         distance, actions = stride[row, slot], begin[row, slot] + number
         row += first
+        # visits are the first row behind the actions
         tried = np.flatnonzero(self.edges[row, actions + distance])
         row = row[tried]
         slot = slot[tried]
@@ -334,6 +321,7 @@ class HostTree:
         batch, slots = self.nodes.shape[:2]
         rows, edges = np.arange(batch), self.tried()
         linked = edges.child > 0
+        # parents by slot, and the slot and outcome that the action of each row leads to
         parent = np.zeros((batch, slots), np.int32)
         first, outcome = np.zeros(batch, np.int32), np.zeros(batch, np.int32)
         parent[edges.row[linked], edges.child[linked]] = edges.slot[linked]
@@ -343,6 +331,7 @@ class HostTree:
         inside = np.arange(slots) == np.where(first > 0, first, -1)[:, None]
         for slot in range(1, slots):  # a child's slot is higher than its parent's
             inside[:, slot] |= inside[rows, parent[:, slot]]
+        # nodes keep their order, without gaps
         place = np.maximum(np.cumsum(inside, axis=1) - 1, 0)  # new slots
         row, old = np.nonzero(inside)
         new = place[row, old]
@@ -354,13 +343,16 @@ class HostTree:
             result[row, new] = part[row, old]
             return result
 
-        nodes, roots = moved(self.nodes), self.roots.copy()
+        nodes = moved(self.nodes)
+        roots = self.roots.copy()
         roots[:, Root.largest.index] = np.where(first > 0, roots[:, Root.largest.index], ONE)
+        # returns count from the new root on
         returns = nodes[:, :, Node.size : Node.size + self._players].view(np.float32)
         paid = returns[:, 0].copy()
         returns[row, new] -= paid[row]
         # an outcome is a sum of rewards since the root: those of the old one hold if nothing has been paid since
         holds = (first > 0) & ~paid.any(1)
+        # an outcome is that of the player who chose the action; the new root's is that of its player
         mover = np.stack([tree[:, 0, Node.mover.index] for tree in (self.nodes, nodes)])
         of_mover = np.where(mover[0] == mover[1], outcome, LOSS + WIN - outcome)
         roots[:, Root.proven.index] = np.where(holds & (outcome > 0), of_mover, 0)
@@ -372,6 +364,7 @@ class HostTree:
         result = HostTree(self.config, self.width, roots, nodes, words, states)
         if self.config.packed:
             result._take_edges(self, row, old, new)
+        # links of edges point to the new slots
         row, _, _, address, distance = result._addresses(slice(None))
         address += Edge.link.index * distance
         link = words[row, address]
@@ -387,6 +380,7 @@ class HostTree:
     def _take_edges(self, other: HostTree, row: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
         """Copy the packed edges of other trees' nodes, of slots `old`, to those of slots `new`, without gaps."""
         begin, stride = other._blocks()
+        # each node's words move as one piece: its row of actions and its statistics
         lengths, sources = (np.zeros(self.nodes.shape[:2], np.int64) for _ in range(2))
         lengths[row, new] = stride[row, old] * self.config.edge_words
         sources[row, new] = begin[row, old]
@@ -457,6 +451,7 @@ def tree_svg(edges: TriedEdges, count: int, names: Callable[[Sequence[tuple[int,
         for k in range(*begins[slot : slot + 2].tolist()):
             heapq.heappush(waiting, (-int(edges.visits[k]), depth, item, int(edges.action[k]), k))
 
+    # the most visited actions come first, wherever they are in the tree
     push(0, 0, 1)
     while waiting and len(items) <= count:
         negative_visits, depth, parent, action, k = heapq.heappop(waiting)

@@ -11,7 +11,7 @@ from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, scalar, uint32, where
 from tensor_envs.rules.spec import GameState, Spec
-from tensor_envs.search.memory import Entry, NamedRecord
+from tensor_envs.search.records import Entry, NamedRecord
 
 MAX_PLIES = 2**12 - 1
 VECTOR = 8  # children that are played together

@@ -10,7 +10,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs.search.memory import Node
+from tensor_envs.search.records import Node
 from tensor_envs.search.tree import TriedEdges
 from tests.games.shared import shared_env
 

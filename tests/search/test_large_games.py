@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.search.memory import Node
+from tensor_envs.search.records import Node
 from tests.games.shared import shared_env
 from tests.search.reference import Search
 

@@ -11,7 +11,8 @@ import pytest
 import tensor_envs as te
 from tensor_envs.rules import bit, has_bit, number, popcount
 from tensor_envs.search import noise, policies, runners
-from tensor_envs.search.memory import Root, whole_vectors
+from tensor_envs.search.memory import whole_vectors
+from tensor_envs.search.records import Root
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero
 from tensor_envs.search.tree import NUM_EDGES
 from tests.games.shared import shared_env

@@ -30,7 +30,8 @@ from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs._runtime.buffers import download, empty_buffer, write
 from tensor_envs.search import runners
-from tensor_envs.search.memory import Params, SearchConfig
+from tensor_envs.search.memory import SearchConfig
+from tensor_envs.search.records import Params
 from tests import nvrtc
 from tests.shim.emulator import POISON, Kernel, KernelFault, load
 
