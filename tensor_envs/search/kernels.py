@@ -117,9 +117,10 @@ class RootActions:
 
         def stage(at: Coords) -> None:
             first = row_index(at) * self.width
+            legal = t.game.mask(t.layout.get_state(t.words(a.states).load(at)))
             # a loop over the words of the mask needs them in an array
-            for w, x in enumerate(t.game.mask(t.layout.get_state(t.words(a.states).load(at)))):
-                mask[w] = x
+            for w in range(words):
+                mask[w] = legal[w]
             with loop(self.width) as k:
                 a.actions[first + k] = -1
 

@@ -58,7 +58,7 @@ def test_bytes_of_a_node(name: str, selection: type[ActionSelection], edges: int
     The others are those of the node with its step of a path, and of its position.
     """
     env = shared_env(name)
-    config = policies.search_config(env, selection)
+    config = policies.search_config(env, selection)  # type: ignore[arg-type] # a class is hashable
     one, two = (runners.tree_sizes(env.engine, config, slots) for slots in (1, 2))
     assert 4 * (two.edges - one.edges) == edges
     assert two.bytes - one.bytes == edges + others
