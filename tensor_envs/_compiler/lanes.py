@@ -1,8 +1,11 @@
-"""Loops inside a loop over lanes, turned inside out so that compilers vectorise them.
+"""Loops over lanes, recorded anew from their instructions, so that a processor works on many lanes at once.
 
-`for lane { a; while { b } c }` becomes `for lane { a } while { for lane { b } } for lane { c }`. All lanes take as many
-turns as the one that needs most, so that this is for loops whose further turns change nothing (`Block.together`).
-A loop with another number of turns in each lane becomes `for lane { for turns { b } }`, since often few lanes need it.
+A loop without blocks is unrolled: a few of its turns are taken together, see `unroll_lanes`.
+
+Loops inside it are turned inside out, so that compilers vectorise them: `for lane { a; while { b } c }` becomes
+`for lane { a } while { for lane { b } } for lane { c }`. All lanes take as many turns as the one that needs most, so
+that this is for loops whose further turns change nothing (`Block.together`). A loop with another number of turns in
+each lane becomes `for lane { for turns { b } }`, since often few lanes need it.
 """
 
 from __future__ import annotations
@@ -12,10 +15,56 @@ from math import inf
 from typing import Any
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.operations import INT32
+from tensor_envs._compiler.operations import FLOAT32, INT32
 from tensor_envs._compiler.tape import STORES, Array, Block, Instruction, Tape
 
+ADDRESSES = {"+": arithmetic.add, "*": arithmetic.multiply}  # operations of addresses
 MAX_RECOMPUTED = 3  # operations of a value that is computed again rather than stored for a later part
+
+
+def unroll_lanes(tape: Tape, count: int) -> None:
+    """Unroll the last loop of the open block, which has no blocks: `count` of its turns, far apart, are taken at once.
+
+    The instructions of these turns alternate, so that a processor works on all of them while it waits for one. Stores
+    come last: one between the loads of two turns would keep compilers from vectorising the loop.
+    """
+    loop = tape.block.body.pop()
+    assert isinstance(loop, Block)
+    share = loop.head.value // count
+    ranked: list[tuple[int, Instruction]] = []
+    stores: list[Instruction] = []
+    with tape.nested("for", arithmetic.const(share, INT32)) as unrolled:
+        ranks: dict[Instruction, int] = {}  # places in the order that all turns share
+        for turn in range(count):
+            unrolled.body.clear()
+            copies = {loop.index: arithmetic.add(unrolled.index, arithmetic.const(turn * share, INT32))}
+            for x in loop.body:
+                assert isinstance(x, Instruction)
+                copies[x] = _copy(tape, x, [copies.get(operand, operand) for operand in x.operands])
+            rank, stored = 0, set[Array]()
+            for new in unrolled.body:
+                assert isinstance(new, Instruction)
+                if new.op in STORES:
+                    stored.add(new.array)
+                    stores.append(new)
+                    continue
+                assert new.op != "load" or new.array not in stored, "stores come last, and this array is read after one"
+                # after the instruction before it, and after its operands, which an earlier turn may have recorded
+                rank = ranks[new] = max(rank, *(ranks.get(operand, 0) for operand in new.operands), 0) + 1
+                ranked.append((rank, new))
+        # The sort is stable: within a rank the turns keep their order.
+        ranked.sort(key=lambda item: item[0])
+        unrolled.body[:] = [*(x for _, x in ranked), *stores]
+
+
+def _copy(tape: Tape, x: Instruction, operands: Sequence[Instruction]) -> Instruction:
+    """Record a pure instruction, a load or a store again with other operands."""
+    if x.array is not None:
+        return getattr(tape, x.op)(x.array, *operands)  # type: ignore[no-any-return]
+    if x.op in ADDRESSES and x.dtype is not FLOAT32:
+        # a lane's number may now end in a constant, and addresses share what comes before it
+        return ADDRESSES[x.op](*operands)
+    return tape.pure(x.op, x.dtype, tuple(operands), x.low, x.high, x.wraps)
 
 
 def turn_inside_out(tape: Tape, private: Sequence[Array]) -> bool:
@@ -187,13 +236,11 @@ class _InsideOut:
         tape = self.tape
         if self.home[x] != self.part and x in self.spilled:
             copy = tape.load(self.spilled[x], self.lane)
-        elif x.op == "load" or x.op in STORES:
-            index, *stored = map(self._value, x.operands)
-            if x.array in self.private:
-                index = arithmetic.add(arithmetic.multiply(index, self.lanes), self.lane)
-            copy = getattr(tape, x.op)(x.array, index, *stored)
         else:
-            copy = tape.pure(x.op, x.dtype, tuple(map(self._value, x.operands)), x.low, x.high, x.wraps)
+            operands = [*map(self._value, x.operands)]
+            if x.array in self.private:
+                operands[0] = arithmetic.add(arithmetic.multiply(operands[0], self.lanes), self.lane)
+            copy = _copy(tape, x, operands)
         self.copies[x] = copy
         if self.home[x] == self.part and x in self.spilled:
             tape.store(self.spilled[x], self.lane, copy)

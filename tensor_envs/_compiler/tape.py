@@ -6,7 +6,7 @@ shared, and placed in the outermost loop that computes their operands; loads and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
@@ -205,34 +205,6 @@ class Tape:
         assert self.block is block
         block.is_open, self.block = False, outer
         outer.body.append(block)
-
-    def interleave(self, copies: Iterable[Callable[[], None]]) -> None:
-        """Record independent copies of code without blocks so that their instructions alternate; stores come last.
-
-        A processor then works on all of them at once; and a store between the loads of two copies would keep a compiler
-        from vectorising the loop around them.
-        """
-        body, first = self.block.body, len(self.block.body)
-        ranks: dict[Any, int] = {}  # places in the order that all copies share
-        ranked: list[tuple[int, Instruction]] = []
-        stores: list[Instruction] = []
-        for copy in copies:
-            copy()
-            rank, stored = 0, set()
-            for x in body[first:]:
-                assert isinstance(x, Instruction)
-                if x.op in STORES:
-                    stored.add(x.array)
-                    stores.append(x)
-                    continue
-                assert x.op != "load" or x.array not in stored, "a store comes last, and this array is read after it"
-                rank = ranks[x] = max(rank, *(ranks.get(operand, 0) for operand in x.operands), 0) + 1
-                ranked.append((rank, x))
-            del body[first:]
-        # The sort is stable: within a rank the copies keep their order, and no instruction comes before its operands.
-        ranked.sort(key=lambda item: item[0])
-        body += [x for _, x in ranked]
-        body += stores
 
     # *** the recorded kernel ***
 

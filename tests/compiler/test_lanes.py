@@ -1,12 +1,13 @@
-"""Loops over lanes that are turned inside out compute the same, without a compiler."""
+"""Loops over lanes that are unrolled or turned inside out compute the same, without a compiler."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from tensor_envs._compiler.lanes import turn_inside_out
+from tensor_envs._compiler.lanes import turn_inside_out, unroll_lanes
 from tensor_envs._compiler.operations import INT32
 from tensor_envs._compiler.tape import Block, Tape, current
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers, trace
@@ -141,3 +142,30 @@ def test_branches_and_other_loops_stay_inside() -> None:
     for stage in (with_branch, with_loop):
         with pytest.raises(AssertionError, match="turn_inside_out"):
             recorded(stage, True)
+
+
+def straight(a: Cells, b: Cells, out: Cells, lane: Any) -> None:
+    """A stage without blocks, which reads what no other lane stores."""
+    x = a[lane] * 7 + 3
+    out[lane] = x ^ b[(lane + 3) & (LANES - 1)]
+    a[lane] = x >> 1
+
+
+@pytest.mark.parametrize("count", [1, 2, LANES])
+def test_a_loop_over_lanes_that_is_unrolled(count: int) -> None:
+    """Turns that are taken at once compute the same, their loads come first, and each has its own addresses."""
+
+    def body(a: Cells, b: Cells, out: Cells) -> None:
+        with loop(LANES) as lane:
+            straight(a, b, out, lane)
+        unroll_lanes(current(), count)
+
+    unrolled = trace(body, [(INT32, LANES)] * 3)
+    assert run(unrolled, *ROWS) == run(recorded(straight, False), *ROWS)
+    (block,) = (x for x in unrolled.root.body if isinstance(x, Block))
+    assert block.head.value == LANES // count
+    turns = [x for x in block.body if not isinstance(x, Block)]
+    stores = turns[-2 * count :]
+    assert {x.op for x in stores} == {"store"} and "store" not in {x.op for x in turns[: -2 * count]}
+    for accesses in (stores, [x for x in turns if x.op == "load"]):
+        assert len({(x.array, x.operands[0]) for x in accesses}) == len(accesses) == 2 * count

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from tinygrad import dtypes
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
-from tensor_envs._compiler.tape import Block
+from tensor_envs._compiler.tape import Block, Tape
+from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._engine.engine import block_range
 from tensor_envs._engine.kernels.step import Step
+from tensor_envs.games.connect_four.rules import ConnectFour
 from tests.engine.every_kernel import GAMES, classes
 from tests.games.shared import shared_env
 
@@ -42,13 +45,35 @@ def cost(call: object) -> tuple[int, float]:
     return GlobalCounters.kernel_count - kernels, (GlobalCounters.global_mem - size) / BATCH
 
 
-def test_loops_over_lanes_are_innermost() -> None:
-    """Go floods regions in loops of as many turns as a game needs, and compilers vectorise innermost loops only."""
-    engine, state = shared_env("go").engine, shared_env("go").init(BATCH, device="CPU")
+def step_tape(env: te.Env) -> tuple[Tape, BatchLayout]:
+    """Return the kernel of a step on the CPU, which plays several games at once, and the layout of its state."""
+    state = env.init(BATCH, device="CPU")
     words, row_keys, layout = state.buffers
     arrays = Step.Arrays(words, None, row_keys, layout.empty(1, dtypes.int32))
     parameters = [words, row_keys, arrays.actions, *block_range(layout.grid, "CPU")]
-    tape = engine.recorder(Step(), layout.grid, arrays)([(x.dtype, x.numel()) for x in parameters], False)
+    recorder = env.engine.recorder(Step(), layout.grid, arrays)
+    return recorder([(x.dtype, x.numel()) for x in parameters], False), layout
+
+
+def test_rules_are_recorded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel takes several games at once by copies of its instructions, not by further calls of the rules."""
+    played = []
+    step = ConnectFour.step
+
+    def counted(rules: ConnectFour, *given: Any) -> te.Outcome:
+        played.append(given)
+        return step(rules, *given)
+
+    monkeypatch.setattr(ConnectFour, "step", counted)
+    tape, layout = step_tape(te.make("connect_four"))
+    (over_games,) = (x for x in tape.root.body if isinstance(x, Block))
+    turns = [x.head.value for x in over_games.body if isinstance(x, Block)]
+    assert max(turns) < layout.grid.lanes and len(played) == 1
+
+
+def test_loops_over_lanes_are_innermost() -> None:
+    """Go floods regions in loops of as many turns as a game needs, and compilers vectorise innermost loops only."""
+    tape, layout = step_tape(shared_env("go"))
 
     def blocks(block: Block) -> list[Block]:
         inside = [x for x in block.body if isinstance(x, Block)]

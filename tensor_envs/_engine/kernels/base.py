@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.lanes import turn_inside_out
+from tensor_envs._compiler.lanes import turn_inside_out, unroll_lanes
 from tensor_envs._compiler.operations import INT32, INT64, UINT32
 from tensor_envs._compiler.tape import current
 from tensor_envs._engine.batch_layout import BlockGrid
@@ -124,14 +124,9 @@ class GameBlock:
         # A loop within a lane keeps clang from vectorising the lanes, so loops are exchanged where that is possible.
         if self.lanes > 1 and turn_inside_out(tape, tape.registers[before:]):
             return
-        if self.unrolled_lanes == 1 or not block.ends_with_short_loop(unroll_max):
-            return
-        # The loop was short: drop it, and record several lanes at once instead.
-        block.body.pop()
-        share = self.lanes // self.unrolled_lanes
-        with loop(share) as lane:
-            # Lanes of one turn are a share apart, so that the turns of each still access adjacent games.
-            tape.interleave(functools.partial(stage, self.at(lane + k * share)) for k in range(self.unrolled_lanes))
+        # Several lanes at once: one works while another waits for memory.
+        if self.unrolled_lanes > 1 and block.ends_with_short_loop(unroll_max):
+            unroll_lanes(tape, self.unrolled_lanes)
 
     def any(self, condition: Callable[[Coords], Scalar]) -> Scalar:
         """Return whether the condition holds for a game of the block; on a GPU, for the thread's own."""
