@@ -13,6 +13,11 @@ from tensor_envs.agents import Oracle
 from tensor_envs.combine import concat, where
 from tensor_envs.counts import DecisionCounts
 from tensor_envs.env import Env
+from tensor_envs.equilibria.equilibrium import Equilibrium, equilibrium
+from tensor_envs.equilibria.exploitability import best_response, exploitability
+from tensor_envs.equilibria.game_tree import GameTree, game_tree
+from tensor_envs.equilibria.resolve import resolve
+from tensor_envs.equilibria.tabular_policy import TabularPolicy
 from tensor_envs.evaluation import (
     Evaluation,
     ExploitabilityBound,
@@ -35,14 +40,9 @@ from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.sampling import masked_logits, sample_action
 from tensor_envs.sharding import Shard, shard
-from tensor_envs.solve.equilibrium import Equilibrium, equilibrium
-from tensor_envs.solve.exploitability import best_response, exploitability
-from tensor_envs.solve.game_tree import GameTree, game_tree
+from tensor_envs.solve.alpha_beta import SearchSolution
+from tensor_envs.solve.enumeration import Solution, solve
 from tensor_envs.solve.perft import Perft, perft
-from tensor_envs.solve.resolve import resolve
-from tensor_envs.solve.search import SearchSolution
-from tensor_envs.solve.solver import Solution, solve
-from tensor_envs.solve.tabular_policy import TabularPolicy
 from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages
 from tensor_envs.vector import Transition, VectorEnv

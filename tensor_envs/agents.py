@@ -36,9 +36,9 @@ from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.env import Env
-    from tensor_envs.solve.game_tree import GameTree
-    from tensor_envs.solve.solver import Solution
-    from tensor_envs.solve.tabular_policy import TabularPolicy
+    from tensor_envs.equilibria.game_tree import GameTree
+    from tensor_envs.equilibria.tabular_policy import TabularPolicy
+    from tensor_envs.solve.enumeration import Solution
 
 __all__ = [
     "Oracle",
@@ -413,7 +413,7 @@ def equilibrium(policy: TabularPolicy) -> Policy:
         >>> bool(result.mean_returns[0] > 0)
         True
     """
-    from tensor_envs.solve.tabular_policy import TabularPolicy
+    from tensor_envs.equilibria.tabular_policy import TabularPolicy
 
     instance("policy", policy, TabularPolicy)
     tree = policy.tree
@@ -474,8 +474,8 @@ class _Memory:
 @functools.lru_cache(8)
 def oracle_for(env: Env) -> Oracle:
     """Return the search of a game that has a table of openings, or else its solution, as `solution_of`."""
-    from tensor_envs.solve.search import opening_table
-    from tensor_envs.solve.solver import solve
+    from tensor_envs.solve.alpha_beta import opening_table
+    from tensor_envs.solve.enumeration import solve
 
     return solution_of(env) if opening_table(env) is None else solve(env, method="search")
 
@@ -483,7 +483,7 @@ def oracle_for(env: Env) -> Oracle:
 @functools.lru_cache(8)
 def solution_of(env: Env) -> Solution:
     """Solve a small game once. ValueError for a game that `te.solve` cannot solve within `MAX_POSITIONS`."""
-    from tensor_envs.solve.solver import solve
+    from tensor_envs.solve.enumeration import solve
 
     try:
         return solve(env, max_positions=MAX_POSITIONS)

@@ -42,6 +42,7 @@ FLOORS = [
     {"counts", "sampling", "rollout", "io", "record", "pictures", "sharding"},
     {"games"},
     {"search", "solve"},
+    {"equilibria"},
     {"train.network", "train.fused", "train.advantages"},
     {"agents", "evaluation", "text"},
     {"_command"},

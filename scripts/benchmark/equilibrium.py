@@ -19,7 +19,7 @@ from typing import Any
 
 import tensor_envs as te
 from tensor_envs._command import Failure, busy, command_parser, device_of, need, real, run, whole
-from tensor_envs.solve.regret import Solver
+from tensor_envs.equilibria.cfr import Solver
 
 GAMES = ("kuhn_poker", "leduc_poker", "liars_dice=5", "liars_dice=6", "liars_dice=7")
 COMPARED = 3  # iterations before the exploitabilities are compared

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
+from tensor_envs.equilibria.exploitability import responses
 from tensor_envs.games.three_will.data import MOVE
-from tensor_envs.solve.exploitability import responses
 
 POSITIONS, GAMES, SEED = 64, 256, 0  # positions of Tensor (stars), and random games that they come from
 TURN = 2  # the third one of a hand

@@ -20,7 +20,7 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs._command import command_parser, new_file, run, whole
-from tensor_envs.solve.search import HEAD
+from tensor_envs.solve.alpha_beta import HEAD
 
 PART = 4  # positions that are searched together
 SECONDS = 600  # between two saves

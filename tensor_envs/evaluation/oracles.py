@@ -124,10 +124,10 @@ def oracle_of(env: Env, num_simulations: int = 1024) -> Oracle:
     """Return the exact values of a game that is solved in seconds, or estimates by playout search."""
     # a game imports the package's public names, and is itself imported with its first environment
     from tensor_envs.agents import solution_of
+    from tensor_envs.equilibria.equilibrium import equilibrium
+    from tensor_envs.equilibria.game_tree import game_tree
     from tensor_envs.games.shed.rules import Shed
     from tensor_envs.games.shed.solve import solve as solve_shed
-    from tensor_envs.solve.equilibrium import equilibrium
-    from tensor_envs.solve.game_tree import game_tree
 
     try:
         if isinstance(env.rules, Shed) and env.rules.cards <= SHED_CARDS:

@@ -143,7 +143,7 @@ def winning_actions(state: State) -> np.ndarray:
 @functools.lru_cache(2)
 def solution_of(metadata: str) -> Any:
     """Return the search of a game."""
-    from tensor_envs.solve.solver import solve
+    from tensor_envs.solve.enumeration import solve
 
     return solve(env_of(json.loads(metadata)), method="search", memory=MEMORY)
 

@@ -19,7 +19,7 @@ from tensor_envs.search.policies import playout_policy
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.solve.solver import Solution
+    from tensor_envs.solve.enumeration import Solution
 
 Choose = Callable[[State], int | None]  # the action in a batch of one game; None while it is being computed
 SOLVE = """

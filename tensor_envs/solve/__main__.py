@@ -19,8 +19,8 @@ import numpy as np
 
 from tensor_envs._command import add_rules, busy, command_parser, run, whole
 from tensor_envs.registry import make
-from tensor_envs.solve.search import MAX_MEMORY, SearchSolution
-from tensor_envs.solve.solver import Solution, solve
+from tensor_envs.solve.alpha_beta import MAX_MEMORY, SearchSolution
+from tensor_envs.solve.enumeration import Solution, solve
 from tensor_envs.solve.values import MAX_POSITIONS
 from tensor_envs.state import State
 

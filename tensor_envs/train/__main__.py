@@ -29,7 +29,7 @@ from tensor_envs.evaluation.oracles import regret
 from tensor_envs.evaluation.ratings import arena
 from tensor_envs.registry import make
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
-from tensor_envs.solve.solver import solve
+from tensor_envs.solve.enumeration import solve
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
 from tensor_envs.train.config import read_config
 from tensor_envs.train.network import load as load_network

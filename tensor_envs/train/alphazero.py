@@ -41,7 +41,7 @@ EXACT_MEMORY = 2**26  # bytes of the table of exact values of each actor
 
 def exact_values(env: Env, device: str | None) -> Callable[[State], np.ndarray]:
     """Return a function from a state to exact values for the players to move. ValueError if no search finds them."""
-    from tensor_envs.solve.solver import solve  # a game imports the package's public names, as in `exact_oracle`
+    from tensor_envs.solve.enumeration import solve  # a game imports the package's public names, as in `exact_oracle`
 
     try:
         return solve(env.init(1, device=device), method="search", memory=EXACT_MEMORY).value

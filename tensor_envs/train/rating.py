@@ -16,7 +16,7 @@ from tensor_envs.state import State
 from tensor_envs.train.config import TrainingConfig
 
 if TYPE_CHECKING:
-    from tensor_envs.solve.tabular_policy import Probabilities
+    from tensor_envs.equilibria.tabular_policy import Probabilities
 
 RIVAL_SEED = 1
 
@@ -30,7 +30,7 @@ def exact_oracle(env: Env, device: str | None = None) -> Oracle:
     # a game imports the package's public names, and is itself imported with its first environment
     from tensor_envs.games.shed.rules import Shed
     from tensor_envs.games.shed.solve import solve as solve_shed
-    from tensor_envs.solve.solver import solve
+    from tensor_envs.solve.enumeration import solve
 
     if isinstance(env.rules, Shed):
         return solve_shed(env.rules.cards, device, progress=False)
@@ -127,7 +127,7 @@ def rate(
     if judges.oracle is not None:
         metrics["regret"] = float(regret(env, player, judges.oracle, config.rating_games, **common))
     if judges.exploitability:
-        from tensor_envs.solve.exploitability import exploitability  # only for the runs that want it
+        from tensor_envs.equilibria.exploitability import exploitability  # only for the runs that want it
 
         metrics["exploitability"] = exploitability(env, probabilities)
     return {prefix + name: value for name, value in metrics.items()}

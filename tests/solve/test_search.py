@@ -13,7 +13,7 @@ import tensor_envs as te
 from tensor_envs import _progress
 from tensor_envs.games.hex.rules import Hex as HexRules
 from tensor_envs.rules import Outcome, int32, one_hot, where
-from tensor_envs.solve import search
+from tensor_envs.solve import alpha_beta
 from tensor_envs.solve.proof import FAR
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference as ConnectFour
@@ -237,7 +237,7 @@ def test_a_search_is_deterministic_and_goes_on_after_an_interruption(
     env = shared_env("connect_four")
     state = position(env, POSITIONS[0][0])
     first, again, other = (te.solve(env, method="search", memory=2**24) for _ in range(3))
-    assert first.distance(state) == again.distance(state) and first.nodes == again.nodes > 2 * search.LAUNCHES[0]
+    assert first.distance(state) == again.distance(state) and first.nodes == again.nodes > 2 * alpha_beta.LAUNCHES[0]
     run, launches = type(env.engine).run, list[int]()
 
     def interrupted(*arguments: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.rules import uint32
-from tensor_envs.solve import search
+from tensor_envs.solve import alpha_beta
 from tensor_envs.solve.bounds import bucket_numbers, canonical, checks
 from tensor_envs.solve.transpositions import BUCKET, OFFSET, TranspositionTable, entry_words
 from tests.games.shared import shared_env
@@ -105,7 +105,7 @@ class Limit:
 
 def check_moves(monkeypatch: pytest.MonkeyPatch, lines: Iterable[str]) -> None:
     """Check that the perfect player of connect four needs few positions after each line of columns, 1..7."""
-    monkeypatch.setattr(search, "counter", lambda *_: Limit())
+    monkeypatch.setattr(alpha_beta, "counter", lambda *_: Limit())
     env = shared_env("connect_four")
     exact = te.solve(env, method="search")
     player = te.agents.perfect(exact)
@@ -134,8 +134,8 @@ def test_a_game_that_comes_with_openings(tmp_path: Path, monkeypatch: pytest.Mon
     exact, start = te.solve(env, method="search", memory=2**24), env.init(1)
     best = exact.best_actions(start)
     exact.save(path, 200_000)
-    assert search.opening_table(env) is None
-    monkeypatch.setattr(search, "opening_table", lambda _: path)
+    assert alpha_beta.opening_table(env) is None
+    monkeypatch.setattr(alpha_beta, "opening_table", lambda _: path)
     again = te.solve(env, method="search", memory=2**24)
     assert (again.best_actions(start) == best).all() and 100 * again.nodes < exact.nodes
     assert best[0, te.agents.perfect()(start).numpy()[0]]
@@ -156,7 +156,7 @@ def test_a_file_of_a_game_with_a_shape(tmp_path: Path) -> None:
 def test_a_game_of_an_interactive_session_has_no_openings(monkeypatch: pytest.MonkeyPatch) -> None:
     env = te.make("tic_tac_toe")
     monkeypatch.delattr(sys.modules[type(env.rules).__module__], "__file__")
-    assert search.opening_table(env) is None
+    assert alpha_beta.opening_table(env) is None
 
 
 @pytest.mark.parametrize("game", ("connect_four", "tic_tac_toe", "othello"))

@@ -17,7 +17,7 @@ import tensor_envs as te
 from tensor_envs import _progress
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, one_hot, where
-from tensor_envs.solve.solver import FORMAT
+from tensor_envs.solve.enumeration import FORMAT
 
 NAMES = itertools.count()
 
@@ -98,7 +98,7 @@ def test_no_line_where_best_play_may_wait_for_ever() -> None:
 
 
 def test_a_path_is_checked_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["tensor_envs.solve.solver"], "_explored", None)
+    monkeypatch.setattr(sys.modules["tensor_envs.solve.enumeration"], "_explored", None)
     for path in (tmp_path, tmp_path / "missing" / "solution"):
         with pytest.raises(ValueError, match="path must name a file in a folder that exists, got"):
             te.solve(te.make("tic_tac_toe"), path=path)

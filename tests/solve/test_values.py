@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.solve import branches, positions, solver
+from tensor_envs.solve import branches, enumeration, positions
 from tests.games import dice_race
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference
@@ -209,7 +209,7 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
         exact.value(env.init(1))
     assert te.solve(begun, path=path).sha256() == exact.sha256()
     with monkeypatch.context() as m:  # it is not worked out again
-        m.setattr(solver, "_explored", None)
+        m.setattr(enumeration, "_explored", None)
         assert te.solve(begun, path=path).sha256() == exact.sha256()
         other = env.step(env.init(1), [2])
         for start, depth, symmetry in ((env, None, True), (other, None, True), (begun, 4, True), (begun, None, False)):
@@ -286,7 +286,7 @@ def test_any_number_of_threads_finds_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 def test_many_edges_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = solution("connect_four", **BOARD)
-    monkeypatch.setattr(solver, "EDGES", 7)
+    monkeypatch.setattr(enumeration, "EDGES", 7)
     assert te.solve(shared_env("connect_four", **BOARD)).sha256() == whole.sha256()
 
 

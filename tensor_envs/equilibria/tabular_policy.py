@@ -16,8 +16,8 @@ from tensor_envs.solve.packed import Array
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.solve.game_tree import GameTree
-    from tensor_envs.solve.sequence_form import SequenceForm
+    from tensor_envs.equilibria.game_tree import GameTree
+    from tensor_envs.equilibria.sequence_form import SequenceForm
 
 Probabilities = Callable[[State], Any]  # float [B, A], a Tensor or what NumPy takes
 ROWS = 4096  # games that a policy is asked about at once

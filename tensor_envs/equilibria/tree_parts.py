@@ -10,9 +10,9 @@ from tinygrad import Tensor
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import shown
 from tensor_envs.env import Env
+from tensor_envs.equilibria.sequence_form import SequenceForm
 from tensor_envs.interop import to_numpy
 from tensor_envs.solve.packed import Array, Packed
-from tensor_envs.solve.sequence_form import SequenceForm
 from tensor_envs.state import State
 
 if TYPE_CHECKING:

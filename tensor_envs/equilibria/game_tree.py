@@ -10,10 +10,10 @@ import numpy as np
 
 from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
+from tensor_envs.equilibria.storage import Storage, new_folder
+from tensor_envs.equilibria.tree_parts import Belief, Cut, Parts, belief_of
 from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.packed import Array, Index, view_columns
-from tensor_envs.solve.storage import Storage, new_folder
-from tensor_envs.solve.tree_parts import Belief, Cut, Parts, belief_of
 from tensor_envs.state import State
 
 MAX_NODES = 2**31 - 1
@@ -79,7 +79,7 @@ class GameTree:
             FileNotFoundError: there is no such folder.
             ValueError: the folder holds no whole tree, or a damaged one.
         """
-        from tensor_envs.solve.tree_files import read_tree
+        from tensor_envs.equilibria.tree_files import read_tree
 
         return GameTree(read_tree(file_path("folder", folder)))
 
@@ -244,8 +244,8 @@ def tree_of(
     At a depth limit the same player chooses how the rest is played.
     """
     # the package's longest chain of imports has room for no other link
-    from tensor_envs.solve.histories import Histories
-    from tensor_envs.solve.tree_files import write_tree
+    from tensor_envs.equilibria.histories import Histories
+    from tensor_envs.equilibria.tree_files import write_tree
 
     max_nodes = integer("max_nodes", max_nodes, 1, MAX_NODES)
     instance("progress", progress, bool)

@@ -14,12 +14,13 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs.solve import branches, histories
-from tensor_envs.solve.equilibrium import FORMAT, OLDER
-from tensor_envs.solve.regret import Method, Solver
+from tensor_envs.equilibria import histories
+from tensor_envs.equilibria.cfr import Method, Solver
+from tensor_envs.equilibria.equilibrium import FORMAT, OLDER
+from tensor_envs.solve import branches
+from tests.equilibria import plain_tree
+from tests.equilibria.hidden_dice import Plain, hidden_dice
 from tests.games.shared import shared_env
-from tests.solve import plain_tree
-from tests.solve.hidden_dice import Plain, hidden_dice
 
 KUHN_VALUE = -1 / 18  # of the first player; H. W. Kuhn, "A simplified two-person poker" (1950)
 SIGMAS = 5

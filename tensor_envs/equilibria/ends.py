@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tensor_envs.equilibria.storage import GrowingTable, Storage
 from tensor_envs.solve.packed import Array, Packed, groups, hashes
-from tensor_envs.solve.storage import GrowingTable, Storage
 
 
 class Ends(NamedTuple):

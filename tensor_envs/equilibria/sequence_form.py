@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tensor_envs.solve.ends import SortedEnds
+from tensor_envs.equilibria.ends import SortedEnds
+from tensor_envs.equilibria.storage import Storage
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.storage import Storage
 
 if TYPE_CHECKING:
     pass

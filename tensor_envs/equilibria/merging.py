@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensor_envs.solve.ends import SortedEnds, all_merged, sorted_ends
+from tensor_envs.equilibria.ends import SortedEnds, all_merged, sorted_ends
+from tensor_envs.equilibria.sequence_form import SequenceForm
+from tensor_envs.equilibria.storage import GrowingTable
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.sequence_form import SequenceForm
-from tensor_envs.solve.storage import GrowingTable
 
 STABLE = 2  # rounds without another class before the classes are taken for final: each has random weights of its own
 PRECISION = 1e-10  # relative difference up to which numbers are equal

@@ -13,9 +13,9 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from known_results import equilibria
-from tensor_envs.solve.continuations import continuations
+from tensor_envs.equilibria.continuations import continuations
+from tests.equilibria.hidden_dice import hidden_dice
 from tests.games.shared import shared_env
-from tests.solve.hidden_dice import hidden_dice
 
 DEALS = [[a, b] for a in range(3) for b in range(3) if a != b]
 # of a first player with each card who bets in Kuhn poker, against the equilibrium: a jack folds, a queen calls one bet
@@ -105,7 +105,7 @@ def test_a_depth_limit_beyond_the_end() -> None:
 
 def test_values_of_leaves_are_those_of_their_subgames(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare the values of games after a public card with those of a tree of each game."""
-    module, cut = import_module("tensor_envs.solve.resolve"), list[te.State]()
+    module, cut = import_module("tensor_envs.equilibria.resolve"), list[te.State]()
 
     def recording(leaf: Any, opponent: int, max_states: int) -> Callable[[te.State], np.ndarray]:
         values = continuations(leaf, opponent, max_states)

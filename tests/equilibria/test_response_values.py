@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.solve import branches, response_values
-from tensor_envs.solve.exploitability import responses
+from tensor_envs.equilibria import response_values
+from tensor_envs.equilibria.exploitability import responses
+from tensor_envs.solve import branches
+from tests.equilibria import plain_tree
+from tests.equilibria.hidden_dice import hidden_dice
 from tests.games.phantom_tic_tac_toe.reference import Reference
 from tests.games.shared import shared_env
-from tests.solve import plain_tree
-from tests.solve.hidden_dice import hidden_dice
 
 GAMES: list[tuple[str, dict[str, Any]]] = [
     ("kuhn_poker", {}),

@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.equilibria import histories, storage
 from tensor_envs.rules import Chance, Field, Outcome, Scalar, Spec, number, where
-from tensor_envs.solve import branches, histories, storage
+from tensor_envs.solve import branches
+from tests.equilibria.hidden_dice import hidden_dice
 from tests.games.shared import shared_env
-from tests.solve.hidden_dice import hidden_dice
 
 GAMES: list[tuple[str, dict[str, int]]] = [
     ("kuhn_poker", {}),

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_envs._validate import instance, integer, shown, wrong_type
+from tensor_envs.equilibria.continuations import continuations, function_of
+from tensor_envs.equilibria.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
+from tensor_envs.equilibria.tabular_policy import TabularPolicy, plans_of, strategies_of
+from tensor_envs.equilibria.tree_parts import MAX_DEPTH, Cut
 from tensor_envs.solve.branches import Branches
-from tensor_envs.solve.continuations import continuations, function_of
-from tensor_envs.solve.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
 from tensor_envs.solve.packed import groups
-from tensor_envs.solve.tabular_policy import TabularPolicy, plans_of, strategies_of
-from tensor_envs.solve.tree_parts import MAX_DEPTH, Cut
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
+    from tensor_envs.equilibria.cfr import Method
+    from tensor_envs.equilibria.equilibrium import Equilibrium
+    from tensor_envs.equilibria.tabular_policy import Probabilities
     from tensor_envs.search.outputs import Evaluate
-    from tensor_envs.solve.equilibrium import Equilibrium
-    from tensor_envs.solve.regret import Method
-    from tensor_envs.solve.tabular_policy import Probabilities
 
 
 def resolve(
@@ -84,7 +84,7 @@ def resolve(
         [[1.0, 0.0], [0.7, 0.3], [0.0, 1.0]]
     """
     # imported here, since the package's longest chain of imports is at its limit
-    from tensor_envs.solve.equilibrium import equilibrium
+    from tensor_envs.equilibria.equilibrium import equilibrium
 
     instance("state", state, State)
     spec = state.env.spec
@@ -113,7 +113,7 @@ def _expected(
 
     It is the same in games that the opponent cannot tell apart.
     """
-    from tensor_envs.solve.histories import first_views
+    from tensor_envs.equilibria.histories import first_views
 
     tree = tree_of(state, max_nodes, False, weights, opponent, cut=cut)
     form = tree.forms[opponent]

@@ -8,12 +8,12 @@ import numpy as np
 
 from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs.env import Env
+from tensor_envs.equilibria.ends import Ends, all_merged, merged, sorted_ends
+from tensor_envs.equilibria.sequence_form import LEAF, OFFER, forms_of, ranks
+from tensor_envs.equilibria.storage import GrowingTable, Storage
+from tensor_envs.equilibria.tree_parts import Belief, Cut, Parts
 from tensor_envs.solve.branches import PARENTS, Branches, counter
-from tensor_envs.solve.ends import Ends, all_merged, merged, sorted_ends
 from tensor_envs.solve.packed import Array, Numbering, Packed, concat, groups, view_columns
-from tensor_envs.solve.sequence_form import LEAF, OFFER, forms_of, ranks
-from tensor_envs.solve.storage import GrowingTable, Storage
-from tensor_envs.solve.tree_parts import Belief, Cut, Parts
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1)  # of each byte
 

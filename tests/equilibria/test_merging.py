@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.solve.merging import Merged
-from tensor_envs.solve.tabular_policy import exploitability_of, plans_of
+from tensor_envs.equilibria.merging import Merged
+from tensor_envs.equilibria.tabular_policy import exploitability_of, plans_of
+from tests.equilibria.hidden_dice import hidden_dice
 from tests.games.shared import shared_env
-from tests.solve.hidden_dice import hidden_dice
 
 # in Leduc poker, 5 hands a player with ranks alone take the place of 6 with suits, so 288 of 936 states; the others are
 # ours

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tensor_envs.solve.ends import sorted_rows
-from tensor_envs.solve.merging import Merged
+from tensor_envs.equilibria.ends import sorted_rows
+from tensor_envs.equilibria.merging import Merged
+from tensor_envs.equilibria.sequence_form import SequenceForm, ranks
+from tensor_envs.equilibria.tabular_policy import exploitability_of, plans_of
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.sequence_form import SequenceForm, ranks
-from tensor_envs.solve.tabular_policy import exploitability_of, plans_of
 
 if TYPE_CHECKING:
-    from tensor_envs.solve.game_tree import GameTree
+    from tensor_envs.equilibria.game_tree import GameTree
 
 Method = Literal["cfr+", "dcfr", "pcfr+", "mccfr"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs._validate import function, shown, wrong_type
+from tensor_envs.equilibria.tabular_policy import ROWS, Probabilities, TabularPolicy, asked
 from tensor_envs.interop import to_numpy
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.tabular_policy import ROWS, Probabilities, TabularPolicy, asked
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def continuations(leaf: Any, opponent: int, max_states: int) -> Callable[[State]
     if not leaf:
         raise ValueError("leaf must be one policy or more, got none")
     # imported here, since the package's longest chain of imports is at its limit
-    from tensor_envs.solve.response_values import ResponseValues
+    from tensor_envs.equilibria.response_values import ResponseValues
 
     policies = [function_of(policy, f"leaf[{k}]") for k, policy in enumerate(leaf)]
 

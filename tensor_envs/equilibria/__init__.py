@@ -1,0 +1,1 @@
+"""Games of hidden information as trees: equilibria, exploitability, safe re-solving."""
