@@ -32,14 +32,13 @@ from tensor_envs.inspection import Inspection, inspect
 from tensor_envs.interop import from_dlpack, from_numpy, from_torch, to_dlpack, to_numpy, to_torch
 from tensor_envs.interpreter import ScalarGame, debug
 from tensor_envs.io import load_state, save_state
-from tensor_envs.jit import jit
+from tensor_envs.jitted import jit
 from tensor_envs.pictures import contact_sheet, save_animation
-from tensor_envs.record import Record, load_game, record, replay, save_game
+from tensor_envs.records import Record, load_game, record, replay, save_game
 from tensor_envs.registry import register, registered
-from tensor_envs.rollout import Rollout, playout, rollout, rollout_from
+from tensor_envs.rollouts import Rollout, Shard, playout, rollout, rollout_from, shard
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.sampling import masked_logits, sample_action
-from tensor_envs.sharding import Shard, shard
 from tensor_envs.solve.alpha_beta import SearchSolution
 from tensor_envs.solve.enumeration import Solution, solve
 from tensor_envs.solve.perft import Perft, perft

@@ -22,7 +22,7 @@ from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
 from tensor_envs.interop import ExportInJitError, to_numpy
-from tensor_envs.jit import jit
+from tensor_envs.jitted import jit
 from tensor_envs.sampling import FLOOR, masked_logits, sample_action, uniform
 from tensor_envs.search.outputs import Evaluate, checked, host_array_of, library_of
 from tensor_envs.search.policies import (

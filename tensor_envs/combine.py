@@ -11,7 +11,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._engine.inputs import bool_array, int_array
 from tensor_envs._validate import instance, integer, wrong_type
-from tensor_envs.jit import jit
+from tensor_envs.jitted import jit
 from tensor_envs.state import State
 
 

@@ -20,7 +20,7 @@ from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.agents import Oracle
-    from tensor_envs.record import Record
+    from tensor_envs.records import Record
 
 __all__ = ["describe", "parse", "prompt", "reward"]
 
@@ -132,7 +132,7 @@ def prompt(
 
 def moves_of(history: Record, state: State, i: int) -> list[tuple[int, str]]:
     """Return the players and names of a record's moves. ValueError if it does not lead to the position."""
-    from tensor_envs.record import Record  # reads files, which a page in a browser does not
+    from tensor_envs.records import Record  # reads files, which a page in a browser does not
     from tensor_envs.registry import env_metadata
 
     instance("history", history, Record)
@@ -329,7 +329,7 @@ def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 10
     """
     from tensor_envs.combine import concat
     from tensor_envs.evaluation.oracles import oracle_of  # searches, which a page in a browser does not have
-    from tensor_envs.record import positions
+    from tensor_envs.records import positions
 
     states = positions(game)[:-1]
     if not states:

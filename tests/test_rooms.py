@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+import tensor_envs as te
 from documents.rooms import (
     CONTRIBUTING,
     PACKAGE,
@@ -33,13 +34,13 @@ FLOORS = [
     {"_validate", "_pytree", "_progress"},
     {"_compiler"},
     {"_runtime"},
-    {"jit", "interop"},
+    {"jitted", "interop"},
     {"rules", "render", "_files"},  # the language of rules; the drawing kit
     {"ops"},
     {"_engine"},
     {"env", "_notation", "state", "combine"},
     {"registry", "vector", "interpreter", "inspection"},
-    {"counts", "sampling", "rollout", "io", "record", "pictures", "sharding"},
+    {"counts", "sampling", "rollouts", "io", "records", "pictures"},
     {"games"},
     {"search", "solve"},
     {"equilibria"},
@@ -110,6 +111,12 @@ def test_imports_only_from_lower_floors() -> None:
 def test_chains_of_imports_are_short() -> None:
     longest = max((chain(module) for module in NAMES), key=len)
     assert len(longest) - 1 <= MAX_DEPTH, " -> ".join(longest)
+
+
+def test_public_functions_hide_no_module_but_one() -> None:
+    """`import tensor_envs.NAME` gives the module of that name; `solve` is also the room of a command."""
+    functions = [name for name in te.__all__ if callable(getattr(te, name))]
+    assert {name for name in functions if f"tensor_envs.{name}" in NAMES} == {"solve"}
 
 
 def test_no_modules_import_each_other() -> None:

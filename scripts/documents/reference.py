@@ -93,7 +93,7 @@ def page(title: str, groups: Mapping[str, list[str]]) -> str:
 
 
 def directive(name: str) -> str:
-    """Return the `:::` line of a name, by the defining module: `tensor_envs.rollout` is a module and a function."""
+    """Return the `:::` line of a name, by the module that defines it."""
     module, _, last = name.rpartition(".")
     heading = last if module == "rules" else f"te.{name}"
     path, options = f"tensor_envs.{name}", f"heading: {heading}, toc_label: {last}"

@@ -13,7 +13,7 @@ from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.cuda import card_of, copy, is_cuda, keep_until_done, on_card
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.launcher import base_of
-from tensor_envs.jit import jit
+from tensor_envs.jitted import jit
 
 if TYPE_CHECKING:
     from tensor_envs._runtime.dlpack import Imported

@@ -11,7 +11,7 @@ import numpy as np
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import share_returns
 from tensor_envs.interop import to_numpy
-from tensor_envs.rollout import playout, rollout_from
+from tensor_envs.rollouts import playout, rollout_from
 from tensor_envs.sampling import uniform
 from tensor_envs.search.policies import playout_policy
 from tensor_envs.state import State

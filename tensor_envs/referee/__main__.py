@@ -31,7 +31,7 @@ from pathlib import Path
 from tensor_envs._command import add_rules, busy, command_parser, device_of, new_file, real, run, whole
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
-from tensor_envs.record import Record
+from tensor_envs.records import Record
 from tensor_envs.referee.disguise import KINDS, Disguise
 from tensor_envs.referee.matches import MAX_TIME, OtherTournament, Settings, ratings, scores, tournament
 from tensor_envs.referee.players import KEY, Participant, command, endpoint, function, packaged

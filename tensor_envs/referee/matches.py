@@ -17,7 +17,7 @@ from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, actions_of
 from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
 from tensor_envs.evaluation.ratings import Ratings, ratings_of
-from tensor_envs.record import NO_ACTION, Record, begin, extend, replay
+from tensor_envs.records import NO_ACTION, Record, begin, extend, replay
 from tensor_envs.referee.disguise import KINDS, Disguise
 from tensor_envs.registry import env_metadata
 from tensor_envs.sampling import uniform

@@ -18,7 +18,7 @@ from typing import Any
 from tensor_envs._command import EXPECTED, command_parser, need, run
 from tensor_envs._validate import integer, shown
 from tensor_envs.evaluation.matches import actions_of
-from tensor_envs.record import begin, extend
+from tensor_envs.records import begin, extend
 from tensor_envs.referee.players import packaged
 from tensor_envs.registry import make
 from tensor_envs.text import describe, parse, prompt, seat_names

@@ -11,8 +11,8 @@ from tinygrad.helpers import GlobalCounters
 from tensor_envs._engine.kernels.observe import DTYPES
 from tensor_envs.env import Env
 from tensor_envs.interpreter import ScalarGame
-from tensor_envs.jit import jit
-from tensor_envs.rollout import rollout
+from tensor_envs.jitted import jit
+from tensor_envs.rollouts import rollout
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 from tensor_envs.testing.conditions import (

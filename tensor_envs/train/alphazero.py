@@ -23,7 +23,7 @@ from tensor_envs._runtime.context import LOCK
 from tensor_envs.agents import greedy, gumbel, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
-from tensor_envs.jit import jit
+from tensor_envs.jitted import jit
 from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State

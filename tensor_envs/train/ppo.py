@@ -21,7 +21,7 @@ from tensor_envs._runtime.context import LOCK
 from tensor_envs.agents import greedy, softmax
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
-from tensor_envs.jit import jit
+from tensor_envs.jitted import jit
 from tensor_envs.sampling import sample_action
 from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages

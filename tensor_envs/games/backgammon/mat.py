@@ -15,7 +15,7 @@ from tensor_envs.games.backgammon.notation import action_to_string
 from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.backgammon.turns import Side, turn_to_actions, turn_to_string
 from tensor_envs.interpreter import ScalarGame
-from tensor_envs.record import Record
+from tensor_envs.records import Record
 
 WIDTH = 36  # of White's column
 NUMBER = re.compile(r"^\s*(\d+)\)", re.MULTILINE)

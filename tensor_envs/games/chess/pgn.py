@@ -8,7 +8,7 @@ from tensor_envs._validate import shown
 from tensor_envs.games.chess.notation import san
 from tensor_envs.games.chess.rules import Chess, legal_moves
 from tensor_envs.ops.fields import legal_actions, state_of
-from tensor_envs.record import Record
+from tensor_envs.records import Record
 
 TAGS = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?"}
 RESULT = "Result"

@@ -7,7 +7,7 @@ from tensor_envs.games._kit.transcripts import check_start, words_of
 from tensor_envs.games.othello.notation import action_to_string
 from tensor_envs.games.othello.rules import PASS, Othello
 from tensor_envs.interpreter import ScalarGame
-from tensor_envs.record import Record
+from tensor_envs.records import Record
 
 
 def write(rules: Othello, game: Record, positions: Sequence[dict[str, Any]]) -> str:
