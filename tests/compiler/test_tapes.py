@@ -17,7 +17,7 @@ import tensor_envs as te
 from tensor_envs import inspection
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, OPERATIONS, UINT32
-from tensor_envs._compiler.tape import Array, Instruction, Tape, record
+from tensor_envs._compiler.tape import Array, Block, Instruction, Tape, record
 from tensor_envs._runtime import programs
 from tensor_envs.rules.kernel import trace
 from tests.compiler.evaluator import EXACT, run
@@ -126,6 +126,20 @@ def by_constant(op: str, number: int) -> Callable[[Instruction], None]:
     return change
 
 
+def selection(x: Instruction) -> None:
+    x.op = "?"
+    x.operands = (x.operands[0],) * 3
+
+
+def branch_of(x: Instruction) -> Block:
+    """Return the branch of the example, given its first load."""
+    return next(block for block in x.block.body if isinstance(block, Block) and block.kind == "if")
+
+
+def while_of(x: Instruction) -> Block:
+    return next(block for block in x.block.body if isinstance(block, Block) and block.kind == "while")
+
+
 CONST = Tape().const
 BROKEN: dict[str, tuple[Callable[[Instruction], None], str, str]] = {
     "type of a result": (with_attributes(dtype=UINT32), "&", "does not give"),
@@ -154,6 +168,20 @@ BROKEN: dict[str, tuple[Callable[[Instruction], None], str, str]] = {
         by_constant("/", 0),
         "&",
         "may divide by 0",
+    ),
+    "type of a loaded value": (with_attributes(dtype=UINT32), "load", "another dtype than its array"),
+    "bits of a number with a sign": (with_attributes(op="store_bits"), "store", "the bits of a number with a sign"),
+    "a selection by a number": (selection, "&", "takes a condition"),
+    "a constant beyond its bounds": (
+        lambda x: setattr(x, "operands", (x.operands[0], Instruction("const", INT32, (), 0, 1))), "&", "not within"
+    ),
+    "bounds that no sum reaches": (
+        with_attributes(wraps=False, low=9, high=9, operands=(CONST(1, INT32),) * 2), "+", "is 2..2, not 9..9"
+    ),
+    "a branch on a number": (lambda x: setattr(branch_of(x), "head", x), "load", "is the head of a block 'if'"),
+    "a loop without an end": (lambda x: setattr(while_of(x), "condition", None), "load", "with the condition None"),
+    "a loop while a number holds": (
+        lambda x: setattr(while_of(x), "condition", CONST(1, INT32)), "load", "is the condition of a loop"
     ),
 }  # fmt: skip
 

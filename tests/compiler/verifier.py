@@ -49,7 +49,8 @@ def _block(tape: Tape, block: Block, defined: set[Instruction]) -> int:
             _bounds(x)
             defined.add(x)
         count += 1
-    require((block.kind == "while") == (block.condition is not None), block.condition or block.head, "ends a loop")
+    if (block.kind == "while") != (block.condition is not None):
+        raise TapeError(f"a block {block.kind!r} with the condition {block.condition}")
     if block.condition is not None:
         use(block.condition)
         require(block.condition.dtype is BOOL, block.condition, "is the condition of a loop")
