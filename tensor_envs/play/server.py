@@ -143,8 +143,6 @@ class Handler(BaseHTTPRequestHandler):
                 return self.work(lambda tables: tables.form(name))
             case ["api", "tables", name]:
                 return self.work(lambda tables: tables.view(name))
-            case ["api", "tables", name, "position"]:
-                return self.work(lambda tables: tables.position(name))
             case ["api", "tables", name, "at" | "hint" | "prompt" as what, ply] if ply.isdecimal() and len(ply) < 10:
                 return self.work(lambda tables: getattr(tables.find(name), what)(int(ply)))
             case ["rules", name]:
@@ -179,7 +177,6 @@ class Handler(BaseHTTPRequestHandler):
                 ["games.json"]
                 | ["api", "games" | "tables", _]
                 | ["api", "games", _, "form"]
-                | ["api", "tables", _, "position"]
                 | ["api", "tables", _, "at" | "hint" | "prompt", _]
             ):
                 raise BadRequest(405, f"{path} takes GET")

@@ -187,6 +187,15 @@ class Table:
             return None
         return self.player if self.variant.secret and self.is_persons_turn else persons[0]
 
+    @property
+    def position(self) -> dict[str, Any] | None:
+        """Return what reproduces the position; None while the seed would reveal cards or chance."""
+        spec = self.env.spec
+        if not self.over and (spec.chance or not spec.perfect_information):
+            return None
+        actions = [move.action for move in self.moves]
+        return {"game": self.key, "seats": list(self.seats), "seed": self.seed, "actions": actions}
+
     def view(self) -> dict[str, Any]:
         """Return all that the page shows."""
         legal = self.legal if self.is_persons_turn else {}
@@ -194,6 +203,7 @@ class Table:
         return {
             **shown,
             "game": self.key,
+            "position": self.position,
             "secret": self.variant.secret and self.seats.count(PERSON) > 1,
             "seed": self.seed if self.over else None,  # hidden cards follow from it
             "waiting": self.waiting,
@@ -381,21 +391,6 @@ class Tables:
     def view(self, name: str) -> dict[str, Any]:
         return {"table": name, **self.find(name).view()}
 
-    def position(self, name: str) -> dict[str, Any]:
-        """Return what reproduces the position.
-
-        Raises:
-            BadRequest: the game is in progress, and the seed would reveal cards or chance.
-        """
-        table = self.find(name)
-        spec = table.env.spec
-        if not table.over and (spec.chance or not spec.perfect_information):
-            raise BadRequest(
-                409, "the seed would give away hidden cards or chance: there is a link when the game is over"
-            )
-        actions = [move.action for move in table.moves]
-        return {"game": table.key, "seats": list(table.seats), "seed": table.seed, "actions": actions}
-
     def change(self, name: str, method: str, *arguments: int) -> dict[str, Any]:
         """Call `act`, `advance` or `undo` of a table and return its view."""
         getattr(self.find(name), method)(*arguments)
@@ -403,7 +398,7 @@ class Tables:
 
     def find(self, name: str) -> Table:
         if name not in self.open:
-            raise BadRequest(404, f"there is no table {name!r}; it may have been closed for newer ones")
+            raise BadRequest(410, f"there is no table {name!r}; it may have been closed for newer ones")
         self.open.move_to_end(name)
         return self.open[name]
 

@@ -124,7 +124,7 @@ def test_moves_are_taken_back(url: str) -> None:
     after = act(url, before, before["actions"][0]["action"]).json
     after = ask(url, "POST", f"{path}/advance", {"ply": 2}).json
     assert after["ply"] == 3 and ask(url, "POST", f"{path}/undo", {"ply": 2}).status == 409
-    position = ask(url, "GET", f"{path}/position").json
+    position = after["position"]
     assert ask(url, "POST", f"{path}/undo", {"ply": 3}).json == before
     again = ask(url, "POST", "/api/tables", position).json
     assert {**again, "table": after["table"]} == after
@@ -137,15 +137,13 @@ def test_a_link_reveals_no_hidden_cards(url: str) -> None:
     for game, is_open in (open_games | closed).items():
         seats = ["uniform"] * te.make(game).num_players
         view = create(url, game=game, seats=seats, seed=5)
-        answer = ask(url, "GET", f"/api/tables/{view['table']}/position")
-        assert answer.status == (200 if is_open else 409), game
+        position = {"game": game, "seats": seats, "seed": 5, "actions": []}
+        assert view["position"] == (position if is_open else None), game
     for seats in (["person", "uniform"], ["person"] * 2):
         view = create(url, game="kuhn_poker", seats=seats, seed=5)
-        answer = ask(url, "GET", f"/api/tables/{view['table']}/position")
-        assert answer.status == 409 and view["seed"] is None
+        assert view["position"] is None and view["seed"] is None
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_the_seed_is_shown_at_the_end() -> None:
     """The seed reveals hidden cards, so it is shown at the end; without a seed one is drawn."""

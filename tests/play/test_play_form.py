@@ -77,7 +77,7 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
     assert state.terminated.item() and view["ply"] == state.ply.item() > 4
     assert view["svg"] == svg_after(env, actions, 7, 0)
     assert [view["returns"]] == state.rewards.tolist()
-    position = ask(url, "GET", f"/api/tables/{view['table']}/position").json
+    position = view["position"]
     assert position["game"] == SMALL
     again = ask(url, "POST", "/api/tables", position).json
     assert {**again, "table": view["table"]} == view
@@ -102,7 +102,7 @@ def test_hidden_cards_are_hidden_in_a_game_of_the_form(url: str) -> None:
     while view["player"] == 0:
         view = act(url, view, view["actions"][0]["action"]).json
     assert {move["name"] for move in view["moves"]} == {"a card, face down"}
-    assert ask(url, "GET", f"/api/tables/{view['table']}/position").status == 409
+    assert view["position"] is None
 
 
 @pytest.mark.parametrize(

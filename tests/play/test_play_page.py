@@ -308,7 +308,7 @@ def test_a_conflict_shows_the_newest_state(page: Any) -> None:
     begin(page, "tic_tac_toe", [PERSON, PERSON])
     page.wait_for_selector(TURN)
     status = page.evaluate(
-        """async () => (await fetch(`api/tables/${location.hash.split("=")[1]}/act`, {
+        """async () => (await fetch(`api/tables/${new URLSearchParams(location.hash.slice(1)).get("table")}/act`, {
           method: "POST", headers: { "Content-Type": "application/json" }, body: '{"ply": 0, "action": 8}',
         })).status"""
     )

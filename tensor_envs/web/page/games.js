@@ -1,12 +1,13 @@
 // A batch of games in WebAssembly: its arrays, [blocks, values, lanes], and the kernels that change them.
+import { fetched } from "./net.js";
 
 export const LANES = 64;
 const ROUND = 16; // steps of a rollout
 
 export async function load(file) {
   const [about, bytes] = await Promise.all([
-    fetch(`${file}.json`).then((answer) => answer.json()),
-    fetch(`${file}.wasm`).then((answer) => answer.arrayBuffer()),
+    fetched(`${file}.json`).then((answer) => answer.json()),
+    fetched(`${file}.wasm`).then((answer) => answer.arrayBuffer()),
   ]);
   return { ...about, module: await WebAssembly.compile(bytes) };
 }

@@ -1,6 +1,7 @@
 // The page: games, a table, and where games are files a wall of thousands of them, with Python once all can be seen.
 import { Form } from "./form.js";
 import { Local } from "./local.js";
+import { fetched, onLost, tryNow } from "./net.js";
 import { markdown } from "./rules.js";
 import { server } from "./server.js";
 import { Table, element } from "./table.js";
@@ -11,6 +12,8 @@ const fail = (error) => {
   element("error").hidden = false;
   document.body.dataset.state = "error";
 };
+onLost((lost) => { element("lost").hidden = !lost; });
+element("again").addEventListener("click", tryNow);
 addEventListener("error", ({ error, message }) => fail(error ?? message));
 addEventListener("hashchange", ({ newURL }) => { // a link was followed; meanwhile the table may have written its own address
   history.replaceState(null, "", newURL);
@@ -22,13 +25,17 @@ addEventListener("unhandledrejection", ({ reason }) => fail(reason));
 async function linked() {
   const said = new URLSearchParams(location.hash.slice(1)), table = said.get("table");
   const list = (name) => said.get(name)?.split(".").filter((x) => x) ?? [];
-  const game = table ? (await engine.look(table)).game : said.get("game") ?? decodeURIComponent(location.hash.slice(1));
+  // a server that was started again has other tables; the address may have the moves
+  const found = table && await engine.look(table).catch((error) => {
+    if (!error.gone || !said.has("moves")) throw error;
+  });
+  const game = found?.game ?? said.get("game") ?? decodeURIComponent(location.hash.slice(1));
   if (!games.has(game)) {
     if (!game.endsWith(")")) return null;
     offer(await engine.add("about", game));
   }
   element("game").value = game;
-  if (table) return { table };
+  if (found) return { table };
   return said.has("seats") ? {
     game, seats: list("seats"), seed: said.get("seed") && Number(said.get("seed")), start: said.get("start"),
     actions: list("moves").map(Number),
@@ -74,12 +81,12 @@ async function spread() {
 // the rules: text, or the address of it
 element("rules").addEventListener("click", async () => {
   const { rules } = games.get(element("game").value);
-  element("pages").replaceChildren(...markdown(rules.includes("\n") ? rules : await (await fetch(rules)).text()));
+  element("pages").replaceChildren(...markdown(rules.includes("\n") ? rules : await (await fetched(rules)).text()));
   element("book").showModal();
   element("pages").scrollIntoView();
 });
 
-const catalogue = await (await fetch("games.json")).json();
+const catalogue = await (await fetched("games.json")).json();
 const games = new Map(catalogue.games.map((game) => [game.game, game]));
 const engine = catalogue.server ? server : new Local(games, catalogue.python, fail);
 const table = new Table(engine, fail);

@@ -1,18 +1,14 @@
 // Computer players of the page: by search, by trained weights, or perfectly.
 import { Games, Kernels, LANES, read } from "./games.js";
+import { fetched, once } from "./net.js";
 
 const minds = new Map(); // promises of what is loaded for a player of a game
-
-function once(key, load) {
-  if (!minds.has(key)) minds.set(key, load());
-  return minds.get(key);
-}
 
 // some of a game's kernels for one game, such as "player"
 async function think(file, part) {
   const [about, bytes] = await Promise.all([
-    fetch(`${file}.${part}.json`).then((answer) => answer.json()),
-    fetch(`${file}.${part}.wasm`).then((answer) => answer.arrayBuffer()),
+    fetched(`${file}.${part}.json`).then((answer) => answer.json()),
+    fetched(`${file}.${part}.wasm`).then((answer) => answer.arrayBuffer()),
   ]);
   const mind = new Kernels({ ...about, module: await WebAssembly.compile(bytes) }, 1);
   for (const [name, values] of Object.entries(about.initial)) mind[name].set(values);
@@ -20,7 +16,7 @@ async function think(file, part) {
 }
 
 async function asked(file, kernel, game) {
-  const mind = await once(file, () => think(file, "player"));
+  const mind = await once(minds, file, () => think(file, "player"));
   mind.states.set(game.words);
   mind.keys.set(game.keys);
   mind.run(kernel);
@@ -29,7 +25,7 @@ async function asked(file, kernel, game) {
 
 // a safetensors file: what it says about itself, and the bytes of its tensors by name
 async function contents(file) {
-  const bytes = await (await fetch(`${file}.safetensors`)).arrayBuffer();
+  const bytes = await (await fetched(`${file}.safetensors`)).arrayBuffer();
   const size = Number(new DataView(bytes).getBigUint64(0, true)), start = 8 + size;
   const { __metadata__: { about }, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size)));
   const tensors = Object.entries(header).map(
@@ -58,7 +54,7 @@ const layer = (weights, name, x) => weights[`${name}.bias`].map(
 
 async function trained(file, game, legal) {
   const { observations } = await asked(file, "observe", game);
-  const { activate, weights } = await once(`${file} trained`, () => read_network(file));
+  const { activate, weights } = await once(minds, `${file} trained`, () => read_network(file));
   const features = ["first", "second"].reduce(
     (x, name) => layer(weights, name, x).map(activate), Float32Array.from(observations));
   const logits = layer(weights, "policy", features);
@@ -118,7 +114,7 @@ class Solver {
   }
 }
 
-const solver = (file, about) => once(`${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
+const solver = (file, about) => once(minds, `${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
 
 async function perfect(file, game, legal, about) {
   const worths = (await solver(file, about)).worths(game, legal), best = Math.max(...worths);

@@ -1,11 +1,14 @@
 // The package's own Python, on a thread of its own: a part of it, such as `bridge`, is an archive of that name.
+import { fetched, onLost, once } from "./net.js";
 import { loadPyodide } from "./python/pyodide.mjs";
 
 const REFUSALS = ["ValueError", "TypeError", "NotImplementedError"]; // which say what is wrong in a sentence
-const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
+const bytes = async (path) => new Uint8Array(await (await fetched(path)).arrayBuffer());
 const tell = (progress) => self.postMessage({ progress });
 const failed = (error) => (REFUSALS.includes(error.type)
   ? String(error).split(`\n${error.type}: `).at(-1).trim() : String(error).slice(-500));
+
+onLost((lost) => tell(lost ? "No connection. It is tried again ..." : ""));
 
 async function start() {
   tell("Python is being loaded ...");
@@ -14,10 +17,10 @@ async function start() {
   return python;
 }
 
-const python = start(), parts = new Map();
+const parts = new Map(); // promises of Python itself, and of its modules
 
 async function load(part) {
-  const [found, archive] = await Promise.all([python, bytes(`python/${part}.zip`)]);
+  const [found, archive] = await Promise.all([once(parts, "", start), bytes(`python/${part}.zip`)]);
   tell("Python reads the rules ...");
   found.unpackArchive(archive, "zip", { extractDir: "/package" });
   const module = found.pyimport(part);
@@ -25,13 +28,13 @@ async function load(part) {
   return module;
 }
 
-const once = (part) => parts.get(part) ?? parts.set(part, load(part)).get(part);
+const loaded = (part) => once(parts, part, () => load(part));
 
 // what: "part.function"; given: its arguments
 self.onmessage = async ({ data: { number, what, given } }) => {
   try {
-    const bridge = await once("bridge");
-    await once(what.split(".")[0]);
+    const bridge = await loaded("bridge");
+    await loaded(what.split(".")[0]);
     self.postMessage({ number, found: JSON.parse(bridge.answer(what, JSON.stringify(given))) });
   } catch (error) {
     self.postMessage({ number, failed: failed(error) });

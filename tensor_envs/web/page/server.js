@@ -1,33 +1,59 @@
 // Tables of a local server (`python -m tensor_envs.play`), by requests.
+import { fetched } from "./net.js";
+import { fragment } from "./table.js";
+
+const CONFLICT = 409, GONE = 410; // statuses: the table has moved on; the server has no such table
+
 async function ask(path, body) {
-  const answer = await fetch(path, body === undefined ? {} : {
+  const answer = await fetched(path, body === undefined ? {} : {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const found = await answer.json();
-  if (!answer.ok) throw Object.assign(new Error(found.error), { conflict: answer.status === 409 });
+  if (!answer.ok) throw Object.assign(new Error(found.error), { conflict: answer.status === CONFLICT, gone: answer.status === GONE });
   return found;
 }
 
-async function view(path, body) {
-  const found = await ask(path, body);
-  return { ...found, link: `table=${found.table}`, drawn: Promise.resolve(found) };
+const game = (name) => `api/games/${encodeURIComponent(name)}`;
+const reopened = new Map(); // tables of a server that was started again, and what they are called since then
+
+// A question about a table. A server that was started again has lost it, and plays its moves again where no secret forbids
+// that the page knows them.
+async function about({ table, position }, what, body) {
+  const now = (name) => `api/tables/${reopened.get(name) ?? name}/${what}`;
+  try {
+    return await ask(now(table), body);
+  } catch (error) {
+    if (!error.gone) throw error;
+    if (!position) throw new Error("The server was started again. The cards or the dice of this game were its secret, so it cannot go on: begin a new one.");
+    reopened.set(table, (await ask("api/tables", position)).table);
+    return ask(now(table), body);
+  }
 }
 
-const game = (name) => `api/games/${encodeURIComponent(name)}`;
+// the address has the table, and what it takes to play it again
+function shown(found) {
+  const link = found.position ? `&${fragment(found.position)}` : "";
+  return { ...found, link: `table=${found.table}${link}`, drawn: Promise.resolve(found) };
+}
+
+const change = async (view, what, body) => shown(await about(view, what, { ply: view.ply, ...body }));
 
 export const server = {
   form: (name) => ask(`${game(name)}/form`),
   add: (what, given, fields) => (what === "about" ? ask(game(given)) : ask("api/games", { id: given, fields })),
-  look: (table) => view(`api/tables/${encodeURIComponent(table)}`),
+  look: async (table) => shown(await ask(`api/tables/${encodeURIComponent(table)}`)),
   async create({ game, seats, seed, actions, start }) {
     if (start) throw new Error("the link is of a game that was taken from the wall of a static page");
-    return view("api/tables", { game, seats, seed, actions });
+    return shown(await ask("api/tables", { game, seats, seed, actions }));
   },
-  act: ({ table, ply }, action) => view(`api/tables/${table}/act`, { ply, action }),
-  advance: ({ table, ply }) => view(`api/tables/${table}/advance`, { ply }),
-  undo: ({ table, ply }) => view(`api/tables/${table}/undo`, { ply }),
-  at: ({ table }, ply) => ask(`api/tables/${table}/at/${ply}`),
-  hint: ({ table, ply }) => ask(`api/tables/${table}/hint/${ply}`),
-  prompt: async ({ table }, ply) => (await ask(`api/tables/${table}/prompt/${ply}`)).prompt,
-  position: ({ table }) => ask(`api/tables/${table}/position`),
+  act: (view, action) => change(view, "act", { action }),
+  advance: (view) => change(view, "advance"),
+  undo: (view) => change(view, "undo"),
+  at: (view, ply) => about(view, `at/${ply}`),
+  hint: (view) => about(view, `hint/${view.ply}`),
+  prompt: async (view, ply) => (await about(view, `prompt/${ply}`)).prompt,
+  async position({ position }) {
+    if (!position) throw new Error("the seed would give away hidden cards or chance: there is a link when the game is over");
+    return position;
+  },
 };

@@ -33,6 +33,9 @@ export function result({ players, truncated, returns, reason }) {
   return why ? `${text}: ${why}.` : `${text}.`;
 }
 
+// a position in an address: how it began, and what was played
+export const fragment = ({ actions, seats, ...more }) => new URLSearchParams({ ...more, seats: seats.join("."), moves: actions.join(".") });
+
 export class Table {
   constructor(engine, fail) {
     Object.assign(this, { engine, fail, serial: 0 });
@@ -155,7 +158,7 @@ export class Table {
     const state = over ? "over" : computer ? "computer" : this.covered ? "covered" : "ready";
     const wait = Math.max(Number(element("thinks").value), view.waiting ? SOLVING : 0);
     if (computer) setTimeout(() => { if (serial === this.serial) this.ask("advance", view); }, wait);
-    const current = this.view, link = view.link ?? this.fragment(await this.engine.position(view));
+    const current = this.view, link = view.link ?? fragment(await this.engine.position(view));
     if (current !== this.view) return;
     this.address = `#${link}`;
     if (view.link) this.write();
@@ -464,13 +467,8 @@ export class Table {
     choice.querySelector("button").focus({ preventScroll: true });
   }
 
-  // a position in an address: how it began, and what was played
-  fragment({ actions, seats, ...more }) {
-    return new URLSearchParams({ ...more, seats: seats.join("."), moves: actions.join(".") });
-  }
-
   async link() {
-    this.address = `#${this.fragment(await this.engine.position(this.view))}`;
+    this.address = `#${fragment(await this.engine.position(this.view))}`;
     this.write();
     element("link").textContent = await copied(location.href) ? "Copied" : "It is the page's address";
   }

@@ -1,0 +1,45 @@
+// Requests that are repeated until there is an answer: a connection may be lost for a while.
+const WAITS = [500, 1000, 2000, 4000]; // milliseconds before a further try; the last one goes on
+const waiting = new Set(); // functions that end such a wait
+
+export const tryNow = () => waiting.forEach((end) => end());
+globalThis.addEventListener?.("online", tryNow);
+
+// tell: called with whether requests are waiting for a connection
+let tell = () => {};
+export const onLost = (told) => { tell = told; };
+
+const wait = (milliseconds) => new Promise((done) => {
+  const end = () => {
+    clearTimeout(timer);
+    waiting.delete(end);
+    done();
+  };
+  const timer = setTimeout(end, milliseconds);
+  waiting.add(end);
+  tell(true);
+});
+
+// an answer of the host, whatever it says
+export async function fetched(path, options) {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      const answer = await fetch(path, options);
+      if (!waiting.size) tell(false);
+      return answer;
+    } catch {
+      await wait(WAITS[Math.min(tries, WAITS.length - 1)]);
+    }
+  }
+}
+
+// what is made once; a failure is not kept
+export function once(made, key, make) {
+  if (!made.has(key)) {
+    made.set(key, make().catch((error) => {
+      made.delete(key);
+      throw error;
+    }));
+  }
+  return made.get(key);
+}
