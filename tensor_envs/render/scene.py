@@ -6,7 +6,8 @@ Besides `to_string`, `draw` or `to_svg`, and `seen_by`, a `render` module may ha
 - `scores(rules, game)`: a short text for each player, such as captured pieces, or an empty one.
 - `reason(rules, game)`: why a game has ended as it has, such as "checkmate".
 - `visible_moves(rules, moves, player)`: the names of all moves so far, without those that are hidden from a player.
-- `explain(rules, game, action)`: what a legal action does, in a phrase.
+- `explain(rules, game, action)`: what a legal action does, in a phrase. Where names of actions are codes, `SPOKEN` is
+  True, and people read the phrases instead.
 - `last_move(rules, before, after, action)`: outlines that mark an action in the picture after it. By default they are
   the parts of the picture before it that stand for the action.
 
@@ -60,7 +61,8 @@ def scene(
 
     Returns:
         "svg"; "moves", the names without what is hidden; "players", the names of the seats; "scores", a text
-        for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as text.
+        for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as text;
+        "spoken", whether people read the phrases instead of names.
     """
     shown = seen(rules, render, game, player)
     names = [*moves] if player is None else seen_moves(rules, render, moves, game, shown, player)
@@ -73,6 +75,7 @@ def scene(
         "scores": render.scores(rules, shown) if hasattr(render, "scores") else [""] * count,
         "reason": render.reason(rules, game) if over and hasattr(render, "reason") else "",
         "phrases": {str(a): render.explain(rules, shown, a) for a in actions} if hasattr(render, "explain") else {},
+        "spoken": getattr(render, "SPOKEN", False),
     }
 
 

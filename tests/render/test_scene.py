@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import Any
 
@@ -295,6 +296,45 @@ def test_moves_of_three_will_have_ends() -> None:
         seen |= {phrase.split()[2] for action, phrase in found["phrases"].items() if int(action) < 24}
         state = env.step(state, te.agents.uniform(state))
     assert seen == {"steps", "tries", "leaps"}
+
+
+def test_directions_of_three_will_are_those_of_the_picture() -> None:
+    """Left and right are the same in a phrase and on the board, whoever looks at it."""
+    env, render = shared_env("three_will"), importlib.import_module("tensor_envs.games.three_will.render")
+    state, seen = env.init(1, 3), set()
+    for _ in range(40):
+        game = env.state_to_dict(state)
+        legal = [a for a in np.flatnonzero(state.legal_action_mask.numpy()[0]).tolist() if a < 24]
+        for viewer in (0, 1):
+            phrases = scene(env.rules, render, game, viewer, (), legal)["phrases"]
+            columns = {square: x for row in render.squares_seen(viewer) for x, square in enumerate(row)}
+            for action in legal:
+                start = game["pos"][8 * game["player"] + action // 3]
+                row, column = render.end_of(env.rules, game, action)
+                if column not in range(8):
+                    continue
+                way = columns[8 * row + column] - columns[start]
+                words = {-1: {"left"}, 0: set(), 1: {"right"}}[way]
+                assert set(re.findall("left|right", phrases[str(action)])) == words
+                seen.add((viewer == game["player"], way))
+        state = env.step(state, te.agents.uniform(state))
+    assert len(seen) == 6
+
+
+def test_cells_of_tensor_equilibrium_are_told_apart() -> None:
+    """Each legal action has a phrase of its own, and says where its cell is."""
+    env, render = (
+        shared_env("tensor_equilibrium"),
+        importlib.import_module("tensor_envs.games.tensor_equilibrium.render"),
+    )
+    state, places = env.init(1, 1), set[str]()
+    for _ in range(120):
+        legal = np.flatnonzero(state.legal_action_mask.numpy()[0]).tolist()
+        phrases = scene(env.rules, render, env.state_to_dict(state), 0, (), legal)["phrases"]
+        assert len(set(phrases.values())) == len(legal)
+        places |= {phrase.partition(": ")[2] for action, phrase in phrases.items() if int(action) >= 46}
+        state = env.step(state, te.agents.uniform(state))
+    assert {"1 to the left", "1 row up, ½ to the right"} <= places
 
 
 def test_territory_of_go() -> None:

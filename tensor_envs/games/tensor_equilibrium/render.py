@@ -17,6 +17,7 @@ from tensor_envs.render.grids import hexagon
 from tensor_envs.render.status import seats, shared_win
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
+SPOKEN = True
 TASKS = {  # of the player to move
     Phase.SETUP_CENTRE: "chooses a type of the top row for the centre",
     Phase.SETUP_TYPE: "chooses a type of the bottom row",
@@ -222,7 +223,9 @@ def explain(rules: RuleFields, game: dict[str, Any], action: int) -> str:
     """Return the effect and the price of an action."""
     if action >= Act.CELL:
         verb, _, rest = TASKS[game["phase"]].partition(" ")
-        return f"{verb.removesuffix('s')} {rest}"
+        block, cell = divmod(action - Act.CELL, rules.cells)
+        cells = [cell] if block == 0 else [cell, neighbour(rules, cell, block - 1)]
+        return f"{verb.removesuffix('s')} {rest}: {' and '.join(place(rules, x) for x in cells)}"
     if action >= Act.TYPE:
         return f"a tile of type {TYPE_NAMES[action - Act.TYPE]}"
     if action >= Act.TWEAK:
@@ -243,6 +246,24 @@ def explain(rules: RuleFields, game: dict[str, Any], action: int) -> str:
     if action == Act.DOWNLOAD:
         return f"fill your storage from the market, for {rules.cost_download} GPU"
     return "no more actions in this round"
+
+
+def neighbour(rules: RuleFields, cell: int, direction: int) -> int:
+    """Return the cell next to one in a direction."""
+    axial = Hexagon(rules.board_radius).axial
+    (q, r), (dq, dr) = axial[cell], DIRECTIONS[direction]
+    return axial.index((q + dq, r + dr))
+
+
+def place(rules: RuleFields, cell: int) -> str:
+    """Return where a cell is in the picture, seen from the middle of the board."""
+    q, r = Hexagon(rules.board_radius).axial[cell]
+    halves = 2 * q + r  # cells of a row are two halves apart, and each row begins half a cell further
+    rows = f"{abs(r)} {'row' if abs(r) == 1 else 'rows'} {'down' if r > 0 else 'up'}" if r else ""
+    whole, half = divmod(abs(halves), 2)
+    count = f"{whole or ''}{'½' * half}"
+    side = f"{count} to the {'right' if halves > 0 else 'left'}" if halves else ""
+    return ", ".join(x for x in (rows, side) if x) or "the middle"
 
 
 def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:

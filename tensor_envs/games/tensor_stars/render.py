@@ -16,6 +16,7 @@ from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
+SPOKEN = True
 HIDDEN = CARDS  # in `commit`: a card that is hidden from the viewer
 SIDES = ("Black", "White")
 LETTERS = "RBY"

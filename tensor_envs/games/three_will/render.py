@@ -50,6 +50,7 @@ GOLD = "#d9a016"
 CARD = "#b6423c"
 FREE_CARD = "#3c7a57"
 BANKED = "#c9c1ae"
+SPOKEN = True
 WAYS = {1: "forward", 0: "", -1: "back"}, {1: "right", 0: "", -1: "left"}
 PIPS = {
     1: [(0, 0)],
@@ -192,7 +193,7 @@ def reason(rules: ThreeWillRules, game: dict[str, Any]) -> str:
 
 
 def explain(rules: ThreeWillRules, game: dict[str, Any], action: int) -> str:
-    """Return the effect of an action (section 4)."""
+    """Return the effect of an action (section 4); left and right are those of the picture."""
     player, phase = game["player"], game["phase"]
     if action == PASS:
         if phase == CHALLENGE:
@@ -204,6 +205,8 @@ def explain(rules: ThreeWillRules, game: dict[str, Any], action: int) -> str:
         return f"compare agent {action - EXAMINE} with the top card: if they match, the victory may be undone"
     slot, option = divmod(action, OPTIONS)
     forward, right = rules.chart[game["die"] - 1][option]
+    if game.get("viewer", player) != player:
+        right = -right  # the opponent's right hand is at the left side
     course = " and ".join(word for word in (WAYS[0][forward], WAYS[1][right]) if word)
     row, column = end_of(rules, game, action)
     if there := stack(game, SIDE * row + column % SIDE):

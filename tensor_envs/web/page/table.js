@@ -295,8 +295,8 @@ export class Table {
     });
     const known = new Map(view.actions.map(({ action, name }) => [action, name]));
     const texts = actions.slice(0, NAMED).map((action) => {
-      const phrase = actions.length === 1 && view.phrases?.[action];
-      return known.get(action) + (phrase ? `, ${phrase}` : "");
+      const phrase = actions.length === 1 && !view.spoken && view.phrases?.[action];
+      return this.called(action, known.get(action)) + (phrase ? `, ${phrase}` : "");
     });
     const more = actions.length - texts.length;
     element("advice").textContent = `Best: ${texts.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
@@ -344,8 +344,17 @@ export class Table {
   }
 
   explain(button) {
-    const phrase = this.view.phrases?.[button.dataset.action];
-    if (phrase && !button.querySelector("small")) button.append(made("small", { textContent: phrase }));
+    const { phrases, spoken } = this.view, phrase = phrases?.[button.dataset.action];
+    if (!phrase || button.querySelector("small")) return;
+    const name = button.firstElementChild, small = made("small", { textContent: spoken ? name.textContent : phrase });
+    name.textContent = this.called(button.dataset.action, name.textContent);
+    button.append(small);
+  }
+
+  // what people call an action: its name, or where names are codes what it does
+  called(action, name) {
+    const { phrases, spoken } = this.view, phrase = spoken && phrases?.[action];
+    return phrase ? phrase[0].toUpperCase() + phrase.slice(1) : name;
   }
 
   picture(found) {
@@ -406,7 +415,7 @@ export class Table {
         continue;
       }
       const ends = numbers(area.dataset.targets).filter((action) => known.has(action));
-      const name = legal.map((action) => known.get(action).name).join(", "), title = add("title", {});
+      const name = legal.map((action) => this.called(action, known.get(action).name)).join(", "), title = add("title", {});
       title.textContent = name;
       area.append(title);
       area.classList.add("legal");
