@@ -108,6 +108,7 @@ class Table:
         self.returns = np.zeros(self.env.num_players)
         self.moves: list[PlayedMove] = []
         self.past: list[State] = []  # before each of the moves
+        self.before: list[tuple[dict[str, Any], int]] = []  # as dictionaries, with the actions
         self._read()
         for action in actions:
             self._check_legal(action)
@@ -169,6 +170,7 @@ class Table:
     def _play(self, action: int) -> None:
         assert self.player is not None and action in self.legal
         self.past.append(self.state)
+        self.before.append((self.env.state_to_dict(self.state), action))
         self.moves.append(PlayedMove(len(self.moves), self.player, action, self.legal[action]))
         self.state = self.env.step(self.state, [action])
         self._read()
@@ -230,15 +232,16 @@ class Table:
         viewer = self.viewer
         names = [move.name for move in self.moves[:ply]]
         state = self._at(ply)
-        last = None
+        past = self.before[:ply]
         if self.variant.custom and self.variant.secret and viewer is not None:
             names = [move.name if move.player == viewer else NOT_SHOWN for move in self.moves[:ply]]
-        if names and names[-1] != NOT_SHOWN:
-            last = self.env.state_to_dict(self.past[ply - 1]), self.moves[ply - 1].action
+            past = []
+            if names and names[-1] != NOT_SHOWN:
+                past = self.before[ply - 1 : ply]
         render = self.env.entry.load("render")
         game = self.env.state_to_dict(state)
         return scene(
-            self.env.rules, render, game, viewer, names, list(legal), last, self.over and ply == len(self.moves)
+            self.env.rules, render, game, viewer, names, list(legal), past, self.over and ply == len(self.moves)
         )
 
     def at(self, ply: int) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def scene(
     player: int | None = None,
     moves: Sequence[str] = (),
     actions: Sequence[int] = (),
-    last: tuple[Game, int] | None = None,
+    past: Sequence[tuple[Game, int]] = (),
     over: bool = False,
 ) -> dict[str, Any]:
     """Return all that a table shows of a position, without what is hidden from a player.
@@ -56,17 +56,23 @@ def scene(
         player: the viewer; None hides nothing.
         moves: names of the moves so far.
         actions: legal actions to explain.
-        last: the position before the last move, and the action; its place is marked in the picture.
+        past: the positions before the latest moves, and their actions, in order. The place of the last one is marked in
+            the picture. Where names are codes, their phrases take the place of the names.
         over: whether the game has ended.
 
     Returns:
-        "svg"; "moves", the names without what is hidden; "players", the names of the seats; "scores", a text
-        for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as text;
-        "spoken", whether people read the phrases instead of names.
+        "svg"; "moves", the names without what is hidden, or phrases; "players", the names of the seats; "scores", a
+        text for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as
+        text; "spoken", whether people read the phrases instead of names.
     """
     shown = seen(rules, render, game, player)
     names = [*moves] if player is None else seen_moves(rules, render, moves, game, shown, player)
-    marked = last if last is not None and [*names[-1:]] == [*moves[-1:]] else None
+    marked = past[-1] if past and [*names[-1:]] == [*moves[-1:]] else None
+    spoken = getattr(render, "SPOKEN", False)
+    if spoken:
+        for k, (before, action) in enumerate(past, len(moves) - len(past)):
+            if names[k] == moves[k]:
+                names[k] = render.explain(rules, seen(rules, render, before, player), action)
     count = rules.spec.num_players
     return {
         "svg": picture(rules, render, shown, player, marked),
@@ -75,7 +81,7 @@ def scene(
         "scores": render.scores(rules, shown) if hasattr(render, "scores") else [""] * count,
         "reason": render.reason(rules, game) if over and hasattr(render, "reason") else "",
         "phrases": {str(a): render.explain(rules, shown, a) for a in actions} if hasattr(render, "explain") else {},
-        "spoken": getattr(render, "SPOKEN", False),
+        "spoken": spoken,
     }
 
 

@@ -27,8 +27,8 @@ def test_the_computers_cards_are_hidden() -> None:
     assert views[0][1]["actions"] == [] and len(views[0][3]["actions"]) == 10
     for card in (5, 6, 8):
         table.act(table.view()["ply"], card)
-    names = [move["name"] for move in table.view()["moves"]]
-    assert names == [f"PLACE({card})" for card in (0, 1, 4, 5, 6, 8)]  # laid aside
+    names = [move["name"].partition(" for")[0] for move in table.view()["moves"]]
+    assert names == [f"card {card}" for card in (0, 1, 4, 5, 6, 8)]  # laid aside
 
 
 def test_the_log_names_face_up_cards() -> None:
@@ -39,8 +39,8 @@ def test_the_log_names_face_up_cards() -> None:
         table._play(card)
     view = table.view()
     assert view["viewer"] == 0 and view["secret"] and [a["name"] for a in view["actions"]] == ["PRINTED", "REVERSED"]
-    names = [move["name"] for move in view["moves"]]
-    assert names == ["PLACE(2)", "PLACE(7)", "PLACE(0)", "PLACE(9)", *["a card, face down"] * 2]
+    names = [move["name"].partition(" for")[0] for move in view["moves"]]
+    assert names == ["card 2", "card 7", "card 0", "card 9", *["a card, face down"] * 2]
 
 
 def test_three_wills_hidden_numbers_are_hidden() -> None:
@@ -55,7 +55,7 @@ def test_three_wills_hidden_numbers_are_hidden() -> None:
 def test_all_is_shown_to_those_who_only_watch() -> None:
     table = tables.Table("tensor_stars", te.make("tensor_stars"), ["uniform", "uniform"], 0)
     table.advance(0)
-    assert table.view()["viewer"] is None and table.view()["moves"][0]["name"].startswith("PLACE")
+    assert table.view()["viewer"] is None and table.view()["moves"][0]["name"].startswith("card 4 for red")
 
 
 def test_tables_are_closed_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:

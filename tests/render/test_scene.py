@@ -58,14 +58,14 @@ OTHER = re.compile(r"\b(white|black|south|north|seat \d|[Pp]layer \d|(first|seco
 
 def show(env: te.Env, actions: list[int], viewer: int | None = None, seed: int = 0) -> dict[str, Any]:
     """Return the scene after some actions, with phrases for the legal ones."""
-    state, last, moves = env.init(1, seed), None, list[str]()
+    state, past, moves = env.init(1, seed), list[tuple[dict[str, Any], int]](), list[str]()
     for action in actions:
-        last = env.state_to_dict(state), action
+        past.append((env.state_to_dict(state), action))
         moves.append(env.action_names[action])
         state = env.step(state, [action])
     legal = np.flatnonzero(state.numpy()["legal_action_mask"][0]).tolist()
     over, game = not legal, env.state_to_dict(state)
-    return scene(env.rules, env.entry.load("render"), game, viewer, moves, legal, last, over)
+    return scene(env.rules, env.entry.load("render"), game, viewer, moves, legal, past, over)
 
 
 def marked(svg: str) -> list[list[tuple[float, float]]]:
@@ -255,7 +255,7 @@ def test_marks_of_last_moves() -> None:
     othello = shared_env("othello")
     before = {"board": [1] * 62 + [-1, 0], "current_player": 1}
     found = scene(
-        othello.rules, othello.entry.load("render"), {**before, "current_player": 0}, 0, ["pass"], (), (before, 64)
+        othello.rules, othello.entry.load("render"), {**before, "current_player": 0}, 0, ["pass"], (), [(before, 64)]
     )
     assert marked(found["svg"]) == []
     backgammon = shared_env("backgammon")
@@ -270,7 +270,7 @@ def test_a_hidden_move_is_not_marked() -> None:
     """The opponent sees neither the name nor the place of a card that lies face down; its owner does."""
     stars = shared_env("tensor_stars")
     owner, opponent = (show(stars, [3], viewer) for viewer in (0, 1))
-    assert owner["moves"] == ["PLACE(3)"] and len(marked(owner["svg"])) == 1
+    assert owner["moves"][0].startswith("card 3 for red") and len(marked(owner["svg"])) == 1
     assert opponent["moves"] == ["a card, face down"] and marked(opponent["svg"]) == []
 
 
@@ -319,6 +319,17 @@ def test_directions_of_three_will_are_those_of_the_picture() -> None:
                 seen.add((viewer == game["player"], way))
         state = env.step(state, te.agents.uniform(state))
     assert len(seen) == 6
+
+
+def test_moves_are_told_in_words_where_their_names_are_codes() -> None:
+    env = shared_env("tensor_stars")
+    placed = show(env, [3, 2], viewer=0)["moves"]
+    assert placed == [
+        "card 3 for red: 1 toward you and, in the order you choose, 1 to your left",
+        "card 2 for blue: 1 toward you and, in the order you choose, 1 to your right",
+    ]
+    assert show(env, [3, 2], viewer=1)["moves"] == ["a card, face down"] * 2
+    assert show(shared_env("tic_tac_toe"), [4], viewer=0)["moves"] == ["(1,1)"]
 
 
 def test_cells_of_tensor_equilibrium_are_told_apart() -> None:

@@ -33,7 +33,7 @@ def svg_after(env: te.Env, actions: list[int], seed: int, viewer: int | None) ->
         state = env.step(state, [action])
     before, now, moves = env.state_to_dict(state), env.step(state, [last]), [env.action_names[a] for a in actions]
     render = env.entry.load("render")
-    return str(scene(env.rules, render, env.state_to_dict(now), viewer, moves, (), (before, last))["svg"])
+    return str(scene(env.rules, render, env.state_to_dict(now), viewer, moves, (), [(before, last)])["svg"])
 
 
 def prompt_of(page: Any) -> str:

@@ -142,11 +142,11 @@ def test_the_pages_python_shows_what_the_environment_does(tmp_path: Path) -> Non
         legal, over = values["legal_action_mask"][0].nonzero()[0].tolist(), bool(values["terminated"][0])
         moves = [env.action_names[action]]
         for player in (None, 0, 1):
-            call = [env.id, words_of(state), player, moves, legal, [words_of(start), action], over]
+            call = [env.id, words_of(state), player, moves, legal, [[words_of(start), action]], over]
             calls.append(("bridge.view", json.dumps(call)))
-            last = env.state_to_dict(start), action
+            past = [(env.state_to_dict(start), action)]
             shown = scene(
-                env.rules, env.entry.load("render"), env.state_to_dict(state), player, moves, legal, last, over
+                env.rules, env.entry.load("render"), env.state_to_dict(state), player, moves, legal, past, over
             )
             expected.append(shown)
             game = te.record(env, [action], row=0, start=env.state_to_dict(start))

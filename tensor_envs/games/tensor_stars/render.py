@@ -168,18 +168,22 @@ def reason(rules: StarsRules, game: dict[str, Any]) -> str:
 def explain(rules: StarsRules, game: dict[str, Any], action: int) -> str:
     """Return the effect of a card, or the part of it that comes first (F10)."""
     player = game["player"]
+    own = game.get("viewer", player) == player
     if action >= CARDS:
         parts = rules.deck[game["commit"][player][game["cursor"] // 2]].moves
-        return "first " + ", then ".join(map(course, parts if action == CARDS else parts[::-1]))
+        return "first " + ", then ".join(course(part, own) for part in (parts if action == CARDS else parts[::-1]))
     card = rules.deck[action]
     joint = " and, in the order you choose, " if card.either else ", then "
-    return f"card {card.number} for {COLOURS[placed(game) % PIECES]}: {joint.join(map(course, card.moves))}"
+    moves = joint.join(course(part, own) for part in card.moves)
+    return f"card {card.number} for {COLOURS[placed(game) % PIECES]}: {moves}"
 
 
-def course(part: tuple[int, int]) -> str:
-    """Return a part of a card in words, from the side of the card's owner."""
+def course(part: tuple[int, int], own: bool) -> str:
+    """Return a part of a card in words, from the side of the card's owner; own: whether that is who reads it."""
     direction, count = part
-    return f"{count} {('toward you', 'away from you', 'to your left', 'to your right')[direction]}"
+    owner, whose = ("you", "your") if own else ("them", "their")
+    ways = f"toward {owner}", f"away from {owner}", f"to {whose} left", f"to {whose} right"
+    return f"{count} {ways[direction]}"
 
 
 def draw_board(picture: Drawing, board: Board, d: dict[str, Any], corner: Point) -> None:

@@ -171,10 +171,10 @@ export class Local {
 
   // -> what Python shows of a position after so many plies, see `render/scene.py`; null without Python
   shown(words, viewer, ply, actions, over) {
-    const { about, past } = this.table, before = past[ply - 1];
-    const names = past.slice(0, ply).map(({ words: at, action }) => nameOf(about, at, action));
+    const { about } = this.table, past = this.table.past.slice(0, ply);
+    const names = past.map(({ words: at, action }) => nameOf(about, at, action));
     return about.python ? this.startPython()?.("bridge.view", about.id, words, viewer, names, actions,
-      before ? [before.words, before.action] : null, over) ?? null : null;
+      past.map(({ words: at, action }) => [at, action]), over) ?? null : null;
   }
 
   // a position of before

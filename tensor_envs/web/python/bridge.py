@@ -80,7 +80,7 @@ def view(
     player: int | None,
     moves: list[str],
     actions: list[int] | None = None,
-    last: tuple[list[int], int] | None = None,
+    past: list[tuple[list[int], int]] | None = None,
     over: bool = False,
 ) -> dict[str, Any] | None:
     """Return what a table shows of a position, see `render/scene.py`; None for a user's game.
@@ -91,13 +91,14 @@ def view(
         player: the viewer; with None nothing is hidden.
         moves: names of the moves so far.
         actions: legal actions to explain.
-        last: the words before the last move, and its action.
+        past: the words before the latest moves, and their actions.
         over: whether the game has ended.
     """
     if id not in GAMES:
         return None
     rules, _, render, _ = game(id)
-    before = None if last is None else (position(id, last[0]), last[1])
+    needed = (past or [])[None if getattr(render, "SPOKEN", False) else -1 :]
+    before = [(position(id, words), action) for words, action in needed]
     shown: dict[str, Any] = scenes.scene(rules, render, position(id, words), player, moves, actions or (), before, over)
     return shown
 
