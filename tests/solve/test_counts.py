@@ -15,7 +15,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, number
-from tensor_envs.solve import branches, packed, positions
+from tensor_envs.solve import branches, outcomes, packed, positions
 from tensor_envs.solve.branches import EDGES, padded_size
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tests.games.chance import game_key
@@ -49,7 +49,7 @@ def test_first_states_that_take_long_are_announced(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A game may begin with thousands of deals, such as those of Yahtzee."""
-    env, listed = shared_env("tic_tac_toe"), branches.first_states
+    env, listed = shared_env("tic_tac_toe"), outcomes.first_states
 
     def slow(rules: Any) -> Any:
         time.sleep(0.2)
