@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 import threading
@@ -127,10 +128,11 @@ def write(tensor: Tensor, array: np.ndarray) -> None:
     buffer = buffer_of(tensor)
     assert buffer is not None
     for part, piece in _shares(buffer, np.ascontiguousarray(array).reshape(-1)):
-        data = piece.view(np.uint8).data
+        if is_cpu(part.device):
+            ctypes.memmove(_host_address(part), piece.ctypes.data, piece.nbytes)
+            continue
         # some drivers read the caller's memory only later, and none takes read-only memory
-        if data.readonly or not is_cpu(part.device):
-            data = memoryview(bytearray(data))
+        data = memoryview(bytearray(piece.view(np.uint8).data))
         with callers_context(part.device):
             part.allocator._copyin(part.get_buf(part.device), data)
 
@@ -143,9 +145,21 @@ def download(values: Tensor) -> np.ndarray:
             return values.numpy()
     host = np.empty(values.shape, _to_np_dtype(values.dtype))
     for part, piece in _shares(buffer, host):
+        if is_cpu(part.device):
+            ctypes.memmove(piece.ctypes.data, _host_address(part), piece.nbytes)
+            continue
         with callers_context(part.device):
             part.allocator._copyout(piece.view(np.uint8).data, part.get_buf(part.device))
     return host
+
+
+def _host_address(part: Any) -> int:
+    """Return the address of tinygrad's Buffer on a CPU device, whose kernels have ended.
+
+    tinygrad's own copies define a C type for every size, which ctypes keeps for as long as the process lives.
+    """
+    part.allocator.dev.synchronize()
+    return address_on(part, part.device)
 
 
 def _shares(buffer: UOp, flat: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:

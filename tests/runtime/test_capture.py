@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import math
 import mmap
@@ -287,6 +288,16 @@ def test_memory_of_ever_new_batch_sizes_is_bounded(monkeypatch: pytest.MonkeyPat
     for batch in range(1000, 3000, 25):
         te.search.playout_policy(TTT.init(batch), 2)
     assert held() - before < 16 * limit
+
+
+def test_copies_define_no_type_for_every_size() -> None:
+    """ctypes keeps each of its types for as long as the process lives."""
+
+    def copies(size: int) -> int:
+        assert (buffers.download(buffers.upload(np.arange(size, dtype=np.int32), "CPU")) == np.arange(size)).all()
+        return len(getattr(ctypes, "_pointer_type_cache"))  # noqa: B009 (typeshed has none)
+
+    assert len({copies(size) for size in (10_007, 10_009, 10_037)}) == 1
 
 
 def test_a_failed_allocation_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
