@@ -64,8 +64,8 @@ MUTANTS = {
     ),
     "playouts have the game's own chance": Mutant(
         "_engine/kernels/rollout.py",
-        "if t.game.spec.chance:  # every copy has its own future",
-        "if False:  # every copy has its own future",
+        "if t.game.spec.chance:\n",
+        "if False:\n",
         "test_rollout.py::test_playouts_are_uniform_games_from_the_state",
     ),
     "the end by the limit and by the rules are swapped": Mutant(

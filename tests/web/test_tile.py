@@ -297,7 +297,7 @@ def test_painted_pixels_are_the_colours_of_the_dictionary(name: str, tmp_path: P
     for file, value in (("tile.json", tables), ("states.json", words)):
         (tmp_path / file).write_text(json.dumps(value))
     (tmp_path / "package.json").write_text('{"type": "module"}')
-    for path in (PAGE / "tiles.js", PAGE / "games.js", HERE / "paint.js"):
+    for path in (PAGE / "tiles.js", PAGE / "games.js", PAGE / "net.js", HERE / "paint.js"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     command = [str(NODE), "paint.js", "tile.json", "states.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
