@@ -247,7 +247,7 @@ def test_a_click_that_stands_for_several_actions_opens_a_choice(page: Any, url: 
     area, choice = page.locator("#picture path.legal"), page.locator("#choice button")
     assert area.count() == 1 and page.locator("#choice").is_hidden()
     area.click()
-    texts = ["free card\npay a Free card and roll again", "pass\nkeep the card and end the turn", "Cancel"]
+    texts = ["Pay a Free card and roll again\nfree card", "Keep the card and end the turn\npass", "Cancel"]
     assert choice.all_inner_texts() == texts and ply(page) == len(actions)
     page.keyboard.press("Escape")
     assert page.locator("#choice").is_hidden()
@@ -257,7 +257,7 @@ def test_a_click_that_stands_for_several_actions_opens_a_choice(page: Any, url: 
     area.click()
     choice.nth(0).click()
     page.wait_for_selector(f"body[data-ply='{len(actions) + 1}'][data-state=ready]")
-    assert page.locator("#moves li").first.inner_text().endswith("free card")
+    assert page.locator("#moves li").first.inner_text().endswith("pay a Free card and roll again")
 
 
 def test_a_piece_is_chosen_and_then_its_end(page: Any, url: str) -> None:
