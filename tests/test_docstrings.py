@@ -50,7 +50,7 @@ def test_docstrings_of_functions_open_with_a_verb() -> None:
 MAX_PARALLEL = 10.0
 MAX_LONG_PARALLEL = 0.5
 # lower bounds of lines that are comments, per 1,000 lines of code, where algorithms are dense
-MIN_COMMENTS = {"_compiler": 50, "_engine": 60, "_runtime": 13, "search": 29, "solve": 60}
+MIN_COMMENTS = {"_compiler": 60, "_engine": 60, "_runtime": 60, "equilibria": 60, "search": 60, "solve": 60}
 
 
 def test_a_line_of_code_is_one_thought() -> None:

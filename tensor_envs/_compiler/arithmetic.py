@@ -38,6 +38,7 @@ def _is_const(x: I) -> bool:
 
 def _constant_second(a: I, b: I) -> tuple[I, I]:
     """Order the operands of a commutative operation."""
+    # With one order for all, a + b and b + a are the same instruction and shared.
     return (b, a) if _is_const(a) or (not _is_const(b) and b.number < a.number) else (a, b)
 
 
@@ -113,6 +114,7 @@ def _bounds_of_bits(a: I, b: I) -> tuple[int, int]:
     """Return bounds of a | b and of a ^ b."""
     if a.dtype is BOOL or a.low < 0 or b.low < 0:
         return LIMITS[a.dtype]
+    # The result has no bit above the highest bit of both operands.
     return 0, _ones(a.high | b.high)
 
 
@@ -141,6 +143,7 @@ def bit_or(a: I, b: I) -> I:
             return a
         if a.dtype is BOOL:
             return b
+    # A result without a sign bit has all bits of both operands, so it is at least the larger one.
     low, high = _bounds_of_bits(a, b)
     return current().pure("|", a.dtype, (a, b), max(low, a.low, b.low) if low == 0 else low, high)
 
@@ -159,6 +162,7 @@ def shift_left(a: I, b: I) -> I:
     """Return a << b for b within 0..bits-1."""
     if _is_const(b) and b.value == 0:
         return a
+    # A larger shift moves a number away from 0, so the extremes are at no shift and at the largest one.
     return _wrapping("<<", a, b, min(a.low, a.low << b.high), max(a.high, a.high << b.high))
 
 
@@ -174,6 +178,7 @@ def shift_right(a: I, b: I) -> I:
             whole = a.operands[1].value + b.value
             if whole < 8 * a.dtype.itemsize:
                 return shift_right(a.operands[0], const(whole, a.dtype))
+    # A shift moves a negative number up and a positive one down, so the sign decides which shift gives the bound.
     low, high = min(a.low, a.low >> b.low, a.low >> b.high), max(a.high >> b.low, a.high >> b.high)
     return current().pure(">>", a.dtype, (a, b), low, high)
 

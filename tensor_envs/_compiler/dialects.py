@@ -104,6 +104,7 @@ class C:
         if dtype is FLOAT32:
             if not math.isfinite(value):
                 return self.nan if math.isnan(value) else f"({'-' * (value < 0)}{self.infinity})"
+            # The number is rounded to float32 here, so that no compiler has to round it from double.
             text = repr(struct.unpack("f", struct.pack("f", value))[0])
             return f"({text}f)" if text.startswith("-") else f"{text}f"
         if dtype is BOOL:
@@ -120,6 +121,7 @@ class C:
         return f"(({self.types[dtype]})({value}))"
 
     def bitcast(self, x: Instruction, value: str) -> str:
+        # A union reinterprets bits in C, where a cast of the pointer would break the rules of aliasing.
         types = self.types[x.operands[0].dtype], self.types[x.dtype]
         return f"(((union {{ {types[0]} a; {types[1]} b; }}){{{value}}}).b)"
 
@@ -391,12 +393,14 @@ class WGSL(C):
 
     def cast(self, x: Instruction, value: str) -> str:
         old, new = x.operands[0].dtype, x.dtype
+        # Signed and unsigned integers of 64 bits are the same pair of words.
         if new.itemsize == old.itemsize == 8:
             return value
         if FLOAT32 in (old, new) and 8 in (old.itemsize, new.itemsize):
             signed = "s" * (INT64 in (old, new))
             return f"{'real' if new is FLOAT32 else 'whole'}64{signed}({value})"
         if new.itemsize == 8:
+            # A negative number has the sign bit in all bits of its high word.
             high = f"u32(({value})>>31u)" if old in SIGNED and x.operands[0].low < 0 else "0u"
             return f"vec2<u32>(u32({value}), {high})"
         if old.itemsize == 8:
@@ -415,8 +419,10 @@ class WGSL(C):
         if dtype in (UINT64, INT64):
             signed = f"{x.op}s" if dtype is INT64 else x.op
             return PAIR_OPERATIONS.get(signed, PAIR_OPERATIONS[x.op]).format(a, b)
+        # WGSL shifts by u32 only.
         if x.op in ("<<", ">>"):
             return f"({a}{x.op}{b if dtype is UINT32 else f'u32({b})'})"
+        # WGSL has no exclusive or of bools, which is inequality.
         if x.op == "^" and dtype is BOOL:
             return f"({a}!={b})"
         if x.op == "-" and dtype is FLOAT32 and x.operands[0].value == 0:  # drivers make -x of it: -0.0 for 0.0

@@ -239,6 +239,7 @@ class _InsideOut:
         else:
             operands = [*map(self._value, x.operands)]
             if x.array in self.private:
+                # One element of all lanes is contiguous, so that a vector of lanes is one load or store.
                 operands[0] = arithmetic.add(arithmetic.multiply(operands[0], self.lanes), self.lane)
             copy = _copy(tape, x, operands)
         self.copies[x] = copy

@@ -199,6 +199,7 @@ class Tape:
         outer = self.block
         block = self.block = Block(kind, outer, head)
         if kind == "for":
+            # A loop may take no turn at all. Its index still needs bounds that are a range.
             block.index = Instruction("index", INT32, (), 0, max(head.high - 1, 0))
             block.index.block = block
         yield block
@@ -218,6 +219,7 @@ class Tape:
         waiting: list[Instruction] = []
 
         def use(x: Instruction, block: Block) -> None:
+            # The operands of an instruction are visited once, at its first use.
             if not x.uses:
                 waiting.append(x)
             x.uses += 1
@@ -225,6 +227,7 @@ class Tape:
 
         def use_array(array: Array) -> None:
             array.used = True
+            # The stores are removed from the table, so an array that several loads read is visited once.
             for store in stores.pop(array, ()):
                 array.written = True
                 for operand in store.operands:

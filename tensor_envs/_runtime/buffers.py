@@ -44,6 +44,7 @@ def buffer_of(t: Tensor) -> UOp | None:
     u = t.uop
     if u.op is Ops.UNSHARD:
         u = u.src[0]
+    # A reshape keeps all values in their order. Other views may select or permute values, so they are no buffer here.
     while u.op is Ops.RESHAPE:
         u = u.src[0]
     memory: Any = buffers.get(u) if u.op is Ops.BUFFER else None
@@ -60,9 +61,11 @@ def empty_buffer(size: int, dtype: DType, device: DeviceName) -> Tensor:
         return Tensor(_allocated(UOp.new_buffer(device, size // len(device), dtype)).unshard(0))
     if size * dtype.itemsize > POOL_MAX_BYTES or is_capturing():  # a capture needs buffers of its own
         return Tensor(_allocated(UOp.new_buffer(device, size, dtype)))
+    # Each thread has pools of its own, so that no two threads take the same free buffer.
     key = size, dtype, device, threading.get_ident()
     pool = _pool(key)
     for _ in range(min(len(pool), POOL_PROBES)):
+        # The least recently used buffer is the likeliest to be free. It comes last from now on.
         pool.rotate(-1)
         # The pool refers to the tensor, both to the buffer, tinygrad's table of buffers to its memory. More
         # references are other tensors, views, or arrays that share the memory.
@@ -92,9 +95,11 @@ def _keep(key: PoolKey, pool: Pool, new: tuple[Tensor, UOp]) -> None:
     """Add a buffer to a pool. The least recently used pools are given up where all take too many bytes."""
     global _pooled_bytes
     with LOCK:
+        # A full pool drops its first buffer for the new one, so its number of bytes stays the same.
         if len(pool) < POOL_SIZE:
             _pooled_bytes += key[0] * key[1].itemsize
         pool.append(new)
+        # The last pool is the one in use, see `_pool`, and is never given up.
         while _pooled_bytes > POOLS_MAX_BYTES and len(_pools) > 1:
             (size, dtype, *_), old = _pools.popitem(last=False)
             _pooled_bytes -= len(old) * size * dtype.itemsize
@@ -105,6 +110,7 @@ def _allocated(buffer: UOp) -> UOp:
         for part in shards(buffer):
             device = opened(part.device)
             allow_devices()
+            # A forked process gets a copy of private memory. It would share what tinygrad allocates.
             if private_memory.OWNS_MEMORY and is_cpu(part.device):
                 private_memory.allocate(part, device.allocator)
             else:
@@ -165,6 +171,7 @@ def _host_address(part: Any) -> int:
 def _shares(buffer: UOp, flat: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield the memory of a buffer on every device, and the part of an array that belongs there."""
     memory = shards(buffer)
+    # tinygrad shards an axis into parts of equal size.
     size = flat.size // len(memory)
     return ((part, flat[k * size : (k + 1) * size]) for k, part in enumerate(memory))
 

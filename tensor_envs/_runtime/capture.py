@@ -65,9 +65,11 @@ class CapturedFunction:
             if self.launcher is not None:  # the launcher never writes into these again
                 new = {u: Tensor(u) for u in self.made}
         elif self.launcher is not None:
+            # A caller may still use the results of earlier calls, so the results of each call have memory of their own.
             new = {u: empty_buffer(*form) for u, form in self.made.items()}
             self.launcher([*tensors, *new.values()])()
         else:
+            # A replay by tinygrad always writes to the captured buffers, from which `_result` copies.
             self.captured([buffer_of(t) for t in tensors], {})
         return tuple([new[u] if u in new else self._result(t, u, new) for t, u in self.results])
 
@@ -93,10 +95,12 @@ class CapturedFunction:
 
     def _record(self, tensors: Sequence[Tensor]) -> None:
         """Run the function once and capture its programs."""
+        # Buffers that appear during the capture are the function's own. All others belong to its caller.
         existing = set(buffers)
         jit: Any = TinyJit(self.function)
         jit.thread = threading.get_ident()  # for `is_capturing`
         jit.cnt = 1  # capture at once: TinyJit's first call would only run, and a call must take effect once
+        # The kernels of a graph compile side by side before tinygrad adds the graph, which would compile them in turn.
         add_graph = jit.add_linear
 
         def compile_first(linear: UOp, variables: dict[str, int]) -> None:
@@ -110,6 +114,7 @@ class CapturedFunction:
             try:
                 results: Any = jit(*tensors)
             except JitError as error:
+                # tinygrad raises JitError for several causes, which only the message tells apart.
                 if "didn't JIT" in str(error):
                     raise NothingRecordedError from None
                 if "cannot access tensor data" in str(error):
@@ -120,7 +125,9 @@ class CapturedFunction:
                 raise
         results = results if isinstance(results, tuple) else ()
         calls = jit.captured.linear.src
+        # A replay fills only the buffers that a captured kernel writes, so only these can be replaced by new ones.
         written = {get_call_arg_uops(c)[k] for c in calls for k in get_call_outs_ins(c)[0]}
+        # Several results may be views of one buffer, which is replaced once.
         bases = dict.fromkeys(base_of(t.uop) for t in results)
         made = [u for u in bases if u in written - existing]
         self.launcher = _launcher(calls, tensors, made) if launches_directly() else None
@@ -152,6 +159,8 @@ def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UO
 
     None if a call is no program on the one device, or the several, of all.
     """
+    # Positions of buffers: arguments by their slots, then the buffers of results, then the internal buffers in the
+    # order of their first use.
     devices: tuple[str, ...] = to_tuple(calls[0].src[1].device)
     arguments = [*(base_of(t.uop) for t in tensors), *made]
     places = {u: len(tensors) + k for k, u in enumerate(made)}
@@ -159,6 +168,7 @@ def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UO
     for call in calls:
         program = call.src[0]
         operands = get_call_arg_uops(call)
+        # A copy between devices is also a call of the graph, and a launcher has no launch for it.
         if program.op is not Ops.PROGRAM or any(to_tuple(u.device) != devices for u in operands):
             return None
         used = [operands[k] for k in program.arg.globals]
@@ -167,6 +177,7 @@ def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UO
         ]
         programs.append((program, positions))
     internal = list(places)[len(made) :]
+    # The addresses of internal buffers are resolved once, but an argument has another address in every call.
     if any(x.op is Ops.PARAM or x in made for u in internal for x in u.toposort()):
         return None  # a view of an argument
     return ProgramLauncher(lambda: programs, devices, arguments, internal)
@@ -185,6 +196,7 @@ class BoundLaunch:
         launcher = self.function.launcher
         if launcher is None or not self.function.is_ready:
             return None
+        # A later capture, as in a forked process, has other programs and other internal buffers.
         if launcher is not self.launcher:
             with LOCK:  # before that of Python 3.11's cached_property
                 self.launcher, self.launch = launcher, launcher(self.tensors)
@@ -211,6 +223,7 @@ class RepeatedLaunch:
         if parts != self.parts:  # a function was captured since
             self.parts, self.joined = parts, None
             prepared = [part for part in parts if isinstance(part, PreparedLaunch)]
+            # A call of all launches is possible once every function is captured. Until then each is called by itself.
             if len(prepared) == len(parts):
                 self.joined = prepared[0].repeated(prepared[1:], self.times)
         if self.joined is not None:

@@ -45,6 +45,8 @@ def cache_folders(create: bool = False) -> list[Path]:
         temporary = Path(tempfile.gettempdir()) / f"tensor_envs-{user}"
         if create:
             temporary.mkdir(mode=0o700, exist_ok=True)
+        # Files of the cache are executed, so a folder that others own or may write to is refused. `lstat` does not
+        # follow a symbolic link that somebody else has put there.
         status = temporary.lstat()
         if status.st_uid == user and not status.st_mode & 0o022:
             folders.append(temporary)
@@ -55,6 +57,7 @@ def store(name: str, content: bytes, mode: int = 0o644) -> str | None:
     """Write a file, whole or not at all, to the first folder that takes it, and return its path."""
     for folder in cache_folders(create=True):
         path = folder / name
+        # Other processes and threads may write the same file. Each one writes its own, and the last rename wins.
         fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,9 +98,11 @@ def _shim(*command: str) -> str | None:
     tinygrad takes CC as one executable, without arguments, and lets it write to the process's stderr.
     """
     text = f'#!/bin/sh\nexec {shlex.join(command)} {NO_EPILOGUES} -w "$@"\n'
+    # The name depends on the text, so scripts of different compilers and releases do not replace each other.
     name = f"clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     for folder in cache_folders():
         with suppress(OSError):
+            # The script will be executed, so an existing file serves only if it is the same, byte for byte.
             if (folder / name).read_bytes() == text.encode() and os.access(folder / name, os.X_OK):
                 return str(folder / name)
     return store(name, text.encode(), 0o755) or _in_memory(name, text.encode())
@@ -117,6 +122,7 @@ def _in_memory(name: str, content: bytes) -> str | None:
 @functools.cache
 def _default_compiler() -> str | None:
     """Return the path of the ziglang wheel's clang, or of one on the PATH."""
+    # Distributions often install clang under a name with its version only. The newest is preferred.
     names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
     zig = _zig()
     return (zig and _shim(str(zig), "clang")) or next(filter(None, map(shutil.which, names)), None)
@@ -133,6 +139,7 @@ def cpu_compiler() -> str:
     """
     own = os.environ.get(VARIABLE)
     general = os.environ.get("CC")
+    # TENSOR_ENVS_CC is meant for this package alone, so a wrong value is an error and is not ignored.
     if own:
         _check_clang(VARIABLE, own)
         return own
@@ -140,6 +147,7 @@ def cpu_compiler() -> str:
         return general
     if default := _default_compiler():
         return default
+    # No other clang was found, so the error names CC, which the user has to change.
     if general:
         _check_clang("CC", general)
     raise RuntimeError(f"the CPU device needs a clang and none was found; {INSTALL}")
@@ -210,6 +218,7 @@ def identity() -> str:
     zig = _zig()
     compiler = cpu_compiler()
     is_zig = zig is not None and compiler == _shim(str(zig), "clang")
+    # A script calls the wheel's compiler, and stays the same when the wheel is updated. So the wheel's own file counts.
     file = Path(str(zig) if is_zig else shutil.which(compiler) or compiler)
     status = file.stat()
     return f"{file} {status.st_size} {status.st_mtime_ns} {processor()}"
@@ -232,6 +241,7 @@ def compile_object(source: str, arch: str, options: Sequence[str]) -> bytes:
     Raises:
         RuntimeError: if clang refuses the source, with what it says.
     """
+    # tinygrad's loader reads ELF on every system, so the target has no operating system.
     command = [cpu_compiler(), *FLAGS, f"--target={arch}-none-unknown-elf", *options, "-", "-o", "-"]
     result = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
     if result.returncode:

@@ -83,6 +83,7 @@ SIGNATURES: dict[str, list[Any]] = {
 def driver() -> Any:
     """Return the CUDA driver, whose interface is the same in all its versions."""
     library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    # Without declared types ctypes would pass handles and addresses as ints of 32 bits.
     for name, types in SIGNATURES.items():
         getattr(library, name).argtypes = types
     library.cuInit(0)  # fails again, with a reason, in the first call that needs it
@@ -145,10 +146,12 @@ class CudaCard:
         primary = c_void_p()
         with _callers_context():
             check(cuda.cuDevicePrimaryCtxRetain(byref(primary), self.handle))
+            # An event can only be recorded on a stream of its own context, so each context has one.
             for context, event in ((self.own, self.own_event), (primary, self.primary_event)):
                 check(cuda.cuCtxSetCurrent(context))
                 check(cuda.cuEventCreate(byref(event), DISABLE_TIMING))
             self.primary = primary
+            # Streams of two contexts have no common order. Launches until now are on tinygrad's stream, and come first.
             self._wait_for_tinygrad()
 
     def settles(self) -> None:
@@ -174,18 +177,23 @@ class CudaCard:
     def launching(self) -> Iterator[None]:
         """Make the context of launches current, in the order of tinygrad's operations unless the thread defers it."""
         with _callers_context() as current:
+            # Before the move there is a single stream, tinygrad's null stream, which keeps the order by itself.
             if self.primary is None:
                 check(driver().cuCtxSetCurrent(self.own))
                 yield
                 return
             deferred = getattr(_thread, "deferring", False)
+            # Within `deferring` tinygrad queues work through `callers_context` only, which sets `followed`. Without
+            # such work there is nothing to wait for, and two calls of the driver are saved.
             if self.followed or not deferred:
                 self._wait_for_tinygrad()
+                # The wait has made tinygrad's context current.
                 current = None
             if current != self.primary.value:
                 check(driver().cuCtxSetCurrent(self.primary))
             yield
             self.unordered = True
+            # A caller's own operations on Tensors bypass `callers_context`, so tinygrad's stream must wait now.
             if not deferred:
                 self.settle()
 
@@ -330,6 +338,7 @@ def keep_until_done(device: str, owner: Any) -> None:
     shared.share()
     with _callers_context():
         check(cuda.cuCtxSetCurrent(shared.primary))
+        # Events happen in the order of the launches, so the first one that has not happened ends the search.
         while kept and cuda.cuEventQuery(kept[0][0]) == 0:
             free.append(kept.popleft()[0])
         if not free:
@@ -369,6 +378,7 @@ class CudaLaunch:
         self.words = array("Q", addresses)
         self.words.frombytes(padded.tobytes())
         self.size = c_size_t(8 * len(addresses) + 4 * len(values))
+        # The driver reads the block and its size from these addresses at every launch, so both belong to the object.
         block = self.words.buffer_info()[0]
         size = ctypes.addressof(self.size)
         self.arguments = (c_void_p * 5)(BLOCK, block, SIZE, size, END)
@@ -391,6 +401,7 @@ _loaded: WeakKeyDictionary[Any, c_void_p] = WeakKeyDictionary()  # functions in 
 
 def _in_primary(program: Any) -> c_void_p:
     """Return a program's function, loaded into the primary context, which is current."""
+    # A module belongs to one context, so tinygrad's handle is invalid here and its binary is loaded once more.
     if program not in _loaded:
         cuda = driver()
         module = c_void_p()
@@ -415,6 +426,7 @@ class CudaLaunches:
         self.device = device
         self.launches = launches
         self.card = card(device)
+        # Several programs may take the lent array, so every word with its address is replaced.
         self.places = [(x.words, k) for x in launches for k, word in enumerate(x.words) if word == lent]
 
     def __call__(self, lent: int = 0) -> None:
@@ -436,6 +448,7 @@ class CudaGraph:
     def __call__(self) -> None:
         with self.card.launching():
             primary = self.card.primary is not None
+            # A graph holds the functions of one context, so it is made again once launches have moved.
             if primary not in self.graphs:
                 self.graphs[primary] = self._instantiated(primary)
             check(driver().cuGraphLaunch(self.graphs[primary], None))
@@ -456,6 +469,7 @@ class CudaGraph:
             check(cuda.cuGraphAddKernelNode(byref(node), graph, waits, count, byref(parameters)))
             before = node
         check(cuda.cuGraphInstantiateWithFlags(byref(result), graph, 0))
+        # The executable graph has copies of the nodes, so the description is not needed any more.
         check(cuda.cuGraphDestroy(graph))
         return result
 

@@ -33,6 +33,7 @@ def opened(name: str) -> Any:
         device.renderer  # noqa: B018 (a property that looks for compilers)
         return device
 
+    # tinygrad chooses its compiler when it opens a device, so CC and NVRTC_PATH must be set by then.
     with LOCK, named_to_tinygrad():
         device = open_card(name, partial(uncached_on_failure, chosen)) if is_cuda(name) else uncached_on_failure(chosen)
     if is_cpu(name):
@@ -73,6 +74,7 @@ def compiling_in_process() -> Iterator[None]:
 def _cache_works() -> bool:
     """Return whether tinygrad's kernel cache can be written and read."""
     try:
+        # A full or locked disk can often still be read, so the test writes first.
         diskcache_put("tensor_envs", "works", True)  # type: ignore[no-untyped-call]
         diskcache_get("tensor_envs", "works")
     except Exception as error:  # a locked or full disk, a damaged file

@@ -133,6 +133,7 @@ class Exporter:
         bits = 8 * self.dtype.itemsize
         place = (self.address, CUDA_DEVICE, card_of(self.device), len(self.shape))
         deleter = ctypes.cast(_delete, c_void_p).value
+        # A tensor without strides is in C order by DLPack's definition.
         tensor = _Tensor(*place, CODES[self.dtype], bits, 1, shape, None, 0, None, deleter)
         address = ctypes.addressof(tensor)
         _exports[address] = _Export(tensor, shape, self, stream)
@@ -165,7 +166,9 @@ def imported(x: Any) -> Imported:
     """
     capsule = x.__dlpack__(stream=LEGACY_STREAM)
     tensor = _Tensor.from_address(_pointer(id(capsule), NAME))
+    # By this name the exporter finds that the memory is consumed, and leaves the deleter to the consumer.
     _python.PyCapsule_SetName(capsule, USED_NAME)
+    # The owner is made before the checks, so that a refused array is released as well.
     owner = _Owner(ctypes.addressof(tensor), tensor.deleter)
     shape = tuple(tensor.shape[: tensor.ndim])
     dtype = DTYPES.get((tensor.code, tensor.bits))
@@ -174,10 +177,12 @@ def imported(x: Any) -> Imported:
             f"array must be of bool, bfloat16, or integers or floats of 8 to 64 bits, got DLPack's code {tensor.code}"
         )
     if tensor.strides:
+        # The stride of an axis of length 1 has no meaning, and libraries set it to different values.
         steps = [size for k, size in enumerate(_strides(shape)) if shape[k] > 1]
         if steps != [tensor.strides[k] for k in range(tensor.ndim) if shape[k] > 1]:
             raise ValueError("array must be in C order, got another one")
     device = f"CUDA:{tensor.device_id}" if tensor.device_id else "CUDA"
+    # The exporter has ordered its kernels before the null stream, and this moves our launches to that stream.
     after_stream(device, LEGACY_STREAM)
     return Imported(owner, (tensor.data or 0) + tensor.byte_offset, shape, dtype, device)
 

@@ -22,6 +22,7 @@ from tensor_envs._runtime.cuda import CudaGraph, CudaLaunch, CudaLaunches, is_cu
 from tensor_envs._runtime.devices import DeviceName, uncached_on_failure
 from tensor_envs._runtime.threads import ARGUMENTS_AT, BLOCKS_AT, Job, NativeLaunch, blocks_of, runs_natively
 
+# Operations that leave the memory as it is: a launch takes the address of the buffer behind them.
 VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement}
 CACHE_MAX = 512  # launchers of an environment, or signatures of a jitted function
 K = TypeVar("K")
@@ -93,7 +94,9 @@ class ProgramLauncher:
         runs = []
         for program, positions in self.await_programs():
             share = next((k for k, place in enumerate(positions) if self.blocks[place]), None)
+            # The estimate is for the number of blocks at compilation. A launch may play another number.
             moved = _bytes_moved(program) // (1 if share is None else self.blocks[positions[share]] or 1)
+            # A program on several devices is loaded on each. tinygrad's variable `_device_num` selects the shard.
             for j, device in enumerate(self.devices):
                 groups, threads = program.arg.launch_dims({})
                 values = program.arg.vals({"_device_num": j})
@@ -117,9 +120,12 @@ class ProgramLauncher:
     @cached_property
     def template(self) -> tuple[array[int], list[tuple[int, int, int]], list[tuple[int, int]]]:
         """Words of the jobs; device, buffer and place of each argument; buffer and place of each number of blocks."""
+        # The addresses of internal buffers never change, so they are resolved once. A call copies these words and fills
+        # in only the addresses of its arguments and their numbers of blocks.
         words = array("Q")
         used = list[tuple[int, int, int]]()
         counted = list[tuple[int, int]]()
+        # Arguments come first among the buffers, and the internal ones follow.
         outer = len(self.blocks) - len(self.internal)
         for p, job in zip(self.runs, self.jobs, strict=True):
             if p.share is not None:
@@ -128,6 +134,7 @@ class ProgramLauncher:
             used += [(p.device, place, first + k) for k, place in enumerate(p.positions) if place < outer]
             memory = [None if place < outer else self.internal_memory[place - outer][p.device] for place in p.positions]
             device = self.devices[p.device]
+            # Arguments have address 0 until a call fills in its own.
             words.extend(job.words([0 if part is None else part.get_buf(device).va_addr for part in memory]))
         return words, used, counted
 
@@ -138,12 +145,14 @@ class ProgramLauncher:
             arguments: buffers in the order of the programs' positions.
             lent: the argument in whose place a call uses memory at the address that it takes, where `lends` holds.
         """
+        # A tensor may be a view, and a program takes the address of the whole buffer.
         bases = [base_of(t.uop) for t in arguments]
         buffers = [*bases, *self.internal]
         parts = [*map(shards, bases), *self.internal_memory]
         moved = sum(
             p.bytes_moved * (1 if p.share is None else _blocks(buffers[p.positions[p.share]])) for p in self.runs
         )
+        # A prepared launch finds the argument to replace by this address among its words.
         address = None if lent is None else address_on(shards(base_of(lent.uop))[0], self.devices[0])
         launches: list[Any]
         if self.jobs:
@@ -152,6 +161,7 @@ class ProgramLauncher:
                 [part[j].get_buf(device).va_addr for part in parts[: len(bases)]]
                 for j, device in enumerate(self.devices)
             ]
+            # Launches on other arguments share the template, so each one has a copy of its words.
             words = template[:]
             for device, buffer, place in used:
                 words[place] = addresses[device][buffer]
@@ -160,14 +170,17 @@ class ProgramLauncher:
             launches = [NativeLaunch(len(self.jobs), words, address)]
         elif is_cuda(self.devices[0]):
             launches = [
+                # A card runs its launches in the order of its stream, so each card has one call for all of them.
                 CudaLaunches(device, [self._on_card(p, device, parts) for p in self.runs if p.device == j], address)
                 for j, device in enumerate(self.devices)
             ]
         else:
+            # Other devices launch by tinygrad's loaded program, without its checks of the arguments.
             memory = [[part[j].get_buf(device) for part in parts] for j, device in enumerate(self.devices)]
             launches = [
                 partial(p.run, *(memory[p.device][place] for place in p.positions), **p.dimensions) for p in self.runs
             ]
+        # The launches hold bare addresses, so the parts themselves must be kept.
         return PreparedLaunch(launches, len(self.runs), moved, parts)
 
     def _on_card(self, p: _Program, device: str, parts: Sequence[Sequence[Any]]) -> CudaLaunch:
@@ -212,6 +225,7 @@ class PreparedLaunch:
         """Launch the programs. lent: address of lent memory, for a native launch that was bound so."""
         for launch in self.launches:
             launch(*lent)
+        # tinygrad counts its own launches only, and `te.jit` finds by the counter whether a call has launched anything.
         GlobalCounters.kernel_count += self.count
         GlobalCounters.global_mem += self.size
 
@@ -221,9 +235,12 @@ class PreparedLaunch:
         launches: list[Any] = [launch for part in parts for launch in part.launches]
         count = times * sum(part.count for part in parts)
         size = times * sum(part.size for part in parts)
+        # A lent address is given to one launch at a time, so launches with lent memory are not joined.
         if all(isinstance(launch, NativeLaunch) and launch.lent_at is None for launch in launches):
+            # The words of all turns stand one after another, so the pool runs them without a return to Python.
             jobs = sum((launch.jobs for launch in launches), array("Q"))
             return PreparedLaunch([NativeLaunch(count, jobs * times)], count, size, parts)
+        # A graph belongs to one card. It copies its arguments when it is made, so no lent address could change later.
         cards = {launch.device for launch in launches if isinstance(launch, CudaLaunches) and not launch.places}
         if len(cards) == 1 and all(isinstance(launch, CudaLaunches) for launch in launches):
             nodes = [node for launch in launches for node in launch.launches] * times
@@ -235,6 +252,7 @@ def get_or_create(cache: dict[K, V], key: K, create: Callable[[], V]) -> V:
     """Return the value of a key, created if missing; the oldest of too many is dropped. Callers hold the LOCK."""
     if key not in cache:
         if len(cache) >= CACHE_MAX:
+            # A dict keeps the order of insertion, so its first key is the oldest.
             del cache[next(iter(cache))]
         cache[key] = create()
     return cache[key]

@@ -41,6 +41,7 @@ class Linear:
         self.uop_of: dict[Any, UOp] = {}
         for array, parameter in zip((a for a in self.tape.arrays if a.used), parameters, strict=True):
             self.uop_of[array] = self.append(parameter)
+        # Slots of registers follow those of all parameters, so that no two arrays have the same slot.
         for slot, array in enumerate(a for a in self.tape.registers if a.used):
             self.uop_of[array] = self.append(
                 UOp.placeholder((array.size,), array.dtype, len(self.tape.arrays) + slot, AddrSpace.REG)
@@ -49,6 +50,7 @@ class Linear:
         return self.list
 
     def append(self, u: UOp) -> UOp:
+        # Renderers read the list in order, so constants among the sources must stand before the operation.
         self.list += [s for s in u.src if s.op is Ops.CONST] + [u]
         return u
 
@@ -80,6 +82,7 @@ class Linear:
     def store_bits(self, x: Instruction) -> None:
         first, bits = x.operands
         word = self.new(Ops.CAST, UINT32, self.value(bits), arg=UINT32)
+        # These renderers have no vectors of bits, so every bit is unpacked and stored by itself.
         for k in range(bits.dtype.itemsize * 8):
             index = self.new(Ops.ADD, first.dtype, self.value(first), self.const(k, first.dtype))
             bit = self.new(
@@ -93,6 +96,7 @@ class Linear:
         if block.kind == "if":
             begin = self.new(Ops.IF, dtypes.void, self.value(block.head))
         else:
+            # A RANGE of type void has no bound: it is tinygrad's endless loop, which the condition of its END leaves.
             size = self.append(UOp(Ops.NOOP)) if block.head is None else self.value(block.head)
             dtype = dtypes.void if block.head is None else INT32
             begin = self.new(Ops.RANGE, dtype, size, arg=(len(self.list), AxisType.WEAK))
@@ -101,6 +105,7 @@ class Linear:
         if block.kind == "if":
             self.new(Ops.ENDIF, dtypes.void, begin)
         else:
+            # END's first source is the value of the loop's body. The body stands in the list already, so it is empty.
             condition = [] if block.condition is None else [self.value(block.condition)]
             self.new(Ops.END, dtypes.void, self.append(UOp(Ops.NOOP)), begin, *condition)
 
@@ -112,8 +117,10 @@ class Linear:
             case "group" | "thread":
                 return self.new(Ops.SPECIAL, INT32, self.const(x.high + 1, INT32), arg=f"{'gl'[x.op == 'thread']}idx0")
             case "!":
+                # tinygrad has no operation for a negation.
                 return self.new(Ops.CMPNE, BOOL, src[0], self.const(True, BOOL))
             case ">=":
+                # `>=` is recorded for integers only, see `OPERATIONS`, so it is the negation of `<`.
                 less = self.new(Ops.CMPLT, BOOL, *src)
                 return self.new(Ops.CMPNE, BOOL, less, self.const(True, BOOL))
             case "/":

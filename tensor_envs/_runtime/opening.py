@@ -56,6 +56,7 @@ def _open_one(device: Any) -> str:
     if not re.fullmatch(r"[A-Za-z]+(:\d+)?", device):
         raise ValueError(f"device must be a name such as 'CPU' or 'CUDA:1', got {device!r}")
     name = Device.canonicalize(device)
+    # Without a clang this raises an error that names what to install. tinygrad's own error would not.
     if is_cpu(name):
         cpu_compiler()
     try:
@@ -82,6 +83,7 @@ def _open_one(device: Any) -> str:
             "write. Install LLVM 17 or newer and name its library by the environment variable LLVM_PATH, or use "
             "DEV=CPU, whose clang is installed with this package"
         )
+    # tinygrad's device NULL computes nothing on purpose, and a capture cannot read the result.
     if not is_cpu(name) and name.split(":")[0] != "NULL" and not is_capturing() and not _computes(name):
         raise ValueError(f"device {device!r} opens here, but what it computes is wrong: it may have no adapter")
     return name

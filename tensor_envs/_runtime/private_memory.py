@@ -46,9 +46,11 @@ class _Lease:
         """Keep a function that waits for kernels, which may still use memory that was released."""
         self.size = size = rounded(size)
         try:
+            # Sizes are rounded, so memory of an earlier buffer of a similar size serves without a call of the system.
             self.memory = _free[size].pop()
             synchronize()
         except IndexError:
+            # A program with ever new sizes would never use the released memory again, so it is given back.
             if sum(size * len(released) for size, released in list(_free.items())) > KEPT:
                 synchronize()
                 _free.clear()
@@ -75,6 +77,7 @@ def allocate(buffer: Any, allocator: Any) -> None:
     address: int = mv_address(lease.memory)  # type: ignore[no-untyped-call]
     buffer.options = OwnMemory(external_ptr=address)  # tinygrad neither keeps nor frees it
     memory = allocator._alloc(buffer.nbytes, buffer.options)
+    # tinygrad's object keeps the lease alive. When the last buffer drops it, the memory returns to the list.
     memory.meta = lease
     buffer.allocate(memory)
 
@@ -86,5 +89,7 @@ def keep_in_forks(allocator: Any) -> None:
 
 
 def _inherit(allocator: Any) -> None:
+    # Memory from tinygrad is shared with the parent. If it were released here, a new buffer could take it, and both
+    # processes would write to it.
     _inherited.extend(buffers.values())
     allocator.free_cache()

@@ -61,6 +61,7 @@ def usable_cores() -> int:
     except AttributeError:  # not on this system
         cores = os.cpu_count() or 1
     try:
+        # A container may limit the processor time of a group without a limit of its cores.
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         cores = min(cores, max(1, round(int(quota) / int(period))))
     except (OSError, ValueError):  # no such file, or "max"
@@ -83,6 +84,7 @@ def compile_tape(
     used, parameters, source = printed(name, tape, renderer, sizes)
     written = [n for n, k in enumerate(used) if tape.arrays[k].written]
     groups, threads = ((tape.grid.get(axis, 1), 1, 1) for axis in ("group", "thread"))
+    # A tape has the work of one block.
     operations, size = (x * blocks for x in tape.work())
     return used, _finished(
         name, source, renderer, parameters, written, Estimates(operations, size, size), groups, threads
@@ -97,8 +99,10 @@ def printed(
     Returns:
         The numbers of the arrays that the program takes, a placeholder for each, and the source.
     """
+    # Dead code is removed first: an array that only dead code uses is no parameter.
     tape.finish()
     used = [k for k, array in enumerate(tape.arrays) if array.used]
+    # tinygrad's programs contain the lengths of their arrays. A program for any length names one above all others.
     parameters = [
         UOp.placeholder((ANY_SIZE if sizes is None else sizes[k],), tape.arrays[k].dtype, slot)
         for slot, k in enumerate(used)
@@ -140,6 +144,7 @@ def _finished(
     info = ProgramInfo(name, groups, threads, (), slots, tuple(written), slots, renderer.target)
     if DEBUG >= 4:
         print(source)
+    # The compiler starts now, in a thread of its own. Only the first launch waits for the binary.
     binary = compiled_binary(source, renderer)
     head = (
         UOp(Ops.SINK, arg=KernelInfo(name, estimates=estimates)),
@@ -155,12 +160,14 @@ def compile_graph(linear: UOp) -> None:
     tinygrad would wait for one compiler after the other, or start processes, and its cache on disk has no checksums.
     """
     started: dict[Any, tuple[UOp, BinaryFuture]] = {}
+    # With BEAM tinygrad compiles many candidates of each kernel and times them, so it has to compile by itself.
     for call in () if BEAM else linear.toposort():
         if call.op is not Ops.CALL or call.src[0].op is not Ops.SINK:
             continue
         renderer = Device[to_tuple(call.device)[0]].renderer
         key = to_program_key(call.src[0], renderer)
         if key not in started and key not in to_program_cache and _compiles_in_threads(renderer):
+            # `_printer` gives the source in place of a binary. It is removed here, and the binary is appended below.
             *rest, source, _ = (program := do_to_program(call.src[0], _printer(renderer))).src
             started[key] = program.replace(src=(*rest, source)), compiled_binary(source.arg, renderer)
     for key, (program, binary) in started.items():
@@ -170,6 +177,7 @@ def compile_graph(linear: UOp) -> None:
 @functools.cache
 def _printer(renderer: Renderer) -> Renderer:
     """Return a renderer of our own for the same target, whose compiler returns the source."""
+    # The renderer is tinygrad's, and other threads may use it, so a copy gets the other compiler.
     new: Any = copy.copy(renderer)
     new.compiler = Compiler()
     return new  # type: ignore[no-any-return]
@@ -213,6 +221,7 @@ class BinaryFuture:
         return self.binary
 
     def _compile(self) -> bytes:
+        # tinygrad's own call of clang lacks the flag against LLVM's miscompilation, see `clang.NO_EPILOGUES`.
         if self.is_clang:
             binary = clang.compile_object(self.source, self.compiler.arch, self.compiler.args)
         else:
@@ -225,6 +234,7 @@ class BinaryFuture:
         """Return the name of the file in the cache; None without a cache, or where a device takes the source."""
         if self.compiler.cachekey is None or getenv("CACHELEVEL", 2) < 1:
             return None
+        # tinygrad's compilers hold their options, such as the architecture, in attributes of these types.
         flags = [x for x in vars(self.compiler).values() if isinstance(x, (str, bool, list))]
         if self.is_clang:
             compiler: Any = clang.FLAGS, clang.identity()
@@ -265,6 +275,7 @@ def _read(file: str) -> bytes | None:
         with suppress(OSError):
             content = (folder / file).read_bytes()
             binary = content[DIGEST_BYTES:]
+            # A damaged or exchanged file counts as missing, so that it costs a compilation only.
             if _digest(file, binary) == content[:DIGEST_BYTES]:
                 return binary
     return None
@@ -274,6 +285,7 @@ def _read(file: str) -> bytes | None:
 def _pool(process: int) -> ThreadPoolExecutor:
     """Return the threads of a process."""
     pool = ThreadPoolExecutor(usable_cores(), "compiler")
+    # Only a process that compiles adds files, so the folder is trimmed when its threads are made.
     pool.submit(_trim, clang.cache_folders()[0] / FOLDER)
     return pool
 

@@ -63,12 +63,15 @@ class _Native:
         self.entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._program.addr)
         self.pool = _Pool()
         self.address = ctypes.addressof(self.pool)
+        # The pool is compiled without libraries, so it gets the addresses of the functions that it calls.
         self._libc = ctypes.CDLL(None)
         names = {"lock": "mutex_lock", "unlock": "mutex_unlock", "wait": "cond_wait", "signal": "cond_signal"}
         for field, name in {**names, "create": "create"}.items():
             setattr(self.pool, field, self._function(f"pthread_{name}"))
         self.pool.clock = self._function("clock_gettime")
+        # CLOCK_MONOTONIC, whose number differs: a clock that is set back would spoil the measured costs.
         self.pool.clock_id = 6 if sys.platform == "darwin" else 1
+        # Workers start in the same function as launches. A launch of no programs makes its thread a worker.
         self.pool.entry, self.pool.launch[0] = self._program.addr, self.address
         self.pool.min_work = WORTH_NS
         self.reset()
@@ -82,13 +85,16 @@ class _Native:
         self.pool.threads = num_threads()
         for name in ("workers", "asleep", "waiting", "busy", "next", "slices"):
             setattr(self.pool, name, 0)
+        # A thread that the fork has not copied may have held the mutex, so all of them are initialised anew.
         for name, kind in (("mutex", "mutex"), ("work", "cond"), ("finished", "cond"), ("attributes", "attr")):
             words = getattr(self.pool, name)
             ctypes.memset(words, 0, ctypes.sizeof(words))
             init = getattr(self._libc, f"pthread_{kind}_init")
             init(*[ctypes.byref(words)] + [None] * (kind != "attr"))
+        # PTHREAD_CREATE_DETACHED: workers live as long as the process, and no thread joins them.
         detached = 2 if sys.platform == "darwin" else 1
         self._libc.pthread_attr_setdetachstate(ctypes.byref(self.pool.attributes), detached)
+        # A kernel's own arrays lie on the stack, and the default for threads is small on some systems.
         self._libc.pthread_attr_setstacksize(ctypes.byref(self.pool.attributes), ctypes.c_size_t(2**24))
 
 
@@ -156,6 +162,7 @@ def set_num_threads(n: int) -> None:
         >>> te.set_num_threads(te.num_threads())
     """
     _Threads.chosen = integer("n", n, 1, MAX_THREADS)
+    # The pool reads the number when it is made, so it must not be made only for this.
     if _native.cache_info().currsize:
         _native().pool.threads = _Threads.chosen
 
@@ -186,15 +193,18 @@ class Job:
         self.place = share or 0
         self.kind = WHOLE if share is None else BLOCKS
         self.cores = 1
+        # tinygrad splits its own CPU kernels by the variable core_id: a launch calls the program once for each value.
         if share is None and "core_id" in program.runtimevars:
             self.kind, self.place = CORES, program.runtimevars["core_id"]
             self.cores = dimensions["global_size"][0]
+        # The pool writes the measured cost to this memory, so later launches start with it.
         self.cost = array("Q", [0])
 
     def words(self, addresses: Sequence[int], blocks: int = 0) -> list[int]:
         """Return the job as `threads.c` reads it, given the addresses of its arguments and its number of blocks."""
         arguments = [*addresses, *self.values]
         assert len(arguments) <= MAX_ARGUMENTS, "tinygrad makes no program with more"
+        # Job in threads.c: function | arguments | kind | place | parts | address of the cost | argument ...
         head = [self.program.addr, len(arguments), self.kind, self.place, blocks or self.cores]
         return [*head, self.cost.buffer_info()[0], *arguments]
 
@@ -217,6 +227,7 @@ class NativeLaunch:
         self.count = count
         self.jobs = jobs
         self.entry = native.entry
+        # words of a launch: address of the pool | number of jobs | job ...
         self.words = array("Q", [native.address, count]) + jobs
         self.address, self.lent_at = self.words.buffer_info()[0], None if lent is None else self.words.index(lent)
 

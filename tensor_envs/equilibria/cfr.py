@@ -53,10 +53,13 @@ class Solver:
         """Update every player in turn; `count` is the number of this iteration, from 1."""
         for p, form in enumerate(self.forms):
             if self.method == "mccfr":
+                # External sampling: a pure plan of the others, drawn anew, estimates the payoffs without bias from few
+                # ends.
                 payoffs = self.samplers[p].payoffs(self.pure_plans(p))
             else:
                 payoffs = form.payoffs(self.plans)
             values, states = form.action_values(payoffs, self.strategies[p])
+            # A player without decisions has one plan, which needs no update.
             if not len(states):
                 self.totals[p] = self.plans[p]
                 continue
@@ -75,6 +78,7 @@ class Solver:
             self.totals[p] += weight * self.plans[p]
             # Predictive CFR+ expects the last regret to come again.
             predicted = regrets + regret if self.method == "pcfr+" else regrets
+            # The regret of a class is that of each of its actions, so it counts as often as there are actions in it.
             self.strategies[p] = form.strategy(np.maximum(predicted, 0) * self.merged.counts[p])
             self.plans[p] = form.plan(self.strategies[p])
 
@@ -116,10 +120,12 @@ class Sampler:
         """Return `SequenceForm.payoffs` for plans of the other players that are 0 or 1."""
         if not self.rest:
             return self.form.payoffs(plans)
+        # The ends are sorted by the sequences of one other player, so the ends of a sequence it plays are a range.
         played = np.flatnonzero(plans[self.rest[0]])
         first, end = (np.searchsorted(self.others[0], played, side) for side in ("left", "right"))
         rows = np.repeat(first, end - first) + ranks(end - first)
         numbers = self.numbers[rows]
+        # Plans are 0 or 1: the product drops the ends that any further player does not play to.
         for k, p in enumerate(self.rest[1:], 1):
             numbers = numbers * plans[p][self.others[k][rows]]
         return np.bincount(self.own[rows], numbers, self.form.size)

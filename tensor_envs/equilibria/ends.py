@@ -45,6 +45,7 @@ class SortedEnds(NamedTuple):
 
     def among(self, rows: slice) -> tuple[Array, Array]:
         """Return the player's sequences that have ends in a range of rows, and the first row of each in the range."""
+        # The ends of the first sequence may begin before the range.
         first = int(np.searchsorted(self.starts, rows.start, "right")) - 1
         stop = int(np.searchsorted(self.starts, rows.stop, "left"))
         return self.sequences[first:stop], np.maximum(self.starts[first:stop] - rows.start, 0)
@@ -71,6 +72,7 @@ def all_merged(table: GrowingTable) -> Ends:
     if parts == 1:
         return merged(ends)
 
+    # Ends with equal sequences have equal hashes, so ends to be merged are always in the same part.
     def part(rows: slice) -> Array:
         mixed = hashes(np.pad(ends.sequence[rows].T, ((0, 1), (0, 0))).astype(np.uint64))  # the last key is not mixed
         return (mixed >> np.uint64(32)).astype(np.int64) % parts

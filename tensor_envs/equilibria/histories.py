@@ -78,6 +78,7 @@ class Histories:
             first = self._number(nodes, seen.rows, places, ply)
             slices = list(self.storage.slices(len(nodes.table)))
             if (
+                # The bound is checked before the histories are made, since they may not fit in memory.
                 total := self.nodes + sum(int(self._counts(nodes.table[rows]).sum()) for rows in slices)
             ) > self.max_nodes:
                 raise ValueError(
@@ -95,6 +96,7 @@ class Histories:
     def _first(self) -> None:
         table = self.game.first_table
         weights = self.belief.weights
+        # Until `_finished` numbers sequences for each player, sequence p is the empty one of player p.
         sequence = np.tile(np.arange(self.players), (len(table), 1))
         if self.belief.player >= 0:
             self._offer(table, sequence)
@@ -177,6 +179,7 @@ class Histories:
         game = self.game
         states = Numbering()
         firsts = list[Array]()
+        # The views of all depths become one table, so their numbers go on from depth to depth.
         base = sum(map(len, self.views))
         for rows in self.storage.slices(len(nodes.table)):
             player = game.number(nodes.table[rows], game.player_slot)
@@ -194,6 +197,7 @@ class Histories:
         order = np.argsort(places_of_states := states.places())
         row = np.concatenate(firsts)[order]
         view, before = (column[order].astype(np.int64) for column in states.rows.columns())
+        # `places` sorts the views, and their numbers in the information states are the sorted ones.
         self.views.append(views[np.argsort(places)])
         sorted_counts = list[Array]()
         for rows in self.storage.slices(len(row)):
@@ -206,6 +210,7 @@ class Histories:
             columns = {"player": game.number(table, game.player_slot), "before": before[rows], "view": view[rows]}
             self._add(columns, ply, table, counts, actions)
         counts = np.concatenate(sorted_counts)
+        # The sequences of this depth were added last, so the first one of each state is counted from the end.
         return (self.sequences - np.cumsum(counts[::-1])[::-1])[places_of_states]
 
     def _expand(self, nodes: Nodes, first: Array, bar: Any) -> None:
@@ -284,6 +289,7 @@ class Histories:
         states = {name: column[order] for name, column in (states | {"level": level}).items()}
         sizes = np.bincount(states["player"], states["counts"], self.players).astype(np.int64)
         number = np.zeros(self.sequences, np.int64)  # of each sequence, among its player's
+        # Number 0 of every player is its empty sequence.
         number[spread] = 1 + ranks(sizes)
         states["before"] = number[states["before"]]
         storage = self.storage

@@ -36,6 +36,8 @@ class Merged:
         parts = list[tuple[list[int], Array, Array]]()
         shares = list[Array]()  # of each sequence in what a plan gives to its class
         for form, classes in zip(forms, self.classes, strict=True):
+            # Classes are numbered by their first sequences, so class 0 is the empty sequence, which has no information
+            # state.
             first = np.unique(classes, return_index=True)[1]
             # Of each class of information states only one state is kept.
             states, counts = np.unique(form.state[first[1:]], return_counts=True)
@@ -43,6 +45,7 @@ class Merged:
             chosen[states] = True
             depths = [int(chosen[level.states].sum()) for level in form.levels]
             parts.append((depths, classes[form.before[form.starts[states]]], counts))
+            # Several merged states may have sequences of one class, so only the states that are kept count.
             members = np.bincount(classes[1:][chosen[form.state[1:]]], minlength=len(first))
             members[0] = 1
             self.counts.append(members)
@@ -53,6 +56,7 @@ class Merged:
             for form, part in zip(forms, parts, strict=True)
         ]
         for form, counts in zip(self.forms, self.counts, strict=True):
+            # A class of several actions gets the probability of all of them together.
             form.uniform = form.strategy(counts.astype(np.float64))
 
     def strategies(self, merged: Sequence[Array]) -> list[Array]:
@@ -120,6 +124,7 @@ def _merged_ends(form: SequenceForm, classes: Sequence[Array], shares: Sequence[
     for rows in form.storage.slices(len(ends.payoffs)):
         others = [other[rows] for other in ends.others]
         every = [*others[:p], ends.own(rows), *others[p:]]
+        # Merged sequences share the probability of their class, so an end counts with the share of every player.
         share = np.prod([mine[at] for mine, at in zip(shares, every, strict=True)], axis=0)
         places = np.stack([mine[at] for mine, at in zip(classes, every, strict=True)], axis=1)
         table.add(places, ends.chance[rows] * share, (ends.payoffs[rows] * share)[:, None])

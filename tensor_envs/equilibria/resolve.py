@@ -119,10 +119,12 @@ def _expected(
     form = tree.forms[opponent]
     payoffs = form.payoffs(plans_of(tree.forms, strategies_of(tree, function_of(policy))))
     values, _ = form.action_values(payoffs, form.best_response(payoffs)[1])
+    # These are the numbers of the offers in the tree, which come from the same views.
     number = groups(first_views(Branches(state), opponent)).number
     likely = np.bincount(number, tree.belief.weights)
     offers = len(likely)
     # The first states of the opponent are the offers, and action 0 of each is to play on.
     plays = values[form.starts[:offers]]
+    # Counterfactual values contain the probability of the state. The opponent expects a value given that it is there.
     expected = np.divide(plays, likely, out=np.zeros(offers), where=likely > 0)
     return np.asarray(expected[number]), tree.cut

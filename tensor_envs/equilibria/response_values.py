@@ -119,6 +119,7 @@ class ResponseValues:
             return np.zeros(count)
         # Sequences are independent of each other, so their pairs are split where memory would be short.
         if len(state) > PAIRS and count > 1:
+            # All pairs of a sequence stay together, since their decisions are made together.
             middle = min(max(int(sequence[len(state) // 2]), 1), count - 1)
             at = int(np.searchsorted(sequence, middle))
             head = self._totals(player, depth, state[:at], sequence[:at], weight[:at], middle)
@@ -215,6 +216,7 @@ class ResponseValues:
 def _merged(state: Array, sequence: Array, weight: Array) -> tuple[tuple[Array, Array], Array]:
     """Add up the weights of equal pairs; return the pairs in the order of sequences, and their weights."""
     states = int(state.max()) + 1
+    # One integer stands for a pair, with the sequence first: results are in the order of sequences.
     key = sequence * states + state
     order = np.argsort(key)
     key = key[order]
