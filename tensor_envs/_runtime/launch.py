@@ -32,7 +32,7 @@ def launch(name: str, record: Recorder, *arrays: Tensor, any_size: bool = False)
         arrays: what the kernel reads and writes.
         any_size: whether the kernel is the same for arrays of any length, and its program too.
     """
-    # A kernel gets only the arrays that it uses: WebGPU allows eight, and others have limits, too.
+    # A kernel gets only the arrays that it uses, since WebGPU allows eight.
     used, program = _compiled(name, record, arrays, any_size)
     after = Tensor.custom_kernel(*(arrays[k] for k in used), fxn=lambda *_: program())
     results = list(arrays)
@@ -73,7 +73,7 @@ def _compiled(
     device = primary(device_of(arrays[0]))
     # On several devices a kernel gets shards, so its arrays have the size of a shard.
     sizes = [math.prod(array.uop.max_shard_shape) for array in arrays]
-    # A tape has the work of one block. tinygrad's statistics shall count all blocks of a launch.
+    # A tape has the work of one block. tinygrad's statistics count all blocks of a launch.
     blocks = max(blocks_of(buffer_of(array)) or 1 for array in arrays)
     with without_collecting():
         parameters = [(array.dtype, size) for array, size in zip(arrays, sizes, strict=True)]

@@ -144,7 +144,7 @@ def _finished(
     info = ProgramInfo(name, groups, threads, (), slots, tuple(written), slots, renderer.target)
     if DEBUG >= 4:
         print(source)
-    # The compiler starts now, in a thread of its own. Only the first launch waits for the binary.
+    # A thread-safe compiler starts now, in a pool of threads. Only the first launch waits for the binary.
     binary = compiled_binary(source, renderer)
     head = (
         UOp(Ops.SINK, arg=KernelInfo(name, estimates=estimates)),
@@ -221,7 +221,7 @@ class BinaryFuture:
         return self.binary
 
     def _compile(self) -> bytes:
-        # tinygrad's own call of clang lacks the flag against LLVM's miscompilation, see `clang.NO_EPILOGUES`.
+        # tinygrad's own call of clang would compile without `clang.FLAGS`.
         if self.is_clang:
             binary = clang.compile_object(self.source, self.compiler.arch, self.compiler.args)
         else:
