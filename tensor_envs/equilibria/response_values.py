@@ -128,8 +128,7 @@ class ResponseValues:
         ply = self.plies[depth]
         moves = ply.player[state] == player
         # A response depends on what the player observes and has done, so states with the same view and sequence share
-        # an action.
-        # information states of the player, and their sequences beyond those before
+        # an action. Each such pair is an information state of the player.
         own = np.flatnonzero(moves)
         views = int(ply.view.max()) + 1
         pairs_of = sequence[own] * views + ply.view[state[own]]

@@ -9,16 +9,13 @@ computation of behavior strategies", Games and Economic Behavior 14 (1996).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tensor_envs.equilibria.ends import SortedEnds
 from tensor_envs.equilibria.storage import Storage
 from tensor_envs.solve.packed import Array
-
-if TYPE_CHECKING:
-    pass
 
 # views of information states that are no turns: a player may end the games before they begin, or chooses at a leaf
 OFFER = -1
