@@ -26,7 +26,9 @@ Place = tuple[str, str]  # file and line, and the text there
 def comments(path: Path) -> Iterator[Place]:
     """Yield every comment of a file, one on several lines as one."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    begin, last, parts = 0, -1, list[str]()
+    begin = 0
+    last = -1
+    parts = list[str]()
     for token in tokenize.generate_tokens(iter(lines).__next__):
         if token.type != tokenize.COMMENT or token.string.startswith(NO_COMMENTS):
             continue

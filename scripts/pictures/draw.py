@@ -178,7 +178,10 @@ def draw_speeds(page: str, libraries: Sequence[str], paper: str, ink: str, grid:
     """Draw a chart of the ratios to some libraries on a logarithmic scale, each with the range of its rounds."""
     bars = [bar for bar in speeds(page) if bar[1] in libraries]
     # a chart of one library is so narrow that its labels can be read on a phone
-    left, wide, top = (170, 420, 82) if len(libraries) > 1 else (114, 280, 58)
+    several = len(libraries) > 1
+    left = 170 if several else 114
+    wide = 420 if several else 280
+    top = 82 if several else 58
     line = 15
     powers = math.ceil(math.log10(max(highest for _, _, (_, _, highest) in bars)))
     high = top + line * len(bars) + 6 * len({game for game, _, _ in bars})
@@ -186,7 +189,7 @@ def draw_speeds(page: str, libraries: Sequence[str], paper: str, ink: str, grid:
     title = f"Times the rate of {whose}, on one core, 4,096 games"
     drawing = Drawing(left + wide + 70, high + 10, paper, title=title)
     drawing.text((10, 20), title, 15, ink, anchor="start", bold=True)
-    for k, library in enumerate(libraries if len(libraries) > 1 else []):
+    for k, library in enumerate(libraries if several else []):
         drawing.rect(left + 110 * k, 36, 12, 12, LIBRARIES[library])
         drawing.text((left + 110 * k + 18, 42), library, 13, ink, anchor="start")
 

@@ -39,7 +39,7 @@ class Merged:
             # Classes are numbered by their first sequences, so class 0 is the empty sequence, which has no information
             # state.
             first = np.unique(classes, return_index=True)[1]
-            # Of each class of information states only one state is kept.
+            # One state of each class of information states is kept.
             states, counts = np.unique(form.state[first[1:]], return_counts=True)
             chosen = np.zeros(len(form.starts), bool)
             chosen[states] = True

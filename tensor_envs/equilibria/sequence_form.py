@@ -150,7 +150,7 @@ class SequenceForm:
             # The responding player takes the best action of each state.
             highest = np.maximum.reduceat(values[at], level.starts)
             is_best = np.flatnonzero(values[at] == highest[self.state[at] - level.states.start])
-            # Of equally good actions the first one is taken, so that the response is a single plan.
+            # The first of equally good actions is taken, so that the response is a single plan.
             first = is_best[np.unique(self.state[at][is_best], return_index=True)[1]]
             best[at.start + first] = 1
             values[earlier] += np.bincount(level.before, highest, earlier.stop - earlier.start)

@@ -85,7 +85,7 @@ def bounds_of(table: Array, position: int, region: int, count: int, maps: BitMap
     rest = rest[whole]
     low, high = ((x.astype(np.int32) - OFFSET).astype(np.int16) for x in (bounds & 0xFFFF, bounds >> 16))
     everything = Bounds(canonical(words, maps), low, high, (rest >> 16).astype(np.uint16))
-    # Of equal positions the one of most work comes first, and is kept.
+    # The one of most work comes first among equal positions, and is kept.
     everything = everything.take(np.argsort(-everything.work.astype(np.int32), kind="stable"))
     _, first = np.unique(everything.words, axis=0, return_index=True)
     return everything.take(np.sort(first)).first(count)
@@ -111,7 +111,7 @@ def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
         rows[:, position - 1] ^= checks(others)
         for place in range(BUCKET):
             free = np.flatnonzero(entries[numbers, place, 0] == 0)
-            # Of several positions for one entry the first one, of most work, is stored; the others try the next
+            # The first of several positions for one entry, that of most work, is stored; the others try the next
             # entry.
             stored = free[np.unique(numbers[free], return_index=True)[1]]
             entries[numbers[stored], place] = rows[stored]

@@ -100,7 +100,7 @@ def concat(parts: Sequence[Packed]) -> Packed:
     """Concatenate the rows of all parts."""
     varying = parts[0].varying
     for part in parts:
-        # What differs between the parts' common bits varies in the whole table.
+        # Bits that differ between the parts' common bits vary in the whole table.
         varying = varying | part.varying | part.base ^ parts[0].base
     alike = all((part.varying == varying).all() and (part.base == parts[0].base).all() for part in parts)
     # Keys of equal layouts are joined as they are, which is the usual case.

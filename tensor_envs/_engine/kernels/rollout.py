@@ -216,7 +216,7 @@ class Decisions:
         # First numbers of the counts that follow each other, see the class.
         narrow, plies, taken = (self.num_actions * part for part in (1, 2, 3))
         turns = taken + self.t.players * self.num_actions
-        # Where no player has decided yet, `live` is 0 and any place will do.
+        # `live` is 0 where no player has decided yet, and any place will do then.
         by = taken + maximum(player, 0) * self.num_actions
         begins = live * int32(player != before)
         numbers = range(turns + 1, self.num_counts)

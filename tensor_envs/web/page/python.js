@@ -8,7 +8,7 @@ const tell = (progress) => self.postMessage({ progress });
 const failed = (error) => (REFUSALS.includes(error.type)
   ? String(error).split(`\n${error.type}: `).at(-1).trim() : String(error).slice(-500));
 
-onLost((lost) => tell(lost ? "No connection. It is tried again ..." : ""));
+onLost((lost) => tell(lost ? "No connection. Trying again ..." : ""));
 
 async function start() {
   tell("Python is being loaded ...");
