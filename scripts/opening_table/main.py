@@ -1,82 +1,159 @@
-"""Search the positions that a perfect player meets in the first plies, for either seat, and save the costliest.
+"""Make the table of openings that comes with connect four, from the scores of all its positions of eight plies.
 
-    python scripts/opening_table.py connect_four --plies 4
-    python scripts/opening_table.py connect_four --plies 6 --file openings.safetensors
+    python scripts/opening_table.py openingbook_w7_h6_d8.csv
+    python scripts/opening_table.py openingbook_w7_h6_d8.csv --check 100
 
-The file holds the bounds of those positions that took the most work. A run that was interrupted goes on from its file,
-and repeats only what took little work. In the folder of the game, as `openings.safetensors`, it comes with the package:
-every search of the game starts with it.
+M. Böck solved the game and published the scores: `src/connect4/solution_w7_h6/openingbook_w7_h6_d8.csv` of
+https://github.com/markus7800/Connect4-Strong-Solver, commit 5e209af. In the folder of the game, as
+`openings.safetensors`, the table comes with the package: every search of the game starts with it. `--check` searches
+some of the positions without the table, and compares.
 """
 
 from __future__ import annotations
 
 import argparse
-import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import command_parser, new_file, run, whole
-from tensor_envs.solve.alpha_beta import HEAD
+from tensor_envs._command import Failure, command_parser, new_file, run, whole
+from tensor_envs._files import write_arrays
+from tensor_envs.registry import words_metadata
+from tensor_envs.solve.alpha_beta import FORMAT
+from tensor_envs.solve.bounds import MAX_WORK, Bounds, canonical
+from tensor_envs.solve.packed import Array
+from tensor_envs.solve.proof import FAR
 
-PART = 4  # positions that are searched together
-SECONDS = 600  # between two saves
+WON = 100  # published score of a finished win; one in n plies has WON - n, a loss the negative, a draw no line
+PLIES = 8
 
 
 def work(options: argparse.Namespace) -> None:
-    """Search ply by ply, and save at times and at the end."""
-    path = options.file or Path(f"openings-{options.id}.safetensors")
-    if path.exists():
-        solution = te.SearchSolution.load(path, options.memory)
-        if not solution.env.plays_like(te.make(options.id)):
-            raise ValueError(f"{str(path)!r} is of {solution.env!r}, not of {options.id!r}")
-    else:
-        solution = te.solve(te.make(options.id), method="search", memory=options.memory)
-    env, arguments = solution.env, (solution, path, options.max_bytes)
-    threading.Thread(target=save_at_times, args=arguments, daemon=True).start()
-    start = env.init(1)
-    levels = [start, *[children(env, start, start.legal_action_mask.numpy())] * (options.plies > 1)]
-    for ply in range(options.plies):
-        if (state := levels[ply]) is None:
-            levels.append(None)
-            continue
-        best = np.zeros((state.batch, env.num_actions), bool)
-        for begin in range(0, state.batch, PART):
-            rows = np.arange(begin, min(begin + PART, state.batch), dtype=np.int32)
-            best[rows] = solution.some_best_actions(state[rows])
-            done = f"ply {ply}: {rows[-1] + 1} of {state.batch}, {solution.nodes:,} positions"
-            print(f"{done}, {time.process_time():.0f} s of processor time", flush=True)
-        replies = children(env, state, best)
-        levels.append(replies and children(env, replies, replies.legal_action_mask.numpy()))
-    solution.save(path, options.max_bytes)
+    """Write the table, and check it."""
+    env = te.make("connect_four")
+    published = published_scores(options.scores)
+    solution = te.solve(env, method="search")
+    state = positions(solution, PLIES)
+    table = bounds(solution, state, published)
+    write(options.file, env, table)
+    print(f"{options.file}: {len(table.work):,} positions of {PLIES} plies, {options.file.stat().st_size:,} bytes")
+    if options.check:
+        check(env, state, table, options)
 
 
-def save_at_times(solution: te.SearchSolution, path: Path, max_bytes: int) -> None:
-    """Save a search again and again, while it runs: its table can be read at any time."""
-    while True:
-        time.sleep(SECONDS)
-        solution.save(path, max_bytes)
+def published_scores(path: Path) -> dict[int, int]:
+    """Return the scores of the unfinished positions that are no draws, by their numbers, see `numbers`.
+
+    Raises:
+        ValueError: the file has another form.
+    """
+    scores = dict[int, int]()
+    for i, line in enumerate(path.read_text().splitlines(), 1):
+        try:
+            number, score = (int(part) for part in line.split(","))
+        except ValueError:
+            raise ValueError(f"line {i} of {path} must be a number, a comma and a score, got {line!r}") from None
+        if score != -WON:
+            scores[number] = score
+    return scores
 
 
-def children(env: te.Env, state: te.State, actions: np.ndarray) -> te.State | None:
-    """Return the different unfinished games after actions, bool [B, A], or None if there are none."""
-    rows, chosen = np.nonzero(actions)
-    after = env.step(state[rows.astype(np.int32)], chosen)
-    live = np.flatnonzero(~after.numpy()["terminated"])
-    first = {repr(env.state_to_dict(after, row)): row for row in live.tolist()}
-    return after[np.array(list(first.values()), np.int32)] if first else None
+def positions(solution: te.SearchSolution, plies: int) -> te.State:
+    """Return the unfinished positions after some plies, one of each pair of mirror images."""
+    env = solution.env
+    state = env.init(1)
+    for _ in range(plies):
+        rows, actions = np.nonzero(state.legal_action_mask.numpy())
+        after = env.step(state[rows.astype(np.int32)], actions)
+        live = np.flatnonzero(~after.numpy()["terminated"])
+        _, first = np.unique(words(solution, after, live), axis=0, return_index=True)
+        state = after[live[first].astype(np.int32)]
+    return state
+
+
+def words(solution: te.SearchSolution, state: te.State, rows: Array) -> Array:
+    """Return the words of positions as a search packs them, the same for mirror images, uint32 [rows, words]."""
+    return canonical(solution._words(state.numpy(), rows), solution._maps)
+
+
+def numbers(own: Array, other: Array) -> Array:
+    """Return the published numbers of positions, int64 [n].
+
+    A column takes one bit more than it has rows: a 1 for a stone of the player to move and 0 for one of the opponent,
+    from the bottom, and a 1 above the highest.
+
+    Args:
+        own, other: stones, the top row first, [n, rows, columns].
+    """
+    n, rows, columns = own.shape
+    number = np.zeros(n, np.int64)
+    for column in range(columns):
+        stones = own[:, ::-1, column] @ (1 << np.arange(rows))
+        height = (own | other)[:, :, column].sum(1, dtype=np.int64)
+        number |= (stones | 1 << height) << column * (rows + 1)
+    return number
+
+
+def bounds(solution: te.SearchSolution, state: te.State, published: dict[int, int]) -> Bounds:
+    """Return the exact scores of positions, in the form of a search's table.
+
+    Raises:
+        ValueError: the scores are not those of the positions.
+    """
+    planes = solution.env.observe(state).numpy().astype(np.int64)
+    own, other = (planes[:, player] for player in range(2))
+    number = numbers(own, other)
+    mirrored = numbers(own[:, :, ::-1], other[:, :, ::-1])
+    strange = published.keys() - set(number.tolist()) - set(mirrored.tolist())
+    if strange:
+        raise ValueError(f"SCORES has {len(strange)} positions that are not of {PLIES} plies, such as {min(strange)}")
+    score = np.array([published.get(n, 0) for n in number.tolist()])
+    # A win in n plies is WON - n there and FAR - n here.
+    score += np.sign(score) * (FAR - WON)
+    # Positions of the most work are never replaced by those that a search meets.
+    return Bounds(
+        words(solution, state, np.arange(state.batch)),
+        score.astype(np.int16),
+        score.astype(np.int16),
+        np.full(state.batch, MAX_WORK, np.uint16),
+    )
+
+
+def write(path: Path, env: te.Env, table: Bounds) -> None:
+    """Write a table of openings."""
+    write_arrays(path, FORMAT, {"env": words_metadata(env)}, table.arrays())
+
+
+def check(env: te.Env, state: te.State, table: Bounds, options: argparse.Namespace) -> None:
+    """Search some positions without a table, and compare the scores.
+
+    Raises:
+        Failure: the search finds another score.
+    """
+    rows = np.random.default_rng(options.seed).permutation(state.batch)[: options.check].astype(np.int32)
+    with TemporaryDirectory() as folder:
+        # A search of the game starts with its table, unless it starts with another one.
+        empty = Path(folder) / "empty.safetensors"
+        write(empty, env, table.first(0))
+        solution = te.SearchSolution.load(empty)
+    score = table.low[rows]
+    distance = np.where(score == 0, -1, FAR - np.abs(score))
+    for i, row in enumerate(rows.tolist()):
+        one = state[rows[i : i + 1]]
+        if solution.value(one) != np.sign(score[i]) or solution.distance(one) != distance[i]:
+            raise Failure(f"a search finds another score of {env.state_to_dict(state, row)}")
+    print(f"{len(rows)} positions have the same score by search, {solution.nodes:,} positions searched")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     parser = command_parser("opening_table.py", __doc__)
-    parser.add_argument("id", help="environment, with the default rule fields")
-    size = whole(1, 2**34)
-    parser.add_argument("--plies", type=whole(1, 1000), default=4, help="search positions of fewer plies; default: 4")
-    parser.add_argument("--memory", type=size, default=2**31, help="bytes of the search's table; default: 2^31")
-    parser.add_argument("--max-bytes", type=whole(HEAD, 2**34), default=2_000_000, help="file size; default: 2,000,000")
-    parser.add_argument("--file", type=new_file, help="default: openings-ID.safetensors in the current folder")
+    parser.add_argument("scores", type=Path, metavar="SCORES", help="file of published scores")
+    default = Path("openings.safetensors")
+    parser.add_argument("--file", type=new_file, default=default, help=f"default: {default} in the current folder")
+    parser.add_argument("--check", type=whole(0), default=0, metavar="N", help="search N positions; default: none")
+    parser.add_argument("--seed", type=whole(0), default=0, help="of the positions that are searched; default: 0")
     run(parser, work, arguments)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import random
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensor_envs as te
@@ -83,12 +85,15 @@ def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
         te.SearchSolution.load(path)
 
 
-@pytest.mark.slow
-def test_connect_four_is_won_in_the_middle_column() -> None:
-    """Only the middle column wins, as is published; a search starts with the openings that come with the game."""
+def test_published_scores_of_the_first_moves() -> None:
+    """Only the middle column wins, as J. Allen and V. Allis found; the plies to the end are P. Pons's."""
     env = shared_env("connect_four")
     exact, start = te.solve(env, method="search"), env.init(1)
-    assert exact.value(start) == 1 and exact.best_actions(start)[0].tolist() == [column == 3 for column in range(7)]
+    assert exact.value(start) == 1 and exact.distance(start) == 41
+    assert exact.best_actions(start)[0].tolist() == [column == 3 for column in range(7)]
+    replies = env.step(start[np.zeros(7, np.int32)], np.arange(7))
+    assert exact.value(replies).tolist() == [1, 1, 0, -1, 0, 1, 1]
+    assert exact.distance(replies).tolist() == [39, 41, -1, 40, -1, 41, 39]
     assert exact.nodes < 100_000 and te.agents.perfect()(start).tolist() == [3]
 
 
@@ -100,32 +105,32 @@ class Limit:
 
     def update(self, count: int, close: bool = False) -> None:
         self.positions += count
-        assert self.positions < 200_000, "the table of openings lacks this position"
+        assert self.positions < 1_000_000, "the table of openings lacks this position"
 
 
-def check_moves(monkeypatch: pytest.MonkeyPatch, lines: Iterable[str]) -> None:
-    """Check that the perfect player of connect four needs few positions after each line of columns, 1..7."""
+def check_moves(monkeypatch: pytest.MonkeyPatch, lines: Sequence[str]) -> None:
+    """Check that the perfect player of connect four needs few positions after lines of columns 1..7, equally long."""
     monkeypatch.setattr(alpha_beta, "counter", lambda *_: Limit())
     env = shared_env("connect_four")
     exact = te.solve(env, method="search")
-    player = te.agents.perfect(exact)
-    for line in lines:
-        state = position(env, line)
-        action, value = player(state), exact.value(state)
-        assert exact.value(env.step(state, action)) == -value, line
+    state = env.init(len(lines))
+    for columns in zip(*lines, strict=True):
+        state = env.step(state, [int(column) - 1 for column in columns])
+    action, value = te.agents.perfect(exact)(state), exact.value(state)
+    assert (exact.value(env.step(state, action)) == -value).all()
 
 
-def test_moves_of_the_perfect_player_in_the_first_plies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table has a proven answer to each first move, and to later ones."""
-    check_moves(monkeypatch, ("", "1", "2", "3", "4", "43", "231", "347"))
-
-
-@pytest.mark.slow
 def test_first_and_second_moves_of_the_perfect_player(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try all replies of the opponent to first moves that keep the value, for either seat."""
-    begun = [f"4{reply}" for reply in "1234567"]
-    answered = [f"{first}{best}" for first, best in (("1", 4), ("2", 3), ("3", 4), ("5", 4), ("6", 5), ("7", 4))]
-    check_moves(monkeypatch, [*begun, *(line + reply for line in answered for reply in "1234567")])
+    """Try every first and second own move from the empty board, for either seat."""
+    for plies in range(4):
+        check_moves(monkeypatch, ["".join(line) for line in itertools.product("1234567", repeat=plies)])
+
+
+def test_moves_of_the_perfect_player_after_six_plies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try random openings without a line of four."""
+    choices = random.Random(0)
+    lines = ["".join(choices.choices("1234567", k=6)) for _ in range(60)]
+    check_moves(monkeypatch, lines)
 
 
 def test_a_game_that_comes_with_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
