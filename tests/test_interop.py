@@ -18,6 +18,7 @@ from tinygrad.helpers import Context, GlobalCounters
 import tensor_envs as te
 from tensor_envs import interop
 from tensor_envs.interop import ALIGNMENT, NUMPY_NAMES
+from tests.games.shared import shared_env
 
 torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
 needs_torch = pytest.mark.extra("torch")
@@ -579,3 +580,19 @@ def test_torch_tensors_outlive_their_vector_env() -> None:
         vector.step_uniform()
         vector.torch()
     assert all(torch.equal(tensor, copy) for tensor, copy in pairs)
+
+
+def test_tensors_of_actions_wherever_actions_are_taken() -> None:
+    """Oracles, equilibria and states take the Tensors that policies return, not only what NumPy reads."""
+    env = shared_env("hyper_tic_tac_toe", shape=(2, 3), k=2)
+    state = env.init(4)
+    action = te.agents.uniform(state)
+    plain = action.numpy()
+    oracles: list[te.Oracle] = [te.solve(env), te.solve(env, method="search", memory=2**20), te.PlayoutOracle(8)]
+    for oracle in oracles:
+        assert (oracle.regret(state, action) == oracle.regret(state, plain)).all()
+    equilibrium = te.equilibrium(env, iterations=2)
+    assert (equilibrium.regret(state, action) == equilibrium.regret(state, plain)).all()
+    rows = Tensor([2, 0], dtype=dtypes.int32)
+    assert env.take(state, rows).ply.tolist() == [0, 0]
+    assert env.put(state, rows, env.step(state, action)[[2, 0]]).ply.tolist() == [1, 0, 1, 0]

@@ -11,7 +11,7 @@ from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._runtime.buffers import address_of, buffer_of, download, upload
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.cuda import card_of, copy, is_cuda, keep_until_done, on_card
-from tensor_envs._runtime.launch import realize
+from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._runtime.launcher import base_of
 from tensor_envs.jitted import jit
 
@@ -66,7 +66,7 @@ def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) ->
 
 
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None, low: int = 0) -> np.ndarray:
-    """Convert anything that NumPy takes to int32 [size], checked; size None stands for any length above 0."""
+    """Convert a Tensor, or what NumPy takes, to int32 [size], checked; size None stands for any length above 0."""
     value = host_array(name, value)
     if size is None and not value.size:
         raise ValueError(f"{name} must have one or more entries, got none")
@@ -108,6 +108,9 @@ def host_array(name: str, value: Any) -> np.ndarray:
     """
     if type(value) is np.ndarray:
         return value
+    # NumPy would read a Tensor entry by entry.
+    if isinstance(value, Tensor):
+        return settled(value).numpy()
     # A State has rows, which NumPy would read one by one.
     if hasattr(value, "__flatten__"):
         raise TypeError(f"{name} must be an array, got a {type(value).__name__}")

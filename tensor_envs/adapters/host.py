@@ -22,7 +22,6 @@ from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, integers, one_of, shown, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 from tensor_envs.vector import VectorEnv
@@ -299,7 +298,7 @@ class SingleAgent:
         if played is not None:
             ignored = ignored | ~played
         if self.env.illegal == "raise" and ignored.any():
-            given = host_ints("action", to_numpy(action) if isinstance(action, Tensor) else action, self.batch)
+            given = host_ints("action", action, self.batch)
             action = np.where(ignored, self.action_mask.argmax(1), given)
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             action = self._host_actions(self._state(self._launches[-1].new), action)
@@ -323,9 +322,7 @@ class SingleAgent:
             self._is_waiting = True
             while (waits := status == until.OTHERS_TO_MOVE).any():
                 state = self._state(self._launches[-1].others)
-                actions = self._policy(state)
-                actions = to_numpy(actions) if isinstance(actions, Tensor) else actions
-                actions = host_ints("opponent's actions", actions, self.batch)
+                actions = host_ints("opponent's actions", self._policy(state), self.batch)
                 chosen = np.maximum(self._host_actions(state, actions), until.PASS)
                 status = self._launch(np.where(waits, chosen, np.int32(until.LEAVE)))
             self._is_waiting = False

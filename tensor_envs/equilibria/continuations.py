@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tinygrad import Tensor
 
+from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import function, shown, wrong_type
 from tensor_envs.equilibria.tabular_policy import ROWS, Probabilities, TabularPolicy, asked
-from tensor_envs.interop import to_numpy
 from tensor_envs.solve.packed import Array
 from tensor_envs.state import State
 
@@ -70,7 +69,7 @@ def _by_network(evaluate: Evaluate, leaves: State, opponent: int) -> Array:
         output = evaluate(state)
         if not isinstance(output, tuple) or len(output) != 2:
             raise TypeError(f"leaf must return two arrays, logits and values, got {shown(output)}")
-        values = np.asarray(to_numpy(output[1]) if isinstance(output[1], Tensor) else output[1])
+        values = host_array("leaf's values", output[1])
         if values.shape not in ((state.batch,), (state.batch, 2)):
             raise ValueError(f"leaf must return values ({state.batch},) or ({state.batch}, 2), got {values.shape}")
         if values.ndim == 1:

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tinygrad import Tensor
 
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import function, instance, shown
-from tensor_envs.interop import to_numpy
 from tensor_envs.solve.packed import Array
 from tensor_envs.state import State
 
@@ -123,9 +121,7 @@ def asked(policy: Probabilities, states: State) -> Array:
         rows = np.arange(begin, min(begin + ROWS, count))
         # one batch size for all, so that nothing is captured twice
         state = states[np.resize(rows, min(ROWS, count))]
-        probabilities = policy(state)
-        given = to_numpy(probabilities) if isinstance(probabilities, Tensor) else probabilities
-        probabilities = host_array("a policy's probabilities", given)
+        probabilities = host_array("a policy's probabilities", policy(state))
         shape = (state.batch, states.env.num_actions)
         if probabilities.shape != shape or probabilities.dtype.kind not in "biuf":
             raise ValueError(f"policy must give probabilities {shape}, got {probabilities.dtype} {probabilities.shape}")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from tinygrad import Tensor
 
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import shown
 from tensor_envs.env import Env
 from tensor_envs.equilibria.sequence_form import SequenceForm
-from tensor_envs.interop import to_numpy
 from tensor_envs.solve.packed import Array, Packed
 from tensor_envs.state import State
 
@@ -53,7 +51,7 @@ def belief_of(game: Branches, weights: Any = None, player: int = -1, values: Any
 
 def reals(name: str, value: Any, count: int) -> Array:
     """Return finite numbers, float64 [count]. ValueError for anything else."""
-    array = host_array(name, to_numpy(value) if isinstance(value, Tensor) else value)
+    array = host_array(name, value)
     if array.shape != (count,) or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers ({count},), got {array.dtype} {array.shape}")
     return array.astype(np.float64)

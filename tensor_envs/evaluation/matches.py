@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from tinygrad import Tensor
 
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import function, instance, integer, one_of, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy
 from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 
@@ -209,6 +207,4 @@ def play_games(
 
 def actions_of(policy: Policy, state: State) -> np.ndarray:
     """Return a policy's actions as int32 [B]. TypeError or ValueError for anything but B integers."""
-    actions = policy(state)
-    actions = to_numpy(actions) if isinstance(actions, Tensor) else actions
-    return host_ints("a policy's actions", actions, state.batch)
+    return host_ints("a policy's actions", policy(state), state.batch)

@@ -6,9 +6,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tinygrad import Tensor
 
-from tensor_envs._engine.inputs import host_ints
+from tensor_envs._engine.inputs import host_array, host_ints
 from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, actions_of
@@ -63,8 +62,7 @@ def regret(
         if not live.any():
             break
         actions = actions_of(policy, state)
-        lost = judge(state, actions)
-        lost = np.asarray(to_numpy(lost) if isinstance(lost, Tensor) else lost)
+        lost = host_array("oracle.regret", judge(state, actions))
         if lost.shape != live.shape or lost.dtype.kind not in "biuf" or not np.isfinite(lost[live]).all():
             raise ValueError(f"oracle.regret must give finite numbers [{len(live)}], got {shown(lost)}")
         total += float(lost[live].sum())

@@ -10,7 +10,6 @@ from tinygrad import Tensor
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._runtime.buffers import upload
 from tensor_envs._validate import instance
-from tensor_envs.interop import to_numpy
 from tensor_envs.search.tree import SearchTree
 
 
@@ -47,8 +46,7 @@ def subtree(tree: SearchTree, action: Tensor | np.ndarray | Sequence[int]) -> Se
     layout = tree._layout
     if tree._whole is None:
         raise ValueError("tree must be that of a search with keep_tree=True")
-    values = to_numpy(action) if isinstance(action, Tensor) else action
-    actions = host_ints("action", values, layout.batch, tree._actions)
+    actions = host_ints("action", action, layout.batch, tree._actions)
     subtrees = tree._whole.under(actions)
     numbers = upload(layout.padded(subtrees.numbers(tree._actions)), layout.device)
     return SearchTree(tree._env.step(tree._state, actions), layout, numbers, subtrees)
