@@ -163,7 +163,7 @@ class PlayedGames:
 
     def play(self, plies: int) -> int:
         """Play some plies of all games and return the number of finished games."""
-        self.final = te.rollout_from(self.final, "uniform", plies, autoreset=False).state
+        self.final = te.rollout_from(self.final, "uniform", plies, autoreset="disabled").state
         return int(self.final.terminated.sum().item())
 
     @cached_property

@@ -14,7 +14,7 @@ import numpy as np
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.layout import FLAGS, Layout
-from tensor_envs._validate import instance, integer, plain, shown, wrong_type
+from tensor_envs._validate import instance, integer, plain, renames, shown, wrong_type
 from tensor_envs.render.scene import without_secrets
 from tensor_envs.rules.actions import Actions
 from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
@@ -74,7 +74,8 @@ class NotatedGame(Generic[R_co]):
 
     # *** one game as plain Python ***
 
-    def state_to_dict(self, state: State, i: int = 0, player: int | None = None) -> dict[str, Any]:
+    @renames(i="row")
+    def state_to_dict(self, state: State, row: int = 0, player: int | None = None) -> dict[str, Any]:
         """Return one game with the field names and encodings of its rules file.
 
         Where these do not imply it, as for a game that an illegal action has ended, the dictionary also has
@@ -83,7 +84,7 @@ class NotatedGame(Generic[R_co]):
 
         Args:
             state: of this environment.
-            i: the game's row.
+            row: of the game.
             player: leaves out what is hidden from that player.
 
         Returns:
@@ -98,8 +99,8 @@ class NotatedGame(Generic[R_co]):
             >>> env.state_to_dict(env.step(env.init(1), [1]))
             {'hands': [[], []], 'pile': [2], 'talon': [1, 3], 'current_player': 1, 'ply': 1}
         """
-        i = integer("i", i, 0, self.check_state(state).batch - 1)
-        values = self.row(state, i)
+        row = integer("row", row, 0, self.check_state(state).batch - 1)
+        values = self.row(state, row)
         to_dict = self.entry.load("notation").to_dict
         game: dict[str, Any] = to_dict(self.rules, values)
         try:
@@ -113,10 +114,10 @@ class NotatedGame(Generic[R_co]):
         player = integer("player", player, 0, self.num_players - 1)
         return without_secrets(self.rules, self.entry.load("render"), game, player)
 
-    def row(self, state: State, i: int) -> dict[str, Any]:
+    def row(self, state: State, row: int) -> dict[str, Any]:
         """Return every field and flag of one game by name, as plain numbers and nested lists."""
         layout = state.buffers.layout
-        return self._layout.game(layout.table(state.buffers.words)[i])
+        return self._layout.game(layout.table(state.buffers.words)[row])
 
     def pack(self, games: Sequence[dict[str, Any] | str]) -> np.ndarray:
         """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game.
@@ -188,13 +189,14 @@ class NotatedGame(Generic[R_co]):
 
     # *** notation ***
 
-    def action_to_string(self, action: int, state: State | None = None, i: int = 0) -> str:
+    @renames(i="row")
+    def action_to_string(self, action: int, state: State | None = None, row: int = 0) -> str:
         """Return the name of an action.
 
         Args:
             action: its number.
             state: in chess, the names of actions depend on the position; other games need none.
-            i: the game's row.
+            row: of the game.
 
         Returns:
             The name in the notation of the game's players, such as "e7e5" or "(0,2)".
@@ -211,12 +213,13 @@ class NotatedGame(Generic[R_co]):
         action = integer("action", action, 0, self.num_actions - 1)
         if not self.names_depend_on_position:
             return self._name(action)
-        names = self.legal_actions(self._position(state), i)
+        names = self.legal_actions(self._position(state), row)
         if action not in names:
-            raise ValueError(f"action must be legal in row {i}, got {action}; legal are {_some(names.values())}")
+            raise ValueError(f"action must be legal in row {row}, got {action}; legal are {_some(names.values())}")
         return names[action]
 
-    def string_to_action(self, name: str, state: State | None = None, i: int = 0) -> int:
+    @renames(i="row")
+    def string_to_action(self, name: str, state: State | None = None, row: int = 0) -> int:
         """Return the action of a name; spaces do not count.
 
         Args:
@@ -224,7 +227,7 @@ class NotatedGame(Generic[R_co]):
                 "exd5+" and "Ng8-f6"; with a state, in backgammon also "13/7*" for a hit and "4/off" by a higher number,
                 in tic-tac-toe "b2".
             state: as there; with one, the action must be legal.
-            i: the game's row.
+            row: of the game.
 
         Returns:
             The number of the action.
@@ -238,7 +241,7 @@ class NotatedGame(Generic[R_co]):
             2
         """
         instance("name", name, str)
-        actions = self.spellings(state, i)
+        actions = self.spellings(state, row)
         wanted = name.replace(" ", "")
         if self.names_depend_on_position:
             wanted = wanted.rstrip("+#!?")  # signs of check and comments
@@ -248,12 +251,13 @@ class NotatedGame(Generic[R_co]):
         kind = "action" if state is None else "legal action"
         raise ValueError(f"no {kind} of {self.id!r} is called {shown(name)}; {kind}s are called {_some(actions)}")
 
-    def legal_actions(self, state: State, i: int = 0) -> dict[int, str]:
+    @renames(i="row")
+    def legal_actions(self, state: State, row: int = 0) -> dict[int, str]:
         """Return the numbers and names of one game's legal actions, ascending; none once it is over.
 
         Args:
             state: a state of this environment.
-            i: the game's row.
+            row: of the game.
 
         Returns:
             Names by numbers.
@@ -266,18 +270,19 @@ class NotatedGame(Generic[R_co]):
             >>> env.legal_actions(env.init(2), 1)
             {0: '1', 1: '2', 2: '3', 3: '4', 4: '5', 5: '6', 6: '7'}
         """
-        row, legal = self._legal(state, i)
+        values, legal = self._legal(state, row)
         if not self.names_depend_on_position:
             return {action: self.action_names[action] for action in legal}
         notation = self.entry.load("notation")
-        return {action: notation.move_to_string(self.rules, action, row) for action in legal}
+        return {action: notation.move_to_string(self.rules, action, values) for action in legal}
 
-    def spellings(self, state: State | None = None, i: int = 0) -> dict[str, int]:
+    @renames(i="row")
+    def spellings(self, state: State | None = None, row: int = 0) -> dict[str, int]:
         """Return actions by all their names: in chess also algebraic notation, in backgammon "13/7*".
 
         Args:
             state: a state of this environment, for the legal actions of one game; None: all actions, except in chess.
-            i: the game's row.
+            row: of the game.
 
         Returns:
             Numbers by names; the first action where several have one name.
@@ -292,25 +297,25 @@ class NotatedGame(Generic[R_co]):
         """
         by_position = self.names_depend_on_position
         every = state is None and not by_position
-        named = dict(enumerate(self.action_names)) if every else self.legal_actions(self._position(state), i)
+        named = dict(enumerate(self.action_names)) if every else self.legal_actions(self._position(state), row)
         actions = dict[str, int]()
         for action, name in named.items():
             actions.setdefault(name, action)
         named_too = self._notation("spellings")
         if state is None or named_too is None:
             return actions
-        more: dict[str, int] = named_too(self.rules, *self._legal(state, i))
+        more: dict[str, int] = named_too(self.rules, *self._legal(state, row))
         return actions | more
 
-    def _legal(self, state: State, i: int) -> tuple[dict[str, Any], list[int]]:
+    def _legal(self, state: State, row: int) -> tuple[dict[str, Any], list[int]]:
         """Return the fields of one game and its legal actions."""
-        row = self.row(state, integer("i", i, 0, self.check_state(state).batch - 1))
-        return row, np.flatnonzero(row["legal_action_mask"]).tolist()
+        values = self.row(state, integer("row", row, 0, self.check_state(state).batch - 1))
+        return values, np.flatnonzero(values["legal_action_mask"]).tolist()
 
     def _position(self, state: State | None) -> State:
         """Return the state. ValueError for None, since names of actions depend on the position."""
         if state is None:
-            raise ValueError(f"names of actions of {self.id!r} depend on the position: pass state, and i for a row")
+            raise ValueError(f"names of actions of {self.id!r} depend on the position: pass state, and its row")
         return state
 
     @functools.cached_property
@@ -337,7 +342,8 @@ class NotatedGame(Generic[R_co]):
         """
         return tuple(map(self._name, range(self.num_actions)))
 
-    def to_string(self, state: State, i: int = 0, player: int | None = None) -> str:
+    @renames(i="row")
+    def to_string(self, state: State, row: int = 0, player: int | None = None) -> str:
         """Return one game as text. For a `player`, the board is turned to that side, without what is hidden from it.
 
         Examples:
@@ -345,10 +351,11 @@ class NotatedGame(Generic[R_co]):
             >>> print(env.to_string(env.step(env.init(1), [4])).splitlines()[2])
             1  .  X  .
         """
-        text: str = self.entry.load("render").to_string(self.rules, self._view(state, i, player))
+        text: str = self.entry.load("render").to_string(self.rules, self._view(state, row, player))
         return text
 
-    def render(self, state: State, i: int = 0, player: int | None = None) -> str:
+    @renames(i="row")
+    def render(self, state: State, row: int = 0, player: int | None = None) -> str:
         """Return one game as an SVG document. For a `player`, it is that side's view, without what is hidden from it.
 
         Parts of the picture that stand for actions have these as `data-actions`, numbers with spaces between them.
@@ -359,14 +366,14 @@ class NotatedGame(Generic[R_co]):
             True
         """
         render = self.entry.load("render")
-        view = self._view(state, i, player)
+        view = self._view(state, row, player)
         drawn = hasattr(render, "draw")
         svg: str = render.draw(self.rules, view).to_svg() if drawn else render.to_svg(self.rules, view)
         return svg
 
-    def _view(self, state: State, i: int, player: int | None) -> dict[str, Any]:
+    def _view(self, state: State, row: int, player: int | None) -> dict[str, Any]:
         """Return one game for a `render` module, which turns its board to the viewer."""
-        game = self.state_to_dict(state, i, player)
+        game = self.state_to_dict(state, row, player)
         return game if player is None else {**game, "viewer": player}
 
     def symmetries(self) -> Iterator[Symmetry]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SHOWN = 80  # characters of a value in a message
 
 
@@ -47,13 +50,20 @@ def plain(value: Any) -> Any:
     return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
 
 
-def renamed(name: str, value: Any, **before: Any) -> Any:
-    """Return an argument's value, which may have come by its name of version 0.2. Those names end with 0.4."""
-    for old, argument in before.items():
-        if argument is not None:
-            warnings.warn(f"write {name}=, not {old}=", DeprecationWarning, stacklevel=3)
-            value = argument
-    return value
+def renames(**before: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a function whose arguments had other names in version 0.2: old name, new name. They end with 0.4."""
+
+    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def call(*args: P.args, **named: P.kwargs) -> T:
+            for old in before.keys() & named.keys():
+                warnings.warn(f"write {before[old]}=, not {old}=", DeprecationWarning, stacklevel=2)
+                named[before[old]] = named.pop(old)
+            return function(*args, **named)
+
+        return call
+
+    return decorated
 
 
 def wrong_type(name: str, wanted: str, value: Any) -> TypeError:

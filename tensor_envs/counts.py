@@ -17,7 +17,7 @@ class DecisionCounts:
     """Counts of the decisions of a batch of games, which a kernel has made with `count_actions`.
 
     Examples:
-        >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", 4, 9, autoreset=False, count_actions=True)
+        >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", 4, 9, autoreset="disabled", count_actions=True)
         >>> result.legal_counts.shape, result.width_counts.sum(0)[8].item()  # nine legal actions in the first decision
         ((4, 9), 4)
     """

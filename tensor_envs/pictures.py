@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tensor_envs._files import replace_file
-from tensor_envs._validate import file_path, instance, integer, integers, number, shown
+from tensor_envs._validate import file_path, instance, integer, integers, number, renames, shown
 from tensor_envs.render.compose import film, table
 from tensor_envs.state import DISPLAYED_GAMES, State
 
@@ -17,10 +17,11 @@ MAX_GIF_SECONDS = 655.35  # of a picture: a GIF counts hundredths in 16 bits
 PALETTE_FRAMES = 8  # maximum number of pictures, besides the last, from which a GIF's colours are chosen
 
 
+@renames(i="row")
 def save_animation(
     states: Iterable[State],
     path: str | Path,
-    i: int = 0,
+    row: int = 0,
     *,
     seconds: float = 0.8,
     hold: float = 2.0,
@@ -28,14 +29,14 @@ def save_animation(
     player: int | None = None,
     scale: float = 1.0,
 ) -> None:
-    """Write game i of a sequence of states as an animated SVG or GIF, by the suffix of the path.
+    """Write one game of a sequence of states as an animated SVG or GIF, by the suffix of the path.
 
     The SVG needs no scripts and no other file.
 
     Args:
         states: states of one environment in the order of play, one picture for each.
         path: ends in .svg or .gif.
-        i: the game's row.
+        row: of the game.
         seconds: duration of each picture, at least 0.01.
         hold: further seconds for the last picture. In a GIF, `seconds + hold` is at most 655.35.
         loop: whether to repeat for ever.
@@ -66,20 +67,21 @@ def save_animation(
     if path.suffix.lower() == ".gif":
         if seconds + hold > MAX_GIF_SECONDS:
             raise ValueError(f"seconds + hold must be at most {MAX_GIF_SECONDS} in a GIF, got {seconds} + {hold}")
-        data = _gif([_pixels(state, i, player, scale) for state in states], seconds, hold, loop)
+        data = _gif([_pixels(state, row, player, scale) for state in states], seconds, hold, loop)
     else:
-        data = film([state.env.render(state, i, player) for state in states], seconds, hold, loop).encode()
+        data = film([state.env.render(state, row, player) for state in states], seconds, hold, loop).encode()
     replace_file(path, [data])
 
 
+@renames(games="rows")
 def contact_sheet(
-    state: State, games: Sequence[int] | None = None, columns: int = 4, *, width: float = 240, player: int | None = None
+    state: State, rows: Sequence[int] | None = None, columns: int = 4, *, width: float = 240, player: int | None = None
 ) -> str:
     """Arrange pictures of several games of a batch in one SVG, each with its number.
 
     Args:
         state: the games.
-        games: their rows in the batch; default: the first sixteen.
+        rows: of the games in the batch; default: the first sixteen.
         columns: pictures in a row.
         width: of a picture, in pixels.
         player: leaves out what is hidden from that player.
@@ -95,12 +97,12 @@ def contact_sheet(
         True
     """
     instance("state", state, State)
-    chosen = range(min(DISPLAYED_GAMES, len(state))) if games is None else games
-    rows = integers("games", chosen, 0, len(state) - 1)
+    chosen = range(min(DISPLAYED_GAMES, len(state))) if rows is None else rows
+    numbers = integers("rows", chosen, 0, len(state) - 1)
     integer("columns", columns, 1, 1000)
     number("width", width, 16, 4000)
-    documents = [state.env.render(state, row, player) for row in rows]
-    return table(documents, [f"game {row}" for row in rows], columns, width)
+    documents = [state.env.render(state, row, player) for row in numbers]
+    return table(documents, [f"game {row}" for row in numbers], columns, width)
 
 
 def _states(states: Iterable[State]) -> list[State]:
@@ -116,11 +118,11 @@ def _states(states: Iterable[State]) -> list[State]:
     return states
 
 
-def _pixels(state: State, i: int, player: int | None, scale: float) -> Any:
+def _pixels(state: State, row: int, player: int | None, scale: float) -> Any:
     render = state.env.entry.load("render")
     if not hasattr(render, "draw"):
         raise ValueError(f"{state.env.id!r} has no `draw` for a GIF in {render.__name__}; write an .svg")
-    return render.draw(state.env.rules, state.env.state_to_dict(state, i, player)).image(scale)
+    return render.draw(state.env.rules, state.env.state_to_dict(state, row, player)).image(scale)
 
 
 def _gif(images: list[Any], seconds: float, hold: float, loop: bool) -> bytes:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import LANES, MAX_BATCH, BatchBuffers
 from tensor_envs._engine.inputs import int_array
-from tensor_envs._engine.kernels.base import AutoReset
 from tensor_envs._engine.random import seed_words
 from tensor_envs._runtime.buffers import upload
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.launch import realize, settled
-from tensor_envs._validate import instance, integer, shown
+from tensor_envs._validate import instance, integer, one_of, renames, shown
 from tensor_envs.counts import DecisionCounts
 from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
@@ -26,6 +26,7 @@ from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 
 Policy = Callable[[State], Tensor]
+RolloutReset = Literal["same_step", "disabled"]
 MAX_STEPS = 2**31 - 1
 STEPS_PER_CHECK = 32  # steps of a captured policy between two looks at whether all games are played
 
@@ -40,16 +41,16 @@ class Rollout(DecisionCounts):
         state: last state.
 
     Examples:
-        >>> te.rollout(te.make("tic_tac_toe"), "uniform", batch=4, steps=9, autoreset=False).episodes.tolist()
+        >>> te.rollout(te.make("tic_tac_toe"), "uniform", batch=4, steps=9, autoreset="disabled").episodes.tolist()
         [1, 1, 1, 1]
     """
 
-    def __init__(self, state: State, totals: Tensor, begin: State, autoreset: bool, counts: Tensor | None = None):
+    def __init__(self, state: State, totals: Tensor, begin: State, resets: bool, counts: Tensor | None = None):
         super().__init__(state.env, state.buffers.layout, counts)
         self.state = state
         self._totals = totals
         self._begin = begin
-        self._autoreset = autoreset
+        self._resets = resets
 
     def __repr__(self) -> str:
         count = int(to_numpy(self.episodes).sum())
@@ -73,7 +74,7 @@ class Rollout(DecisionCounts):
     def episodes(self) -> Tensor:
         """Finished episodes, int32 [B]."""
         begin, end = self._begin, self.state
-        if self._autoreset:
+        if self._resets:
             return settled((end.episode - begin.episode).cast(dtypes.int32))
         finished, before = (s.terminated | s.truncated for s in (end, begin))
         return settled((finished & ~before).cast(dtypes.int32))
@@ -86,7 +87,7 @@ def rollout(
     steps: int | None = None,
     seed: int = 0,
     device: DeviceName | None = None,
-    autoreset: bool = True,
+    autoreset: RolloutReset | bool = "same_step",
     first_row: int = 0,
     count_actions: bool = False,
     *,
@@ -121,20 +122,21 @@ def rollout(
 
         How often each cell is taken in games of tic-tac-toe, and how many decisions have nine legal actions:
 
-        >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", 64, 9, autoreset=False, count_actions=True)
+        >>> result = te.rollout(te.make("tic_tac_toe"), "uniform", 64, 9, autoreset="disabled", count_actions=True)
         >>> result.action_counts.sum().item() == result.state.ply.sum().item(), result.width_counts.sum(0)[8].item()
         (True, 64)
     """
     instance("env", env, Env)
-    length = _length(steps, games, autoreset)
-    return _play(env.init(batch, seed, device, first_row), policy, length, autoreset, count_actions, fresh=True)
+    reset = _checked_reset(autoreset)
+    length = _length(steps, games, reset)
+    return _play(env.init(batch, seed, device, first_row), policy, length, reset, count_actions, fresh=True)
 
 
 def rollout_from(
     state: State,
     policy: Literal["uniform"] | Policy,
     steps: int | None = None,
-    autoreset: bool = True,
+    autoreset: RolloutReset | bool = "same_step",
     count_actions: bool = False,
     *,
     games: int | None = None,
@@ -146,8 +148,8 @@ def rollout_from(
         policy: "uniform" (one kernel for the whole rollout) or a function of a State to int32 actions [B] in tinygrad
             operations, which is captured together with the step.
         steps: number of actions in every row, 1..2^31-1.
-        autoreset: reset finished games, before the first step and then in the step that ends them. If False they stay
-            as they ended, and the uniform policy stops when all games are over.
+        autoreset: "same_step" resets finished games before the first step and then in the step that ends them. With
+            "disabled" they stay as they ended, and the uniform policy stops when all games are over.
         count_actions: count how often every action is legal and taken, by whom and when, and the events of the rules,
             for "uniform" in games without memory fields. The counts are int32 and wrap beyond 2^31.
         games: number of games, 1..2^31-1, instead of `steps`. Each row finishes as many, the first rows one more where
@@ -160,7 +162,7 @@ def rollout_from(
     Raises:
         ValueError, TypeError: an argument out of range or of another type, or a function in an environment with
             illegal="raise"; `count_actions` where decisions are not counted; `steps` and `games`, or neither; `games`
-            without autoreset.
+            with autoreset="disabled".
         RuntimeError: a function inside a jit.
 
     Examples:
@@ -169,7 +171,8 @@ def rollout_from(
         [2, 2]
     """
     instance("state", state, State)
-    return _play(state, policy, _length(steps, games, autoreset), autoreset, count_actions, fresh=False)
+    reset = _checked_reset(autoreset)
+    return _play(state, policy, _length(steps, games, reset), reset, count_actions, fresh=False)
 
 
 class _Length(NamedTuple):
@@ -179,31 +182,40 @@ class _Length(NamedTuple):
     games: int | None
 
 
-def _length(steps: int | None, games: int | None, autoreset: bool) -> _Length:
+def _checked_reset(autoreset: Any) -> RolloutReset:
+    """Return what happens to finished games. Version 0.2 took a bool, which ends with 0.4."""
+    if isinstance(autoreset, bool):
+        now: RolloutReset = "same_step" if autoreset else "disabled"
+        warnings.warn(f"write autoreset={now!r}, not {autoreset}", DeprecationWarning, stacklevel=3)
+        return now
+    one_of("autoreset", autoreset, get_args(RolloutReset))
+    return autoreset  # type: ignore[no-any-return]
+
+
+def _length(steps: int | None, games: int | None, autoreset: RolloutReset) -> _Length:
     """Check the arguments that say how long a rollout is."""
-    instance("autoreset", autoreset, bool)
     if (steps is None) == (games is None):
         raise ValueError(f"steps or games must be given, and only one of them, got {shown(steps)} and {shown(games)}")
     if steps is not None:
         return _Length(integer("steps", steps, 1, MAX_STEPS), None)
-    if not autoreset:
-        raise ValueError("autoreset must be True for a number of games, got False")
+    if autoreset == "disabled":
+        raise ValueError("autoreset must be 'same_step' for a number of games, got 'disabled'")
     return _Length(MAX_STEPS, integer("games", games, 1, MAX_STEPS))
 
 
 def _play(
-    state: State, policy: Literal["uniform"] | Policy, length: _Length, autoreset: bool, count: bool, fresh: bool
+    state: State, policy: Literal["uniform"] | Policy, length: _Length, reset: RolloutReset, count: bool, fresh: bool
 ) -> Rollout:
     """Play a policy in the games of a state; `fresh` means that none of them is finished."""
     instance("count_actions", count, bool)
     if not callable(policy) and policy != "uniform":
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {shown(policy)}")
     env = state.env
-    state = env.reset(state) if autoreset and not fresh else state
-    reset: AutoReset = "same_step" if autoreset else "none"
+    resets = reset == "same_step"
+    state = env.reset(state) if resets and not fresh else state
     if not callable(policy) and not env.engine.game.has_memory:
         buffers, totals, counts = env.engine.rollout(state.buffers, length.steps, reset, count, length.games)
-        return Rollout(State(env, buffers), totals, state, autoreset, counts)
+        return Rollout(State(env, buffers), totals, state, resets, counts)
     if count:
         raise ValueError("count_actions must be False except for policy='uniform' in a game without memory fields")
     if callable(policy) and env.illegal == "raise":
@@ -212,16 +224,17 @@ def _play(
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
     chosen = policy if callable(policy) else uniform
     buffers, totals = _captured(chosen, state, length, reset)
-    return Rollout(State(env, buffers), totals, state, autoreset)
+    return Rollout(State(env, buffers), totals, state, resets)
 
 
-def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1) -> Tensor:
-    """Return the mean returns of n random games from every state to its end, by one kernel.
+@renames(n="num_playouts")
+def playout(state: State, num_playouts: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1) -> Tensor:
+    """Return the mean returns of random games from every state to its end, by one kernel.
 
     Args:
         state: the games; a game that is over returns 0.
-        n: number of playouts of each game. Each draws its own chance, from the first action on: playout c of game i is
-            row i * n + c of the seed. Use another seed for every call.
+        num_playouts: n random games from each state. Each draws its own chance, from the first action on: playout c of
+            game i is row i * n + c of the seed. Use another seed for every call.
         action: integers [B], played first in all playouts of a game, or None. The uniform policy plays the rest.
         seed: as in `Env.init`.
         limit: maximum number of actions of a playout.
@@ -230,25 +243,25 @@ def playout(state: State, n: int, action: Any = None, seed: int = 0, limit: int 
         float32 [B, P].
 
     Raises:
-        ValueError, TypeError: another state, an action as in `Env.step`, n below 1 or too many copies for one batch.
+        ValueError, TypeError: another state, an action as in `Env.step`, no playouts or too many copies for one batch.
         NotImplementedError: a game too large to unroll.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
-        >>> te.playout(env.init(4), n=8).shape
+        >>> te.playout(env.init(4), num_playouts=8).shape
         (4, 2)
     """
     instance("state", state, State)
     env, buffers = state.env, state.buffers
-    n = integer("n", n, 1, MAX_BATCH // state.batch)
+    count = integer("num_playouts", num_playouts, 1, MAX_BATCH // state.batch)
     limit = integer("limit", limit, 1, 2**31 - 1)
     words = seed_words(seed)
     actions = None if action is None else env.action_buffer(state, action)
-    returns = env.engine.playout(buffers, n, actions, words, limit)
-    return settled(returns.reshape(state.batch, n, env.num_players).mean(1))
+    returns = env.engine.playout(buffers, count, actions, words, limit)
+    return settled(returns.reshape(state.batch, count, env.num_players).mean(1))
 
 
-def _captured(policy: Policy, state: State, length: _Length, reset: AutoReset) -> tuple[BatchBuffers, Tensor]:
+def _captured(policy: Policy, state: State, length: _Length, reset: RolloutReset) -> tuple[BatchBuffers, Tensor]:
     """Play a policy by one captured graph per step, between two buffers. Returns the last buffers and the totals."""
     env, engine = state.env, state.env.engine
     buffers = state.buffers

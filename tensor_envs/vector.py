@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 import weakref
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.inputs import card_ints, host_ints
-from tensor_envs._engine.kernels.base import AutoReset
+from tensor_envs._engine.kernels.base import Autoreset
 from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._runtime.buffers import address_of, host_memory, write
@@ -43,9 +43,7 @@ from tensor_envs.interop import (
 )
 from tensor_envs.state import State
 
-Autoreset = Literal["same_step", "next_step", "disabled"]
 MAX_SPAN = 16  # of the rows of games that a seed resets, in multiples of their number
-RESETS: dict[str, AutoReset] = {"same_step": "same_step", "next_step": "next_step", "disabled": "none"}
 
 
 class Transition:
@@ -179,7 +177,7 @@ class VectorEnv:
         instance("env", env, Env)
         instance("observe", observe, bool)
         instance("final_states", final_states, bool)
-        one_of("autoreset", autoreset, tuple(RESETS))
+        one_of("autoreset", autoreset, get_args(Autoreset))
         num_envs = integer("num_envs", num_envs, 1, MAX_BATCH)
         self.env = env
         self.num_envs = num_envs
@@ -448,18 +446,18 @@ class VectorEnv:
             actions, layout = self._uploaded, self.buffers.layout
             values = host_ints("action", action, self.num_envs)
             if (address := self._lent_address(values)) is not None:
-                return self._advance(Step(RESETS[self.autoreset]), values, address)
+                return self._advance(Step(self.autoreset), values, address)
             if len(self._uploads) == 1:
                 synchronize(self.device)
                 self._uploads[0][: self.num_envs] = values
             else:
                 write(actions, layout.padded(values))
-        return self._advance(Step(RESETS[self.autoreset]), actions)
+        return self._advance(Step(self.autoreset), actions)
 
     def _step_on_card(self, action: Any) -> Transition:
         """Play actions that another library has on the card of the games."""
         found = card_ints("action", action, self.buffers.layout, wide=self._lends)
-        kernel = Step(RESETS[self.autoreset], wide=found.dtype is dtypes.int64)
+        kernel = Step(self.autoreset, wide=found.dtype is dtypes.int64)
         if self._lends:
             result = self._advance(kernel, found.owner, found.address)
         else:
@@ -485,7 +483,7 @@ class VectorEnv:
             ((64, 2), True)
         """
         self._check_outside_jit()
-        return self._advance(Step(RESETS[self.autoreset], uniform=True), self._sampled)
+        return self._advance(Step(self.autoreset, uniform=True), self._sampled)
 
     def _lent_address(self, values: np.ndarray) -> int | None:
         """Return the address of an array of actions if the kernel can read it in place, else None.

@@ -34,6 +34,7 @@ HUGE = 10**20
 NO_INT: tuple[Any, ...] = (None, "3", 1.5, 2.0, True, [1], 1j, object())
 NO_COUNT: tuple[Any, ...] = (*NO_INT, 0, -1, HUGE, 10**5000)
 NO_BOOL: tuple[Any, ...] = (None, 1, 0, "no", "True", [])
+NO_RESET: tuple[Any, ...] = (None, 1, "no", "next_step", [])
 NO_TEXT: tuple[Any, ...] = (None, 5, b"CPU", ["CPU", 1], 1.5)
 NO_NUMBER: tuple[Any, ...] = (None, "1", True, float("nan"), float("inf"), -HUGE, 1j)
 NO_DEVICE: tuple[Any, ...] = (5, "", "C P U", "CPU:x", "nowhere", (), ("CPU", 5), ("CPU", "CPU"), b"CPU")
@@ -177,7 +178,7 @@ def cases() -> Iterator[Case]:
     players: tuple[Any, ...] = (-1, 2, HUGE, 1.5, "0", True, [0], [0.0, 1.0, 0.0], [0, 1, 2], [0, 1, -1], {}, object())
     yield Case("Env.observe", "player", lambda x: TTT.observe(STATE, x), players)
     for name, method in (("state_to_dict", TTT.state_to_dict), ("to_string", TTT.to_string), ("render", TTT.render)):
-        yield Case(f"Env.{name}", "i", lambda x, m=method: m(STATE, x), (*NO_INT, -1, 3, HUGE))
+        yield Case(f"Env.{name}", "row", lambda x, m=method: m(STATE, x), (*NO_INT, -1, 3, HUGE))
         yield Case(f"Env.{name}", "player", lambda x, m=method: m(STATE, 0, x), (*NO_INT[1:], -1, 2, HUGE))
     games: tuple[Any, ...] = (None, 5, "game", [], [5], [None], [{}], ["board"], [{**GAME, "board": 5}],
              [{**GAME, "board": [2] * 9}],
@@ -224,15 +225,15 @@ def cases() -> Iterator[Case]:
     yield Case("shard", "batch", lambda x: te.shard(x, 0, 1), NO_COUNT)
     yield Case("shard", "rank", lambda x: te.shard(5, x, 3), (*NO_INT[1:], -1, 3))
     yield Case("shard", "world_size", lambda x: te.shard(5, 0, x), (*NO_COUNT[1:], 6))
-    yield Case("rollout", "autoreset", lambda x: te.rollout(TTT, "uniform", 2, 2, autoreset=x), NO_BOOL)
+    yield Case("rollout", "autoreset", lambda x: te.rollout(TTT, "uniform", 2, 2, autoreset=x), NO_RESET)
     yield Case("rollout_from", "steps", lambda x: te.rollout_from(STATE, "uniform", x), NO_COUNT)
-    yield Case("rollout_from", "autoreset", lambda x: te.rollout_from(STATE, "uniform", 2, x), NO_BOOL)
-    yield Case("playout", "n", lambda x: te.playout(STATE, x), NO_COUNT)
+    yield Case("rollout_from", "autoreset", lambda x: te.rollout_from(STATE, "uniform", 2, x), NO_RESET)
+    yield Case("playout", "num_playouts", lambda x: te.playout(STATE, x), NO_COUNT)
     yield Case("playout", "action", lambda x: te.playout(STATE, 2, x), NO_ROWS[1:])
     yield Case("playout", "seed", lambda x: te.playout(STATE, 2, None, x), (*NO_INT, -1, HUGE))
     yield Case("playout", "limit", lambda x: te.playout(STATE, 2, limit=x), NO_COUNT)
     search = te.search.flat_monte_carlo
-    yield Case("flat_monte_carlo", "n", lambda x: search(STATE, x), NO_COUNT)
+    yield Case("flat_monte_carlo", "num_playouts", lambda x: search(STATE, x), NO_COUNT)
     yield Case("flat_monte_carlo", "seed", lambda x: search(STATE, 2, x), (*NO_INT, -1, 2**44, HUGE))
     yield Case("flat_monte_carlo", "limit", lambda x: search(STATE, 2, limit=x), NO_COUNT)
     some = (5, 1.5, "abc", [0.5], [[0]], [3], [-1], ["a"], [None], object(), [HUGE])
@@ -306,7 +307,7 @@ def cases() -> Iterator[Case]:
     yield Case("save_state", "path", lambda x: te.save_state(STATE, x), NO_PATH)
     yield Case("load_state", "path", te.load_state, NO_PATH)
     yield Case(
-        "contact_sheet", "games", lambda x: te.contact_sheet(STATE, x), (5, [], "0", [3], [-1], [0.0], [None], [HUGE])
+        "contact_sheet", "rows", lambda x: te.contact_sheet(STATE, x), (5, [], "0", [3], [-1], [0.0], [None], [HUGE])
     )
     yield Case("contact_sheet", "columns", lambda x: te.contact_sheet(STATE, columns=x), NO_COUNT)
     yield Case("contact_sheet", "width", lambda x: te.contact_sheet(STATE, width=x), (*NO_NUMBER, 0, 10**9))
@@ -318,7 +319,7 @@ def cases() -> Iterator[Case]:
         values = (*NO_NUMBER, -1)
         yield Case("save_animation", name, lambda x, n=name: animate([STATE], "a.svg", **{n: x}), values)
     yield Case("save_animation", "loop", lambda x: animate([STATE], "a.svg", loop=x), NO_BOOL)
-    yield Case("save_animation", "i", lambda x: animate([STATE], "a.svg", x), (*NO_INT, 3, -1))
+    yield Case("save_animation", "row", lambda x: animate([STATE], "a.svg", x), (*NO_INT, 3, -1))
     yield Case("save_animation", "player", lambda x: animate([STATE], "a.svg", player=x), (*NO_INT[1:], 2, -1))
     names = (None, 5, "", "Shed", "a b/c", "_a", "shed", b"x")
     yield Case("register", "id", lambda x: te.register(te.GameEntry(x, DiceRace)), names)
@@ -374,7 +375,7 @@ def cases() -> Iterator[Case]:
             lambda x, f=run: f(x, 1),
             (np.zeros((1,) * 20, np.int8), Tensor.zeros(*(1,) * 20, dtype=dtypes.int8)),
         )
-    yield Case("find_lines", "limit", lambda x: ops.find_lines(BOARD, 3, x), NO_COUNT)
+    yield Case("find_lines", "max_lines", lambda x: ops.find_lines(BOARD, 3, x), NO_COUNT)
     yield Case(
         "find_lines",
         "counts",

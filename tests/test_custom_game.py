@@ -207,7 +207,7 @@ def nim(wrong: str = "") -> te.Env:
 
 def test_a_class_and_nothing_else() -> None:
     env = nim()
-    values = te.playout(env.init(3), n=1000, action=[0, 1, 2]).numpy()[:, 0]
+    values = te.playout(env.init(3), num_playouts=1000, action=[0, 1, 2]).numpy()[:, 0]
     # at random, whoever is left with four loses two games of three
     assert np.abs(values - [1 / 3, 0, 0]).max() < 0.13
     assert te.rollout(env, "uniform", 64, 50).episodes.numpy().min() > 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensor_envs as te
@@ -12,6 +13,7 @@ from tensor_envs.rules import int32
 
 ENV = te.make("tic_tac_toe")
 OLD_KIND: Any = "word"
+BOARD = np.eye(4, dtype=np.int32)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,14 @@ OLD_KIND: Any = "word"
             lambda: te.solve(ENV).line(ENV.init(1), most=1) == te.solve(ENV).line(ENV.init(1), max_actions=1),
             "max_actions=",
         ),
+        (lambda: ENV.state_to_dict(ENV.init(2), i=1) == ENV.state_to_dict(ENV.init(2), 1), "row="),
+        (lambda: te.playout(ENV.init(2), n=2).shape == (2, 2), "num_playouts="),
+        (lambda: te.search.flat_monte_carlo(ENV.init(1), n=2).shape == (1,), "num_playouts="),
+        (lambda: te.contact_sheet(ENV.init(3), games=[2]) == te.contact_sheet(ENV.init(3), [2]), "rows="),
+        (lambda: te.ops.find_lines(BOARD, 3, limit=2) == te.ops.find_lines(BOARD, 3, 2), "max_lines="),
+        (lambda: te.equilibrium(te.make("kuhn_poker"), method="dcfr").algorithm == "dcfr", "algorithm="),
+        (lambda: te.rollout(ENV, "uniform", 2, 9, autoreset=False).episodes.tolist() == [1, 1], "autoreset='disabled'"),
+        (lambda: te.rollout_from(ENV.init(2), "uniform", 3, autoreset=True).state.batch == 2, "autoreset='same_step'"),
         (lambda: te.search.is_solved(ENV), "te.solve"),
         (lambda: te.search.best_actions(ENV.init(2)).sum() == 18, "te.agents.perfect"),
     ],

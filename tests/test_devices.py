@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs._runtime import opening
+from tensor_envs.rollouts import RolloutReset
 from tensor_envs.search import flat_monte_carlo
 from tests.games.shared import shared_env
 
@@ -187,7 +188,7 @@ same_step, next_step, disabled = (
 
 def many_steps(env: te.Env, batch: int, device: str) -> NamedArrays:
     state = played(env, batch, device, plies=2)
-    for autoreset in (True, False):
+    for autoreset in get_args(RolloutReset):
         result = te.rollout_from(state, "uniform", 400, autoreset=autoreset, count_actions=True)
         yield f"state, {autoreset}", words(result.state)
         for name in ("returns", "wins"):

@@ -414,7 +414,7 @@ def test_fields_by_name() -> None:
     state = TTT.init(2)
     with pytest.raises(AttributeError, match="has no field 'boards'; its fields are current_player, ply"):
         state.boards  # noqa: B018
-    with pytest.raises(ValueError, match=r"i must be in 0\.\.1, got 2"):
+    with pytest.raises(ValueError, match=r"row must be in 0\.\.1, got 2"):
         TTT.state_to_dict(state, 2)
     with pytest.raises(ValueError, match=r"action must be in 0\.\.8, got 9"):
         TTT.action_to_string(9)

@@ -203,7 +203,7 @@ def test_searches_and_playouts_end_at_the_limit() -> None:
     assert found.action.item() == 2 and found.search_tree.qvalues.tolist() == [[0, 0, 1, 0, 0, 0, 0, 0, 0]]
     brief = shared_env("connect_four", k=3, max_plies=4)  # nobody has three discs in a row before ply 5
     state = brief.init(8)
-    assert not te.playout(state, n=16).numpy().any()
+    assert not te.playout(state, num_playouts=16).numpy().any()
     assert not te.search.playout_policy(state, 32).search_tree.qvalues.numpy().any()
     result = te.rollout(brief, "uniform", batch=64, steps=10)
     assert not result.wins.numpy().any() and result.state.episode.tolist() == [2] * 64

@@ -8,6 +8,7 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS
+from tensor_envs.rollouts import RolloutReset
 from tests.games import dice_race
 from tests.games.shared import shared_env
 
@@ -169,7 +170,7 @@ def test_playouts_on_several_devices() -> None:
 
 @pytest.mark.parametrize(
     ("n", "limit", "message"),
-    [(0, 5, "n must be in 1..1073741823, got 0"), (3, 0, "limit must be in 1..2147483647, got 0")],
+    [(0, 5, "num_playouts must be in 1..1073741823, got 0"), (3, 0, "limit must be in 1..2147483647, got 0")],
 )
 def test_playout_refuses(n: int, limit: int, message: str) -> None:
     env = TTT
@@ -210,19 +211,20 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
 
 
 @pytest.mark.few("tic_tac_toe-fields0-True", "tic_tac_toe-fields0-False")
-@pytest.mark.parametrize("autoreset", [False, True])
+@pytest.mark.parametrize("resets", [False, True])
 @pytest.mark.parametrize(("name", "fields"), [*GAMES, ("dice_race", {})])
-def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str, Any], autoreset: bool) -> None:
+def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str, Any], resets: bool) -> None:
     """Every decision counts once; the last mover is remembered beyond a reset."""
     env = dice_race.shared() if name == "dice_race" else shared_env(name, **fields)
     batch, steps = 70, 45
     start = after(env, batch, 2)
-    result = te.rollout_from(start, "uniform", steps, autoreset=autoreset, count_actions=True)
+    autoreset: RolloutReset = "same_step" if resets else "disabled"
+    result = te.rollout_from(start, "uniform", steps, autoreset, count_actions=True)
     legal, plies, widths = (np.zeros((batch, env.num_actions), int) for _ in range(3))
     taken = np.zeros((batch, env.num_players, env.num_actions), int)
     turns, last, rows = np.zeros(batch, int), np.full(batch, -1), np.arange(batch)
     events = {name: np.zeros(batch, int) for name in env.spec.events}
-    state = env.reset(start) if autoreset else start
+    state = env.reset(start) if resets else start
     for _ in range(steps):
         mask, mover = state.legal_action_mask.numpy(), state.current_player.numpy()
         live, action = mask.any(1), te.agents.uniform(state).numpy()
@@ -235,7 +237,7 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
         for event, count in env.events(state, action).items():
             events[event] += count.numpy()
         state = env.step(state, action)
-        state = env.reset(state) if autoreset else state
+        state = env.reset(state) if resets else state
     counted = {"legal_counts": legal, "action_counts": taken, "action_plies": plies, "width_counts": widths}
     for attribute, by_steps in counted.items():
         np.testing.assert_array_equal(getattr(result, attribute).numpy(), by_steps, err_msg=attribute)
@@ -245,12 +247,12 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
         np.testing.assert_array_equal(happened.numpy(), events[event])
         assert events[event].any() and (name != "dice_race" or len(events) == 2)
     np.testing.assert_array_equal(result.state.ply.numpy(), state.ply.numpy())
-    assert taken.any((0, 2)).all() and plies.any() and (autoreset or not env.spec.max_plies or not live.all())
+    assert taken.any((0, 2)).all() and plies.any() and (resets or not env.spec.max_plies or not live.all())
 
 
 def test_a_rollout_without_resets_stops_with_its_games() -> None:
     """A step of a finished game changes nothing, so more steps than any game has cost nothing."""
-    few, many = (te.rollout(TTT, "uniform", 64, steps, autoreset=False) for steps in (10, 2**31 - 1))
+    few, many = (te.rollout(TTT, "uniform", 64, steps, autoreset="disabled") for steps in (10, 2**31 - 1))
     np.testing.assert_array_equal(few.state.buffers.words.numpy(), many.state.buffers.words.numpy())
 
 
@@ -360,7 +362,7 @@ def test_a_captured_policy_plays_beyond_a_check() -> None:
     [
         ({}, "steps or games must be given, and only one of them, got None and None"),
         ({"steps": 3, "games": 4}, "steps or games must be given, and only one of them, got 3 and 4"),
-        ({"games": 4, "autoreset": False}, "autoreset must be True for a number of games, got False"),
+        ({"games": 4, "autoreset": "disabled"}, "autoreset must be 'same_step' for a number of games, got 'disabled'"),
         ({"games": 0}, "games must be in 1..2147483647, got 0"),
     ],
 )

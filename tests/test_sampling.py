@@ -126,7 +126,7 @@ def test_rollouts_reset_finished_games_or_leave_them() -> None:
         again = te.rollout_from(state, policy, 1)
         assert again.state.numpy()["ply"].tolist() == [1, 1]
         assert not again.wins.numpy().any() and not again.episodes.numpy().any()
-        left = te.rollout_from(state, policy, 9, autoreset=False)
+        left = te.rollout_from(state, policy, 9, autoreset="disabled")
         assert TTT.state_to_dict(left.state, 0) == over
         assert left.state.numpy()["terminated"].all() and left.episodes.numpy().tolist() == [0, 1]
     assert TTT.state_to_dict(state, 0) == over, "the state that a rollout begins with stays valid"

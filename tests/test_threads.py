@@ -15,6 +15,7 @@ from tinygrad.helpers import ALLOW_DEVICE_USAGE, TRAINING
 
 import tensor_envs as te
 from tensor_envs.ops import find_lines
+from tensor_envs.rollouts import RolloutReset
 from tensor_envs.train.run import _assign
 from tests.games.shared import shared_env
 from tests.train.sizes import ppo
@@ -24,7 +25,7 @@ def network(state: te.State) -> tuple[Tensor, Tensor]:
     return state.legal_action_mask.cast(dtypes.float32) * 0.5, Tensor.zeros(state.batch)
 
 
-def rollout(autoreset: bool = True, counts: bool = False) -> te.Rollout:
+def rollout(autoreset: RolloutReset = "same_step", counts: bool = False) -> te.Rollout:
     env = shared_env("tic_tac_toe")
     return te.rollout(env, "uniform", batch=7, steps=12, seed=3, autoreset=autoreset, count_actions=counts)
 
@@ -49,7 +50,7 @@ def counted() -> list[Any]:
 
 CALLS: dict[str, Callable[[], Any]] = {
     "episodes": lambda: rollout().episodes.tolist(),
-    "episodes without resets": lambda: rollout(autoreset=False).episodes.tolist(),
+    "episodes without resets": lambda: rollout(autoreset="disabled").episodes.tolist(),
     "returns": lambda: rollout().returns.tolist(),
     "wins": lambda: rollout().wins.tolist(),
     "counts": counted,

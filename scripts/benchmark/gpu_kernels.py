@@ -40,7 +40,7 @@ KERNELS: dict[str, Callable[[Any, Any], object]] = {
     "uniform, disabled": lambda env, state: te.VectorEnv(env, GAMES, autoreset="disabled").step_uniform(),
     "uniform, observe": lambda env, state: te.VectorEnv(env, GAMES, observe=True).step_uniform(),
     "rollout": lambda env, state: te.rollout_from(state, "uniform", 8),
-    "rollout, disabled": lambda env, state: te.rollout_from(state, "uniform", 8, autoreset=False),
+    "rollout, disabled": lambda env, state: te.rollout_from(state, "uniform", 8, autoreset="disabled"),
     "playout": lambda env, state: te.playout(state, 1),
     "observe": lambda env, state: env.observe(state),
     "gather": lambda env, state: env.take(state, range(GAMES)),

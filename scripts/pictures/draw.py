@@ -152,7 +152,7 @@ def draw_strip() -> str:
 def draw_cube(path: Path) -> None:
     """Draw the picture at the top of the README, a game of 3x3x3."""
     env = te.make("hyper_tic_tac_toe", **CUBE)
-    final = te.rollout(env, "uniform", CUBE_GAME + 1, env.num_actions, SEED, autoreset=False).state
+    final = te.rollout(env, "uniform", CUBE_GAME + 1, env.num_actions, SEED, autoreset="disabled").state
     draw(env.rules, env.state_to_dict(final, CUBE_GAME)).save_png(path)
 
 

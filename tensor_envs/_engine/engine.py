@@ -14,7 +14,7 @@ from tinygrad.dtype import DType
 
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, BlockGrid, batch_layout
 from tensor_envs._engine.game import Game
-from tensor_envs._engine.kernels.base import AutoReset, Kernel, trace_blocks
+from tensor_envs._engine.kernels.base import Autoreset, Kernel, trace_blocks
 from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
 from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
 from tensor_envs._engine.kernels.rollout import Playout, UniformRollout, num_counts
@@ -162,7 +162,7 @@ class Engine:
         return BatchBuffers(new, row_keys, layout)
 
     def step(
-        self, buffers: BatchBuffers, actions: Tensor, reset: AutoReset = "none", new: Tensor | None = None
+        self, buffers: BatchBuffers, actions: Tensor, reset: Autoreset = "disabled", new: Tensor | None = None
     ) -> BatchBuffers:
         """Play one action in every game; the new state goes to the buffer `new`, if one is passed."""
         layout = buffers.layout
@@ -234,7 +234,7 @@ class Engine:
     # *** many steps ***
 
     def rollout(
-        self, buffers: BatchBuffers, steps: int, reset: AutoReset, count: bool = False, games: int | None = None
+        self, buffers: BatchBuffers, steps: int, reset: Autoreset, count: bool = False, games: int | None = None
     ) -> tuple[BatchBuffers, Tensor, Tensor | None]:
         """Play many steps of the uniform policy, or with `games` until every row has finished its share of them.
 

@@ -16,7 +16,7 @@ from tensor_envs.solve.packed import Array
 if TYPE_CHECKING:
     from tensor_envs.equilibria.game_tree import GameTree
 
-Method = Literal["cfr+", "dcfr", "pcfr+", "mccfr"]
+Algorithm = Literal["cfr+", "dcfr", "pcfr+", "mccfr"]
 
 
 class Solver:
@@ -25,16 +25,16 @@ class Solver:
     Sequences that are equal by symmetries are one, which changes no number but those of samples.
     """
 
-    def __init__(self, tree: GameTree, method: Method = "cfr+", seed: int = 0):
+    def __init__(self, tree: GameTree, algorithm: Algorithm = "cfr+", seed: int = 0):
         self.merged = Merged(tree.forms)
-        self.method = method
+        self.algorithm = algorithm
         self.forms = self.merged.forms
         self.strategies = [form.uniform for form in self.forms]
         self.plans = plans_of(self.forms, self.strategies)
         self.regrets = [np.zeros(form.size) for form in self.forms]
         self.totals = [np.zeros(form.size) for form in self.forms]  # weighted sums of plans
         self.rng = np.random.default_rng(seed)
-        self.samplers = [Sampler(form) for form in self.forms] if method == "mccfr" else []
+        self.samplers = [Sampler(form) for form in self.forms] if algorithm == "mccfr" else []
 
     def averages(self) -> list[Array]:
         """Return the average plans."""
@@ -52,7 +52,7 @@ class Solver:
     def iterate(self, count: int) -> None:
         """Update every player in turn; `count` is the number of this iteration, from 1."""
         for p, form in enumerate(self.forms):
-            if self.method == "mccfr":
+            if self.algorithm == "mccfr":
                 # External sampling: a pure plan of the others, drawn anew, estimates the payoffs without bias from few
                 # ends.
                 payoffs = self.samplers[p].payoffs(self.pure_plans(p))
@@ -67,17 +67,17 @@ class Solver:
             regret = values - states[form.state]
             regrets = self.regrets[p]
             regrets += regret
-            if self.method == "dcfr":
+            if self.algorithm == "dcfr":
                 # Discounted CFR: old regrets fade, negative ones faster (N. Brown and T. Sandholm, AAAI 2019).
                 regrets *= np.where(regrets >= 0, count**1.5 / (count**1.5 + 1), 0.5)
-            elif self.method != "mccfr":
+            elif self.algorithm != "mccfr":
                 # CFR+ forgets negative regrets, so that an action that becomes good is played at once.
                 np.maximum(regrets, 0, out=regrets)
-            weight = {"cfr+": count, "dcfr": count**2, "pcfr+": count**2, "mccfr": 1}[self.method]
+            weight = {"cfr+": count, "dcfr": count**2, "pcfr+": count**2, "mccfr": 1}[self.algorithm]
             # Later plans are better and weigh more in the average.
             self.totals[p] += weight * self.plans[p]
             # Predictive CFR+ expects the last regret to come again.
-            predicted = regrets + regret if self.method == "pcfr+" else regrets
+            predicted = regrets + regret if self.algorithm == "pcfr+" else regrets
             # The regret of a class is that of each of its actions, so it counts as often as there are actions in it.
             self.strategies[p] = form.strategy(np.maximum(predicted, 0) * self.merged.counts[p])
             self.plans[p] = form.plan(self.strategies[p])

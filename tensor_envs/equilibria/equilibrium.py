@@ -12,9 +12,9 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs._validate import file_path, instance, integer, number, one_of
+from tensor_envs._validate import file_path, instance, integer, number, one_of, renames
 from tensor_envs.env import Env
-from tensor_envs.equilibria.cfr import Method, Solver
+from tensor_envs.equilibria.cfr import Algorithm, Solver
 from tensor_envs.equilibria.game_tree import MAX_NODES, GameTree, tree_for, tree_of
 from tensor_envs.equilibria.tabular_policy import TabularPolicy, checked, plans_of
 from tensor_envs.equilibria.tree_parts import MAX_DEPTH, Cut, belief_of
@@ -37,7 +37,7 @@ class Equilibrium(TabularPolicy):
 
     Attributes:
         tree, strategies: as in `TabularPolicy`.
-        method: the algorithm.
+        algorithm: as in `te.equilibrium`.
         curve: iterations and the exploitability after them, in order.
 
     Examples:
@@ -46,9 +46,9 @@ class Equilibrium(TabularPolicy):
         (True, True)
     """
 
-    def __init__(self, tree: GameTree, strategies: Sequence[Array], method: str, curve: Sequence[tuple[int, float]]):
+    def __init__(self, tree: GameTree, strategies: Sequence[Array], algorithm: str, curve: Sequence[tuple[int, float]]):
         super().__init__(tree, strategies)
-        self.method = method
+        self.algorithm = algorithm
         self.curve = tuple(curve)
 
     @property
@@ -116,7 +116,7 @@ class Equilibrium(TabularPolicy):
             OSError: the file cannot be written; an existing file stays as it was.
         """
         tree = self.tree
-        metadata = {"env": words_metadata(tree.env), "method": self.method, "nodes": tree.nodes}
+        metadata = {"env": words_metadata(tree.env), "method": self.algorithm, "nodes": tree.nodes}
         numbers = [np.concatenate(self.strategies), np.array([value for _, value in self.curve])]
         arrays = {"strategies": numbers[0].view(np.uint64), "exploitability": numbers[1].view(np.uint64)}
         arrays["iterations"] = np.array([count for count, _ in self.curve], np.int64)
@@ -148,7 +148,7 @@ class Equilibrium(TabularPolicy):
         try:
             env = env_of(metadata["env"])
             start = start_of(env, arrays)
-            method = one_of("method", metadata["method"], get_args(Method))
+            algorithm = one_of("algorithm", metadata["method"], get_args(Algorithm))
             belief: list[Any] = [None, -1, None]
             if isinstance(start, State) and "player" in metadata:
                 belief = [np.array(arrays["weights"]).view(np.float64), metadata["player"]]
@@ -175,12 +175,13 @@ class Equilibrium(TabularPolicy):
             curve = list(zip(np.array(arrays["iterations"]).tolist(), values.tolist(), strict=True))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ValueError(f"{str(path)!r} holds no equilibrium that can be read: {error}") from None
-        return Equilibrium(tree, strategies, method, curve)
+        return Equilibrium(tree, strategies, algorithm, curve)
 
 
+@renames(method="algorithm")
 def equilibrium(
     game: GameTree | Env | State,
-    method: Method = "cfr+",
+    algorithm: Algorithm = "cfr+",
     iterations: int = 10_000,
     until: float | None = 1e-3,
     seed: int = 0,
@@ -192,7 +193,7 @@ def equilibrium(
 
     Args:
         game: a tree by `te.game_tree`, or what that function takes.
-        method: "cfr+" has regrets that are never negative, and an average weighted by the iteration; "dcfr" is
+        algorithm: "cfr+" has regrets that are never negative, and an average weighted by the iteration; "dcfr" is
             discounted CFR with the exponents 1.5, 0 and 2; "pcfr+" is predictive CFR+, with an average weighted by the
             iteration's square; "mccfr" samples the actions of the other players. Players are updated in turn.
         iterations: upper bound for the number of iterations.
@@ -207,15 +208,15 @@ def equilibrium(
         TypeError, ValueError: an argument of another type or out of range; as in `te.game_tree`.
 
     Examples:
-        >>> equilibrium = te.equilibrium(te.make("leduc_poker"), method="dcfr", until=1e-3)
+        >>> equilibrium = te.equilibrium(te.make("leduc_poker"), algorithm="dcfr", until=1e-3)
         >>> equilibrium.iterations < 500, round(equilibrium.values[0].item(), 2)
         (True, -0.09)
     """
     tree = tree_for(game)
-    one_of("method", method, get_args(Method))
+    one_of("algorithm", algorithm, get_args(Algorithm))
     iterations = integer("iterations", iterations, 1, MAX_ITERATIONS)
     until = -math.inf if until is None else number("until", until, 0.0, 1e9)
-    solver = Solver(tree, method, integer("seed", seed, 0, 2**64 - 1))
+    solver = Solver(tree, algorithm, integer("seed", seed, 0, 2**64 - 1))
     curve = list[tuple[int, float]]()
     planned = 1
     for count in range(1, iterations + 1):
@@ -226,4 +227,4 @@ def equilibrium(
             curve.append((count, solver.exploitability()))
             if curve[-1][1] <= until:
                 break
-    return Equilibrium(tree, solver.average_strategies(), method, curve)
+    return Equilibrium(tree, solver.average_strategies(), algorithm, curve)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._validate import instance, integer, shown, wrong_type
+from tensor_envs._validate import instance, integer, renames, shown, wrong_type
 from tensor_envs.equilibria.continuations import continuations, function_of
 from tensor_envs.equilibria.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
 from tensor_envs.equilibria.tabular_policy import TabularPolicy, plans_of, strategies_of
@@ -17,12 +17,13 @@ from tensor_envs.solve.packed import groups
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.equilibria.cfr import Method
+    from tensor_envs.equilibria.cfr import Algorithm
     from tensor_envs.equilibria.equilibrium import Equilibrium
     from tensor_envs.equilibria.tabular_policy import Probabilities
     from tensor_envs.search.outputs import Evaluate
 
 
+@renames(method="algorithm")
 def resolve(
     state: State,
     player: int,
@@ -31,7 +32,7 @@ def resolve(
     *,
     depth: int | None = None,
     leaf: Sequence[TabularPolicy | Probabilities] | Evaluate | None = None,
-    method: Method = "dcfr",
+    algorithm: Algorithm = "dcfr",
     iterations: int = 10_000,
     until: float | None = 1e-3,
     max_nodes: int = DEFAULT_NODES,
@@ -63,7 +64,7 @@ def resolve(
         leaf: what games are worth where they are cut. Policies, as in `te.exploitability`: the player follows the first
             one, and the opponent the one that it has chosen. Their exact values are computed in all states of the rest
             of the game. Or a network, as in `te.search.gumbel_muzero_policy`: its values leave the opponent no choice.
-        method, iterations, until: as in `te.equilibrium`.
+        algorithm, iterations, until: as in `te.equilibrium`.
         max_nodes: as in `te.game_tree`, and as in `te.exploitability` for the states beyond the depth limit.
 
     Returns:
@@ -103,7 +104,7 @@ def resolve(
     if isinstance(values, TabularPolicy) or callable(values):
         values, cut = _expected(state, opponent, values, weights, max_nodes, cut)
     tree = tree_of(state, max_nodes, False, weights, opponent, values, cut=cut)
-    return equilibrium(tree, method, iterations, until)
+    return equilibrium(tree, algorithm, iterations, until)
 
 
 def _expected(

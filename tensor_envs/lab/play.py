@@ -86,7 +86,7 @@ class Played:
 def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
     """Play games by the uniform policy, in one kernel."""
     start = env.init(games, seed, first_row=first_row)
-    result = rollout_from(start, "uniform", LIMIT, autoreset=False, count_actions=True)
+    result = rollout_from(start, "uniform", LIMIT, autoreset="disabled", count_actions=True)
     end = result.state.numpy()
     tensors = result.legal_counts, result.action_counts, result.action_plies, result.width_counts
     legal, taken, when, widths = map(to_numpy, tensors)

@@ -24,7 +24,7 @@ from tensor_envs._compiler.operations import INT32, INT64
 from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.launch import launch, realize, settled
 from tensor_envs._runtime.opening import open_device
-from tensor_envs._validate import integer, shown
+from tensor_envs._validate import integer, renames, shown
 from tensor_envs.ops.boards import BoardArray, as_board
 from tensor_envs.ops.lines import Direction, flat_step, line_directions, placements, strides
 from tensor_envs.rules import WORD_BITS, Scalar, maximum, num_words, popcount, uint32
@@ -184,8 +184,9 @@ def winner(board: BoardArray, k: int, rank: int | None = None, device: DeviceNam
     return has[..., 0].cast(dtypes.int32) - has[..., 1].cast(dtypes.int32)
 
 
+@renames(limit="max_lines")
 def find_lines(
-    board: BoardArray, k: int, limit: int = 16, device: DeviceName | None = None, counts: np.ndarray | None = None
+    board: BoardArray, k: int, max_lines: int = 16, device: DeviceName | None = None, counts: np.ndarray | None = None
 ) -> list[Line]:
     """Return the first completed lines of one board, by direction, player (1, then -1) and start in C order.
 
@@ -194,13 +195,13 @@ def find_lines(
 
     Args:
         board, k, device: see `winner`.
-        limit: upper bound of the number of lines.
+        max_lines: upper bound of the number of lines.
         counts: the board's `count_lines` [D, 2], if available; they save most of the work.
 
     Raises:
         ValueError: also for values other than -1, 0, 1 in a Tensor; else as in `winner`.
     """
-    integer("limit", limit, 1, 2**31 - 1)
+    integer("max_lines", max_lines, 1, 2**31 - 1)
     if isinstance(board, Tensor) and bool(settled((board < -1) | (board > 1)).numpy().any()):
         raise ValueError("board must have no values but -1, 0 and 1")
     layout, words, _ = _packed(board, k, None, device)
@@ -212,13 +213,13 @@ def find_lines(
     lines, marks = list[Line](), words.numpy()
     for d, row in zip(layout.directions[: 1 if k == 1 else None], counts, strict=False):
         for player, count in enumerate(row):
-            if count and len(lines) < limit:
-                starts = _starts(layout, marks[player], d, limit - len(lines))
+            if count and len(lines) < max_lines:
+                starts = _starts(layout, marks[player], d, max_lines - len(lines))
                 lines += [Line(MARKS[player], d, start) for start in starts]
     return lines
 
 
-def _starts(layout: _Layout, words: np.ndarray, d: Direction, limit: int) -> list[tuple[int, ...]]:
+def _starts(layout: _Layout, words: np.ndarray, d: Direction, count: int) -> list[tuple[int, ...]]:
     """Return the first cells of the first lines of one player along a direction: `_count` in NumPy."""
     step = flat_step(layout.padded, d)
     run = words[: layout.words].copy()
@@ -228,8 +229,8 @@ def _starts(layout: _Layout, words: np.ndarray, d: Direction, limit: int) -> lis
         run &= near >> bits | far << 1 << (WORD_BITS - 1 - bits)
     cells = [
         int(word) * WORD_BITS + bit
-        for word in np.flatnonzero(run)[:limit]
+        for word in np.flatnonzero(run)[:count]
         for bit in range(WORD_BITS)
         if int(run[word]) >> bit & 1
     ]
-    return [tuple(int(c) for c in np.unravel_index(cell, layout.padded)) for cell in cells[:limit]]
+    return [tuple(int(c) for c in np.unravel_index(cell, layout.padded)) for cell in cells[:count]]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
-from tensor_envs._validate import instance, integer
+from tensor_envs._validate import instance, integer, renames
 from tensor_envs.interop import to_numpy
 from tensor_envs.rollouts import playout
 from tensor_envs.state import State
@@ -15,14 +15,17 @@ from tensor_envs.state import State
 BRANCHES = 512  # (game, action) pairs of one kernel; a fixed number, so that it compiles once
 
 
-def flat_monte_carlo(state: State, n: int, seed: int = 0, limit: int = 2**31 - 1, rows: Any = None) -> np.ndarray:
+@renames(n="num_playouts")
+def flat_monte_carlo(
+    state: State, num_playouts: int, seed: int = 0, limit: int = 2**31 - 1, rows: Any = None
+) -> np.ndarray:
     """Return the action of the highest mean return for the player to move, in every game.
 
     Playouts start from the whole state, hidden cards included, and draw their own chance.
 
     Args:
         state: the games.
-        n: number of random games that start with each legal action.
+        num_playouts: number of random games that start with each legal action.
         seed: seed of the playouts, 0..2^44-1. Use another one for every call.
         limit: maximum number of actions of a playout.
         rows: rows of the games to choose for; the others get action 0. Default: all.
@@ -38,7 +41,7 @@ def flat_monte_carlo(state: State, n: int, seed: int = 0, limit: int = 2**31 - 1
         >>> state = env.init(2)
         >>> for actions in ([0, 8], [3, 5], [1, 7], [4, 4]):
         ...     state = env.step(state, actions)
-        >>> te.search.flat_monte_carlo(state, n=8).tolist()  # X to move wins at once
+        >>> te.search.flat_monte_carlo(state, num_playouts=8).tolist()  # X to move wins at once
         [2, 6]
     """
     instance("state", state, State)
@@ -52,7 +55,7 @@ def flat_monte_carlo(state: State, n: int, seed: int = 0, limit: int = 2**31 - 1
     for first in range(0, len(row), BRANCHES):
         pairs = np.resize(np.arange(first, min(first + BRANCHES, len(row))), BRANCHES)
         branches = env.take(state, row[pairs])
-        returns = to_numpy(playout(branches, n, action[pairs], seed + first, limit))
+        returns = to_numpy(playout(branches, num_playouts, action[pairs], seed + first, limit))
         values[pairs] = returns[np.arange(BRANCHES), player[pairs]]
     table = np.full(mask.shape, -np.inf)
     table[row, action] = values

@@ -15,7 +15,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._runtime.buffers import download, write
 from tensor_envs._runtime.launch import settled
-from tensor_envs._validate import integer
+from tensor_envs._validate import integer, renames
 from tensor_envs.counts import DecisionCounts
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.lists import num_words
@@ -128,11 +128,12 @@ class SearchTree:
             "action_weights": floats[:, size : 2 * size],
         }
 
-    def to_svg(self, i: int = 0, nodes: int = 48) -> str:
+    @renames(i="row")
+    def to_svg(self, row: int = 0, nodes: int = 48) -> str:
         """Draw a game's tree: the most visited actions, with visits and mean returns.
 
         Args:
-            i: row of the game.
+            row: of the game.
             nodes: maximum number of actions, 1..1000. Without `keep_tree` there are only those of the root.
 
         Returns:
@@ -141,7 +142,7 @@ class SearchTree:
         Raises:
             ValueError, TypeError: a number out of range or of another type.
         """
-        row = integer("i", i, 0, self._layout.batch - 1)
+        row = integer("row", row, 0, self._layout.batch - 1)
         count = integer("nodes", nodes, 1, 1000)
         if (whole := self._whole) is not None:
             edges = whole.tried(slice(row, row + 1))

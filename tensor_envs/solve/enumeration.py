@@ -13,7 +13,7 @@ import numpy as np
 
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._progress import Reports
-from tensor_envs._validate import file_path, instance, integer, one_of, renamed, shown
+from tensor_envs._validate import file_path, instance, integer, one_of, renames, shown
 from tensor_envs.env import Env
 from tensor_envs.registry import env_metadata, env_of, words_metadata
 from tensor_envs.solve.alpha_beta import MAX_MEMORY, SearchSolution
@@ -490,15 +490,15 @@ class Solution(ExactValues):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
-    def verify(self, max_positions: int = 4096, seed: int = 0, *, most: int | None = None) -> int:
+    @renames(most="max_positions")
+    def verify(self, max_positions: int = 4096, seed: int = 0) -> int:
         """Replay the game by `Env.step` and compare each position's value with the values after its actions.
 
         The check shares only the lookup of values with the solver. It is complete if no ply has more than
         `max_positions`: scores that are consistent everywhere are correct, since distances decrease with every ply.
 
         Args:
-            max_positions: maximum number of positions of a ply, sampled at random; `most` is its name of version 0.2,
-                until 0.4.
+            max_positions: maximum number of positions of a ply, sampled at random.
             seed: seed of the sample.
 
         Returns:
@@ -509,7 +509,7 @@ class Solution(ExactValues):
         """
         if self._game.outcomes > 1:
             raise ValueError(f"{self.env!r} has chance: its actions lead to more than can be compared")
-        limit = integer("max_positions", renamed("max_positions", max_positions, most=most), 1, MAX_POSITIONS)
+        limit = integer("max_positions", max_positions, 1, MAX_POSITIONS)
         rng = np.random.default_rng(seed)
         origin = self._game.origin
         state = origin.init(1) if isinstance(origin, Env) else origin

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
-from tensor_envs._validate import integer, renamed
+from tensor_envs._validate import integer, renames
 from tensor_envs.env import Env
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import FAR
@@ -104,13 +104,14 @@ class ExactValues(ABC):
         scores = np.abs(self._scores(state).astype(np.int32))
         return np.where(scores == 0, -1, FAR - scores)
 
-    def line(self, state: State, i: int = 0, max_actions: int = 1000, *, most: int | None = None) -> list[int]:
+    @renames(i="row", most="max_actions")
+    def line(self, state: State, row: int = 0, max_actions: int = 1000) -> list[int]:
         """Return the actions of best play from one game to its end: the fastest win, or the longest resistance.
 
         Args:
             state: games of the environment.
-            i: row of the game.
-            max_actions: maximum number of actions; `most` is its name of version 0.2, until 0.4.
+            row: of the game.
+            max_actions: maximum number of actions.
 
         Raises:
             ValueError: as in `value`; a game with chance; results besides wins, draws and losses in a game whose rules
@@ -118,9 +119,9 @@ class ExactValues(ABC):
         """
         if not self._has_line:
             raise ValueError(f"{self.env!r} has chance, or values without distances, and so no line of best play")
-        state = state[[integer("i", i, 0, state.batch - 1)]]
+        state = state[[integer("row", row, 0, state.batch - 1)]]
         actions = list[int]()
-        max_actions = integer("max_actions", renamed("max_actions", max_actions, most=most), 1, MAX_POSITIONS)
+        max_actions = integer("max_actions", max_actions, 1, MAX_POSITIONS)
         while len(actions) < max_actions:
             scores, legal = self._action_scores(state)
             if not legal.any():

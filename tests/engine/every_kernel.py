@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import get_args
 
 import numpy as np
 from tinygrad import Tensor, dtypes
@@ -17,6 +18,7 @@ import tensor_envs as te
 from tensor_envs._engine import kernels
 from tensor_envs._engine.kernels.observe import DTYPES, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
+from tensor_envs.rollouts import RolloutReset
 from tests.games import dice_race
 
 BATCH = 70  # two blocks, the second padded
@@ -53,9 +55,9 @@ def use(env: te.Env) -> None:
     for name in (*env.spec_fields, "rewards", "terminated", "legal_action_mask", "action_key"):
         getattr(state, name)
     if not memory:
-        for again in (True, False):
-            te.rollout_from(state, "uniform", 8, autoreset=again)
-            te.rollout_from(state, "uniform", 8, autoreset=again, count_actions=True)
+        for autoreset in get_args(RolloutReset):
+            te.rollout_from(state, "uniform", 8, autoreset)
+            te.rollout_from(state, "uniform", 8, autoreset, count_actions=True)
         for first in (None, actions):
             te.playout(state, 3, first)
     where, engine = state.buffers.layout, env.engine

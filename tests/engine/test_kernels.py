@@ -119,7 +119,7 @@ def test_how_many_kernels_calls_take(name: str) -> None:
     assert cost(lambda: state.current_player)[0] == cost(lambda: state.legal_action_mask)[0] == 1
     assert cost(lambda: state.numpy())[0] == 0, "the host unpacks"
     assert cost(lambda: te.rollout_from(state, "uniform", 20))[0] == 2, "finished games start again, and all steps"
-    counted = cost(lambda: te.rollout_from(state, "uniform", 20, autoreset=False, count_actions=True))
+    counted = cost(lambda: te.rollout_from(state, "uniform", 20, autoreset="disabled", count_actions=True))
     assert counted[0] == 1, "all steps and their counts"
     vector = te.VectorEnv(env, BATCH)
 

@@ -155,7 +155,7 @@ def test_registers_hold_what_memory_holds() -> None:
     env = kinds()
     games = [game | {"terminated": False, "truncated": False, "ply": 5} for game in random_games(env.spec, 66)]
     state = env.engine.refresh(as_state(env, games).buffers)
-    rolled = te.rollout_from(te.State(env, state), "uniform", 1, autoreset=False)
+    rolled = te.rollout_from(te.State(env, state), "uniform", 1, autoreset="disabled")
     stepped = env.step(te.State(env, state), te.agents.uniform(te.State(env, state)))
     for name, column in stepped.numpy().items():
         np.testing.assert_array_equal(rolled.state.numpy()[name], column, err_msg=name)

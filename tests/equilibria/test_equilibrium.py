@@ -15,7 +15,7 @@ from tinygrad import Tensor
 import tensor_envs as te
 from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs.equilibria import histories
-from tensor_envs.equilibria.cfr import Method, Solver
+from tensor_envs.equilibria.cfr import Algorithm, Solver
 from tensor_envs.equilibria.equilibrium import FORMAT, OLDER
 from tensor_envs.solve import branches
 from tests.equilibria import plain_tree
@@ -107,14 +107,14 @@ def test_kuhn() -> None:
     assert te.exploitability(found.tree, found) == found.exploitability <= 1e-5
 
 
-@pytest.mark.parametrize("method", get_args(Method))
-def test_every_method_converges(method: Method) -> None:
+@pytest.mark.parametrize("algorithm", get_args(Algorithm))
+def test_every_algorithm_converges(algorithm: Algorithm) -> None:
     for ours in (tree("kuhn_poker"), tree("liars_dice", sides=2)):
-        found = te.equilibrium(ours, method, until=0.02, seed=1)
+        found = te.equilibrium(ours, algorithm, until=0.02, seed=1)
         iterations, values = zip(*found.curve, strict=True)
         assert found.exploitability <= 0.02 < min(values[:-1]) and values[-1] == pytest.approx(found.exploitability)
         assert list(iterations) == sorted(set(iterations)) and found.iterations == iterations[-1]
-        again = te.equilibrium(ours, method, iterations=found.iterations, until=None, seed=1)
+        again = te.equilibrium(ours, algorithm, iterations=found.iterations, until=None, seed=1)
         assert (again.table == found.table).all() and again.curve == found.curve
 
 
@@ -289,7 +289,7 @@ def test_files(tmp_path: Path) -> None:
         found = te.equilibrium(start, "pcfr+", iterations=30)
         found.save(path)
         again = te.Equilibrium.load(path)
-        assert (again.method, again.curve, repr(again)) == ("pcfr+", found.curve, repr(found))
+        assert (again.algorithm, again.curve, repr(again)) == ("pcfr+", found.curve, repr(found))
         assert (again.table == found.table).all() and again.tree.is_like(found.tree)
     metadata, arrays = read_arrays(path, FORMAT)
     del metadata["player"], arrays["weights"], arrays["values"]
@@ -337,7 +337,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (lambda: te.game_tree(te.make("three_will")), ValueError, "chance can be counted: the game draws whole words"),
     (lambda: te.equilibrium(3), TypeError, "game must be a GameTree, an Env or a State, got 3"),  # type: ignore[arg-type]
-    (lambda: te.equilibrium(tree("kuhn_poker"), "cfr"), ValueError, "method must be one of 'cfr"),  # type: ignore[arg-type]
+    (lambda: te.equilibrium(tree("kuhn_poker"), "cfr"), ValueError, "algorithm must be one of 'cfr"),  # type: ignore[arg-type]
     (lambda: te.equilibrium(tree("kuhn_poker"), iterations=0), ValueError, "iterations must be in 1"),
     (lambda: te.equilibrium(tree("kuhn_poker"), until=-1.0), ValueError, "until must be in 0"),
     (lambda: te.equilibrium(tree("kuhn_poker"), seed=-1), ValueError, "seed must be in 0"),

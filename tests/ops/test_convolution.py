@@ -252,7 +252,7 @@ def test_winner_inside_a_jit() -> None:
 
 def test_find_lines_is_bounded_and_in_order() -> None:
     board = np.ones((4, 40), dtype=np.int8)  # six words
-    every = ops.find_lines(board, 3, limit=1000)
+    every = ops.find_lines(board, 3, max_lines=1000)
     assert len(every) == ops.num_lines((4, 40), 3) == len(set(every)) == 384
     assert [line.direction for line in every] == sorted(line.direction for line in every)
     for limit in (11, 160, 383):
@@ -291,8 +291,8 @@ def test_bad_ranks_limits_and_tensors() -> None:
             ops.winner(board, 2, rank=rank)
     with pytest.raises(ValueError, match="one or more boards"):
         ops.winner(np.zeros((0, 3, 3), dtype=np.int8), 2, rank=2)
-    with pytest.raises(ValueError, match="limit"):
-        ops.find_lines(board, 2, limit=0)
+    with pytest.raises(ValueError, match="max_lines"):
+        ops.find_lines(board, 2, max_lines=0)
     with pytest.raises(ValueError, match="no values but"):
         ops.find_lines(Tensor([[2, 0], [0, 0]], device="CPU"), 2)
     with pytest.raises(ValueError, match="device must be None"):

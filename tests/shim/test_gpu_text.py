@@ -156,9 +156,9 @@ def play_vectors(env: te.Env) -> None:
     """Launch the kernels of all forms of `VectorEnv`, of the other rollout, and of reading a state."""
     for autoreset, more in itertools.product(("same_step", "next_step", "disabled"), (False, True)):
         step_vector(te.VectorEnv(env, BATCH, 4, None, autoreset, observe=more, final_states=more))  # type: ignore[arg-type]
-    state = te.rollout_from(env.init(BATCH, seed=5), "uniform", 3, autoreset=False).state
-    te.rollout_from(state, "uniform", 60, autoreset=False)
-    te.rollout_from(state, "uniform", 60, autoreset=False, count_actions=True)
+    state = te.rollout_from(env.init(BATCH, seed=5), "uniform", 3, autoreset="disabled").state
+    te.rollout_from(state, "uniform", 60, autoreset="disabled")
+    te.rollout_from(state, "uniform", 60, autoreset="disabled", count_actions=True)
     env.events(state, actions_of(state, 1))
     env.engine.refresh(state.buffers)
     for name in (*env.spec_fields, "rewards", "truncated", "action_key"):

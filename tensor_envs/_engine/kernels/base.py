@@ -202,8 +202,8 @@ class Words:
         return terminated | truncated
 
 
-# what happens to a finished game: nothing; a reset in the same step; a reset in the next step
-AutoReset = Literal["none", "same_step", "next_step"]
+# what happens to a finished game: a reset in the same step; a reset in the next step; nothing
+Autoreset = Literal["same_step", "next_step", "disabled"]
 # a first state of more instructions is computed in a branch, for games that reset only
 BRANCH_MIN_INSTRUCTIONS = 280
 NEVER = [scalar(False)] * 2
@@ -264,11 +264,11 @@ class Tracer:
         # Rows are counted without padding in all layouts.
         return Coords(Place(row // lanes, row % lanes, lanes), at.register)
 
-    def resets_in_branch(self, reset: AutoReset) -> bool:
+    def resets_in_branch(self, reset: Autoreset) -> bool:
         """Return whether finished games reset in a branch; else every game computes its first state."""
         # with a single lane a branch is taken by all games or by none
         branches = self.grid.branches and (self.grid.gpu or self.grid.lanes > 1)
-        return branches and reset != "none" and self.game.init_instructions > BRANCH_MIN_INSTRUCTIONS
+        return branches and reset != "disabled" and self.game.init_instructions > BRANCH_MIN_INSTRUCTIONS
 
     def play(
         self,
@@ -276,7 +276,7 @@ class Tracer:
         was: Sequence[Scalar],
         action: Scalar,
         legal: Scalar | None,
-        reset: AutoReset,
+        reset: Autoreset,
         row_keys: Sequence[Scalar],
         keeps: bool = True,
     ) -> AfterStep:
@@ -298,10 +298,10 @@ class Tracer:
         # The rules play every game, also those that are over: vectors have no branches.
         moved, rewards, *flags, events = game.moved(s, action, legal)
         after = moved if legal is None else game.where(legal, moved, s)
-        if (reset == "none" and keeps) or (reset == "next_step" and self.resets_in_branch(reset)):
+        if (reset == "disabled" and keeps) or (reset == "next_step" and self.resets_in_branch(reset)):
             # rules allow no action here: what they compute may be out of bounds, and change the flags beside it
             after = game.where(over, s, after)
-        if reset == "none" and keeps:
+        if reset == "disabled" and keeps:
             # A game that stays over keeps the flag by which it has ended.
             flags = [where(over, old, new) for old, new in zip(was, flags, strict=True)]
         # A finished game is paid nothing more. With resets in the same step none is over before a step.
@@ -313,7 +313,7 @@ class Tracer:
             flags = [~over & flag for flag in flags]
         resets = scalar(False)
         first = None
-        if reset != "none":
+        if reset != "disabled":
             # Without a branch all games compute a first state, and the finished ones take it.
             resets = flags[0] | flags[1] if reset == "same_step" else over
             if not self.resets_in_branch(reset):
@@ -350,7 +350,7 @@ class Tracer:
         near = minimum(maximum(action, 0), self.game.spec.num_actions - 1)
         return near, (near == action) & has_bit(mask, near)
 
-    def live_mask(self, s: GameState, flags: Sequence[Scalar], reset: AutoReset) -> MaskWords:
+    def live_mask(self, s: GameState, flags: Sequence[Scalar], reset: Autoreset) -> MaskWords:
         """Return the mask, which is empty for a game that is over and does not reset in this step."""
         mask = self.game.mask(s)
         if reset == "same_step":

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
 from tensor_envs._engine.game import uniform_action
-from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Place, Tracer, load, row_index, store
+from tensor_envs._engine.kernels.base import NEVER, Autoreset, Coords, Place, Tracer, load, row_index, store
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import Cells, do_while, loop, registers
 from tensor_envs.rules.lists import MemoryArray, num_words, popcount
@@ -30,7 +30,7 @@ class BlockState:
     def __init__(
         self,
         t: Tracer,
-        reset: AutoReset,
+        reset: Autoreset,
         keys: Callable[[Coords], list[Scalar]],
         counts: bool = True,
         decisions: Decisions | None = None,
@@ -55,7 +55,7 @@ class BlockState:
         self.sums = t.block.registers(self.num_sums, FLOAT32)
         self.wins = t.block.registers(self.players, INT32)
         # Whether finished games stay; with resets no game is over before a step, and its flags need no storage.
-        self.stays = reset == "none"
+        self.stays = reset == "disabled"
         self.quota = t.block.registers(1, INT32) if quotas else None  # games that a row has still to finish
 
     def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
@@ -232,7 +232,7 @@ class UniformRollout:
     Without resets it ends once all games are over. With `counts` the decisions are counted.
     """
 
-    reset: AutoReset
+    reset: Autoreset
     quotas: bool = False  # whether each row plays a number of games, by the last three scalars
     name = "rollout"
 
@@ -264,7 +264,7 @@ class UniformRollout:
         def goes_on() -> Scalar:
             if (quota := state.quota) is not None:
                 return t.block.any(lambda at: load(quota, at.register)[0] > 0)
-            return t.block.any(lambda at: ~state.words.over(at)) if self.reset == "none" else scalar(True)
+            return t.block.any(lambda at: ~state.words.over(at)) if self.reset == "disabled" else scalar(True)
 
         def finish(at: Coords) -> None:
             words = state.words.load(at)
@@ -308,7 +308,7 @@ class Playout:
         actions: Any = None
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        state = BlockState(t, "none", lambda at: t.row_keys(a.row_keys, at), counts=False)
+        state = BlockState(t, "disabled", lambda at: t.row_keys(a.row_keys, at), counts=False)
 
         def begin(at: Coords) -> None:
             words = t.words(a.old).load(self._source(at, a))

@@ -38,7 +38,7 @@ class Seed:
 def _store_first(t: Tracer, at: Coords, new: Cells, s: GameState, flags: list[Scalar]) -> None:
     """Store a state with rewards 0 and its mask."""
     rewards = [scalar(0.0)] * t.players
-    t.words(new).store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none"))
+    t.words(new).store(at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "disabled"))
 
 
 @dataclass(frozen=True)

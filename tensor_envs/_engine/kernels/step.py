@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.operations import UINT32
 from tensor_envs._engine.game import uniform_action
-from tensor_envs._engine.kernels.base import NEVER, AutoReset, Coords, Tracer, store
+from tensor_envs._engine.kernels.base import NEVER, Autoreset, Coords, Tracer, store
 from tensor_envs._engine.kernels.observe import Outputs, OutputStage
 
 
@@ -58,7 +58,7 @@ class Events:
             s = t.layout.get_state(words)
             mask = t.layout.get_mask(words)
             was = t.layout.get_flags(words)
-            store(a.events, at.batch, t.play(s, was, *t.given_action(mask, a.actions, at), "none", keys).events)
+            store(a.events, at.batch, t.play(s, was, *t.given_action(mask, a.actions, at), "disabled", keys).events)
 
         t.block.each(play)
 
@@ -70,7 +70,7 @@ class Step:
     wide: whether the given actions are int64, as two words each.
     """
 
-    reset: AutoReset = "none"
+    reset: Autoreset = "disabled"
     uniform: bool = False
     wide: bool = False
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
 from tensor_envs._engine.game import uniform_action
-from tensor_envs._engine.kernels.base import AutoReset, Coords, Tracer, Words, load, store
+from tensor_envs._engine.kernels.base import Autoreset, Coords, Tracer, Words, load, store
 from tensor_envs._engine.kernels.observe import Outputs, OutputStage
 from tensor_envs.rules.chance import scale, threefry
 from tensor_envs.rules.kernel import do_while, registers
@@ -17,7 +17,7 @@ from tensor_envs.rules.scalar import Scalar, float32, int32, scalar, uint32, whe
 # Games in a row that may end before the player's first decision. The bound keeps a policy that always ends them from
 # running for ever.
 OPENINGS = 100
-RESET: AutoReset = "next_step"
+RESET: Autoreset = "next_step"
 # commands beside the actions from 0 on; PASS stands for an illegal action
 PASS = -1
 OPEN = -2
@@ -220,7 +220,7 @@ class _Block:
         flags = t.layout.get_flags(words)
         reward, openings, *steps = load(self.tally, at.register, 2 + self.counts)
         others = self.others_to_move(self.target, at)
-        mask = t.live_mask(s, flags, "none")
+        mask = t.live_mask(s, flags, "disabled")
         # a game that ended in an opening has used up all openings
         over = where(openings > 0.0, NO_DECISION, where(flags[0], TERMINATED, TRUNCATED))
         active = int32(TO_MOVE)
@@ -240,5 +240,5 @@ class _Block:
         t.words(self.a.new).store(at, rewards=nothing, mask=mask, **played)
         if self.a.others is not None:
             flags = [flag | ~others for flag in flags]
-            mask = t.live_mask(s, flags, "none")
+            mask = t.live_mask(s, flags, "disabled")
             t.words(self.a.others).store(at, s=s, flags=flags, rewards=nothing, mask=mask)
