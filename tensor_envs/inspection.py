@@ -81,7 +81,7 @@ def inspect(
     layout = buffers.layout
     kernels: dict[str, tuple[Kernel, tuple[object, ...]]] = {
         "init": (Init(), Init.Arrays(words, row_keys)),
-        "step": (Step("none"), Step.Arrays(words, words, row_keys, layout.empty(1, dtypes.int32))),
+        "step": (Step("disabled"), Step.Arrays(words, words, row_keys, layout.empty(1, dtypes.int32))),
         "observe": (Observe(None), Observe.Arrays(engine.outputs(layout, ["observation"]), words)),
         "rollout": (
             UniformRollout("same_step"),

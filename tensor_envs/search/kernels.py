@@ -46,7 +46,7 @@ class PlayoutSearch:
             return at.batch._replace(block=block).index(first_count + number, first_count + count)
 
         decisions = Decisions(t, a.result.numbers, count_index) if count else None
-        playouts = BlockState(t, "none", row_keys, counts=False, decisions=decisions)
+        playouts = BlockState(t, "disabled", row_keys, counts=False, decisions=decisions)
 
         def init_root(at: Coords) -> None:
             search.init_root(at, a.old, a.row_keys)
@@ -66,7 +66,7 @@ def writer(t: Tracer, leaf: Cells) -> Arrived:
     """Return a handler that writes the states that a network evaluates."""
 
     return lambda at, s, flags, _, rewards: t.words(leaf).store(
-        at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "none")
+        at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "disabled")
     )
 
 

@@ -56,7 +56,7 @@ def test_a_seed_is_a_choice() -> None:
 @pytest.mark.parametrize("name", [name for name in te.registered() if name != "chess"])
 def test_the_uniform_player_is_beaten_in_every_game(name: str) -> None:
     env, seeds = te.make(name), count()
-    policy = partial(flat_monte_carlo, n=16, limit=1000)
+    policy = partial(flat_monte_carlo, num_playouts=16, limit=1000)
     players = [lambda state: policy(state, seed=next(seeds)), *[te.agents.uniform] * (env.num_players - 1)]
     assert te.evaluate(env, players, games=32, seed=5).mean_returns[0] > 0.5
 
