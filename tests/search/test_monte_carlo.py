@@ -64,8 +64,8 @@ def test_the_uniform_player_is_beaten_in_every_game(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"n": 0}, ValueError),
-        ({"n": 2.5}, TypeError),
+        ({"num_playouts": 0}, ValueError),
+        ({"num_playouts": 2.5}, TypeError),
         ({"seed": -1}, ValueError),
         ({"seed": 2**44}, ValueError),
         ({"limit": 0}, ValueError),
@@ -73,6 +73,6 @@ def test_the_uniform_player_is_beaten_in_every_game(name: str) -> None:
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], error: type[Exception]) -> None:
-    given: dict[str, Any] = {"state": wins_at_hand(shared_env("tic_tac_toe")), "n": 1} | arguments
+    given: dict[str, Any] = {"state": wins_at_hand(shared_env("tic_tac_toe")), "num_playouts": 1} | arguments
     with pytest.raises(error, match=next(iter(arguments))):
         flat_monte_carlo(**given)
