@@ -119,24 +119,24 @@ class NotatedGame(Generic[R_co]):
         layout = state.buffers.layout
         return self._layout.game(layout.table(state.buffers.words)[row])
 
-    def pack(self, games: Sequence[dict[str, Any] | str]) -> np.ndarray:
+    def pack(self, positions: Sequence[dict[str, Any] | str]) -> np.ndarray:
         """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game.
 
-        Games are dictionaries or strings of the game's notation.
+        Positions are dictionaries or strings of the game's notation.
         """
-        instance("games", games, Sequence)
+        instance("positions", positions, Sequence)
         values = []
-        if isinstance(games, str):
-            raise wrong_type("games", "a list of dictionaries or strings", games)
-        read: list[Any] = list(games)
-        for i, game in enumerate(games):
+        if isinstance(positions, str):
+            raise wrong_type("positions", "a list of dictionaries or strings", positions)
+        read: list[Any] = list(positions)
+        for i, game in enumerate(positions):
             try:
                 read[i] = self._plain_game(game)
                 values.append(self._from_dict(read[i]))
             except (ValueError, TypeError, KeyError) as error:
                 what = f"{error} missing" if isinstance(error, KeyError) else error
                 raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
-        integer("the number of games", len(values), 1, MAX_BATCH)
+        integer("the number of positions", len(values), 1, MAX_BATCH)
         table = self._layout.pack(values)
         names = {*STATE_ENTRIES}
         for i, game in enumerate(read):

@@ -20,7 +20,7 @@ from tensor_envs._notation import NotatedGame, R_co
 from tensor_envs._runtime.context import is_capturing, stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.opening import open_device
-from tensor_envs._validate import integer, one_of, shown
+from tensor_envs._validate import integer, one_of, renames, shown
 from tensor_envs.rules.actions import Actions
 from tensor_envs.state import State, check_on_one_device
 
@@ -319,14 +319,19 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
             some = ", ".join(f"row {row}: {chosen[row]}" for row in wrong[:8]) + ", ..." * (len(wrong) > 8)
             raise ValueError(f"{len(wrong)} illegal actions ({some}); legal_action_mask says what is allowed")
 
+    @renames(games="positions")
     def state_from_dicts(
-        self, games: Sequence[dict[str, Any] | str], seed: int = 0, device: DeviceName | None = None, first_row: int = 0
+        self,
+        positions: Sequence[dict[str, Any] | str],
+        seed: int = 0,
+        device: DeviceName | None = None,
+        first_row: int = 0,
     ) -> S_co:
         """Return a batch of plain games. Row r gets the chance of row first_row + r, episode 0, of the seed.
 
         Args:
-            games: dictionaries as `state_to_dict` returns them, also with NumPy's arrays and numbers, or strings of the
-                game's notation, such as a FEN in chess.
+            positions: dictionaries as `state_to_dict` returns them, also with NumPy's arrays and numbers, or strings of
+                the game's notation, such as a FEN in chess.
             seed, device, first_row: as in `init`.
 
         Returns:
@@ -337,11 +342,11 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
 
         Examples:
             >>> env = te.make("tic_tac_toe")
-            >>> games = [env.state_to_dict(env.init(1))] * 3
-            >>> env.state_from_dicts(games).batch
+            >>> positions = [env.state_to_dict(env.init(1))] * 3
+            >>> env.state_from_dicts(positions).batch
             3
         """
-        table = self.pack(games)
+        table = self.pack(positions)
         device = open_device(device)
         fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), device)
         first_row = integer("first_row", first_row, 0, SEED_ROWS - len(table))

@@ -185,7 +185,7 @@ def cases() -> Iterator[Case]:
              [{**GAME, "board": None}], [{**GAME, "current_player": "0"}], [{**GAME, "current_player": []}],
              [{**GAME, "ply": "1"}], [{**GAME, "ply": HUGE}], [{**GAME, "terminated": "no"}],
              [{**GAME, "board": [["x"]] * 9}], [GAME, []], {0: GAME})  # fmt: skip
-    yield Case("Env.state_from_dicts", "games", TTT.state_from_dicts, games, "game")
+    yield Case("Env.state_from_dicts", "positions", TTT.state_from_dicts, games, "game|positions")
     yield Case("Env.state_from_dicts", "seed", lambda x: TTT.state_from_dicts([GAME], x), (*NO_INT, -1, HUGE))
     yield Case("Env.action_to_string", "action", TTT.action_to_string, (*NO_INT, -1, 9, HUGE))
     yield Case("Env.string_to_action", "name", TTT.string_to_action, NO_TEXT)
@@ -272,10 +272,12 @@ def cases() -> Iterator[Case]:
         for argument, values in (wrong | specific[name]).items():
             yield Case(name, argument, lambda x, f=call, k=argument: f(**{k: x}), values)
     yield Case("perfect", "needs an oracle", te.agents.perfect(), (te.make("kuhn_poker").init(1),))
-    for number in ("gamma", "lam"):
+    for number in ("gamma", "gae_lambda"):
         values = (*NO_NUMBER, -0.5, 1.5)
         yield Case("advantages", number, lambda x, n=number: advantages(**{n: x}), values)
-    yield Case("advantages", "steps", lambda x: advantages(steps=x), (None, 5, [], [5], [()], [(1, 2)], "steps"))
+    yield Case(
+        "advantages", "outcomes", lambda x: advantages(outcomes=x), (None, 5, [], [5], [()], [(1, 2)], "outcomes")
+    )
     yield Case("advantages", "next_player", lambda x: advantages(next_player=x), (None, 5, [], np.zeros(2)))
     yield Case("advantages", "next_value", lambda x: advantages(next_value=x), (None, 5, [], np.zeros((2, 2))))
     yield Case("debug", "seed", lambda x: te.debug(TTT, x), (*NO_INT, -1, 2**64, HUGE))
@@ -422,7 +424,13 @@ def evaluation(state: te.State) -> tuple[Tensor, Tensor]:
 
 def advantages(**changes: Any) -> Any:
     step = (np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2), np.zeros(2))
-    arguments = {"steps": [step], "next_player": np.zeros((2, 2)), "next_value": np.zeros(2), "gamma": 1.0, "lam": 1.0}
+    arguments = {
+        "outcomes": [step],
+        "next_player": np.zeros((2, 2)),
+        "next_value": np.zeros(2),
+        "gamma": 1.0,
+        "gae_lambda": 1.0,
+    }
     return te.advantages(**(arguments | changes))
 
 

@@ -497,7 +497,7 @@ def test_positions_of_numpy_and_strings() -> None:
     assert TTT.state_to_dict(TTT.state_from_dicts([game])) == TTT.state_to_dict(TTT.state_from_dicts([plain]))
     chess, fen = te.make("chess"), "4k3/8/8/8/8/8/8/4K2R w K - 3 40"
     assert chess.state_to_dict(chess.state_from_dicts([fen, {"fen": fen}]), 0)["fen"] == fen
-    with pytest.raises(TypeError, match="games must be a list of dictionaries or strings, got '4k3"):
+    with pytest.raises(TypeError, match="positions must be a list of dictionaries or strings, got '4k3"):
         chess.state_from_dicts(fen)
     with pytest.raises(ValueError, match="positions of 'tic_tac_toe' have no notation as a string, got 'x'"):
         TTT.state_from_dicts(["x"])

@@ -99,9 +99,9 @@ def test_two_players_in_turns() -> None:
 
 def test_wrong_arguments() -> None:
     one, zero, rewards = np.ones((2, 1)), np.zeros(2), np.zeros((2, 1))
-    with pytest.raises(ValueError, match=r"^steps\[1\] must have parts of shapes .* got \(2, 1\), \(2,\)"):
+    with pytest.raises(ValueError, match=r"^outcomes\[1\] must have parts of shapes .* got \(2, 1\), \(2,\)"):
         te.advantages([(rewards, one, zero, zero, zero), (rewards, zero, zero, zero, zero)], one, zero, 1.0, 1.0)
-    with pytest.raises(ValueError, match="steps must be one or more, got none"):
+    with pytest.raises(ValueError, match="outcomes must be one or more, got none"):
         te.advantages([], one, zero, 1.0, 1.0)
     with pytest.raises(ValueError, match=r"next_value must be an array \[2\]"):
         te.advantages([(rewards, one, zero, zero, zero)], one, zero[:1], 1.0, 1.0)

@@ -167,12 +167,15 @@ class GameTree:
         numbers[live] = np.where(first == last, -1, np.where(place < 0, -2, self._by_view[place]))
         return numbers
 
-    def sequence(self, state: Array, action: Array) -> Array:
-        """Return the player's sequence after an action in each information state of `find`, int64 [B]; -1 for none."""
-        cells = state * self.width + action
+    def sequence(self, index: Array, action: Array) -> Array:
+        """Return the player's sequence after an action in each information state, int64 [B]; -1 for none.
+
+        index: of the information states, by `find`.
+        """
+        cells = index * self.width + action
         at = np.minimum(np.searchsorted(self._cells, cells), len(self._cells) - 1)
-        has_it = (state >= 0) & (self._cells[at] == cells)
-        return np.where(has_it, at - self._first[self.player[np.maximum(state, 0)]] + 1, -1)
+        has_it = (index >= 0) & (self._cells[at] == cells)
+        return np.where(has_it, at - self._first[self.player[np.maximum(index, 0)]] + 1, -1)
 
 
 def game_tree(

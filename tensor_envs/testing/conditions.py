@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs.env import Env
 from tensor_envs.rules import spec as rules_spec
 from tensor_envs.sampling import uniform
@@ -90,7 +91,7 @@ def waiting(steps: int, what: str) -> Iterator[int]:
     raise ConformanceError(f"{what} in {max(steps, MAX_STEPS)} steps: give the GameEntry `short` rule fields")
 
 
-def playing(env: Env, steps: int, device: Any) -> State:
+def playing(env: Env, steps: int, device: DeviceName | None) -> State:
     """Return games after some uniformly random actions."""
     state = env.init(BATCH, SEED, device)
     for _ in range(steps):

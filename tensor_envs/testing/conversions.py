@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs.env import Env
 from tensor_envs.io import load_state, save_state
 from tensor_envs.rules import Symmetry
@@ -31,7 +31,7 @@ from tensor_envs.testing.conditions import (
 )
 
 
-def check_dictionaries(env: Env, steps: int, device: Any) -> str:
+def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that states survive conversion to dictionaries, that wrong dictionaries raise, and the names of actions."""
     start = env.init(1, SEED, device)
     names = env.legal_actions(start)
@@ -71,7 +71,7 @@ def check_dictionaries(env: Env, steps: int, device: Any) -> str:
     return f"{compared} games"
 
 
-def check_pictures(env: Env, steps: int, device: Any) -> str:
+def check_pictures(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that a game has a text and an SVG."""
     state = playing(env, min(steps, 5), device)
     require(env.to_string(state).strip(), "no text")
@@ -79,7 +79,7 @@ def check_pictures(env: Env, steps: int, device: Any) -> str:
     return "1 game"
 
 
-def check_saving(env: Env, steps: int, device: Any) -> str:
+def check_saving(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that a saved state loads bit for bit and plays on equally."""
     state = playing(env, 1, device)
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def check_saving(env: Env, steps: int, device: Any) -> str:
     return f"{BATCH} games"
 
 
-def check_symmetries(env: Env, steps: int, device: Any) -> str:
+def check_symmetries(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that symmetries map masks, rewards, ends, player 0's observations and the fields."""
     symmetries = list(islice(env.symmetries(), 9))
     size = math.prod(env.observation_shape)
@@ -136,7 +136,9 @@ def bits_of(maps: FieldMaps, state: State) -> np.ndarray:
     return np.unpackbits(maps.packed(state.buffers.layout.table(state.buffers.words)), axis=1, bitorder="little")
 
 
-def check_derived(env: Env, symmetries: Sequence[Symmetry], maps: FieldMaps, steps: int, device: Any) -> None:
+def check_derived(
+    env: Env, symmetries: Sequence[Symmetry], maps: FieldMaps, steps: int, device: DeviceName | None
+) -> None:
     """Check that fields which symmetries call derived are equal in games whose other fields are equal."""
     derived = {name for symmetry in symmetries for name in symmetry.derived}
     state = env.init(MANY, SEED, device)

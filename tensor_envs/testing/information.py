@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs.env import Env
 from tensor_envs.interpreter import ScalarGame
 from tensor_envs.rules.chance import KeyedChance
@@ -32,7 +33,7 @@ from tensor_envs.vector import VectorEnv
 HIDDEN_PLIES = 8
 
 
-def check_observations(env: Env, steps: int, device: Any) -> str:
+def check_observations(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check what learners read from a VectorEnv against its states and transitions, across resets."""
     env = short(env)
     ended = 0
@@ -72,7 +73,7 @@ def check_observations(env: Env, steps: int, device: Any) -> str:
     return f"{ended} games ended"
 
 
-def check_determinize(env: Env, steps: int, device: Any) -> str:
+def check_determinize(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that `determinize` resamples what is hidden from a player and keeps the observation."""
     env = short(env)
     rows = range(4)
@@ -117,7 +118,7 @@ def _fields(plain: ScalarGame, s: GameState) -> dict[str, Any]:
     return plain.fields()
 
 
-def check_perfect_information(env: Env, steps: int, device: Any) -> str:
+def check_perfect_information(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that what a player has observed so far determines all fields, if the Spec says so.
 
     An observation may leave out the past, such as earlier boards of go, which the earlier observations have shown.
@@ -154,7 +155,7 @@ def check_perfect_information(env: Env, steps: int, device: Any) -> str:
     return f"{compared} pairs of games with the same observations"
 
 
-def check_hidden_information(env: Env, steps: int, device: Any) -> str:
+def check_hidden_information(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that games with equal `seen_by` for a player have the same observation, mask and prompt for that player."""
     if env.spec.perfect_information:
         if hasattr(env.entry.load("render"), "seen_by"):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._engine.layout import FLAGS
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs.env import Env
 from tensor_envs.interpreter import ScalarGame
 from tensor_envs.rules.chance import Chance
@@ -96,7 +97,7 @@ class _WatchedChance:
         return line == self.draws.altered
 
 
-def check_rules(env: Env, steps: int, device: Any) -> str:
+def check_rules(env: Env, steps: int, device: DeviceName | None) -> str:
     """Find the most frequent mistakes in plain Python, before a kernel is compiled."""
     env = short(env)
     with playing_at("a new game"):
@@ -133,7 +134,7 @@ def observed(env: Env, game: ScalarGame, player: int) -> np.ndarray:
         return game.observe(player)
 
 
-def check_plain_python(env: Env, steps: int, device: Any) -> str:
+def check_plain_python(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check kernels against the rules in plain Python, across the end of an episode."""
     env = short(env)
     vector = VectorEnv(env, BATCH, SEED, device)

@@ -9,6 +9,7 @@ from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
 from tensor_envs._engine.kernels.observe import DTYPES
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs.env import Env
 from tensor_envs.interpreter import ScalarGame
 from tensor_envs.jitted import jit
@@ -36,7 +37,7 @@ from tensor_envs.vector import VectorEnv
 MAX_ROUNDS = 10  # episodes of every game after which a player who has not moved never will
 
 
-def check_shapes(env: Env, steps: int, device: Any) -> str:
+def check_shapes(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check shapes and dtypes against the Spec."""
     state = env.init(BATCH, SEED, device)
     spec = env.spec
@@ -60,7 +61,7 @@ def check_shapes(env: Env, steps: int, device: Any) -> str:
     return f"{len(expected)} properties"
 
 
-def check_ends(env: Env, steps: int, device: Any) -> str:
+def check_ends(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that games end."""
     env = short(env)
     for plies in (500, MAX_STEPS):
@@ -77,7 +78,7 @@ def check_ends(env: Env, steps: int, device: Any) -> str:
     )
 
 
-def check_play(env: Env, steps: int, device: Any) -> str:
+def check_play(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check legal actions, rewards and bounds at every ply, and that finished games do not change."""
     env = short(env)
     state = env.init(BATCH, SEED, device)
@@ -136,7 +137,7 @@ def check_play(env: Env, steps: int, device: Any) -> str:
     return f"{step + 1} steps, {int(values['terminated'].sum())} terminated, {int(values['truncated'].sum())} truncated"
 
 
-def check_illegal_actions(env: Env, steps: int, device: Any) -> str:
+def check_illegal_actions(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that an illegal action ends the game with -1 for its player and changes no field."""
     if env.illegal == "raise":
         raise Skipped('illegal="raise"')
@@ -160,7 +161,7 @@ def check_illegal_actions(env: Env, steps: int, device: Any) -> str:
     return f"{3 * int(live.sum())} illegal actions"
 
 
-def check_rows(env: Env, steps: int, device: Any) -> str:
+def check_rows(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that a row depends on the seed, its number and its actions alone."""
     large = env.init(2 * BATCH + 1, SEED, device)
     small = env.init(BATCH, SEED, device)
@@ -179,7 +180,7 @@ def check_rows(env: Env, steps: int, device: Any) -> str:
     return f"{min(steps, 12)} steps of {2 * BATCH + 1} and of {BATCH} games"
 
 
-def check_jit(env: Env, steps: int, device: Any) -> str:
+def check_jit(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that a step captured by a jit equals a step outside."""
 
     @jit
@@ -195,7 +196,7 @@ def check_jit(env: Env, steps: int, device: Any) -> str:
     return f"{2 * min(steps, 8)} captured steps"
 
 
-def check_autoreset(env: Env, steps: int, device: Any) -> str:
+def check_autoreset(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check each autoreset mode against steps and resets, and the final states of finished games."""
     env = short(env)
     same_step = VectorEnv(env, BATCH, SEED, device, "same_step", final_states=True)
@@ -237,7 +238,7 @@ def check_autoreset(env: Env, steps: int, device: Any) -> str:
     return f"{step + 1} steps, resets by mode {resets}"
 
 
-def check_rollout(env: Env, steps: int, device: Any) -> str:
+def check_rollout(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check a rollout in one kernel against single steps, bit for bit."""
     env = short(env)
     vector = VectorEnv(env, BATCH, SEED, device)
@@ -269,7 +270,7 @@ def check_rollout(env: Env, steps: int, device: Any) -> str:
     return f"{step + 1} steps, {ended} games ended, events: {met}"
 
 
-def check_one_kernel(env: Env, steps: int, device: Any) -> str:
+def check_one_kernel(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that a step is one kernel, with sampling, reset, mask and observation."""
     env = short(env)
     actions = np.zeros(BATCH, np.int32)

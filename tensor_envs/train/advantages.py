@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensor_envs._validate import instance, number, shown
+from tensor_envs._validate import instance, number, renames, shown
 
 Array = Any  # a NumPy array, torch.Tensor or tinygrad Tensor
 
 
+@renames(steps="outcomes", lam="gae_lambda")
 def advantages(
-    steps: Sequence[tuple[Array, ...]], next_player: Array, next_value: Array, gamma: float, lam: float
+    outcomes: Sequence[tuple[Array, ...]], next_player: Array, next_value: Array, gamma: float, gae_lambda: float
 ) -> tuple[list[Array], list[Array]]:
     """Estimate advantages (GAE) for any number of players, zero-sum or not, who move in any order.
 
@@ -28,13 +29,13 @@ def advantages(
     invalid, and their earlier decisions bootstrap from the values of the last ones.
 
     Args:
-        steps: steps of a rollout in order, each a tuple of float32 arrays: rewards [B, P]; player [B, P], one-hot of
-            the player who decides, or all 0 if no player does; value [B] of the decision; terminated and truncated
-            [B], 1 if the step ended the game by its rules or by a limit.
+        outcomes: those of a rollout's steps in order, each a tuple of float32 arrays: rewards [B, P]; player [B, P],
+            one-hot of the player who decides, or all 0 if no player does; value [B] of the decision; terminated and
+            truncated [B], 1 if the step ended the game by its rules or by a limit.
         next_player: one-hot of the player who decides after the last step, [B, P].
         next_value: value of that decision, [B].
         gamma: discount from one decision of a player to the next, 0..1.
-        lam: lambda of the estimate, 0..1.
+        gae_lambda: lambda of the estimate, 0..1.
 
     Returns:
         The advantage of every decision and whether it is valid (1 or 0), float32 [B] each, step by step. An invalid
@@ -47,26 +48,26 @@ def advantages(
         Player 0 moves, then player 1 wins: both decisions are credited. All values are 0.
 
         >>> first, second, zero = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]), np.zeros(1)
-        >>> steps = [(np.zeros((1, 2)), first, zero, zero, zero), (second - first, second, zero, zero + 1, zero)]
-        >>> advantages, valid = te.advantages(steps, first, zero, gamma=1.0, lam=0.95)
+        >>> outcomes = [(np.zeros((1, 2)), first, zero, zero, zero), (second - first, second, zero, zero + 1, zero)]
+        >>> advantages, valid = te.advantages(outcomes, first, zero, gamma=1.0, gae_lambda=0.95)
         >>> [float(a[0]) for a in advantages], [float(v[0]) for v in valid]
         ([-1.0, 1.0], [1.0, 1.0])
     """
     number("gamma", gamma, 0, 1)
-    number("lam", lam, 0, 1)
-    instance("steps", steps, Sequence)
+    number("gae_lambda", gae_lambda, 0, 1)
+    instance("outcomes", outcomes, Sequence)
     if len(getattr(next_player, "shape", ())) != 2:
         raise ValueError(f"next_player must be an array [B, P], got {shown(next_player)}")
     batch, players = next_player.shape
     shapes = [(batch, players), (batch, players), (batch,), (batch,), (batch,)]
-    for t, step in enumerate(steps):
+    for t, step in enumerate(outcomes):
         parts = step if isinstance(step, (tuple, list)) else []
         actual = [tuple(getattr(part, "shape", ())) for part in parts]
         if actual != shapes:
             got = ", ".join(map(str, actual)) or shown(step)
-            raise ValueError(f"steps[{t}] must have parts of shapes {shapes} as next_player has, got {got}")
-    if not steps:
-        raise ValueError("steps must be one or more, got none")
+            raise ValueError(f"outcomes[{t}] must have parts of shapes {shapes} as next_player has, got {got}")
+    if not outcomes:
+        raise ValueError("outcomes must be one or more, got none")
     if tuple(getattr(next_value, "shape", ())) != (batch,):
         raise ValueError(f"next_value must be an array [{batch}], got {shown(next_value)}")
     # about every player's next decision, [B, P]: its value, its advantage, the rewards before it, whether it exists
@@ -76,7 +77,7 @@ def advantages(
     paid = value * 0
     advantage = []
     valid = []
-    for rewards, player, estimate, terminated, truncated in reversed(steps):
+    for rewards, player, estimate, terminated, truncated in reversed(outcomes):
         on = ((1 - terminated) * (1 - truncated))[:, None]
         rest = 1 - player
         value = value * on
@@ -84,7 +85,7 @@ def advantages(
         paid = paid * on + rewards
         exists = exists * on + terminated[:, None]
         valid.append((exists * player).sum(1))
-        delta = ((paid + gamma * value + gamma * lam * ahead) * player).sum(1) - estimate
+        delta = ((paid + gamma * value + gamma * gae_lambda * ahead) * player).sum(1) - estimate
         advantage.append(delta * valid[-1])
         value = value * rest + player * estimate[:, None]
         ahead = ahead * rest + player * advantage[-1][:, None]

@@ -182,7 +182,7 @@ def loops() -> None:
     assert_type(tree.to_svg(0, nodes=9), str)
     assert_type(search.flat_monte_carlo(env.init(2), 16), np.ndarray)
     zero, first = np.zeros(1, np.float32), np.array([[1, 0]], np.float32)
-    te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, lam=0.95)
+    te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, gae_lambda=0.95)
     policies: list[te.agents.Policy] = [te.agents.perfect(), te.agents.uniform]
     evaluation = te.evaluate(env, policies, games=4, seats="rotate", opening=2)
     assert_type(evaluation, te.Evaluation)
