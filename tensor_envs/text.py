@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tensor_envs._validate import function, instance, integer, shown
+from tensor_envs._validate import function, instance, integer, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.render.moves import HIDDEN, moves_for
 from tensor_envs.render.prompt import prompt_text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tensor_envs.agents import Oracle
     from tensor_envs.records import Record
 
-__all__ = ["describe", "parse", "prompt", "reward"]
+__all__ = ["describe", "parse", "prompt", "reward", "rewards"]
 
 MAX_READ = 2**16  # characters of an answer that are read, its last ones
 # what precedes an answer: as a prompt asks for it, in JSON or in a box; and as models like to write it
@@ -328,20 +328,87 @@ def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 10
         [0.0, -1.0, 0.0]
     """
     from tensor_envs.combine import concat
-    from tensor_envs.evaluation.oracles import oracle_of  # searches, which a page in a browser does not have
     from tensor_envs.records import positions
 
     states = positions(game)[:-1]
     if not states:
         return []
-    judge = oracle_of(states[0].env, num_simulations) if oracle is None else oracle
-    function("oracle.regret", getattr(judge, "regret", None))
+    judge = _oracle(states[0].env, oracle, num_simulations)
     lost = list[float]()
     for first in range(0, len(states), POSITIONS):
         state = concat(states[first : first + POSITIONS])
         actions = game.actions[first : first + POSITIONS]
         lost += judge.regret(state, actions).tolist()
     return [0.0 - value for value in lost]
+
+
+def rewards(
+    env: Env,
+    state: State,
+    answers: Sequence[str],
+    i: int = 0,
+    oracle: Oracle | None = None,
+    num_simulations: int = 1024,
+) -> list[float]:
+    """Return a reward for each of several answers to one position, as GRPO compares them: minus what the move loses.
+
+    An answer that names no single legal move is worth as much as an illegal action, -1. It loses in the referee, too.
+
+    Args:
+        env: the environment.
+        state: of this environment; the game must be in progress.
+        answers: any texts, see `parse`.
+        i: the game's row.
+        oracle, num_simulations: as in `reward`.
+
+    Returns:
+        A number <= 0 for each answer.
+
+    Raises:
+        ValueError: the game is over, or another argument is out of range.
+        TypeError: arguments of other types; an oracle of another game.
+
+    Examples:
+        >>> env = te.make("tic_tac_toe")
+        >>> state = env.step(env.init(1), [0])  # X has a corner, so O must take the centre
+        >>> te.text.rewards(env, state, ["move: (1,1)", "move: (0,1)", "move: (0,0)", "I resign"])
+        [0.0, -1.0, -1.0, -1.0]
+    """
+    instance("env", env, Env)
+    i = integer("i", i, 0, env.check_state(state).batch - 1)
+    if isinstance(answers, str) or not isinstance(answers, Sequence):
+        raise wrong_type("answers", "a sequence of texts", answers)
+    for k, answer in enumerate(answers):
+        instance(f"answers[{k}]", answer, str)
+    if not env.legal_actions(state, i):
+        raise ValueError(f"state must have a game in progress in row {i}, and it is over")
+    actions = [_action_or_none(env, answer, state, i) for answer in answers]
+    # a search is made once for each action
+    distinct = sorted(set(actions))
+    lost = list[float]()
+    judge = _oracle(env, oracle, num_simulations)
+    for first in range(0, len(distinct), POSITIONS):
+        part = distinct[first : first + POSITIONS]
+        lost += judge.regret(state[[i] * len(part)], part).tolist()
+    worth = {action: 0.0 - value for action, value in zip(distinct, lost, strict=True)}
+    return [worth[action] for action in actions]
+
+
+def _action_or_none(env: Env, answer: str, state: State, i: int) -> int:
+    """Return the action that an answer names, or ILLEGAL."""
+    try:
+        return parse(env, answer, state, i)
+    except ValueError:
+        return ILLEGAL
+
+
+def _oracle(env: Env, oracle: Oracle | None, num_simulations: int) -> Oracle:
+    """Return the given oracle, or that of the environment. TypeError if it has no `regret`."""
+    from tensor_envs.evaluation.oracles import oracle_of  # searches, which a page in a browser does not have
+
+    judge = oracle_of(env, num_simulations) if oracle is None else oracle
+    function("oracle.regret", getattr(judge, "regret", None))
+    return judge
 
 
 class _Names(NamedTuple):

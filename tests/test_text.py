@@ -231,6 +231,39 @@ def test_rewards_are_minus_what_is_given_away() -> None:
         te.text.reward(replace(lost, rewards=(*lost.rewards[:4], (0.0, 0.0))))
 
 
+def test_rewards_of_a_group_of_answers_to_one_position() -> None:
+    """Rewards are those of the record of each answer; what names no legal move is worth an illegal one."""
+    state = TTT.init(3)
+    state = te.concat([state, TTT.step(TTT.init(1), [0])])
+    answers = ["(1,1)", "move: (0,1)", "I think ... (1,1)!", "move: (0,0)", "(0,1) or (0,2)", "", "pass"]
+    assert te.text.rewards(TTT, state, answers, i=3) == [0, -1, 0, -1, -1, -1, -1]
+    assert te.text.rewards(TTT, state, answers[:2]) == [0, 0] and te.text.rewards(TTT, state, []) == []
+    for action, name in TTT.legal_actions(state, 3).items():
+        record = te.record(TTT, [0, action])
+        assert te.text.rewards(TTT, state, [name], i=3) == te.text.reward(record)[1:]
+    kuhn = shared_env("kuhn_poker")
+    deals = kuhn.init(20)
+    king = next(i for i in range(20) if "K" in kuhn.to_string(deals, i, 0))
+    assert te.text.rewards(kuhn, deals, ["pass"], king, te.PlayoutOracle(64))[0] <= 0
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"answers": "(1,1)"}, TypeError, "answers must be a sequence of texts"),
+        ({"answers": ["(1,1)", 4]}, TypeError, r"answers\[1\] must be"),
+        ({"i": 1}, ValueError, "i must be"),
+        ({"state": TTT.step(TTT.init(1), [-1])}, ValueError, "in row 0, and it is over"),
+        ({"oracle": "perfect"}, TypeError, "oracle.regret must be"),
+        ({"env": shared_env("kuhn_poker")}, ValueError, "the state belongs to"),
+    ],
+)
+def test_wrong_arguments_of_rewards(change: dict[str, Any], error: type[Exception], message: str) -> None:
+    arguments = {"env": TTT, "state": TTT.init(1), "answers": ["(1,1)"]}
+    with pytest.raises(error, match=message):
+        te.text.rewards(**arguments | change)
+
+
 def last(game: te.Record) -> str:
     """Return what player 1 saw of the last position but one."""
     state = te.replay(te.record(shared_env("kuhn_poker"), game.actions[:-1], row=game.row))

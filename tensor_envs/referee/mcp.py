@@ -153,8 +153,21 @@ def server(custom: bool = False) -> Any:
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.tools import Tool
+    from pydantic import ValidationError
 
     tools = Tools(custom)
+
+    class PlainTool(Tool):
+        """Tool whose errors name the argument, as those of this package do."""
+
+        async def run(self, *arguments: Any, **named: Any) -> Any:
+            try:
+                return await super().run(*arguments, **named)
+            except ToolError as error:
+                if not isinstance(error.__cause__, ValidationError):
+                    raise
+                wrong = "; ".join(map(_in_words, error.__cause__.errors()))
+                raise ToolError(f"{wrong}; {self.name} takes {', '.join(self.parameters['properties'])}") from None
 
     def tool(method: Callable[..., Any]) -> Any:
         """Return the tool of a method, which refuses unknown arguments and those of other types.
@@ -169,7 +182,7 @@ def server(custom: bool = False) -> Any:
             except EXPECTED as error:
                 raise ToolError(str(error)) from None
 
-        made = Tool.from_function(call)
+        made = PlainTool.from_function(call)
         arguments = made.fn_metadata.arg_model
         arguments.model_config |= {"extra": "forbid", "strict": True}
         arguments.model_rebuild(force=True)
@@ -177,6 +190,16 @@ def server(custom: bool = False) -> Any:
 
     methods = (tools.new_game, tools.state, tools.legal_moves, tools.play)
     return MCPServer("tensor_envs", tools=[tool(method) for method in methods])
+
+
+def _in_words(error: Any) -> str:
+    """Return what is wrong with an argument, by an entry of pydantic's `ValidationError.errors`."""
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "missing":
+        return f"{name} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{name} is no argument"
+    return f"{error['msg'].replace('Input should', f'{name} must')}, got {shown(error['input'])}"
 
 
 def work(options: argparse.Namespace) -> None:

@@ -24,11 +24,12 @@ def text_of(result: Any) -> str:
 
 async def conversation() -> list[str]:
     """Play a game of tic-tac-toe against perfect play, and ask what is refused."""
-    from mcp import Client, StdioServerParameters
+    from mcp import Client, StdioServerParameters, stdio_client
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     arguments = ["-m", "tensor_envs.referee.mcp"]
-    async with Client(StdioServerParameters(command=sys.executable, args=arguments, env=environment)) as client:
+    parameters = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    async with Client(stdio_client(parameters)) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
         assert tools == ["new_game", "state", "legal_moves", "play"]
         call = client.call_tool
@@ -65,6 +66,30 @@ def test_a_client_plays_a_game() -> None:
     assert said[-1].endswith("Seed: 2\n") and not any("Seed" in text for text in said[:-1])
     assert "The game is over.\nReturns: X +1, O -1\n" in said[-1] or "Returns: X +0" in said[-1]
     assert 3 < len(said) < 6
+
+
+@pytest.mark.extra("mcp")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("play", {}, "number is missing; move is missing; play takes number, move"),
+        ("play", {"number": 0}, "move is missing; play takes number, move"),
+        ("state", {"number": "0"}, "number must be a valid integer, got '0'; state takes number"),
+        ("play", {"number": True, "move": "a1"}, "number must be a valid integer, got True; play takes number, move"),
+        ("legal_moves", {"number": 0, "game": "hex"}, "game is no argument; legal_moves takes number"),
+        ("new_game", {"game": "hex", "seed": -1}, "Error executing tool new_game: seed must be in 0.."),
+        ("new_game", {"game": "hex", "rules": {"size": "big"}}, "Error executing tool new_game: size must be an int"),
+    ],
+)
+def test_errors_name_the_argument(tool: str, arguments: dict[str, Any], message: str) -> None:
+    async def asked() -> Any:
+        from mcp import Client
+
+        async with Client(mcp.server()) as client:
+            return await client.call_tool(tool, arguments)
+
+    result = asyncio.run(asked())
+    assert result.is_error and text_of(result).startswith(message)
 
 
 def test_a_table_hides_what_is_hidden() -> None:
