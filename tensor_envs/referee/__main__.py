@@ -9,10 +9,11 @@ A --player is uniform, playout:SIMULATIONS[:EXPLORATION], weights (those of the 
 the game), a .safetensors file of a run of `python -m tensor_envs.train`, or package.module:function from a str to a str
 (or to a str and a number of tokens). A --command reads the prompt and writes its answer. A --model is asked at --url,
 an endpoint with OpenAI's chat completions; its key is in the environment variable that --key-variable names. All of
-them may be given several times. Prompts have the rules, the position, the moves so far and the legal moves. If an
-answer names no legal move, the player is asked again; after --tries answers it loses by an illegal action. An endpoint
-that is overloaded is asked again after a while. If it stays so, the tournament ends with the scores and the report of
-the games until then, and the same command with the same --save continues it.
+them may be given several times. With --parallel several games are played at once. Prompts have the rules, the position,
+the moves so far and the legal moves. If an answer names no legal move, the player is asked again; after --tries answers
+it loses by an illegal action. An endpoint that is overloaded is asked again after a while. If it stays so, the
+tournament ends with the scores and the report of the games until then, and the same command with the same --save
+continues it.
 
 Besides results, every move is judged by its regret: exactly where the game is solved in seconds, else by playout search
 of --simulations. A --disguise shows players of text the same game under another skin: symmetry, renamed, permuted,
@@ -22,19 +23,21 @@ retold.
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
-from tensor_envs._command import add_rules, busy, command_parser, device_of, new_file, real, run, whole
+from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, new_file, real, run, whole
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.records import Record
 from tensor_envs.referee.disguise import KINDS, Disguise
-from tensor_envs.referee.matches import MAX_TIME, OtherTournament, Settings, ratings, scores, tournament
-from tensor_envs.referee.players import KEY, Participant, command, endpoint, function, packaged
+from tensor_envs.referee.matches import MAX_PARALLEL, MAX_TIME, OtherTournament, Settings, ratings, scores, tournament
+from tensor_envs.referee.players import KEY, MAX_TEMPERATURE, Participant, command, endpoint, function, packaged
 from tensor_envs.referee.report import page
 from tensor_envs.referee.saved import HINT, SavedGames
 from tensor_envs.registry import make
@@ -52,16 +55,30 @@ def command_line(text: str) -> list[str]:
     return words
 
 
+def json_object(text: str) -> dict[str, Any]:
+    """Parse an object of JSON."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"must be an object of JSON, got {text!r}")
+    return value
+
+
 def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
     """Return the players of the options; one that is named twice gets a number."""
     if bool(options.model) != (options.url is not None):
         raise ValueError("--model needs the --url of an endpoint, and --url a --model")
+    sampling = {name: getattr(options, name) for name in ("temperature", "max_tokens", "system", "extra_body")}
+    if not options.model and (given := [name for name, value in sampling.items() if value is not None]):
+        raise ValueError(f"--{given[0].replace('_', '-')} needs a --model")
     players = list[Participant]()
     for name in options.player:
         is_function = ":" in name and not name.startswith("playout:")
         players.append(function(name) if is_function else packaged(name, env, options.seed))
     players += [command(words) for words in options.command]
-    players += [endpoint(options.url, model, options.key_variable) for model in options.model]
+    players += [endpoint(options.url, model, options.key_variable, **sampling) for model in options.model]
     names = [player.name for player in players]
     return [
         player._replace(name=f"{player.name} ({names[:k].count(player.name) + 1})")
@@ -103,7 +120,14 @@ def _play_all(
     try:
         with busy("solving"):
             matches = tournament(
-                env, players, options.games, options.seed, settings, num_simulations=options.simulations, played=played
+                env,
+                players,
+                options.games,
+                options.seed,
+                settings,
+                num_simulations=options.simulations,
+                played=played,
+                parallel=options.parallel,
             )
     except OtherTournament as error:
         raise ValueError(f"{str(options.save)!r} cannot be continued: {error}; {HINT}") from None
@@ -155,6 +179,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", action="append", default=[], metavar="NAME", help="a language model at --url")
     parser.add_argument("--url", help="base of an endpoint, such as http://127.0.0.1:8080/v1")
     parser.add_argument("--key-variable", default=KEY, metavar="NAME", help="default: %(default)s")
+    text = "of the sampling of each --model; default: the endpoint's"
+    parser.add_argument("--temperature", type=real(0.0, MAX_TEMPERATURE), metavar="T", help=text)
+    text = "upper bound of an answer's tokens of each --model; default: the endpoint's"
+    parser.add_argument("--max-tokens", type=whole(1, MAX_COUNT), metavar="N", help=text)
+    parser.add_argument("--system", metavar="TEXT", help="system prompt of each --model")
+    text = 'further entries of requests to each --model, such as \'{"reasoning_effort": "low"}\''
+    parser.add_argument("--extra-body", type=json_object, metavar="JSON", help=text)
+    text = "games at once, so that endpoints get several requests at a time; default: 1"
+    parser.add_argument("--parallel", type=whole(1, MAX_PARALLEL), default=1, metavar="N", help=text)
     parser.add_argument("--games", type=whole(1, MAX_GAMES), default=2, help="games of each pair; default: 2")
     parser.add_argument("--tries", type=whole(1, 100), default=3, help="answers to a question; default: 3")
     parser.add_argument("--opening", type=whole(0, 10_000), default=2, help="random plies at the start; default: 2")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 MAX_WAIT = 600.0  # seconds before another request; an endpoint that asks for more ends the tournament
 MAX_TIME = 86400.0  # upper bound of a time limit in seconds
+MAX_PARALLEL = 256  # games at once
+COMPUTING = threading.Lock()  # policies and oracles may have memory of their own
 
 
 class OtherTournament(ValueError):
@@ -48,7 +53,8 @@ class Settings:
         opening: number of uniformly random plies at the start, which do not count.
         limit: plies after which a game is cut off.
         disguise: kinds of a disguise, see `Disguise`; each game is under another one.
-        time_limit: seconds for an answer; a later one is a TimeoutError. In the main thread a signal interrupts it.
+        time_limit: seconds for an answer; a later one is a TimeoutError. In the main thread a signal interrupts it. In
+            others endpoints and programs are ended, and functions have the error once they return.
         retries: further requests after a ConnectionError or a TimeoutError of a player, such as an endpoint that is
             overloaded. Waits before them double from one second on, unless the endpoint names another.
 
@@ -92,8 +98,8 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
         settings: default: `Settings()`.
 
     Returns:
-        The record. Its notes have "players", the names by seat; "disguise"; "settings", what players are asked; and
-        "moves", for each action None in the opening, else "seconds", "answers", "illegal" and "unparsable" (numbers of
+        The record. Its notes have "players", the names by seat; "options" of players that have any, by name;
+        "disguise"; "settings", what players are asked; and "moves", for each action None in the opening, else "seconds", "answers", "illegal" and "unparsable" (numbers of
         answers), and "tokens" or None.
 
     Raises:
@@ -125,7 +131,8 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
             start = time.perf_counter()
             noted: dict[str, Any] = {}
             if player.policy is not None:
-                action = int(actions_of(player.policy, state)[0])
+                with COMPUTING:
+                    action = int(actions_of(player.policy, state)[0])
                 noted["seconds"] = round(time.perf_counter() - start, 6)
             else:
                 action = _asked(player, skin, seen, image, settings, noted)
@@ -134,7 +141,14 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
         seen, image = (game, state) if not skin.kinds else extend(seen, image, skin.shown(action))
     names = [player.name for player in players]
     notes = {"players": names, "disguise": skin.notes, "settings": _noted(settings), "moves": moves}
+    if options := _options(players):
+        notes["options"] = options
     return replace(game, notes=notes)
+
+
+def _options(players: Sequence[Participant]) -> dict[str, Any]:
+    """Return the options of the players that have any, by name."""
+    return {player.name: dict(player.options) for player in players if player.options}
 
 
 def _noted(settings: Settings) -> dict[str, Any]:
@@ -221,6 +235,7 @@ def tournament(
     oracle: Oracle | None = None,
     num_simulations: int = 1024,
     played: Sequence[Record] = (),
+    parallel: int = 1,
 ) -> Iterator[Record]:
     """Play a round robin; solve the game first, if nothing else judges the moves.
 
@@ -235,9 +250,12 @@ def tournament(
         num_simulations: as in `te.text.reward`.
         played: records of this tournament, such as those of a run that an error has ended; these games are not played
             again.
+        parallel: number of games at once, each in a thread, so that several players can be asked at a time. One thread
+            computes at a time.
 
     Returns:
-        Iterator of the records, each as soon as its game ends. They are as by `play`, and their notes also have
+        Iterator of the records, each as soon as its game ends. After an error no game is started, and it is raised
+            once the games in progress have ended. The records are as by `play`, and their notes also have
             "regret", a number for each action (None in the opening), and "oracle".
 
     Raises:
@@ -272,18 +290,42 @@ def tournament(
             for game in range(games)
         ]
     done = dict[tuple[int, tuple[str, ...]], Record]()
+    options = _options(players)
     keys = {_key(*of_schedule) for of_schedule in schedule}
     for k, game in enumerate(played):
         instance(f"played[{k}]", game, Record)
-        key = _fitting(f"played[{k}]", game, env, Settings() if settings is None else settings, judge)
+        key = _fitting(f"played[{k}]", game, env, Settings() if settings is None else settings, judge, options)
         if key not in keys or key in done:
             rest = "one of the schedule" if key not in keys else "in the list once"
             raise OtherTournament(f"played[{k}] must be {rest}, got seed {key[0]} with {', '.join(key[1])}")
         done[key] = game
-    return (
-        done[key] if (key := _key(number, seats)) in done else _judged(play(env, seats, number, settings), judge)
-        for number, seats in schedule
-    )
+
+    def played_game(number: int, seats: Sequence[Participant]) -> Record:
+        key = _key(number, seats)
+        return done[key] if key in done else _judged(play(env, seats, number, settings), judge)
+
+    games_to_play = (partial(played_game, *of_schedule) for of_schedule in schedule)
+    return (game() for game in games_to_play) if parallel == 1 else _in_threads(games_to_play, parallel)
+
+
+def _in_threads(games: Iterator[Callable[[], Record]], parallel: int) -> Iterator[Record]:
+    """Play games in threads. Return the records as the games end; raise the first error after the last of them."""
+    failure: BaseException | None = None
+    running = set[Future[Record]]()
+    with ThreadPoolExecutor(parallel) as pool:
+        while True:
+            while failure is None and len(running) < parallel and (game := next(games, None)) is not None:
+                running.add(pool.submit(game))
+            if not running:
+                break
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                if (error := future.exception()) is None:
+                    yield future.result()
+                else:
+                    failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def _key(seed: int, seats: Sequence[Participant]) -> tuple[int, tuple[str, ...]]:
@@ -291,7 +333,9 @@ def _key(seed: int, seats: Sequence[Participant]) -> tuple[int, tuple[str, ...]]
     return seed, tuple(player.name for player in seats)
 
 
-def _fitting(name: str, game: Record, env: Env, settings: Settings, judge: Oracle) -> tuple[int, tuple[str, ...]]:
+def _fitting(
+    name: str, game: Record, env: Env, settings: Settings, judge: Oracle, options: Mapping[str, Any]
+) -> tuple[int, tuple[str, ...]]:
     """Return the key of a record. OtherTournament unless a tournament of this kind has played it."""
     notes = game.notes
     disguise = notes.get("disguise")
@@ -301,6 +345,9 @@ def _fitting(name: str, game: Record, env: Env, settings: Settings, judge: Oracl
         "settings": (notes.get("settings"), _noted(settings)),
         "disguise": (disguise.get("kinds") if isinstance(disguise, dict) else None, list(settings.disguise)),
     }
+    names = notes.get("players")
+    if isinstance(names, list):
+        wanted["options"] = notes.get("options", {}), {who: options[who] for who in names if who in options}
     if isinstance(judge, PlayoutOracle) or "PlayoutOracle" in str(notes.get("oracle")):  # exact values agree
         wanted["oracle"] = notes.get("oracle"), repr(judge)
     for kind, (came, allowed) in wanted.items():
@@ -320,7 +367,9 @@ def _fitting(name: str, game: Record, env: Env, settings: Settings, judge: Oracl
 
 def _judged(game: Record, judge: Oracle) -> Record:
     """Return a record with the regret of every move in its notes."""
-    pairs = zip(reward(game, judge), game.notes["moves"], strict=True)
+    with COMPUTING:
+        rewards = reward(game, judge)
+    pairs = zip(rewards, game.notes["moves"], strict=True)
     lost = [0.0 - value if noted is not None else None for value, noted in pairs]
     return replace(game, notes=game.notes | {"regret": lost, "oracle": repr(judge)})
 

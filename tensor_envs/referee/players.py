@@ -9,20 +9,23 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tensor_envs._validate import instance, shown, wrong_type
+from tensor_envs._validate import instance, integer, number, shown, wrong_type
 from tensor_envs.agents import Policy, load, perfect, playout_search, uniform
 from tensor_envs.env import Env
 from tensor_envs.search.policies import EXPLORATION
@@ -34,6 +37,9 @@ MAX_REASON = 300  # characters of an endpoint's message in an error
 MIN_SECRET = 8  # characters of a key that is removed from answers; shorter ones occur in words
 KEY = "OPENAI_API_KEY"
 PACKAGED = "uniform, playout:SIMULATIONS[:EXPLORATION], weights, perfect or a .safetensors file"
+MAX_TEMPERATURE = 100.0
+WATCH_SECONDS = 0.2  # between interruptions of a block whose time is over
+DECIDED = ("model", "messages", "stream", "n")  # entries of a request that are not those of `extra_body`
 TEMPORARY = (408, 425, 429)  # statuses of HTTP that may change, besides those of 500 and more
 
 
@@ -56,6 +62,7 @@ class Participant(NamedTuple):
         name: name in tables and records.
         policy: a policy, see `te.agents`.
         ask: a function of the prompt to the answer, or to the answer and the number of tokens that it took.
+        options: what else the player is asked with, such as a temperature; records note it.
 
     Examples:
         >>> from tensor_envs.referee import Participant
@@ -66,6 +73,7 @@ class Participant(NamedTuple):
     name: str
     policy: Policy | None = None
     ask: Callable[[str], Any] | None = None
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 def packaged(name: str, env: Env, seed: int = 0) -> Participant:
@@ -122,13 +130,18 @@ def command(words: Sequence[str]) -> Participant:
             process = subprocess.Popen(words, stdin=prompt, stdout=subprocess.PIPE, start_new_session=True)
         assert process.stdout is not None
         complete = False
+
+        def kill() -> None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # also what the program has started
+
         try:
-            data = process.stdout.read(MAX_ANSWER + 1)
-            complete = len(data) <= MAX_ANSWER and process.wait() is not None
+            with at_time_limit(kill):
+                data = process.stdout.read(MAX_ANSWER + 1)
+                complete = len(data) <= MAX_ANSWER and process.wait() is not None
         finally:
             if not complete:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)  # also what the program has started
+                kill()
                 process.wait()
             process.stdout.close()
         try:
@@ -142,7 +155,16 @@ def command(words: Sequence[str]) -> Participant:
     return Participant(shlex.join(words), ask=ask)
 
 
-def endpoint(url: str, model: str, key: str = KEY) -> Participant:
+def endpoint(
+    url: str,
+    model: str,
+    key: str = KEY,
+    *,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    system: str | None = None,
+    extra_body: Mapping[str, Any] | None = None,
+) -> Participant:
     """Return a player that asks a language model at an endpoint with the interface of OpenAI's chat completions.
 
     Redirects are errors, so no other host gets the key, and no error or answer contains it.
@@ -151,13 +173,32 @@ def endpoint(url: str, model: str, key: str = KEY) -> Participant:
         url: base of the endpoint, such as "http://127.0.0.1:8080/v1".
         model: name of the model.
         key: name of the environment variable with the key, which may be missing.
+        temperature: of the model's sampling; None: the endpoint's default.
+        max_tokens: upper bound of an answer's tokens; None: the endpoint's default.
+        system: system prompt before each question.
+        extra_body: further entries of the request in JSON, such as {"reasoning_effort": "low"}.
 
     Raises:
-        ValueError, TypeError: a URL or a key that HTTP cannot send.
+        ValueError, TypeError: a URL, a key or an option that cannot be sent.
+
+    Examples:
+        >>> from tensor_envs.referee import endpoint
+        >>> endpoint("http://127.0.0.1:8080/v1", "a-model", temperature=0.0).options
+        {'temperature': 0.0}
     """
     for name, value in (("url", url), ("model", model), ("key", key)):
         instance(name, value, str)
     _check_url(url)
+    options = dict[str, Any]()
+    if temperature is not None:
+        options["temperature"] = number("temperature", temperature, 0.0, MAX_TEMPERATURE)
+    if max_tokens is not None:
+        options["max_tokens"] = integer("max_tokens", max_tokens, 1, 2**31 - 1)
+    more = _json_entries(extra_body)
+    messages = list[dict[str, str]]()
+    if system is not None:
+        instance("system", system, str)
+        messages.append({"role": "system", "content": system})
     secret = os.environ.get(key, "").strip()
     if not (secret.isascii() and secret.isprintable()):
         raise ValueError(f"the key in {key} must be of printable ASCII characters")
@@ -171,7 +212,8 @@ def endpoint(url: str, model: str, key: str = KEY) -> Participant:
         return text
 
     def ask(text: str) -> tuple[str, int | None]:
-        body = json.dumps({"model": model, "messages": [{"role": "user", "content": text}]}).encode()
+        question = {"role": "user", "content": text}
+        body = json.dumps({"model": model, "messages": [*messages, question], **options, **more}).encode()
         request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)
         try:
             with OPENER.open(request, timeout=TIME_LIMIT) as response:
@@ -195,7 +237,49 @@ def endpoint(url: str, model: str, key: str = KEY) -> Participant:
             raise RuntimeError(f"{url} answered what is no chat completion: {reason}") from None
         return without_key(answer) if len(secret) >= MIN_SECRET else answer, tokens
 
-    return Participant(model, ask=ask)
+    noted = options | ({} if system is None else {"system": system}) | ({"extra_body": more} if more else {})
+    return Participant(model, ask=ask, options=noted)
+
+
+def _json_entries(extra_body: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a copy of further entries of a request. ValueError or TypeError unless JSON can hold them."""
+    if extra_body is None:
+        return {}
+    instance("extra_body", extra_body, Mapping)
+    if decided := [name for name in DECIDED if name in extra_body]:
+        raise ValueError(f"extra_body must have none of {', '.join(DECIDED)}, got {', '.join(decided)}")
+    try:
+        entries: dict[str, Any] = json.loads(json.dumps(dict(extra_body), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"extra_body must be what JSON can hold: {error}") from None
+    return entries
+
+
+class _Interruptible(http.client.HTTPConnection):
+    """Connection that a time limit ends, also in a thread."""
+
+    def connect(self) -> None:
+        super().connect()
+        # not the method of SSLSocket, which another thread must not call
+        _interruptions().append(partial(socket.socket.shutdown, self.sock, socket.SHUT_RDWR))
+
+
+class _SecureInterruptible(_Interruptible, http.client.HTTPSConnection):
+    """Encrypted connection that a time limit ends, also in a thread."""
+
+
+class _Http(urllib.request.HTTPHandler):
+    """Handler of http:// with connections that can be interrupted."""
+
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Interruptible, request)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    """Handler of https:// with connections that can be interrupted."""
+
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SecureInterruptible, request)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -205,7 +289,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Refuse a redirect."""
 
 
-OPENER = urllib.request.build_opener(_NoRedirects)
+OPENER = urllib.request.build_opener(_NoRedirects, _Http, _Https)
 
 
 def _check_url(url: str) -> None:
@@ -262,26 +346,81 @@ def _seconds(header: str | None) -> float | None:
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise TimeoutError if the block takes longer.
 
-    In the main thread a signal interrupts the block. In others the error comes once the block ends.
+    In the main thread a signal interrupts the block. In others its connections and programs are ended, and any other
+    block has its error once it ends.
     """
     message = f"no answer within {seconds:g} s"
+    start = time.monotonic()
+    limit = _signalled if threading.current_thread() is threading.main_thread() else _watched
+    try:
+        with limit(seconds, message):
+            yield
+    except Exception:
+        if time.monotonic() - start > seconds:  # whatever an interruption has made of it
+            raise TimeoutError(message) from None
+        raise
+    if time.monotonic() - start > seconds:
+        raise TimeoutError(message)
+
+
+@contextmanager
+def _signalled(seconds: float, message: str) -> Iterator[None]:
+    """Raise TimeoutError in the block by a signal; a timer of the caller goes on."""
     start = time.monotonic()
 
     def end(*_: Any) -> None:
         raise TimeoutError(message)
 
-    in_main = threading.current_thread() is threading.main_thread()
-    if in_main:
-        handler = signal.signal(signal.SIGALRM, end)
-        remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    handler = signal.signal(signal.SIGALRM, end)
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        if in_main:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, handler)
-            if remaining:  # a timer of the caller
-                left = max(remaining - (time.monotonic() - start), 1e-3)
-                signal.setitimer(signal.ITIMER_REAL, left, interval)
-    if time.monotonic() - start > seconds:
-        raise TimeoutError(message)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if remaining:
+            left = max(remaining - (time.monotonic() - start), 1e-3)
+            signal.setitimer(signal.ITIMER_REAL, left, interval)
+
+
+@contextmanager
+def _watched(seconds: float, message: str) -> Iterator[None]:
+    """Interrupt the block from a thread that waits for its end."""
+    actions = _of_thread.actions = list[Callable[[], None]]()
+    ended = threading.Event()
+
+    def watch() -> None:
+        pause = seconds
+        while not ended.wait(pause):
+            pause = WATCH_SECONDS  # what is opened later is interrupted, too
+            for action in [*actions]:
+                with suppress(OSError):
+                    action()
+
+    watcher = threading.Thread(target=watch, name=message, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()  # an action never meets what the next block opens
+        del _of_thread.actions
+
+
+@contextmanager
+def at_time_limit(action: Callable[[], None]) -> Iterator[None]:
+    """Call an action from another thread if a time limit ends during the block."""
+    actions = _interruptions()
+    actions.append(action)
+    try:
+        yield
+    finally:
+        actions.remove(action)
+
+
+_of_thread = threading.local()
+
+
+def _interruptions() -> list[Callable[[], None]]:
+    """Return the actions that interrupt this thread's block, a new list where nothing watches it."""
+    return getattr(_of_thread, "actions", [])

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tensor_envs.referee import Participant, Settings, endpoint, play
+import tensor_envs as te
+from tensor_envs.referee import Participant, Settings, endpoint, packaged, play, tournament
 from tensor_envs.referee import __main__ as command
 from tensor_envs.referee import players as of_players
 from tests.referee.players import TTT, first, legal
@@ -28,6 +30,7 @@ def completion(text: str, **more: Any) -> bytes:
 
 
 Reply = Callable[["Handler", str], None]
+BODIES = list[dict[str, Any]]()  # of the requests to the last server
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -39,6 +42,7 @@ class Handler(BaseHTTPRequestHandler):
         server: Any = self.server
         server.seen.append((self.command, self.path, self.headers["Authorization"]))
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server.bodies.append(body)
         server.reply(self, body["messages"][-1]["content"])
         self.close_connection = True
 
@@ -66,7 +70,8 @@ def serving(reply: Reply) -> Iterator[tuple[str, list[tuple[str, str, str | None
     """Serve on loopback. Yield the endpoint's URL, and the method, path and key of each request."""
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    server.reply, server.seen = reply, []
+    server.reply, server.seen, server.bodies = reply, [], BODIES
+    BODIES.clear()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -171,6 +176,101 @@ def test_rubbish_is_an_error_of_one_line(reply: Reply | bytes, message: str) -> 
     assert status == 2 and errors.count("\n") == 1 and message in errors and url in errors and len(errors) < 600
 
 
+SAMPLING = ("--temperature", "0.5", "--max-tokens", "99", "--system", "Be brief.", "--extra-body", '{"top_p": 0.9}')
+
+
+def test_options_are_sent_and_noted(tmp_path: Path) -> None:
+    """A saved tournament is not continued with other options."""
+    path = tmp_path / "games.jsonl"
+    with serving(lambda handler, text: handler.send(200, completion(legal(text)[0]))) as (url, _):
+        arguments = ("tic_tac_toe", "--player", "uniform", "--url", url, "--model", "a-model", "--save", str(path))
+        status, _, errors = run_here(command.main, [*arguments, *SAMPLING])
+        assert (status, errors) == (0, "")
+        system, question = BODIES[0].pop("messages")
+        assert system == {"role": "system", "content": "Be brief."} and question["role"] == "user"
+        assert BODIES[0] == {"model": "a-model", "temperature": 0.5, "max_tokens": 99, "top_p": 0.9}
+        status, out, _ = run_here(command.main, [*arguments, *SAMPLING])
+        assert status == 0 and out.count(f", from {path}") == 2
+        status, _, errors = run_here(command.main, [*arguments, "--temperature", "0.7"])
+    assert status == 2 and "must have the options {'a-model': {'temperature': 0.7}}, got" in errors
+    notes = te.load_game(path).notes
+    assert notes["options"] == {
+        "a-model": {"temperature": 0.5, "max_tokens": 99, "system": "Be brief.", "extra_body": {"top_p": 0.9}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": -1}, r"temperature must be in 0\.?0?\.\.100"),
+        ({"max_tokens": 0}, r"max_tokens must be in 1\.\."),
+        ({"system": 1}, "system must be of type str"),
+        ({"extra_body": {"model": "another"}}, "extra_body must have none of model, messages, stream, n, got model"),
+        ({"extra_body": {"seed": {1}}}, "extra_body must be what JSON can hold"),
+        ({"extra_body": []}, "extra_body must be of type Mapping"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        endpoint("http://127.0.0.1", "a-model", **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--temperature", "1"], "--temperature needs a --model"),
+        (["--extra-body", "[1]"], "--extra-body: must be an object of JSON, got '[1]'"),
+        (["--extra-body", "{"], "--extra-body: must be an object of JSON, got '{'"),
+        (["--parallel", "0"], "--parallel: must be in 1..256, got 0"),
+    ],
+)
+def test_wrong_options_of_the_command(arguments: list[str], message: str) -> None:
+    status, _, errors = run_here(
+        command.main, ["tic_tac_toe", "--player", "uniform", "--player", "perfect", *arguments]
+    )
+    assert status == 2 and message in errors
+
+
+def test_several_requests_at_a_time() -> None:
+    """Games in threads are those of one thread; an endpoint that waits for a second request gets it."""
+    pair = threading.Barrier(2)
+
+    def together(handler: Handler, text: str) -> None:
+        if "Moves so far" not in text:
+            pair.wait(20)
+        handler.send(200, completion(f"move: {legal(text)[0]}"))
+
+    def games(url: str, parallel: int) -> list[te.Record]:
+        players = [endpoint(url, "a-model"), packaged("playout:8", TTT)]
+        played = list(tournament(TTT, players, games=4, settings=OPENING, parallel=parallel))
+        return sorted(played, key=lambda game: (game.seed, game.notes["players"]))
+
+    with serving(together) as (url, _):
+        at_once = games(url, 4)
+    with serving(lambda handler, text: handler.send(200, completion(f"move: {legal(text)[0]}"))) as (url, _):
+        in_turn = games(url, 1)
+    assert [game.actions for game in at_once] == [game.actions for game in in_turn] and len(at_once) == 4
+    assert [game.notes["regret"] for game in at_once] == [game.notes["regret"] for game in in_turn]
+
+
+def test_an_error_leaves_the_games_in_progress() -> None:
+    """The game that fails starts first; the others end all the same, and no other is started."""
+    started = list[str]()
+
+    def failing(text: str) -> str:
+        started.append(text)
+        if len(started) == 1:
+            raise LookupError("no idea")
+        return first(text)
+
+    players = [Participant("failing", ask=failing), Participant("first", ask=first)]
+    games = tournament(TTT, players, games=40, settings=OPENING, parallel=2)
+    ended = list[te.Record]()
+    with pytest.raises(LookupError, match="no idea"):
+        ended.extend(games)
+    assert len(ended) < 39 and all(game.terminated for game in ended)
+
+
 @pytest.mark.parametrize("usage", [[], "many", {"total_tokens": -1}, {"total_tokens": 1.5}, {"total_tokens": 10**99}])
 def test_a_strange_number_of_tokens_is_none(usage: Any) -> None:
     with serving(lambda handler, text: handler.send(200, completion(legal(text)[0], usage=usage))) as (url, _):
@@ -237,12 +337,26 @@ def dripping_headers(handler: Handler, _: str) -> None:
             time.sleep(0.05)
 
 
+BRIEF = Settings(opening=0, retries=0, time_limit=0.3)
+
+
 @pytest.mark.parametrize("reply", [dripping, dripping_headers])
 def test_the_time_limit_is_that_of_a_whole_answer(reply: Reply) -> None:
     start = time.monotonic()
-    with serving(reply) as (url, seen), pytest.raises((ConnectionError, TimeoutError), match=r"within 0\.3 s"):
-        play(TTT, [endpoint(url, "a-model")] * 2, settings=Settings(opening=0, retries=0, time_limit=0.3))
+    with serving(reply) as (url, seen), pytest.raises(TimeoutError, match=r"within 0\.3 s"):
+        play(TTT, [endpoint(url, "a-model")] * 2, settings=BRIEF)
     assert time.monotonic() - start < 5 and len(seen) == 1
+
+
+@pytest.mark.parametrize("reply", [dripping, dripping_headers, None])
+def test_the_time_limit_ends_endpoints_and_programs_in_threads(reply: Reply | None) -> None:
+    start = time.monotonic()
+    with serving(reply or no_status) as (url, _):
+        player = endpoint(url, "a-model") if reply else of_players.command(["sh", "-c", "sleep 60 & sleep 60"])
+        games = tournament(TTT, [player, Participant("first", ask=first)], settings=BRIEF, parallel=2)
+        with pytest.raises(TimeoutError, match=r"does not answer: no answer within 0\.3 s"):
+            list(games)
+    assert time.monotonic() - start < 5
 
 
 def test_a_function_and_a_program_have_the_time_limit_too() -> None:
