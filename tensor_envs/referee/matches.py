@@ -99,8 +99,8 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
 
     Returns:
         The record. Its notes have "players", the names by seat; "options" of players that have any, by name;
-        "disguise"; "settings", what players are asked; and "moves", for each action None in the opening, else "seconds", "answers", "illegal" and "unparsable" (numbers of
-        answers), and "tokens" or None.
+        "disguise"; "settings", what players are asked; and "moves", for each action None in the opening, else
+        "seconds", "answers", "illegal" and "unparsable" (numbers of answers), and "tokens" or None.
 
     Raises:
         ValueError, TypeError: another number of players; an environment that raises errors for illegal actions; an
