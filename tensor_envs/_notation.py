@@ -88,7 +88,7 @@ class NotatedGame(Generic[R_co]):
             player: leaves out what is hidden from that player.
 
         Returns:
-            Plain ints, bools and nested lists by name.
+            Plain ints, bools, strings and nested lists by name, as JSON can hold them; see `tensor_envs.text.schema`.
 
         Raises:
             ValueError, TypeError: another state, row or player.
@@ -102,11 +102,11 @@ class NotatedGame(Generic[R_co]):
         row = integer("row", row, 0, self.check_state(state).batch - 1)
         values = self.row(state, row)
         to_dict = self.entry.load("notation").to_dict
-        game: dict[str, Any] = to_dict(self.rules, values)
+        game: dict[str, Any] = plain(to_dict(self.rules, values))
         try:
             implied = self._from_dict(game)
         except ValueError:  # an entry `truncated` of the notation's own; the ply implies that `max_plies` is reached
-            game = to_dict(self.rules, values | {"truncated": False}) | {"ply": values["ply"]}
+            game = plain(to_dict(self.rules, values | {"truncated": False})) | {"ply": values["ply"]}
             implied = self._from_dict(game)
         game |= {name: values[name] for name in STATE_ENTRIES if implied[name] != values[name]}
         if player is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tensor_envs.agents import Oracle
     from tensor_envs.records import Record
 
-__all__ = ["describe", "parse", "prompt", "reward", "rewards"]
+__all__ = ["describe", "parse", "prompt", "reward", "rewards", "schema"]
 
 MAX_READ = 2**16  # characters of an answer that are read, its last ones
 # what precedes an answer: as a prompt asks for it, in JSON or in a box; and as models like to write it
@@ -53,6 +53,8 @@ SPELLINGS = {"-": DASH, "x": DASH, "=": "=?", "/": r"(?:[-/]|\bto\b)"}
 SEPARATOR = r"\s*(?:[,;&+]\s*)?(?:and\s+)?"  # of numbers in a row, such as "1, 2 and 4"
 BETWEEN = rf"\s*(?:{DASH}\s*)?"  # two squares
 POSITIONS = 64  # that an oracle is asked about at once
+SCHEMA_GAMES = 4  # whose positions a schema describes
+SCHEMA_PLIES = 64
 ILLEGAL = -1  # in place of the number of an action whose name no legal one has
 
 
@@ -302,6 +304,65 @@ def _listed(env: Env, legal: dict[int, str] | None) -> str:
     listed = env.action_names if legal is None else tuple(legal.values())
     names = "; ".join(listed[:MAX_LISTED]) + "; ..." * (len(listed) > MAX_LISTED)
     return f"{'moves' if legal is None else 'legal moves'} are {names}"
+
+
+def schema(env: Env) -> dict[str, Any]:
+    """Return the JSON Schema of the dictionaries of `Env.state_to_dict`, as `json.dumps` writes them.
+
+    Args:
+        env: the environment.
+
+    Returns:
+        Names of entries with the types that they have in positions of random games. Entries that are not "required" are
+        in some positions only. Lengths and ranges are not described.
+
+    Raises:
+        TypeError: `env` is no Env.
+
+    Examples:
+        >>> te.text.schema(te.make("tic_tac_toe"))["properties"]["board"]
+        {'type': 'array', 'items': {'type': 'integer'}}
+    """
+    from tensor_envs.sampling import uniform  # a page in a browser does not have it
+
+    instance("env", env, Env)
+    kinds = dict[str, Any]()
+    state = env.init(SCHEMA_GAMES)
+    required = set(env.state_to_dict(state))
+    for _ in range(SCHEMA_PLIES):
+        for i in range(SCHEMA_GAMES):
+            game = env.state_to_dict(state, i)
+            required &= game.keys()
+            kinds |= {name: _merged(kinds.get(name), _kind(value)) for name, value in game.items()}
+        state = env.step(state, uniform(state))
+    # entries of a position that its other entries do not imply
+    optional = {"current_player": "integer", "ply": "integer", "terminated": "boolean", "truncated": "boolean"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": env.id,
+        "type": "object",
+        "properties": {name: {"type": kind} for name, kind in optional.items()} | kinds,
+        "required": sorted(required - optional.keys()),
+    }
+
+
+def _kind(value: Any) -> dict[str, Any]:
+    """Return the schema of a value of a dictionary."""
+    if isinstance(value, (list, tuple)):
+        items: dict[str, Any] | None = functools.reduce(_merged, map(_kind, value), None)
+        return {"type": "array"} | ({} if items is None else {"items": items})
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+    return {"type": names[type(value)]}
+
+
+def _merged(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema of the values of two schemas: {} of those of any type, and None of no value."""
+    if one is None or one == other:
+        return other
+    if one.get("type") == other.get("type") == "array":
+        items = [schema["items"] for schema in (one, other) if "items" in schema]
+        return {"type": "array", "items": functools.reduce(_merged, items, None)}
+    return {}
 
 
 def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 1024) -> list[float]:

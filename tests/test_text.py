@@ -3,8 +3,10 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensor_envs as te
@@ -245,6 +247,46 @@ def test_rewards_of_a_group_of_answers_to_one_position() -> None:
     deals = kuhn.init(20)
     king = next(i for i in range(20) if "K" in kuhn.to_string(deals, i, 0))
     assert te.text.rewards(kuhn, deals, ["pass"], king, te.PlayoutOracle(64))[0] <= 0
+
+
+def fits(value: Any, schema: dict[str, Any]) -> bool:
+    """Return whether a value is one of a schema, as far as `te.text.schema` uses JSON Schema."""
+    kinds = {"integer": int, "boolean": bool, "string": str, "array": list, "object": dict}
+    if "type" in schema and type(value) is not kinds[schema["type"]]:
+        return False
+    if type(value) is list:
+        return all(fits(item, schema.get("items", {})) for item in value)
+    if type(value) is dict:
+        entries = schema["properties"]
+        return {*schema["required"]} <= {*value} <= {*entries} and all(
+            fits(value[name], entries[name]) for name in value
+        )
+    return True
+
+
+@pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed")
+@pytest.mark.parametrize("name", te.registered())
+def test_states_are_json_of_the_schema(name: str) -> None:
+    """Positions of other games than those of the schema have its entries and types, and JSON gives them back."""
+    env = shared_env(name)
+    schema = te.text.schema(env)
+    assert not fits({}, schema) and not fits({"board": 1, "cards": 1, "hands": 1}, schema)
+    state = env.init(4, seed=9)
+    for _ in range(20):
+        for i in range(4):
+            game = env.state_to_dict(state, i)
+            assert json.loads(json.dumps(game)) == game and fits(game, schema)
+        state = env.step(state, te.agents.uniform(state))
+    assert fits(env.state_to_dict(env.step(env.init(1), [-1])), schema)
+
+
+def test_states_of_a_notation_with_numpy_are_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    notation = TTT.entry.load("notation")
+    numpy = SimpleNamespace(**vars(notation))
+    numpy.to_dict = lambda rules, row: {name: np.array(value) for name, value in notation.to_dict(rules, row).items()}
+    game = TTT.state_to_dict(TTT.init(1))
+    monkeypatch.setattr(te.GameEntry, "load", lambda *_: numpy)
+    assert json.loads(json.dumps(TTT.state_to_dict(TTT.init(1)))) == game
 
 
 @pytest.mark.parametrize(
