@@ -36,10 +36,11 @@ from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.records import Record
 from tensor_envs.referee.disguise import KINDS, Disguise
-from tensor_envs.referee.matches import MAX_PARALLEL, MAX_TIME, OtherTournament, Settings, ratings, scores, tournament
+from tensor_envs.referee.matches import MAX_PARALLEL, MAX_TIME, OtherTournament, Settings, tournament
 from tensor_envs.referee.players import KEY, MAX_TEMPERATURE, Participant, command, endpoint, function, packaged
 from tensor_envs.referee.report import page
 from tensor_envs.referee.saved import HINT, SavedGames
+from tensor_envs.referee.scoring import ratings, scores
 from tensor_envs.registry import make
 from tensor_envs.search.policies import MAX_SIMULATIONS
 

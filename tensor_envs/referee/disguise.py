@@ -115,11 +115,11 @@ class Disguise:
             text += f"\nPositions and moves are written with other labels: {pairs}.\n"
         return text
 
-    def prompt(self, state: State, history: Record | None, legal: bool) -> str:
+    def prompt(self, state: State, history: Record | None, legal: bool, player: int | None = None) -> str:
         """Return the prompt of a position of the shown game, see `te.text.prompt`."""
         moves = None if history is None else moves_of(history, state, 0)
         title = "this game" if "retold" in self.kinds else self.env.id
-        return compose(state, 0, None, moves, legal, title, self.spell)
+        return compose(state, 0, player, moves, legal, title, self.spell)
 
     def parse(self, answer: str, state: State) -> int:
         """Return the action that an answer names in a position of the shown game. Errors are those of `parse`."""

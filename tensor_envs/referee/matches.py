@@ -1,11 +1,10 @@
-"""Matches of players that read and write: games, their records, and scores."""
+"""Matches of players that read and write: games and their records."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -13,13 +12,10 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tensor_envs._validate import instance, integer, number, one_of, shown, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, actions_of
+from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, actions_of
 from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
-from tensor_envs.evaluation.ratings import Ratings, ratings_of
 from tensor_envs.records import NO_ACTION, Record, begin, extend, replay
 from tensor_envs.referee.disguise import KINDS, Disguise
 from tensor_envs.registry import env_metadata
@@ -29,13 +25,11 @@ from tensor_envs.text import IllegalMove, reward
 if TYPE_CHECKING:
     from tensor_envs.agents import Oracle
     from tensor_envs.referee.players import Participant
-    from tensor_envs.state import State
-
 
 MAX_WAIT = 600.0  # seconds before another request; an endpoint that asks for more ends the tournament
 MAX_TIME = 86400.0  # upper bound of a time limit in seconds
-MAX_PARALLEL = 256  # games at once
 COMPUTING = threading.Lock()  # policies and oracles may have memory of their own
+MAX_PARALLEL = 256  # games at once
 
 
 class OtherTournament(ValueError):
@@ -88,6 +82,165 @@ class Settings:
             one_of("disguise", kind, KINDS)
 
 
+def asked_by(settings: Settings) -> dict[str, Any]:
+    """Return the settings that change what players are asked, but the disguise, which has a note of its own."""
+    return {name: getattr(settings, name) for name in ("history", "legal", "tries", "opening", "limit")}
+
+
+class Episode:
+    """Game in which participants play their seats, and answers from outside the others.
+
+    Args:
+        env: the environment.
+        seats: for each seat a participant, or None for answers from outside.
+        seed: seed of the game, of its opening and of its disguise.
+        settings: as of a match.
+
+    Attributes:
+        env, seats, settings: the arguments.
+        skin: disguise in which players of text see the game.
+        record: the game so far.
+        state: its last position.
+        moves: notes of each action, None in the opening, see `play`.
+    """
+
+    def __init__(self, env: Env, seats: Sequence[Participant | None], seed: int, settings: Settings):
+        self.env = env
+        self.seats = tuple(seats)
+        self.settings = settings
+        self.skin = Disguise(env, settings.disguise, seed)
+        self.record, self.state = begin(env, seed)
+        self._seen, self._image = begin(env, seed)  # what players of text see of it
+        self.moves = list[dict[str, Any] | None]()
+        self._noted = _unanswered()
+
+    @property
+    def over(self) -> bool:
+        """Whether the game has ended or reached the limit of plies."""
+        return self.record.terminated or self.record.truncated or len(self.moves) >= self.settings.limit
+
+    @property
+    def player(self) -> int:
+        """Player to move."""
+        return int(self.state.current_player.item())
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """Notes for the record."""
+        return {"disguise": self.skin.notes, "settings": asked_by(self.settings), "moves": self.moves}
+
+    def advance(self) -> None:
+        """Play until a seat of outside is to move, or the game is over."""
+        while not self.over:
+            if len(self.moves) < self.settings.opening:
+                self._extend(int(uniform(self.state).item()), None)
+                continue
+            participant = self.seats[self.player]
+            if participant is None:
+                return
+            if participant.policy is None:
+                self._ask(participant)
+                continue
+            start = time.perf_counter()
+            with COMPUTING:
+                action = int(actions_of(participant.policy, self.state)[0])
+            self._extend(action, {"seconds": round(time.perf_counter() - start, 6)})
+
+    def prompt(self, player: int | None = None) -> str:
+        """Return the position as text for a player, by default the one to move."""
+        return self.skin.prompt(self._image, self._seen if self.settings.history else None, self.settings.legal, player)
+
+    def legal_moves(self) -> list[str]:
+        """Return the names of the legal moves as players of text read them; none once the game is over."""
+        return [] if self.over else [self.skin.spell(name) for name in self.env.legal_actions(self._image).values()]
+
+    def read(self, answer: str) -> int:
+        """Return the action that an answer of the player to move names. Errors are those of `te.text.parse`."""
+        return self.skin.parse(answer, self._image)
+
+    def play(self, action: int) -> None:
+        """Play an action for the player to move."""
+        self._extend(action, self._noted)
+        self._noted = _unanswered()
+
+    def answer(self, answer: str, tokens: int | None = None, seconds: float = 0.0) -> str:
+        """Play the move that an answer of the player to move names. Return what is wrong with it, or "".
+
+        The last of `Settings.tries` wrong answers to one position is an illegal action, which loses.
+        """
+        from tensor_envs.referee.players import MAX_ANSWER  # agents, which make the chain of imports too long above
+
+        noted = self._noted
+        noted["seconds"] = round(noted["seconds"] + seconds, 6)
+        noted["answers"].append(answer[:MAX_ANSWER])
+        if tokens is not None:
+            noted["tokens"] = (noted["tokens"] or 0) + integer("tokens", tokens, 0, 2**53)
+        if len(answer) > MAX_ANSWER:
+            kind = "unparsable"
+            wrong = f"Your answer cannot be played: it has more than {MAX_ANSWER} characters.\n"
+        else:
+            try:
+                action = self.read(answer)
+            except ValueError as error:
+                is_illegal = isinstance(error, IllegalMove)
+                kind = "illegal" if is_illegal else "unparsable"
+                reason = "it names a move that is not legal" if is_illegal else "it does not name one move"
+                wrong = f"Your answer was: {answer.strip()}\nIt cannot be played: {reason}.\n"
+            else:
+                self.play(action)
+                return ""
+        noted[kind] += 1
+        if len(noted["answers"]) >= self.settings.tries:
+            self.play(NO_ACTION)
+        return wrong
+
+    def _ask(self, participant: Participant) -> None:
+        """Ask a participant until an answer is played."""
+        question = text = f"{self.skin.rules()}\n{self.prompt()}"
+        plies = len(self.moves)
+        while len(self.moves) == plies:
+            wrong = self.answer(*_answer(participant, text, self.settings))
+            text = f"{question}\n{wrong}"
+
+    def _extend(self, action: int, noted: dict[str, Any] | None) -> None:
+        self.record, self.state = extend(self.record, self.state, action)
+        if self.skin.kinds:
+            self._seen, self._image = extend(self._seen, self._image, self.skin.shown(action))
+        else:
+            self._seen, self._image = self.record, self.state
+        self.moves.append(noted)
+
+
+def _unanswered() -> dict[str, Any]:
+    """Return the notes of a move before its first answer."""
+    return {"seconds": 0.0, "answers": [], "illegal": 0, "unparsable": 0, "tokens": None}
+
+
+def _answer(player: Participant, text: str, settings: Settings) -> tuple[str, Any, float]:
+    """Ask a player until it answers. Return the answer, the number of tokens or None, and the answer's seconds."""
+    from tensor_envs.referee.players import time_limit  # see `Episode.answer`
+
+    for retry in range(settings.retries + 1):
+        start = time.perf_counter()
+        try:
+            with time_limit(settings.time_limit):
+                answer = player.ask(text) if player.ask else None
+            break
+        except (ConnectionError, TimeoutError) as error:
+            named = getattr(error, "retry_after", None)
+            wait = float(2**retry) if named is None else named
+            if retry == settings.retries or wait > MAX_WAIT:
+                asked = "" if named is None else f" (it asks to wait {named:g} s)"
+                kind = TimeoutError if isinstance(error, TimeoutError) else ConnectionError
+                raise kind(f"the player {player.name!r} does not answer: {error}{asked}") from None
+            print(f"{player.name}: {error}; the next request follows in {wait:g} s ...", file=sys.stderr, flush=True)
+            time.sleep(wait)
+    answer, tokens = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
+    if not isinstance(answer, str):
+        raise TypeError(f"the player {player.name!r} must answer with a str, got {type(answer).__name__}")
+    return answer, tokens, time.perf_counter() - start
+
+
 def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Settings | None = None) -> Record:
     """Play one game, row 0 of a seed.
 
@@ -117,43 +270,17 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
     _check(env, players, settings)
     if len(players) != env.num_players:
         raise ValueError(f"players must be {env.num_players}, one for every seat, got {len(players)}")
-    settings = Settings() if settings is None else settings
-    skin = Disguise(env, settings.disguise, seed)
-    game, state = begin(env, seed)
-    seen, image = begin(env, seed)  # what players of text see of it
-    moves = list[dict[str, Any] | None]()
-    while not (game.terminated or game.truncated) and len(moves) < settings.limit:
-        if len(moves) < settings.opening:
-            action = int(uniform(state).item())
-            moves.append(None)
-        else:
-            player = players[int(state.current_player.item())]
-            start = time.perf_counter()
-            noted: dict[str, Any] = {}
-            if player.policy is not None:
-                with COMPUTING:
-                    action = int(actions_of(player.policy, state)[0])
-                noted["seconds"] = round(time.perf_counter() - start, 6)
-            else:
-                action = _asked(player, skin, seen, image, settings, noted)
-            moves.append(noted)
-        game, state = extend(game, state, action)
-        seen, image = (game, state) if not skin.kinds else extend(seen, image, skin.shown(action))
-    names = [player.name for player in players]
-    notes = {"players": names, "disguise": skin.notes, "settings": _noted(settings), "moves": moves}
+    episode = Episode(env, players, seed, Settings() if settings is None else settings)
+    episode.advance()
+    notes = {"players": [player.name for player in players]} | episode.notes
     if options := _options(players):
         notes["options"] = options
-    return replace(game, notes=notes)
+    return replace(episode.record, notes=notes)
 
 
 def _options(players: Sequence[Participant]) -> dict[str, Any]:
     """Return the options of the players that have any, by name."""
     return {player.name: dict(player.options) for player in players if player.options}
-
-
-def _noted(settings: Settings) -> dict[str, Any]:
-    """Return the settings that change what players are asked, but the disguise, which has a note of its own."""
-    return {name: getattr(settings, name) for name in ("history", "legal", "tries", "opening", "limit")}
 
 
 def _check(env: Env, players: Sequence[Participant], settings: Settings | None) -> None:
@@ -168,62 +295,6 @@ def _check(env: Env, players: Sequence[Participant], settings: Settings | None) 
         instance(f"players[{k}]", player, Participant)
     if settings is not None:
         instance("settings", settings, Settings)
-
-
-def _asked(
-    player: Participant, skin: Disguise, seen: Record, image: State, settings: Settings, noted: dict[str, Any]
-) -> int:
-    """Return the action that a player of text names, or NO_ACTION after too many wrong answers; write notes."""
-    from tensor_envs.referee.players import MAX_ANSWER  # see `_check`
-
-    noted |= {"seconds": 0.0, "answers": [], "illegal": 0, "unparsable": 0, "tokens": None}
-    question = f"{skin.rules()}\n{skin.prompt(image, seen if settings.history else None, settings.legal)}"
-    text = question
-    for _ in range(settings.tries):
-        answer, tokens, seconds = _answer(player, text, settings)
-        noted["seconds"] = round(noted["seconds"] + seconds, 6)
-        noted["answers"].append(answer[:MAX_ANSWER])
-        if tokens is not None:
-            noted["tokens"] = (noted["tokens"] or 0) + integer("tokens", tokens, 0, 2**53)
-        if len(answer) > MAX_ANSWER:
-            noted["unparsable"] += 1
-            text = f"{question}\nYour answer cannot be played: it has more than {MAX_ANSWER} characters.\n"
-            continue
-        try:
-            return skin.parse(answer, image)
-        except IllegalMove:
-            noted["illegal"] += 1
-            reason = "it names a move that is not legal"
-        except ValueError:
-            noted["unparsable"] += 1
-            reason = "it does not name one move"
-        text = f"{question}\nYour answer was: {answer.strip()}\nIt cannot be played: {reason}.\n"
-    return NO_ACTION
-
-
-def _answer(player: Participant, text: str, settings: Settings) -> tuple[str, Any, float]:
-    """Ask a player until it answers. Return the answer, the number of tokens or None, and the answer's seconds."""
-    from tensor_envs.referee.players import time_limit  # see `_check`
-
-    for retry in range(settings.retries + 1):
-        start = time.perf_counter()
-        try:
-            with time_limit(settings.time_limit):
-                answer = player.ask(text) if player.ask else None
-            break
-        except (ConnectionError, TimeoutError) as error:
-            named = getattr(error, "retry_after", None)
-            wait = float(2**retry) if named is None else named
-            if retry == settings.retries or wait > MAX_WAIT:
-                asked = "" if named is None else f" (it asks to wait {named:g} s)"
-                kind = TimeoutError if isinstance(error, TimeoutError) else ConnectionError
-                raise kind(f"the player {player.name!r} does not answer: {error}{asked}") from None
-            print(f"{player.name}: {error}; the next request follows in {wait:g} s ...", file=sys.stderr, flush=True)
-            time.sleep(wait)
-    answer, tokens = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
-    if not isinstance(answer, str):
-        raise TypeError(f"the player {player.name!r} must answer with a str, got {type(answer).__name__}")
-    return answer, tokens, time.perf_counter() - start
 
 
 def tournament(
@@ -342,7 +413,7 @@ def _fitting(
     wanted: dict[str, tuple[Any, Any]] = {
         "game": (game.game, env_metadata(env)),
         "start": ((game.row, game.start), (0, None)),
-        "settings": (notes.get("settings"), _noted(settings)),
+        "settings": (notes.get("settings"), asked_by(settings)),
         "disguise": (disguise.get("kinds") if isinstance(disguise, dict) else None, list(settings.disguise)),
     }
     names = notes.get("players")
@@ -372,126 +443,3 @@ def _judged(game: Record, judge: Oracle) -> Record:
     pairs = zip(rewards, game.notes["moves"], strict=True)
     lost = [0.0 - value if noted is not None else None for value, noted in pairs]
     return replace(game, notes=game.notes | {"regret": lost, "oracle": repr(judge)})
-
-
-# *** scores ***
-
-
-@dataclass(frozen=True)
-class Score:
-    """Score of a player over the records of a tournament.
-
-    Attributes:
-        name: the player.
-        won, drawn, lost: games by their returns; in a game for one player, comparisons of two with one seed.
-        mean_return: mean return of a game.
-        regret, interval: mean regret of a move, and half the width of its 95 % interval.
-        moves: number of moves.
-        answers: number of answers; 0 for a policy.
-        illegal, unparsable: shares of the answers that name an illegal move, or no single one.
-        seconds: mean time of a move.
-        tokens: number of tokens, None if the player reports none.
-
-    Examples:
-        >>> from tensor_envs.referee import Participant, packaged, scores, tournament
-        >>> env = te.make("tic_tac_toe")
-        >>> players = [packaged("uniform", env), Participant("silent", ask=lambda text: "")]
-        >>> silent = scores(list(tournament(env, players, games=2)))[1]
-        >>> silent.lost, silent.unparsable
-        (2, 1.0)
-    """
-
-    name: str
-    won: int
-    drawn: int
-    lost: int
-    mean_return: float
-    regret: float
-    interval: float
-    moves: int
-    answers: int
-    illegal: float
-    unparsable: float
-    seconds: float
-    tokens: int | None
-
-    def __str__(self) -> str:
-        """Return a line of a table."""
-        answered = f"; {self.answers} answers, {self.illegal:.1%} illegal, {self.unparsable:.1%} unparsable"
-        spent = f", {self.tokens} tokens" if self.tokens is not None else ""
-        return (
-            f"{self.name}: {self.won} won, {self.drawn} drawn, {self.lost} lost; mean return {self.mean_return:+.3f}; "
-            f"regret {self.regret:.4f} +- {self.interval:.4f} in {self.moves} moves of {self.seconds:.3f} s"
-            f"{answered if self.answers else ''}{spent}"
-        )
-
-
-def scores(records: Sequence[Record]) -> list[Score]:
-    """Return the scores of all players, in the order in which they first play. ValueError without records."""
-    names, table = _points(records)
-    rows = []
-    for k, name in enumerate(names):
-        against = [points for i, k_points in enumerate(table[k]) if i != k for points in k_points]
-        moves = list[dict[str, Any]]()
-        regrets = list[float]()
-        for game in records:
-            for seat, noted, lost in zip(game.players, game.notes["moves"], game.notes["regret"], strict=True):
-                if noted is not None and game.notes["players"][seat] == name:
-                    moves.append(noted)
-                    regrets.append(lost)
-        answers = sum(len(noted.get("answers", ())) for noted in moves)
-        tokens = [noted["tokens"] for noted in moves if noted.get("tokens") is not None]
-        returns = [value for game in records for who, value in _returns(game).items() if who == name]
-        rows.append(
-            Score(
-                name,
-                against.count(1.0),
-                against.count(0.5),
-                against.count(0.0),
-                float(np.mean(returns)),
-                float(np.mean(regrets)) if regrets else 0.0,
-                float(Z * np.std(regrets) / np.sqrt(len(regrets))) if regrets else 0.0,
-                len(moves),
-                answers,
-                sum(noted.get("illegal", 0) for noted in moves) / max(answers, 1),
-                sum(noted.get("unparsable", 0) for noted in moves) / max(answers, 1),
-                float(np.mean([noted["seconds"] for noted in moves])) if moves else 0.0,
-                sum(tokens) if tokens else None,
-            )
-        )
-    return rows
-
-
-def ratings(records: Sequence[Record]) -> Ratings:
-    """Return Elo ratings of all players with 95 % intervals, see `te.arena`. ValueError without records."""
-    names, table = _points(records)
-    points = np.array([[sum(of_pair) for of_pair in row] for row in table], float)
-    return ratings_of(names, points, max(len(of_pair) for row in table for of_pair in row))
-
-
-def _returns(game: Record) -> dict[str, float]:
-    """Return the mean return of each player's seats."""
-    totals = np.sum(game.rewards, axis=0) if game.rewards else np.zeros(len(game.notes["players"]))
-    seats = defaultdict[str, list[float]](list)
-    for name, value in zip(game.notes["players"], totals.tolist(), strict=True):
-        seats[name].append(value)
-    return {name: float(np.mean(values)) for name, values in seats.items()}
-
-
-def _points(records: Sequence[Record]) -> tuple[list[str], list[list[list[float]]]]:
-    """Return the names, and the points of each player against each other: 1 for a win, a half for a draw."""
-    if not records:
-        raise ValueError("records must be those of a tournament, got none")
-    names = list(dict.fromkeys(name for game in records for name in game.notes["players"]))
-    table: list[list[list[float]]] = [[[] for _ in names] for _ in names]
-    together = defaultdict[Any, dict[str, float]](dict)  # returns that are compared
-    for index, game in enumerate(records):
-        together[game.seed if len(game.notes["players"]) == 1 else f"game {index}"] |= _returns(game)
-    for returns in together.values():
-        for one, other in combinations(returns, 2):
-            points = float(np.sign(returns[one] - returns[other]) + 1) / 2
-            i = names.index(one)
-            k = names.index(other)
-            table[i][k].append(points)
-            table[k][i].append(1 - points)
-    return names, table

@@ -17,11 +17,11 @@ from typing import Any
 
 from tensor_envs._command import EXPECTED, command_parser, need, run
 from tensor_envs._validate import integer, shown
-from tensor_envs.evaluation.matches import actions_of
-from tensor_envs.records import begin, extend
-from tensor_envs.referee.players import packaged
+from tensor_envs.evaluation.matches import MAX_GAMES
+from tensor_envs.referee.matches import Episode, Settings
+from tensor_envs.referee.players import Participant, packaged
 from tensor_envs.registry import make
-from tensor_envs.text import describe, parse, prompt, seat_names
+from tensor_envs.text import describe, seat_names
 
 MAX_TABLES = 64  # games that are kept
 SEED_BITS = 63
@@ -60,38 +60,30 @@ class ClientGame:
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in rules.items()
         }
-        self.env = make(game, **fields)
-        self.player = integer("player", player, 0, self.env.num_players - 1)
-        self.policy = packaged(opponent, self.env, seed).policy
-        self.record, self.state = begin(self.env, seed)
-        self._wait()
-
-    def _wait(self) -> None:
-        """Play for the others until it is the client's turn."""
-        while not self.over and self.state.current_player.item() != self.player:
-            assert self.policy is not None
-            self.record, self.state = extend(self.record, self.state, int(actions_of(self.policy, self.state)[0]))
-
-    @property
-    def over(self) -> bool:
-        return self.record.terminated or self.record.truncated
+        env = make(game, **fields)
+        self.player = integer("player", player, 0, env.num_players - 1)
+        seats: list[Participant | None] = [packaged(opponent, env, seed)] * env.num_players
+        seats[self.player] = None
+        self.episode = Episode(env, seats, seed, Settings(opening=0, limit=MAX_GAMES))
+        self.episode.advance()
 
     def view(self) -> str:
         """Return the prompt, and the returns once the game is over."""
-        text = prompt(self.state, 0, self.player, self.record)
-        if self.over:
-            totals = [sum(column) for column in zip(*self.record.rewards, strict=True)]
-            names = seat_names(self.env, self.state)
+        text = self.episode.prompt(self.player)
+        if self.episode.over:
+            record = self.episode.record
+            totals = [sum(column) for column in zip(*record.rewards, strict=True)]
+            names = seat_names(self.episode.env, self.episode.state)
             text += f"Returns: {', '.join(f'{name} {value:+g}' for name, value in zip(names, totals, strict=True))}\n"
-            text += f"Seed: {self.record.seed}\n"
+            text += f"Seed: {record.seed}\n"
         return text
 
     def play(self, move: str) -> str:
         """Play a move of the client and those of the others. Return what `view` does."""
-        if self.over:
+        if self.episode.over:
             raise ValueError("the game is over; new_game starts another one")
-        self.record, self.state = extend(self.record, self.state, parse(self.env, move, self.state))
-        self._wait()
+        self.episode.play(self.episode.read(move))
+        self.episode.advance()
         return self.view()
 
 
@@ -111,7 +103,7 @@ class Tools:
     def _release(self) -> None:
         """Forget a game if they are too many: the oldest one that is over, or else the oldest."""
         if len(self.tables) >= MAX_TABLES:
-            over = (number for number, table in self.tables.items() if table.over)
+            over = (number for number, table in self.tables.items() if table.episode.over)
             del self.tables[next(over, min(self.tables))]
 
     def new_game(
@@ -131,7 +123,7 @@ class Tools:
         number = self._games
         self._games += 1
         self.tables[number] = table
-        return f"Game number {number}.\n\n{describe(table.env)}\n{table.view()}"
+        return f"Game number {number}.\n\n{describe(table.episode.env)}\n{table.view()}"
 
     def state(self, number: int) -> str:
         """Return the position of a game as you may know it, the moves so far and the legal moves."""
@@ -139,8 +131,7 @@ class Tools:
 
     def legal_moves(self, number: int) -> list[str]:
         """Return the names of your legal moves in a game; none once it is over."""
-        table = self._table(number)
-        return list(table.env.legal_actions(table.state).values())
+        return self._table(number).episode.legal_moves()
 
     def play(self, number: int, move: str) -> str:
         """Play a move; return the position after the opponent's answer. An illegal move is refused."""

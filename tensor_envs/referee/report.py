@@ -13,7 +13,7 @@ from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.ratings import Ratings
-    from tensor_envs.referee.matches import Score
+    from tensor_envs.referee.scoring import Score
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }

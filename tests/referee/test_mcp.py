@@ -104,13 +104,13 @@ def test_a_table_hides_what_is_hidden() -> None:
 def test_seeds_are_the_servers_and_told_at_the_end() -> None:
     tools = Tools()
     texts = [tools.new_game("kuhn_poker") for _ in range(24)]
-    seeds = [table.record.seed for table in tools.tables.values()]
+    seeds = [table.episode.record.seed for table in tools.tables.values()]
     assert len(set(seeds)) == 24 and not any(str(seed) in text for seed, text in zip(seeds, texts, strict=True))
     assert len({re.findall(r"Seat 0: (\w)", text)[0] for text in texts}) == 3
     number = next(number for number in tools.tables if "over" in tools.play(number, "bet"))
     assert tools.state(number).endswith(f"Seed: {seeds[number]}\n")
     again = ClientGame("kuhn_poker", {}, seeds[number])
-    assert again.record.actions == () and again.view() == texts[number].partition("\n\n")[2][-len(again.view()) :]
+    assert again.episode.record.actions == () and again.view() == texts[number].partition("\n\n")[2][-len(again.view()) :]
 
 
 def test_games_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_games_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
     tools = Tools()
     for _ in range(3):
         tools.new_game("tic_tac_toe", seed=1)
-    while not tools.tables[1].over:
+    while not tools.tables[1].episode.over:
         tools.play(1, tools.legal_moves(1)[0])
     for kept in ([0, 2, 3], [2, 3, 4]):
         tools.new_game("tic_tac_toe")

@@ -1,0 +1,135 @@
+"""Scores and ratings of players by the records of a tournament."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from tensor_envs.evaluation.matches import Z
+from tensor_envs.evaluation.ratings import Ratings, ratings_of
+from tensor_envs.records import Record
+
+
+@dataclass(frozen=True)
+class Score:
+    """Score of a player over the records of a tournament.
+
+    Attributes:
+        name: the player.
+        won, drawn, lost: games by their returns; in a game for one player, comparisons of two with one seed.
+        mean_return: mean return of a game.
+        regret, interval: mean regret of a move, and half the width of its 95 % interval.
+        moves: number of moves.
+        answers: number of answers; 0 for a policy.
+        illegal, unparsable: shares of the answers that name an illegal move, or no single one.
+        seconds: mean time of a move.
+        tokens: number of tokens, None if the player reports none.
+
+    Examples:
+        >>> from tensor_envs.referee import Participant, packaged, scores, tournament
+        >>> env = te.make("tic_tac_toe")
+        >>> players = [packaged("uniform", env), Participant("silent", ask=lambda text: "")]
+        >>> silent = scores(list(tournament(env, players, games=2)))[1]
+        >>> silent.lost, silent.unparsable
+        (2, 1.0)
+    """
+
+    name: str
+    won: int
+    drawn: int
+    lost: int
+    mean_return: float
+    regret: float
+    interval: float
+    moves: int
+    answers: int
+    illegal: float
+    unparsable: float
+    seconds: float
+    tokens: int | None
+
+    def __str__(self) -> str:
+        """Return a line of a table."""
+        answered = f"; {self.answers} answers, {self.illegal:.1%} illegal, {self.unparsable:.1%} unparsable"
+        spent = f", {self.tokens} tokens" if self.tokens is not None else ""
+        return (
+            f"{self.name}: {self.won} won, {self.drawn} drawn, {self.lost} lost; mean return {self.mean_return:+.3f}; "
+            f"regret {self.regret:.4f} +- {self.interval:.4f} in {self.moves} moves of {self.seconds:.3f} s"
+            f"{answered if self.answers else ''}{spent}"
+        )
+
+
+def scores(records: Sequence[Record]) -> list[Score]:
+    """Return the scores of all players, in the order in which they first play. ValueError without records."""
+    names, table = _points(records)
+    rows = []
+    for k, name in enumerate(names):
+        against = [points for i, k_points in enumerate(table[k]) if i != k for points in k_points]
+        moves = list[dict[str, Any]]()
+        regrets = list[float]()
+        for game in records:
+            for seat, noted, lost in zip(game.players, game.notes["moves"], game.notes["regret"], strict=True):
+                if noted is not None and game.notes["players"][seat] == name:
+                    moves.append(noted)
+                    regrets.append(lost)
+        answers = sum(len(noted.get("answers", ())) for noted in moves)
+        tokens = [noted["tokens"] for noted in moves if noted.get("tokens") is not None]
+        returns = [value for game in records for who, value in _returns(game).items() if who == name]
+        rows.append(
+            Score(
+                name,
+                against.count(1.0),
+                against.count(0.5),
+                against.count(0.0),
+                float(np.mean(returns)),
+                float(np.mean(regrets)) if regrets else 0.0,
+                float(Z * np.std(regrets) / np.sqrt(len(regrets))) if regrets else 0.0,
+                len(moves),
+                answers,
+                sum(noted.get("illegal", 0) for noted in moves) / max(answers, 1),
+                sum(noted.get("unparsable", 0) for noted in moves) / max(answers, 1),
+                float(np.mean([noted["seconds"] for noted in moves])) if moves else 0.0,
+                sum(tokens) if tokens else None,
+            )
+        )
+    return rows
+
+
+def ratings(records: Sequence[Record]) -> Ratings:
+    """Return Elo ratings of all players with 95 % intervals, see `te.arena`. ValueError without records."""
+    names, table = _points(records)
+    points = np.array([[sum(of_pair) for of_pair in row] for row in table], float)
+    return ratings_of(names, points, max(len(of_pair) for row in table for of_pair in row))
+
+
+def _returns(game: Record) -> dict[str, float]:
+    """Return the mean return of each player's seats."""
+    totals = np.sum(game.rewards, axis=0) if game.rewards else np.zeros(len(game.notes["players"]))
+    seats = defaultdict[str, list[float]](list)
+    for name, value in zip(game.notes["players"], totals.tolist(), strict=True):
+        seats[name].append(value)
+    return {name: float(np.mean(values)) for name, values in seats.items()}
+
+
+def _points(records: Sequence[Record]) -> tuple[list[str], list[list[list[float]]]]:
+    """Return the names, and the points of each player against each other: 1 for a win, a half for a draw."""
+    if not records:
+        raise ValueError("records must be those of a tournament, got none")
+    names = list(dict.fromkeys(name for game in records for name in game.notes["players"]))
+    table: list[list[list[float]]] = [[[] for _ in names] for _ in names]
+    together = defaultdict[Any, dict[str, float]](dict)  # returns that are compared
+    for index, game in enumerate(records):
+        together[game.seed if len(game.notes["players"]) == 1 else f"game {index}"] |= _returns(game)
+    for returns in together.values():
+        for one, other in combinations(returns, 2):
+            points = float(np.sign(returns[one] - returns[other]) + 1) / 2
+            i = names.index(one)
+            k = names.index(other)
+            table[i][k].append(points)
+            table[k][i].append(1 - points)
+    return names, table
