@@ -142,12 +142,14 @@ def moves_of(history: Record, state: State, i: int) -> list[tuple[int, str]]:
         raise ValueError(f"history must be of {state.env!r}, got {shown(history.game)}")
     plies = state.env.row(state, i)["ply"]
     first = 0 if history.start is None else state.env.row(state.env.state_from_dicts([history.start]), 0)["ply"]
-    if first + len(history.actions) != plies:
+    moves = list(zip(history.players, history.names, strict=True))
+    if history.terminated and first + len(moves) == plies + 1:
+        moves.pop()  # an illegal action, which ends the game without a ply
+    if first + len(moves) != plies:
         raise ValueError(
-            f"history must lead to the position, which is at ply {plies}, got {len(history.actions)} moves "
-            f"from ply {first} on"
+            f"history must lead to the position, which is at ply {plies}, got {len(moves)} moves from ply {first} on"
         )
-    return list(zip(history.players, history.names, strict=True))
+    return moves
 
 
 def compose(

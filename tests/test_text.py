@@ -213,6 +213,14 @@ def test_in_custom_games_all_moves_of_others_are_hidden() -> None:
         assert f": Seat {mover} bet\n" in te.text.prompt(state, player=mover, history=game)
 
 
+def test_a_history_may_end_with_an_illegal_action() -> None:
+    """It is no move, and no ply."""
+    game = te.record(TTT, [4, 4])
+    assert "Moves so far, each after its player: X (1,1)\n" in te.text.prompt(te.replay(game), history=game)
+    with pytest.raises(ValueError, match="the position, which is at ply 0, got 1 moves from ply 0"):
+        te.text.prompt(TTT.init(1), history=te.record(TTT, [4]))
+
+
 def test_rewards_are_minus_what_is_given_away() -> None:
     """The oracle is exact where a game is small; an illegal action, or none, is worth -1."""
     lost = te.record(TTT, [0, 1, 4, 2, 8])

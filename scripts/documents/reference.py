@@ -57,6 +57,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "RLlib": "adapters.rllib.MaskedEnv",
             "PettingZoo": "adapters.pettingzoo.env adapters.pettingzoo_parallel.parallel_env",
             "OpenSpiel": "adapters.open_spiel.register_games",
+            "OpenEnv": "adapters.openenv.TextEnvironment adapters.openenv.GameClient adapters.openenv.application",
         },
     ),
     "lines": ("Lines on custom boards", {"te.ops": "ops.*"}),

@@ -35,14 +35,23 @@ from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, dev
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.records import Record
-from tensor_envs.referee.disguise import KINDS, Disguise
-from tensor_envs.referee.matches import MAX_PARALLEL, MAX_TIME, OtherTournament, Settings, tournament
-from tensor_envs.referee.players import KEY, MAX_TEMPERATURE, Participant, command, endpoint, function, packaged
+from tensor_envs.referee.disguise import Disguise
+from tensor_envs.referee.matches import MAX_PARALLEL, OtherTournament, Settings, tournament
+from tensor_envs.referee.options import add_settings, settings_of
+from tensor_envs.referee.players import (
+    KEY,
+    MAX_TEMPERATURE,
+    Participant,
+    command,
+    endpoint,
+    function,
+    is_function,
+    packaged,
+)
 from tensor_envs.referee.report import page
 from tensor_envs.referee.saved import HINT, SavedGames
 from tensor_envs.referee.scoring import ratings, scores
 from tensor_envs.registry import make
-from tensor_envs.search.policies import MAX_SIMULATIONS
 
 
 def command_line(text: str) -> list[str]:
@@ -76,8 +85,7 @@ def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
         raise ValueError(f"--{given[0].replace('_', '-')} needs a --model")
     players = list[Participant]()
     for name in options.player:
-        is_function = ":" in name and not name.startswith("playout:")
-        players.append(function(name) if is_function else packaged(name, env, options.seed))
+        players.append(function(name) if is_function(name) else packaged(name, env, options.seed))
     players += [command(words) for words in options.command]
     players += [endpoint(options.url, model, options.key_variable, **sampling) for model in options.model]
     names = [player.name for player in players]
@@ -96,19 +104,9 @@ def work(options: argparse.Namespace) -> None:
     env = make(options.game, **dict(options.rules))
     Disguise(env, options.disguise)  # refuses what the game does not have before anyone plays
     players = players_of(options, env)
-    settings = Settings(
-        not options.no_history,
-        not options.no_legal,
-        options.tries,
-        options.opening,
-        options.limit,
-        tuple(options.disguise),
-        options.time_limit,
-        options.retries,
-    )
     saved = None if options.save is None else SavedGames(options.save, options.resume)
     with nullcontext() if saved is None else closing(saved):
-        _play_all(options, env, players, settings, saved)
+        _play_all(options, env, players, settings_of(options), saved)
 
 
 def _play_all(
@@ -190,20 +188,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = "games at once, so that endpoints get several requests at a time; default: 1"
     parser.add_argument("--parallel", type=whole(1, MAX_PARALLEL), default=1, metavar="N", help=text)
     parser.add_argument("--games", type=whole(1, MAX_GAMES), default=2, help="games of each pair; default: 2")
-    parser.add_argument("--tries", type=whole(1, 100), default=3, help="answers to a question; default: 3")
-    parser.add_argument("--opening", type=whole(0, 10_000), default=2, help="random plies at the start; default: 2")
-    parser.add_argument("--limit", type=whole(1, MAX_GAMES), default=2000, help="plies of a game; default: 2000")
+    add_settings(parser, tries=3, opening=2)
     parser.add_argument("--seed", type=whole(0, 2**32), default=0, help="seed of the first game; default: 0")
-    text = "simulations of the search that judges moves of games without exact values; default: 1024"
-    parser.add_argument("--simulations", type=whole(1, MAX_SIMULATIONS), default=1024, metavar="N", help=text)
-    text = f"show the game under another skin: {', '.join(KINDS)}"
-    parser.add_argument("--disguise", nargs="+", default=[], choices=KINDS, metavar="KIND", help=text)
-    parser.add_argument("--no-history", action="store_true", help="leave the moves so far out of prompts")
-    parser.add_argument("--no-legal", action="store_true", help="leave the legal moves out of prompts")
-    text = "seconds for an answer; default: %(default)g"
-    parser.add_argument("--time-limit", type=real(1e-3, MAX_TIME), default=Settings.time_limit, metavar="S", help=text)
-    text = "further requests after a failure that may pass, with growing waits; default: %(default)s"
-    parser.add_argument("--retries", type=whole(0, 100), default=Settings.retries, metavar="N", help=text)
     text = "records of the games, as JSON lines; games that it has are not played again"
     parser.add_argument("--save", type=new_file, metavar="FILE", help=text)
     text = "continue the tournament of --save, the default, or replace the file"

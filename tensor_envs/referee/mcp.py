@@ -18,9 +18,9 @@ from typing import Any
 from tensor_envs._command import EXPECTED, command_parser, need, run
 from tensor_envs._validate import integer, shown
 from tensor_envs.evaluation.matches import MAX_GAMES
+from tensor_envs.referee.hosting import hosted_game, hosted_player
 from tensor_envs.referee.matches import Episode, Settings
-from tensor_envs.referee.players import Participant, packaged
-from tensor_envs.registry import make
+from tensor_envs.referee.players import Participant
 from tensor_envs.text import describe, seat_names
 
 MAX_TABLES = 64  # games that are kept
@@ -51,18 +51,10 @@ class ClientGame:
         player: int = 0,
         custom: bool = False,
     ):
-        if not custom and (":" in game or opponent.endswith(".safetensors")):
-            name, value = ("game", game) if ":" in game else ("opponent", opponent)
-            raise ValueError(f"{name} must be one of the package, got {shown(value)}; --custom of the server allows it")
-        if "illegal" in rules:
-            raise ValueError("rules must be rule fields, got 'illegal', which the server decides")
+        env = hosted_game(game, rules, custom)
         seed = randbits(SEED_BITS) if seed is None else seed
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in rules.items()
-        }
-        env = make(game, **fields)
         self.player = integer("player", player, 0, env.num_players - 1)
-        seats: list[Participant | None] = [packaged(opponent, env, seed)] * env.num_players
+        seats: list[Participant | None] = [hosted_player(opponent, env, seed, custom)] * env.num_players
         seats[self.player] = None
         self.episode = Episode(env, seats, seed, Settings(opening=0, limit=MAX_GAMES))
         self.episode.advance()

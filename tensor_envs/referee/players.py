@@ -96,6 +96,11 @@ def packaged(name: str, env: Env, seed: int = 0) -> Participant:
     return Participant(name, policy)
 
 
+def is_function(name: str) -> bool:
+    """Return whether a player's name is that of a function, "package.module:function"."""
+    return ":" in name and not name.startswith("playout:")
+
+
 def function(name: str) -> Participant:
     """Return the player of a function "package.module:name" of text. ValueError if there is none."""
     instance("name", name, str)

@@ -110,7 +110,8 @@ def test_seeds_are_the_servers_and_told_at_the_end() -> None:
     number = next(number for number in tools.tables if "over" in tools.play(number, "bet"))
     assert tools.state(number).endswith(f"Seed: {seeds[number]}\n")
     again = ClientGame("kuhn_poker", {}, seeds[number])
-    assert again.episode.record.actions == () and again.view() == texts[number].partition("\n\n")[2][-len(again.view()) :]
+    view = again.view()
+    assert again.episode.record.actions == () and view == texts[number].partition("\n\n")[2][-len(view) :]
 
 
 def test_games_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
