@@ -226,46 +226,67 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
         ...     te.load_game(f"{folder}/game.jsonl").names
         ('d3',)
     """
+    return next(_games(path, env))
+
+
+def load_games(path: str | Path, env: Env | None = None) -> list[Record]:
+    """Read all records of a file. PGN and SGF may have several games, other formats of players have one.
+
+    Arguments and errors are those of `load_game`; an error names the number of the game.
+    """
+    return list(_games(path, env))
+
+
+def _games(path: str | Path, env: Env | None) -> Iterator[Record]:
+    """Yield the records of a file as `load_game` returns them."""
     path = file_path("path", path)
     if env is not None:
         instance("env", env, Env)
     if path.exists() and not path.is_file():
         raise ValueError(f"path must be a regular file, got {str(path)!r}")  # reading a pipe might never end
     data = path.read_bytes()
-    place = ""
-
-    def names(moves: Iterable[tuple[str, str]]) -> Iterator[str]:
-        nonlocal place
-        for name, where in moves:
-            place = f"{where}: "
-            yield name
-            place = ""
-
+    is_lines = path.suffix.lower() == JSON_LINES
+    number = 0
     try:
-        if path.suffix.lower() == JSON_LINES:
-            return Record.from_json(data.decode("utf-8-sig").partition("\n")[0])
-        if not data:
+        if is_lines:
+            texts = data.decode("utf-8-sig").removesuffix("\n").split("\n")
+        elif not data:
             raise ValueError("it is empty")
-        text = _text(data, path).replace("\r\n", "\n").replace("\r", "\n")
-        env = env or _home(path, text)
-        format = _format(env, path)
-        start, moves, *more = format.read(env.rules, text)
-        found = {"notes": {}, **(more[0] if more else {})}
-        notes = found.pop("notes")
-        game, state = begin(env, start=start, **found)
-        after_end = list[str]()
-        for name in names(moves):
+        else:
+            text = _text(data, path).replace("\r\n", "\n").replace("\r", "\n")
+            format = _format(env or _home(path, text), path)
+            texts = format.games(text) if hasattr(format, "games") else [text]
+        for number, text in enumerate(texts):
+            yield Record.from_json(text) if is_lines else _read(path, text, env)
+    except ValueError as error:
+        place = f"game {number + 1}: " if number else ""
+        raise ValueError(f"{str(path)!r} holds no game that can be read: {place}{error}") from None
+
+
+def _read(path: Path, text: str, env: Env | None) -> Record:
+    """Return the record of a game in the format of a path's ending. ValueError names the place in the game."""
+    env = env or _home(path, text)
+    format = _format(env, path)
+    start, moves, *more = format.read(env.rules, text)
+    found = {"notes": {}, **(more[0] if more else {})}
+    notes = found.pop("notes")
+    game, state = begin(env, start=start, **found)
+    after_end = list[str]()
+    place = ""
+    try:
+        for name, place in moves:
             over = game.terminated or game.truncated
             if over and hasattr(format, "goes_on") and format.goes_on(env.rules, env.row(state, 0)):
                 after_end.append(name)
             else:
                 game, state = extend(game, state, name)
+            place = ""
     except ValueError as error:
-        raise ValueError(f"{str(path)!r} holds no game that can be read: {place}{error}") from None
+        raise ValueError(f"{place}: {error}" if place else str(error)) from None
     if after_end:
         notes["after_end"] = after_end
         message = f"{str(path)!r}: by the rules of {env!r} the game is over after {len(game.actions)} moves"
-        warnings.warn(f"{message}; the rest, {len(after_end)}, is in the record's notes", stacklevel=2)
+        warnings.warn(f"{message}; the rest, {len(after_end)}, is in the record's notes", stacklevel=4)
     if game.terminated or game.truncated:  # the rules say who has won
         notes.get("tags", {}).pop(getattr(format, "RESULT", None), None)
     return replace(game, notes={name: value for name, value in notes.items() if value})

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.records import load_games
 from tests.games.shared import shared_env
 
 
@@ -208,3 +209,36 @@ def test_a_record_of_no_environment(change: dict[str, Any]) -> None:
     game = te.record(shared_env("tic_tac_toe"), [0, 3])
     with pytest.raises(ValueError, match=r"game must be of an environment that te\.make makes, got"):
         te.replay(replace(game, game={**game.game, **change}))
+
+
+PGN = """; two games
+[Event "one"]
+[White "A [x]"]
+
+1. e4 {[%clk 0:01]
+[Note "of a player"] } e5 1/2-1/2
+
+[Event "two"]
+[FEN "4k3/8/8/8/8/8/8/4K2R w K - 0 1"]
+1. O-O *
+[Event "three"]
+
+1. d4 *
+"""
+
+
+def test_all_games_of_a_file(tmp_path: Path) -> None:
+    """A file of PGN, SGF or JSON lines has several games; the first is that of `load_game`."""
+    expected = {
+        "a.pgn": (PGN, [("e2e4", "e7e5"), ("e1g1",), ("d2d4",)]),
+        "a.sgf": ("two (;GM[1]SZ[9];B[aa](;W[bb])(;W[cc])) (;GM[1]SZ[5]C[(\\]];B[bb])\n", [("A9", "B8"), ("B4",)]),
+        "a.jsonl": ("\n".join(te.record(te.make("hex", size=3), [a]).to_json() for a in (1, 2)), [("b1",), ("c1",)]),
+    }
+    for name, (text, games) in expected.items():
+        path = tmp_path / name
+        path.write_text(text)
+        found = load_games(path)
+        assert [game.names for game in found] == games and te.load_game(path) == found[0]
+    (tmp_path / "a.pgn").write_text(PGN.replace("1. d4", "1. d5"))
+    with pytest.raises(ValueError, match=r"a\.pgn' holds no game that can be read: game 3: move 1, d5"):
+        load_games(tmp_path / "a.pgn")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from tensor_envs._validate import shown
@@ -18,6 +19,7 @@ NOTED = ("AN", "BR", "BT", "CP", "DT", "EV", "GC", "GN", "HA", "ON", "OT", "PB",
 RESULT = "RE"
 BEGIN = re.compile(r"\(\s*;")
 TOKEN = re.compile(r"\s*(?:([();])|([A-Za-z]+)\s*((?:\[(?:[^\]\\]|\\.)*\]\s*)+))", re.DOTALL)
+BRACKETS = re.compile(r"\[(?:[^\]\\]|\\.)*\]|[()]", re.DOTALL)  # values, and those around variations
 VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
 
 
@@ -26,6 +28,19 @@ def _property(written: str) -> str:
     capitals = "".join(filter(str.isupper, written))
     names = (capitals, written.upper())
     return next((name for name in names if name in READ or name in NOTED), capitals or written.upper())
+
+
+def games(text: str) -> list[str]:
+    """Return the texts of a collection's games."""
+    ends = [0]
+    depth = 0
+    begin = BEGIN.search(text)
+    for part in BRACKETS.finditer(text, begin.start() if begin else 0):
+        depth += {"(": 1, ")": -1}.get(part[0], 0)
+        if part[0] == ")" and depth == 0:
+            ends.append(part.end())
+    found = [text[start:end] for start, end in pairwise(ends)]
+    return [*found, text[ends[-1] :]] if BEGIN.search(text, ends[-1]) or not found else found
 
 
 def main_line(text: str) -> list[Node]:

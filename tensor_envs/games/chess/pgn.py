@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from tensor_envs._validate import shown
@@ -19,6 +20,7 @@ SPELLED = {name.lower(): name for name in (*TAGS, RESULT, *POSITION, VARIANT)}  
 VARIANTS = {"", "standard", "chess", "classical", "normal", "from position"}  # names of chess itself
 WIDTH = 79
 TAG = re.compile(r'\s*(?:[;%][^\n]*(?:\n\s*|\Z))*\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]')
+TAG_OR_COMMENT = re.compile(r'\[\s*\w+\s*"(?:[^"\\]|\\.)*"\s*\]|\{[^}]*\}')
 COMMENTS = re.compile(r"\{[^}]*\}|;[^\n]*|^%[^\n]*|\$\d+", re.MULTILINE)
 MOVE_NUMBERS = re.compile(r"\b\d+\.+")
 SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | {"×": "x", ":": "x", "½": "1/2"}
@@ -76,6 +78,20 @@ def goes_on(rules: Chess, s: dict[str, Any]) -> bool:
     """Return whether players may go on after an end of a game here: a draw that somebody has to claim elsewhere."""
     moves = legal_moves(state_of(rules, s))
     return any(bool(squares.value) for squares in (*moves.planes, *moves.castles))
+
+
+def games(text: str) -> list[str]:
+    """Return the texts of the games, each of which begins with its tags."""
+    # blanks for comments, which may hold lines that look like tags
+    plain = TAG_OR_COMMENT.sub(lambda part: re.sub(r"\S", " ", part[0]) if part[0][0] == "{" else part[0], text)
+    starts = [0]
+    in_tags = True
+    for line in re.finditer(r"^.*\S.*$", plain, re.MULTILINE):
+        is_tag = TAG.match(line[0]) is not None
+        if is_tag and not in_tags:
+            starts.append(line.start())
+        in_tags = is_tag or (in_tags and line[0].startswith((";", "%")))
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
 def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]], dict[str, Any]]:

@@ -11,6 +11,7 @@ from tensor_envs.records import Record
 
 NUMBER, LETTERS = "1", "abcdefghijklmnopqrs"
 RESULT = sgf.RESULT
+games = sgf.games
 HUNDREDTHS = 100  # a komi from here on is written in hundredths
 MAX_PASSES = 2  # that end a game
 

@@ -12,6 +12,7 @@ from tensor_envs.records import Record
 NUMBER = "11"
 SWAP, SWAP_SIDES = "swap-pieces", "swap-sides"
 RESULT = sgf.RESULT
+games = sgf.games
 ENDS = ("resign", "forfeit")  # instead of a move
 
 
