@@ -256,8 +256,9 @@ def _games(path: str | Path, env: Env | None) -> Iterator[Record]:
             text = _text(data, path).replace("\r\n", "\n").replace("\r", "\n")
             format = _format(env or _home(path, text), path)
             texts = format.games(text) if hasattr(format, "games") else [text]
-        for number, text in enumerate(texts):
+        for text in texts:
             yield Record.from_json(text) if is_lines else _read(path, text, env)
+            number += 1
     except ValueError as error:
         place = f"game {number + 1}: " if number else ""
         raise ValueError(f"{str(path)!r} holds no game that can be read: {place}{error}") from None

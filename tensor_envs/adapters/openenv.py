@@ -35,9 +35,10 @@ from tensor_envs import __version__
 from tensor_envs._command import add_rules, command_parser, run, whole
 from tensor_envs._validate import integer, one_of
 from tensor_envs.evaluation.oracles import oracle_of
-from tensor_envs.referee.hosting import hosted_game, hosted_player
-from tensor_envs.referee.matches import COMPUTING, Episode, Settings
+from tensor_envs.referee.matches import COMPUTING, Episode
 from tensor_envs.referee.options import add_settings, settings_of
+from tensor_envs.referee.players import hosted_game, hosted_player
+from tensor_envs.referee.settings import Settings
 from tensor_envs.search.policies import MAX_SIMULATIONS
 
 REWARDS = ("result", "regret", "both")
@@ -52,7 +53,7 @@ class Answer(Action):
     text: str = Field(description="an answer such as 'move: e2e4'; a last line or a line with 'move:' names the move")
 
 
-class Position(Observation):
+class View(Observation):
     """Position as the player who is to answer may know it.
 
     `reward` is that of the player who has answered, and None after a reset. `metadata` is empty.
@@ -68,7 +69,7 @@ class Position(Observation):
     returns: list[float] = Field([], description="results of all seats of the whole game")
 
 
-class GameState(ServerState):
+class SessionState(ServerState):
     """State of a session: the game, and the position as the client's player may know it."""
 
     game: str = Field("", description="id of the game")
@@ -78,7 +79,7 @@ class GameState(ServerState):
     record: dict[str, Any] | None = Field(None, description="record of the game with its seed, once it is over")
 
 
-class TextEnvironment(Environment[Answer, Position, GameState]):
+class TextEnvironment(Environment[Answer, View, SessionState]):
     """Session of an OpenEnv server, with one game at a time.
 
     Args:
@@ -133,7 +134,7 @@ class TextEnvironment(Environment[Answer, Position, GameState]):
         opponent: str | None = None,
         player: int | None = None,
         reward: str | None = None,
-    ) -> Position:
+    ) -> View:
         """Start a game of a seed, or of a random one, and return its first position.
 
         Arguments other than None replace those of the server. Another `game` has no rule fields but `rules`.
@@ -160,7 +161,7 @@ class TextEnvironment(Environment[Answer, Position, GameState]):
         self._plies = 0  # of the last observation
         self._episode.advance()
 
-    def step(self, action: Answer, timeout_s: float | None = None, **_: Any) -> Position:
+    def step(self, action: Answer, timeout_s: float | None = None, **_: Any) -> View:
         """Play the move that an answer names, and those of the other seats. Errors name what is wrong."""
         episode = self._episode
         if episode.over:
@@ -179,7 +180,7 @@ class TextEnvironment(Environment[Answer, Position, GameState]):
         episode.advance()
         return self._observed(mover, regret, error=error)
 
-    def _observed(self, mover: int | None, regret: float | None = None, **texts: str) -> Position:
+    def _observed(self, mover: int | None, regret: float | None = None, **texts: str) -> View:
         """Return the position, and the rewards since the last observation for the player who has answered."""
         episode = self._episode
         paid = episode.record.rewards
@@ -189,7 +190,7 @@ class TextEnvironment(Environment[Answer, Position, GameState]):
         if mover is not None:
             reward = (rewards[mover] if self._reward != "regret" else 0.0) - (regret or 0.0)
         seat = mover if episode.over and mover is not None else episode.player
-        return Position(
+        return View(
             prompt=episode.prompt(seat),
             player=seat,
             legal_moves=episode.legal_moves() if self._settings.legal else [],
@@ -202,14 +203,14 @@ class TextEnvironment(Environment[Answer, Position, GameState]):
         )
 
     @property
-    def state(self) -> GameState:
+    def state(self) -> SessionState:
         """State of the session."""
         episode = self._episode
         record = None
         if episode.over:
             names = ["client" if seat is None else seat.name for seat in episode.seats]
             record = json.loads(replace(episode.record, notes={"players": names} | episode.notes).to_json())
-        return GameState(
+        return SessionState(
             episode_id=self._episode_id,
             step_count=len(episode.moves),
             game=episode.env.id,
@@ -230,18 +231,18 @@ def _totals(rewards: Sequence[Sequence[float]], num_players: int) -> list[float]
     return [float(sum(paid[player] for paid in rewards)) for player in range(num_players)]
 
 
-class GameClient(EnvClient[Answer, Position, GameState]):
+class GameClient(EnvClient[Answer, View, SessionState]):
     """Client of the server. `GameClient(base_url="http://127.0.0.1:8000").sync()` is one for code without `await`."""
 
     def _step_payload(self, action: Answer) -> dict[str, Any]:
         return action.model_dump()
 
-    def _parse_result(self, payload: dict[str, Any]) -> StepResult[Position]:
+    def _parse_result(self, payload: dict[str, Any]) -> StepResult[View]:
         ending = {name: payload[name] for name in ("done", "reward")}
-        return StepResult(Position(**payload["observation"], **ending), **ending)
+        return StepResult(View(**payload["observation"], **ending), **ending)
 
-    def _parse_state(self, payload: dict[str, Any]) -> GameState:
-        return GameState(**payload)
+    def _parse_state(self, payload: dict[str, Any]) -> SessionState:
+        return SessionState(**payload)
 
 
 def application(sessions: int = 64, **options: Any) -> Any:
@@ -254,7 +255,7 @@ def application(sessions: int = 64, **options: Any) -> Any:
     sessions = integer("sessions", sessions, 1, MAX_SESSIONS)
     TextEnvironment(**options)
     session = functools.partial(TextEnvironment, **options)
-    return create_app(session, Answer, Position, "tensor_envs", sessions, state_cls=GameState)
+    return create_app(session, Answer, View, "tensor_envs", sessions, state_cls=SessionState)
 
 
 def work(options: argparse.Namespace) -> None:

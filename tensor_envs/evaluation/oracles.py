@@ -78,6 +78,7 @@ class PlayoutOracle:
 
     Attributes:
         num_simulations: simulations for each position, 1..2^20.
+        seed: seed of the searches.
 
     Examples:
         >>> oracle = te.PlayoutOracle(num_simulations=256)
@@ -88,8 +89,9 @@ class PlayoutOracle:
         True
     """
 
-    def __init__(self, num_simulations: int = 1024):
+    def __init__(self, num_simulations: int = 1024, seed: int = 0):
         self.num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+        self.seed = integer("seed", seed, 0, 2**64 - 1)
 
     def __repr__(self) -> str:
         return f"<PlayoutOracle of {self.num_simulations} simulations>"
@@ -113,7 +115,7 @@ class PlayoutOracle:
 
     def _search(self, state: State) -> tuple[np.ndarray, np.ndarray]:
         """Return the most visited actions [B], and the mean returns of all actions [B, A]."""
-        output = playout_policy(state, self.num_simulations)
+        output = playout_policy(state, self.num_simulations, seed=self.seed)
         return to_numpy(output.action), output.search_tree.summary()["qvalues"]
 
 

@@ -1,9 +1,10 @@
 """Referee for players that read and write: whole games, scores with exact regret, disguises, reports."""
 
 from tensor_envs.referee.disguise import KINDS, Disguise
-from tensor_envs.referee.matches import Settings, play, tournament
+from tensor_envs.referee.matches import play, tournament
 from tensor_envs.referee.players import Participant, command, endpoint, function, packaged
 from tensor_envs.referee.scoring import Score, ratings, scores
+from tensor_envs.referee.settings import Settings
 
 __all__ = [
     "KINDS",

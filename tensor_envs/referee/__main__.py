@@ -3,6 +3,7 @@
     python -m tensor_envs.referee tic_tac_toe --player uniform --player playout:1024
     python -m tensor_envs.referee three_will --player playout:64 --command "llm -m a-model" --save games.jsonl
     python -m tensor_envs.referee hex --player weights --url http://127.0.0.1:8080/v1 --model a-model --report page.html
+    python -m tensor_envs.referee judge games.pgn    # moves of games that others have played; see judge --help
     python -m tensor_envs.referee my_games:Nim --player uniform --player my_models:answer --disguise renamed retold
 
 A --player is uniform, playout:SIMULATIONS[:EXPLORATION], weights (those of the package), perfect (where te.solve solves
@@ -36,7 +37,7 @@ from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.records import Record
 from tensor_envs.referee.disguise import Disguise
-from tensor_envs.referee.matches import MAX_PARALLEL, OtherTournament, Settings, tournament
+from tensor_envs.referee.matches import MAX_PARALLEL, OtherTournament, tournament
 from tensor_envs.referee.options import add_settings, settings_of
 from tensor_envs.referee.players import (
     KEY,
@@ -51,6 +52,7 @@ from tensor_envs.referee.players import (
 from tensor_envs.referee.report import page
 from tensor_envs.referee.saved import HINT, SavedGames
 from tensor_envs.referee.scoring import ratings, scores
+from tensor_envs.referee.settings import Settings
 from tensor_envs.registry import make
 
 
@@ -169,6 +171,11 @@ def write(path: Path, text: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
+    if (sys.argv[1:] if arguments is None else arguments)[:1] == ["judge"]:
+        from tensor_envs.referee import judge  # reads files of games, which a tournament need not
+
+        judge.main(arguments)
+        return
     parser = command_parser("tensor_envs.referee", __doc__)
     parser.add_argument("game", metavar="GAME", help="a registered game, or package.module:Name for a custom one")
     add_rules(parser)

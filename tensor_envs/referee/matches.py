@@ -7,17 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs._validate import instance, integer, number, one_of, shown, wrong_type
+from tensor_envs._validate import instance, integer, shown
 from tensor_envs.env import Env
-from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, actions_of
+from tensor_envs.evaluation.matches import MAX_GAMES, actions_of
 from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
 from tensor_envs.records import NO_ACTION, Record, begin, extend, replay
-from tensor_envs.referee.disguise import KINDS, Disguise
+from tensor_envs.referee.disguise import Disguise
+from tensor_envs.referee.settings import Settings
 from tensor_envs.registry import env_metadata
 from tensor_envs.sampling import uniform
 from tensor_envs.text import IllegalMove, reward
@@ -27,59 +28,12 @@ if TYPE_CHECKING:
     from tensor_envs.referee.players import Participant
 
 MAX_WAIT = 600.0  # seconds before another request; an endpoint that asks for more ends the tournament
-MAX_TIME = 86400.0  # upper bound of a time limit in seconds
 COMPUTING = threading.Lock()  # policies and oracles may have memory of their own
 MAX_PARALLEL = 256  # games at once
 
 
 class OtherTournament(ValueError):
     """Record among those played that does not belong to the tournament."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of a match.
-
-    Attributes:
-        history: whether prompts list the moves so far.
-        legal: whether prompts list the legal moves.
-        tries: answers to a question; then a player loses by an illegal action.
-        opening: number of uniformly random plies at the start, which do not count.
-        limit: plies after which a game is cut off.
-        disguise: kinds of a disguise, see `Disguise`; each game is under another one.
-        time_limit: seconds for an answer; a later one is a TimeoutError. In the main thread a signal interrupts it. In
-            others endpoints and programs are ended, and functions have the error once they return.
-        retries: further requests after a ConnectionError or a TimeoutError of a player, such as an endpoint that is
-            overloaded. Waits before them double from one second on, unless the endpoint names another.
-
-    Examples:
-        >>> from tensor_envs.referee import Settings
-        >>> Settings(tries=1).opening
-        2
-    """
-
-    history: bool = True
-    legal: bool = True
-    tries: int = 3
-    opening: int = 2
-    limit: int = LIMIT
-    disguise: tuple[str, ...] = ()
-    time_limit: float = 600.0
-    retries: int = 4
-
-    def __post_init__(self) -> None:
-        for name in ("history", "legal"):
-            instance(name, getattr(self, name), bool)
-        integer("tries", self.tries, 1, MAX_GAMES)
-        integer("opening", self.opening, 0, LIMIT)
-        integer("limit", self.limit, 1, MAX_GAMES)
-        number("time_limit", self.time_limit, 1e-3, MAX_TIME)
-        integer("retries", self.retries, 0, 100)
-        if not isinstance(self.disguise, (tuple, list)):
-            raise wrong_type("disguise", "a tuple of kinds", self.disguise)
-        object.__setattr__(self, "disguise", tuple(self.disguise))
-        for kind in self.disguise:
-            one_of("disguise", kind, KINDS)
 
 
 def asked_by(settings: Settings) -> dict[str, Any]:
@@ -95,6 +49,7 @@ class Episode:
         seats: for each seat a participant, or None for answers from outside.
         seed: seed of the game, of its opening and of its disguise.
         settings: as of a match.
+        row, start: first position, see `te.record`; one that `start` gives has no disguise by symmetry.
 
     Attributes:
         env, seats, settings: the arguments.
@@ -104,13 +59,21 @@ class Episode:
         moves: notes of each action, None in the opening, see `play`.
     """
 
-    def __init__(self, env: Env, seats: Sequence[Participant | None], seed: int, settings: Settings):
+    def __init__(
+        self,
+        env: Env,
+        seats: Sequence[Participant | None],
+        seed: int,
+        settings: Settings,
+        row: int = 0,
+        start: dict[str, Any] | None = None,
+    ):
         self.env = env
         self.seats = tuple(seats)
         self.settings = settings
         self.skin = Disguise(env, settings.disguise, seed)
-        self.record, self.state = begin(env, seed)
-        self._seen, self._image = begin(env, seed)  # what players of text see of it
+        self.record, self.state = begin(env, seed, row, start)
+        self._seen, self._image = begin(env, seed, row, start)  # what players of text see of it
         self.moves = list[dict[str, Any] | None]()
         self._noted = _unanswered()
 
@@ -146,6 +109,10 @@ class Episode:
                 action = int(actions_of(participant.policy, self.state)[0])
             self._extend(action, {"seconds": round(time.perf_counter() - start, 6)})
 
+    def question(self) -> str:
+        """Return rules and position as the player to move is asked."""
+        return f"{self.skin.rules()}\n{self.prompt()}"
+
     def prompt(self, player: int | None = None) -> str:
         """Return the position as text for a player, by default the one to move."""
         return self.skin.prompt(self._image, self._seen if self.settings.history else None, self.settings.legal, player)
@@ -153,6 +120,10 @@ class Episode:
     def legal_moves(self) -> list[str]:
         """Return the names of the legal moves as players of text read them; none once the game is over."""
         return [] if self.over else [self.skin.spell(name) for name in self.env.legal_actions(self._image).values()]
+
+    def name(self, action: int) -> str:
+        """Return the name of a legal action as players of text read it."""
+        return self.skin.spell(self.env.action_to_string(self.skin.shown(action), self._image))
 
     def read(self, answer: str) -> int:
         """Return the action that an answer of the player to move names. Errors are those of `te.text.parse`."""
@@ -196,7 +167,7 @@ class Episode:
 
     def _ask(self, participant: Participant) -> None:
         """Ask a participant until an answer is played."""
-        question = text = f"{self.skin.rules()}\n{self.prompt()}"
+        question = text = self.question()
         plies = len(self.moves)
         while len(self.moves) == plies:
             wrong = self.answer(*_answer(participant, text, self.settings))

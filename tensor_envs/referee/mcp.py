@@ -18,9 +18,9 @@ from typing import Any
 from tensor_envs._command import EXPECTED, command_parser, need, run
 from tensor_envs._validate import integer, shown
 from tensor_envs.evaluation.matches import MAX_GAMES
-from tensor_envs.referee.hosting import hosted_game, hosted_player
-from tensor_envs.referee.matches import Episode, Settings
-from tensor_envs.referee.players import Participant
+from tensor_envs.referee.matches import Episode
+from tensor_envs.referee.players import Participant, hosted_game, hosted_player
+from tensor_envs.referee.settings import Settings
 from tensor_envs.text import describe, seat_names
 
 MAX_TABLES = 64  # games that are kept

@@ -7,7 +7,7 @@ import argparse
 from tensor_envs._command import real, whole
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.referee.disguise import KINDS
-from tensor_envs.referee.matches import MAX_TIME, Settings
+from tensor_envs.referee.settings import MAX_TIME, Settings
 from tensor_envs.search.policies import MAX_SIMULATIONS
 
 

@@ -1,0 +1,58 @@
+"""Settings of matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensor_envs._validate import instance, integer, number, one_of, wrong_type
+from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES
+
+MAX_TIME = 86400.0  # upper bound of a time limit in seconds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a match.
+
+    Attributes:
+        history: whether prompts list the moves so far.
+        legal: whether prompts list the legal moves.
+        tries: answers to a question; then a player loses by an illegal action.
+        opening: number of uniformly random plies at the start, which do not count.
+        limit: plies after which a game is cut off.
+        disguise: kinds of a disguise, see `Disguise`; each game is under another one.
+        time_limit: seconds for an answer; a later one is a TimeoutError. In the main thread a signal interrupts it. In
+            others endpoints and programs are ended, and functions have the error once they return.
+        retries: further requests after a ConnectionError or a TimeoutError of a player, such as an endpoint that is
+            overloaded. Waits before them double from one second on, unless the endpoint names another.
+
+    Examples:
+        >>> from tensor_envs.referee import Settings
+        >>> Settings(tries=1).opening
+        2
+    """
+
+    history: bool = True
+    legal: bool = True
+    tries: int = 3
+    opening: int = 2
+    limit: int = LIMIT
+    disguise: tuple[str, ...] = ()
+    time_limit: float = 600.0
+    retries: int = 4
+
+    def __post_init__(self) -> None:
+        from tensor_envs.referee.disguise import KINDS  # prompts, which make the chain of imports too long above
+
+        for name in ("history", "legal"):
+            instance(name, getattr(self, name), bool)
+        integer("tries", self.tries, 1, MAX_GAMES)
+        integer("opening", self.opening, 0, LIMIT)
+        integer("limit", self.limit, 1, MAX_GAMES)
+        number("time_limit", self.time_limit, 1e-3, MAX_TIME)
+        integer("retries", self.retries, 0, 100)
+        if not isinstance(self.disguise, (tuple, list)):
+            raise wrong_type("disguise", "a tuple of kinds", self.disguise)
+        object.__setattr__(self, "disguise", tuple(self.disguise))
+        for kind in self.disguise:
+            one_of("disguise", kind, KINDS)
