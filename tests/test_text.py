@@ -309,7 +309,7 @@ def test_states_of_a_notation_with_numpy_are_json(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_wrong_arguments_of_rewards(change: dict[str, Any], error: type[Exception], message: str) -> None:
-    arguments = {"env": TTT, "state": TTT.init(1), "answers": ["(1,1)"]}
+    arguments: dict[str, Any] = {"env": TTT, "state": TTT.init(1), "answers": ["(1,1)"]}
     with pytest.raises(error, match=message):
         te.text.rewards(**arguments | change)
 

@@ -58,6 +58,7 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "PettingZoo": "adapters.pettingzoo.env adapters.pettingzoo_parallel.parallel_env",
             "OpenSpiel": "adapters.open_spiel.register_games",
             "OpenEnv": "adapters.openenv.TextEnvironment adapters.openenv.GameClient adapters.openenv.application",
+            "verifiers": "adapters.verifiers.load_environment adapters.verifiers.GameTasksetConfig",
         },
     ),
     "lines": ("Lines on custom boards", {"te.ops": "ops.*"}),

@@ -18,8 +18,7 @@ import argparse
 import functools
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from secrets import randbits
+from dataclasses import asdict
 from typing import Any
 from uuid import uuid4
 
@@ -33,17 +32,10 @@ from pydantic import Field
 
 from tensor_envs import __version__
 from tensor_envs._command import add_rules, command_parser, run, whole
-from tensor_envs._validate import integer, one_of
-from tensor_envs.evaluation.oracles import oracle_of
-from tensor_envs.referee.matches import COMPUTING, Episode
+from tensor_envs._validate import integer
 from tensor_envs.referee.options import add_settings, settings_of
-from tensor_envs.referee.players import hosted_game, hosted_player
-from tensor_envs.referee.settings import Settings
-from tensor_envs.search.policies import MAX_SIMULATIONS
+from tensor_envs.referee.sessions import REWARDS, Session
 
-REWARDS = ("result", "regret", "both")
-SELF = "self"  # opponent of a client that answers for every seat
-SEED_BITS = 63
 MAX_SESSIONS = 1024
 
 
@@ -84,13 +76,8 @@ class TextEnvironment(Environment[Answer, View, SessionState]):
 
     Args:
         game: an id, or "package.module:Name" for a custom game.
-        rules: rule fields.
-        opponent: player of the other seats, or "self".
-        player: the client's seat; None: one after the other, by the seed.
-        reward: "result": what the game pays; "regret": minus what each move gives away; "both": their sum.
-        settings: what prompts contain and how many wrong answers lose. Default: one answer, and no random opening.
-        num_simulations: simulations of the search that judges moves of games without exact values.
-        custom: whether clients may name games and players of modules and files.
+        options: further arguments of `tensor_envs.referee.sessions.Session`: `rules`, `opponent`, `player`, `reward`,
+            `settings`, `num_simulations` and `custom`.
 
     Raises:
         ValueError, TypeError: no such game, field, player or seat.
@@ -106,24 +93,10 @@ class TextEnvironment(Environment[Answer, View, SessionState]):
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(
-        self,
-        game: str = "tic_tac_toe",
-        rules: dict[str, Any] | None = None,
-        opponent: str = "uniform",
-        player: int | None = None,
-        reward: str = "result",
-        settings: Settings | None = None,
-        num_simulations: int = 1024,
-        custom: bool = False,
-    ):
+    def __init__(self, game: str = "tic_tac_toe", **options: Any):
         super().__init__()
-        self._default = {"game": game, "rules": rules or {}, "opponent": opponent, "player": player, "reward": reward}
-        self._settings = Settings(tries=1, opening=0) if settings is None else settings
-        self._simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
-        self._custom = custom
+        self.session = Session(game, **options)
         self._episode_id: str | None = None
-        self._start(0, **self._default)
 
     def reset(
         self,
@@ -139,77 +112,19 @@ class TextEnvironment(Environment[Answer, View, SessionState]):
 
         Arguments other than None replace those of the server. Another `game` has no rule fields but `rules`.
         """
-        chosen = {"game": game, "rules": rules, "opponent": opponent, "player": player, "reward": reward}
-        options = self._default | {name: value for name, value in chosen.items() if value is not None}
-        if game is not None and rules is None:
-            options["rules"] = {}
+        turn = self.session.reset(seed, game, rules, opponent, player, reward)
         self._episode_id = str(uuid4()) if episode_id is None else episode_id
-        self._start(randbits(SEED_BITS) if seed is None else seed, **options)
-        return self._observed(None, rules=self._episode.skin.rules())
-
-    def _start(
-        self, seed: int, game: str, rules: dict[str, Any], opponent: str, player: int | None, reward: str
-    ) -> None:
-        """Start a game, and play until a seat of the client is to move."""
-        self._reward = one_of("reward", reward, REWARDS)
-        env = hosted_game(game, rules, self._custom or game == self._default["game"])
-        seat = seed % env.num_players if player is None else integer("player", player, 0, env.num_players - 1)
-        custom = self._custom or opponent == self._default["opponent"]
-        other = None if opponent == SELF else hosted_player(opponent, env, seed, custom)
-        seats = [None if seat == number else other for number in range(env.num_players)]
-        self._episode = Episode(env, seats, seed, self._settings)
-        self._plies = 0  # of the last observation
-        self._episode.advance()
+        return View(**asdict(turn))
 
     def step(self, action: Answer, timeout_s: float | None = None, **_: Any) -> View:
         """Play the move that an answer names, and those of the other seats. Errors name what is wrong."""
-        episode = self._episode
-        if episode.over:
-            raise ValueError("the game is over; reset starts another one")
-        mover = episode.player
-        state = episode.state
-        plies = len(episode.moves)
-        error = episode.answer(action.text)
-        if len(episode.moves) == plies:  # the player has further tries
-            return self._observed(mover, error=error)
-        regret = None
-        if self._reward != "result":
-            with COMPUTING:
-                judge = oracle_of(episode.env, self._simulations)
-                regret = float(judge.regret(state, [episode.record.actions[plies]])[0])
-        episode.advance()
-        return self._observed(mover, regret, error=error)
-
-    def _observed(self, mover: int | None, regret: float | None = None, **texts: str) -> View:
-        """Return the position, and the rewards since the last observation for the player who has answered."""
-        episode = self._episode
-        paid = episode.record.rewards
-        rewards = _totals(paid[self._plies :], episode.env.num_players)
-        self._plies = len(paid)
-        reward = None
-        if mover is not None:
-            reward = (rewards[mover] if self._reward != "regret" else 0.0) - (regret or 0.0)
-        seat = mover if episode.over and mover is not None else episode.player
-        return View(
-            prompt=episode.prompt(seat),
-            player=seat,
-            legal_moves=episode.legal_moves() if self._settings.legal else [],
-            rewards=rewards,
-            regret=regret,
-            returns=_totals(paid, episode.env.num_players),
-            done=episode.over,
-            reward=reward,
-            **texts,
-        )
+        return View(**asdict(self.session.step(action.text)))
 
     @property
     def state(self) -> SessionState:
         """State of the session."""
-        episode = self._episode
-        record = None
-        if episode.over:
-            names = ["client" if seat is None else seat.name for seat in episode.seats]
-            record = json.loads(replace(episode.record, notes={"players": names} | episode.notes).to_json())
+        episode = self.session.episode
+        record = json.loads(self.session.record.to_json()) if episode.over else None
         return SessionState(
             episode_id=self._episode_id,
             step_count=len(episode.moves),
@@ -222,13 +137,8 @@ class TextEnvironment(Environment[Answer, View, SessionState]):
 
     def get_metadata(self) -> EnvironmentMetadata:
         """Return what the server says of itself."""
-        text = f"Any game of tensor_envs as text, by default {self._default['game']}."
+        text = f"Any game of tensor_envs as text, by default {self.session.defaults['game']}."
         return EnvironmentMetadata(name="tensor_envs", description=text, version=__version__)
-
-
-def _totals(rewards: Sequence[Sequence[float]], num_players: int) -> list[float]:
-    """Return the sums of rewards by player."""
-    return [float(sum(paid[player] for paid in rewards)) for player in range(num_players)]
 
 
 class GameClient(EnvClient[Answer, View, SessionState]):
@@ -250,7 +160,7 @@ def application(sessions: int = 64, **options: Any) -> Any:
 
     Args:
         sessions: upper bound of the games at once.
-        options: arguments of `TextEnvironment`, which this checks.
+        options: arguments of `TextEnvironment`, which are checked.
     """
     sessions = integer("sessions", sessions, 1, MAX_SESSIONS)
     TextEnvironment(**options)

@@ -156,9 +156,9 @@ def work(options: argparse.Namespace) -> None:
             if options.examples is not None:
                 kept = (one for one in examples(verdict) if one["regret"] <= options.max_regret)
                 lines += [json.dumps(one).encode() + b"\n" for one in kept]
-    for (name, player), lost in regrets.items():
-        half = f" +- {Z * np.std(lost) / np.sqrt(len(lost)):.4f}" if len(lost) > 1 else ""
-        print(f"{name}, {player}: mean regret {np.mean(lost):.4f}{half}, moves: {len(lost)}")
+    for (name, player), all_lost in regrets.items():
+        half = f" +- {Z * np.std(all_lost) / np.sqrt(len(all_lost)):.4f}" if len(all_lost) > 1 else ""
+        print(f"{name}, {player}: mean regret {np.mean(all_lost):.4f}{half}, moves: {len(all_lost)}")
     if options.examples is not None:
         replace_file(options.examples, lines)
         print(f"{options.examples}: {len(lines)} examples")

@@ -140,7 +140,7 @@ def server(custom: bool = False) -> Any:
 
     tools = Tools(custom)
 
-    class PlainTool(Tool):
+    class PlainTool(Tool):  # type: ignore[misc] # not everybody has the package
         """Tool whose errors name the argument, as those of this package do."""
 
         async def run(self, *arguments: Any, **named: Any) -> Any:

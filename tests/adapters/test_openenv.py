@@ -107,13 +107,13 @@ def test_every_game_is_served(game: str) -> None:
     for _ in range(6):
         if seen.done:
             break
-        record = te.Record.from_json(env._episode.record.to_json())
+        record = te.Record.from_json(env.session.episode.record.to_json())
         state = te.replay(record)
         assert seen.prompt == te.text.prompt(state, player=seen.player, history=record)
         assert seen.legal_moves == list(state.env.legal_actions(state).values())
         assert env.state.position == state.env.state_to_dict(state, 0, seen.player)
         seen = env.step(Answer(text=seen.legal_moves[-1]))
-    assert len(env._episode.moves) > 0
+    assert len(env.session.episode.moves) > 0
 
 
 def test_one_client_answers_for_every_seat() -> None:
@@ -130,7 +130,7 @@ def test_another_model_plays_the_other_seat() -> None:
     """An opponent may be a function of text, such as one that asks a model."""
     env = TextEnvironment("tic_tac_toe", opponent=f"{HERE}:reader", player=1)
     env.reset(seed=0)
-    assert env._episode.moves[0] is not None and "I take **" in env._episode.moves[0]["answers"][0]
+    assert env.session.episode.moves[0] is not None and "I take **" in env.session.episode.moves[0]["answers"][0]
     with pytest.raises(ValueError, match="opponent must be one of the package, got 'os:getcwd'; --custom"):
         env.reset(opponent="os:getcwd")
     with pytest.raises(ValueError, match="game must be one of the package, got 'tests"):
@@ -160,7 +160,7 @@ def test_disguises_and_prompts() -> None:
     env = TextEnvironment("tic_tac_toe", player=0, opponent="perfect", settings=settings)
     seen = env.reset(seed=1)
     labels = labels_of(seen.rules)
-    assert len(labels) >= 3 and seen.legal_moves == legal(seen.prompt) and len(env._episode.record.actions) == 2
+    assert len(labels) >= 3 and seen.legal_moves == legal(seen.prompt) and len(env.session.episode.record.actions) == 2
     plain = [translated(name, labels) for name in seen.legal_moves]
     assert all(re.fullmatch(r"\(\d,\d\)", name) for name in plain) and seen.legal_moves != plain
     assert not env.step(Answer(text=f"move: {seen.legal_moves[0]}")).error
