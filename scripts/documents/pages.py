@@ -48,6 +48,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "browser.md": "tensor_envs/web/README.md",
         "export.md": "tensor_envs/export/README.md",
         "scripts.md": "scripts/README.md",
+        "verifiers.md": "scripts/environments/tensor_envs_games/README.md",
     },
     "Games": {
         "games/index.md": games.index,
