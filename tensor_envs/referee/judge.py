@@ -4,10 +4,10 @@
     python -m tensor_envs.referee judge records.jsonl --examples moves.jsonl --max-regret 0
 
 Files are PGN of chess, SGF of go and Hex, MAT of backgammon, JSON lines of te.save_game and of the referee's --save,
-and transcripts of Othello, connect four or tic-tac-toe, for which --game names the game. The regret of a move is the
-value that it gives away: exact where the game is solved in seconds, else the mean of searches by playouts with its 95 %
-interval. --examples writes a line of JSON for each move, with the prompt and the answer as messages of a chat and the
-regret, as supervised fine-tuning reads them.
+replays of Kaggle's OpenSpiel environments (.json), and transcripts of Othello, connect four or tic-tac-toe, for which
+--game names the game. The regret of a move is the value that it gives away: exact where the game is solved in seconds,
+else the mean of searches by playouts with its 95 % interval. --examples writes a line of JSON for each move, with the
+prompt and the answer as messages of a chat and the regret, as supervised fine-tuning reads them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tensor_envs._files import replace_file
 from tensor_envs.evaluation.matches import Z
 from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
 from tensor_envs.records import Record, load_games
+from tensor_envs.referee import kaggle
 from tensor_envs.referee.matches import Episode
 from tensor_envs.referee.settings import Settings
 from tensor_envs.registry import env_of, make
@@ -146,7 +147,8 @@ def work(options: argparse.Namespace) -> None:
     regrets = defaultdict[tuple[str, str], list[float]](list)
     lines = list[bytes]()
     for path in options.files:
-        for number, game in enumerate(load_games(path, env)):
+        games = [kaggle.read(path)] if path.suffix.lower() == ".json" else load_games(path, env)
+        for number, game in enumerate(games):
             with busy("judging"):
                 verdict = judged(game, options.simulations)
             print(f"{path}, game {number + 1}: {game.game['id']}, regret by {verdict.oracle}")
