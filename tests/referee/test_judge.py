@@ -14,6 +14,7 @@ from tensor_envs.evaluation.oracles import oracle_of
 from tensor_envs.referee import Participant, Settings, __main__, judge, packaged, play
 from tensor_envs.referee.judge import Verdict, examples, judged
 from tests.referee.players import TTT, legal, reader, scattered, translated
+from tests.referee.test_kaggle import replay_of
 from tests.scripts.here import run_here
 
 LOST = te.record(TTT, ["(0,0)", "(0,1)", "(1,1)", "(2,2)"])  # O's first move loses
@@ -71,6 +72,7 @@ def test_the_interval_is_that_of_several_searches(monkeypatch: pytest.MonkeyPatc
         ("a.pgn", '[White "Fool"]\n1. f3 e5 *', [], ("Fool", "Black")),
         ("a.sgf", "(;GM[1]SZ[5]PB[Lee]PW[Alpha];B[cc];W[bb])", [], ("Lee", "Alpha")),
         ("a.sgf", "(;GM[11]SZ[4];B[b2];W[c3])", [], ("Red", "Blue")),
+        ("a.json", json.dumps(replay_of("hex(swap=False)", [0, 1], TeamNames=["A", "B"])), [], ("A", "B")),
         ("a.txt", "f5d6", ["--game", "othello"], ("Black", "White")),
         ("a.txt", "44", ["--game", "connect_four", "--rules", "rows=4", "columns=4"], ("Yellow", "Red")),
     ],
