@@ -409,7 +409,7 @@ def rewards(
     env: Env,
     state: State,
     answers: Sequence[str],
-    i: int = 0,
+    row: int = 0,
     oracle: Oracle | None = None,
     num_simulations: int = 1024,
 ) -> list[float]:
@@ -421,7 +421,7 @@ def rewards(
         env: the environment.
         state: of this environment; the game must be in progress.
         answers: any texts, see `parse`.
-        i: the game's row.
+        row: the game's row.
         oracle, num_simulations: as in `reward`.
 
     Returns:
@@ -438,29 +438,29 @@ def rewards(
         [0.0, -1.0, -1.0, -1.0]
     """
     instance("env", env, Env)
-    i = integer("i", i, 0, env.check_state(state).batch - 1)
+    row = integer("row", row, 0, env.check_state(state).batch - 1)
     if isinstance(answers, str) or not isinstance(answers, Sequence):
         raise wrong_type("answers", "a sequence of texts", answers)
     for k, answer in enumerate(answers):
         instance(f"answers[{k}]", answer, str)
-    if not env.legal_actions(state, i):
-        raise ValueError(f"state must have a game in progress in row {i}, and it is over")
-    actions = [_action_or_none(env, answer, state, i) for answer in answers]
+    if not env.legal_actions(state, row):
+        raise ValueError(f"state must have a game in progress in row {row}, and it is over")
+    actions = [_action_or_none(env, answer, state, row) for answer in answers]
     # a search is made once for each action
     distinct = sorted(set(actions))
     lost = list[float]()
     judge = _oracle(env, oracle, num_simulations)
     for first in range(0, len(distinct), POSITIONS):
         part = distinct[first : first + POSITIONS]
-        lost += judge.regret(state[[i] * len(part)], part).tolist()
+        lost += judge.regret(state[[row] * len(part)], part).tolist()
     worth = {action: 0.0 - value for action, value in zip(distinct, lost, strict=True)}
     return [worth[action] for action in actions]
 
 
-def _action_or_none(env: Env, answer: str, state: State, i: int) -> int:
+def _action_or_none(env: Env, answer: str, state: State, row: int) -> int:
     """Return the action that an answer names, or ILLEGAL."""
     try:
-        return parse(env, answer, state, i)
+        return parse(env, answer, state, row)
     except ValueError:
         return ILLEGAL
 

@@ -246,11 +246,11 @@ def test_rewards_of_a_group_of_answers_to_one_position() -> None:
     state = TTT.init(3)
     state = te.concat([state, TTT.step(TTT.init(1), [0])])
     answers = ["(1,1)", "move: (0,1)", "I think ... (1,1)!", "move: (0,0)", "(0,1) or (0,2)", "", "pass"]
-    assert te.text.rewards(TTT, state, answers, i=3) == [0, -1, 0, -1, -1, -1, -1]
+    assert te.text.rewards(TTT, state, answers, row=3) == [0, -1, 0, -1, -1, -1, -1]
     assert te.text.rewards(TTT, state, answers[:2]) == [0, 0] and te.text.rewards(TTT, state, []) == []
     for action, name in TTT.legal_actions(state, 3).items():
         record = te.record(TTT, [0, action])
-        assert te.text.rewards(TTT, state, [name], i=3) == te.text.reward(record)[1:]
+        assert te.text.rewards(TTT, state, [name], row=3) == te.text.reward(record)[1:]
     kuhn = shared_env("kuhn_poker")
     deals = kuhn.init(20)
     king = next(i for i in range(20) if "K" in kuhn.to_string(deals, i, 0))
@@ -302,7 +302,7 @@ def test_states_of_a_notation_with_numpy_are_json(monkeypatch: pytest.MonkeyPatc
     [
         ({"answers": "(1,1)"}, TypeError, "answers must be a sequence of texts"),
         ({"answers": ["(1,1)", 4]}, TypeError, r"answers\[1\] must be"),
-        ({"i": 1}, ValueError, "i must be"),
+        ({"row": 1}, ValueError, "row must be"),
         ({"state": TTT.step(TTT.init(1), [-1])}, ValueError, "in row 0, and it is over"),
         ({"oracle": "perfect"}, TypeError, "oracle.regret must be"),
         ({"env": shared_env("kuhn_poker")}, ValueError, "the state belongs to"),
