@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from tensor_envs.env import Env
     from tensor_envs.equilibria.game_tree import GameTree
     from tensor_envs.equilibria.tabular_policy import TabularPolicy
+    from tensor_envs.evaluation.engines import EnginePlayer
     from tensor_envs.solve.enumeration import Solution
 
 __all__ = [
     "Oracle",
     "Policy",
+    "engine",
     "equilibrium",
     "greedy",
     "gumbel",
@@ -350,6 +352,45 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
         return player(state.device)(state)
 
     return policy
+
+
+def engine(name: str, seed: int = 0) -> EnginePlayer:
+    """Start an engine of others as a player.
+
+    The player follows the games from their first positions: `te.evaluate` and `te.arena` call its method
+    `watch(state, actions)` before each step, and custom loops have to. It is a context manager; else its process ends
+    with the player, or with Python.
+
+    Args:
+        name: the engine, and after a colon its options, "stockfish:skill=0,depth=1".
+
+            - "stockfish", or "uci:COMMAND" for another engine of chess that speaks UCI. Limits of a move are `depth`,
+              `nodes` and `seconds` (default: 0.1); `skill` and other options are the engine's.
+            - "gnugo" with `level` (0..10, default 10), or "gtp:COMMAND" for another engine of go that speaks GTP with
+              `seconds` for a move.
+            - "gnubg", GNU Backgammon, with `plies` (0..3, default 0).
+            - "open_spiel:mcts:1000", OpenSpiel's MCTSBot of 1,000 simulations, with `exploration` (default: 1.4), in
+              board games without chance.
+
+            All but the last have `deadline`, the seconds for an answer (default: 60).
+        seed: seed of OpenSpiel's search; other engines have their own chance.
+
+    Returns:
+        A policy. It raises ValueError for other games and for games that it has not followed, and RuntimeError, which
+        names the engine, if that hangs, has ended, or answers what is no legal move.
+
+    Raises:
+        FileNotFoundError: the program is not installed.
+        ImportError: OpenSpiel is not installed.
+        ValueError, TypeError: another name or option.
+
+    Examples:
+        >>> with te.agents.engine("stockfish:skill=0,depth=1") as stockfish:  # doctest: +SKIP
+        ...     print(te.evaluate(te.make("chess"), [te.agents.load("chess"), stockfish], games=20, opening=2))
+    """
+    from tensor_envs.evaluation.engines import EnginePlayer  # programs of others, only for this player
+
+    return EnginePlayer(name, seed)
 
 
 def perfect(oracle: Oracle | None = None) -> Policy:

@@ -77,13 +77,15 @@ def _group(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose mark asks for what is missing: packages of an extra (`extra`), or the CPU device (`cpu`)."""
+    """Skip a test whose mark asks for what is missing: packages and programs (`extra`), or the CPU device (`cpu`)."""
     if item.get_closest_marker("cpu"):
         from tinygrad import Device
 
         if type(Device.default.renderer).__name__ != "ClangRenderer":
             pytest.skip("needs the CPU device and its clang")
     for mark in item.iter_markers("extra"):
-        for package in mark.args:
-            if find_spec(package) is None:
-                pytest.skip(f"needs {package}")
+        from tensor_envs.evaluation.engines.process import find_program
+
+        for name in mark.args:
+            if find_spec(name) is None and find_program(name) is None:
+                pytest.skip(f"needs {name}")

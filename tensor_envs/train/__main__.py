@@ -7,10 +7,14 @@
     python -m tensor_envs.train alphazero my_games:DiceRace --minutes 5    # a custom game
     python -m tensor_envs.train rate tic_tac_toe --simulations 0 32 --regret
     python -m tensor_envs.train rate connect_four --search-regret 14
+    python -m tensor_envs.train rate chess --engine stockfish:skill=0,depth=1 --games 20
 
 A run is a folder with its settings (config.toml), metrics of every step (metrics.jsonl), a checkpoint, the network
 (weights.safetensors, which `te.agents.load` plays) and curves (curves.svg). The same command continues a run that was
 interrupted, and one with a larger budget continues a run that has ended.
+
+An --engine is stockfish, gnugo, gnubg, open_spiel:mcts:SIMULATIONS, uci:COMMAND or gtp:COMMAND, and after a colon its
+options, as in gnugo:level=1: see `te.agents.engine`. It is installed and started on this machine.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ from tensor_envs.train.run import CONFIG, Callback
 ALGORITHMS: dict[str, type[Trainer]] = {kind.algorithm: kind for kind in (AlphaZero, PPO)}
 MINUTE = 60.0
 OPENING = 2  # random plies before rated games
+RIVALS = (128, 1024)  # simulations of the playout searches that players are rated by
 
 
 def make_trainer(options: argparse.Namespace, env: Env, folder: Path) -> Trainer:
@@ -111,6 +116,8 @@ def rate(options: argparse.Namespace) -> None:
         raise ValueError(f"the game must be for one or two, {env!r} has {env.num_players} players")
     if options.games % env.num_players:
         raise ValueError(f"--games must be even, got {options.games}")
+    if options.engine and env.num_players != 2:
+        raise ValueError(f"--engine needs a game for two, {env!r} has {env.num_players} players")
     path = options.weights or env.id
     oracle = exact_oracle(env) if options.regret else None
     opening = OPENING
@@ -118,14 +125,20 @@ def rate(options: argparse.Namespace) -> None:
         oracle = solve(env, method="search")
         opening = options.search_regret
     rival = functools.partial(agents.playout_search, seed=1, exploration=options.exploration)
-    players: dict[str, agents.Policy] = {f"playout search of {n}": rival(n) for n in options.rivals}
+    rivals = options.rivals if options.rivals is not None else [] if options.engine else RIVALS
+    players: dict[str, agents.Policy] = {f"playout search of {n}": rival(n) for n in rivals}
     players |= {f"trained, {n} simulations": agents.load(path, n) for n in options.simulations}
+    if not players:
+        raise ValueError("--simulations or --rivals must have a number, got none")
     games = f"{options.games} games of each {'pair' if env.num_players == 2 else 'player'}"
     print(f"{env.id} on {device_of()}, {games}, weights of {path}", flush=True)
     everyone = {"uniform": agents.uniform, **players}
     common: dict[str, Any] = {"opening": OPENING, "seed": options.seed}
     with busy("compiling and playing"):
-        if env.num_players == 2:
+        if options.engine:
+            for name in options.engine:
+                rate_by_engine(env, players, name, options.games, common)
+        elif env.num_players == 2:
             print(arena(env, everyone, options.games, **common), flush=True)
         else:
             alone = {name: evaluate(env, [player], options.games, **common) for name, player in everyone.items()}
@@ -138,6 +151,19 @@ def rate(options: argparse.Namespace) -> None:
             value = regret(env, player, judge, options.games, options.seed, opening=opening)
             share = f"keeps the value in {judge.kept} of {judge.count} critical positions"
             print(f"{name}: mean exact regret {value:.5f}, {share}", flush=True)
+
+
+def rate_by_engine(
+    env: Env, players: dict[str, agents.Policy], name: str, games: int, settings: dict[str, Any]
+) -> None:
+    """Print the scores of players against an engine of others."""
+    with agents.engine(name, settings["seed"]) as engine:
+        for player, policy in players.items():
+            result = evaluate(env, [policy, engine], games, **settings)
+            low, high = result.score_range(0)
+            score = f"score {result.scores[0]:.3f}, 95 % interval {low:.3f} to {high:.3f}"
+            value = f"mean return {result.mean_returns[0]:+.3f} +- {result.interval(result.returns)[0]:.3f}"
+            print(f"{player} against {name}: {result.tally(0)}; {score}; {value}", flush=True)
 
 
 def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
@@ -163,15 +189,17 @@ def add_rating(parser: argparse.ArgumentParser) -> None:
     simulations = whole(0, 2**20)
     parser.add_argument("--weights", metavar="FILE", help="default: those that come with the package")
     text = "simulations of the trained player's search, 0 for the network alone; default: 0 and 32"
-    parser.add_argument("--simulations", nargs="+", type=simulations, default=[0, 32], metavar="N", help=text)
-    text = "simulations of playout search; default: 128 and 1,024"
-    parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), default=[128, 1024], metavar="N", help=text)
+    parser.add_argument("--simulations", nargs="*", type=simulations, default=[0, 32], metavar="N", help=text)
+    text = "simulations of playout search; default: 128 and 1,024, with --engine none"
+    parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), metavar="N", help=text)
     text = "weight of the exploration of playout search; default: %(default)s"
     parser.add_argument("--exploration", type=real(0, MAX_EXPLORATION), default=EXPLORATION, help=text)
     parser.add_argument(
         "--games", type=count, default=256, help="games of each pair, or of each player alone; default: %(default)s"
     )
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
+    text = "engines of others, which these players play instead of each other: see below"
+    parser.add_argument("--engine", nargs="+", default=[], metavar="NAME", help=text)
     exact = parser.add_mutually_exclusive_group()
     text = "also compute exact regret, and the share of critical positions whose value is kept (solvable games only)"
     exact.add_argument("--regret", action="store_true", help=text)
