@@ -72,7 +72,7 @@ class SpielSearch:
     The option `exploration` is UCT's constant.
     """
 
-    games = tuple(GAMES)
+    games: tuple[str, ...] = tuple(GAMES)
 
     def __init__(self, name: str, num_simulations: int, options: Options, seed: int):
         self.name = name

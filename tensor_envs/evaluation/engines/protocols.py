@@ -98,7 +98,7 @@ class Uci(ProcessEngine):
     Options are `depth`, `nodes` and `seconds` for a move, `skill` for "Skill Level", and those of the engine.
     """
 
-    games = ("chess",)
+    games: tuple[str, ...] = ("chess",)
 
     def __init__(self, name: str, words: Sequence[str], options: Options, deadline: float):
         limits = {
@@ -137,7 +137,7 @@ class Gtp(ProcessEngine):
     The option `seconds` is the time for a move; GNU Go has `level`.
     """
 
-    games = ("go",)
+    games: tuple[str, ...] = ("go",)
 
     def __init__(self, name: str, words: Sequence[str], options: Options, deadline: float):
         self.seconds = options.take("seconds", int, 1, 86_400)
@@ -181,7 +181,7 @@ class GnuBackgammon(ProcessEngine):
     The game has no doubling cube.
     """
 
-    games = ("backgammon",)
+    games: tuple[str, ...] = ("backgammon",)
 
     def __init__(self, name: str, words: Sequence[str], options: Options, deadline: float):
         plies = options.take("plies", int, 0, 3, 0)
