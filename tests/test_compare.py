@@ -135,7 +135,17 @@ def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.Capt
     assert exit.value.code == 2 and message in capsys.readouterr().err
 
 
-OTHERS = ["tic_tac_toe", "connect_four", "othello", "hex", "go", "kuhn_poker", "leduc_poker", "chess"]
+OTHERS = [
+    "tic_tac_toe",
+    "connect_four",
+    "othello",
+    "hex",
+    "go",
+    "kuhn_poker",
+    "leduc_poker",
+    "chess",
+    "nine_mens_morris",
+]
 
 
 @pytest.mark.extra("pyspiel")
@@ -144,6 +154,13 @@ OTHERS = ["tic_tac_toe", "connect_four", "othello", "hex", "go", "kuhn_poker", "
 def test_openspiel_agrees(name: str) -> None:
     pytest.importorskip("pyspiel")
     env = shared_env(name)
+    found, *_ = first_difference(env, engine_of("open_spiel", env), games=3, seconds=0)
+    assert found is None
+
+
+@pytest.mark.extra("pyspiel")
+def test_openspiel_plays_by_the_rules_that_are_given() -> None:
+    env = te.make("hex", size=3, swap=False)
     found, *_ = first_difference(env, engine_of("open_spiel", env), games=3, seconds=0)
     assert found is None
 

@@ -13,52 +13,28 @@ from __future__ import annotations
 import argparse
 import importlib
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 import tensor_envs as te
 from tensor_envs._command import Failure, busy, command_parser, need, run, whole
+from tensor_envs.evaluation.engines.open_spiel import GAMES, load_game
 
 OPENING = 2  # random plies
 CONSTANTS = 0.7, 1.4
 
 
-class Game(NamedTuple):
-    """A game in both packages.
-
-    Attributes:
-        rules: parameters of the game here.
-        spiel: name and parameters of the game in OpenSpiel.
-        number: function of an action of OpenSpiel to the number of the same action here.
-    """
-
-    rules: dict[str, Any]
-    spiel: str
-    number: Callable[[int], int] = int
-
-
-def breakthrough_number(action: int) -> int:
-    """Return the number of OpenSpiel's breakthrough action, which is a cell, a direction, and whether it captures."""
-    cell, rest = divmod(action, 12)
-    return rest // 2 * 64 + cell
-
-
-GAMES = {
-    "connect_four": Game({}, "connect_four"),
-    "othello": Game({}, "othello"),
-    "hex": Game({"size": 7}, "hex(swap=True,board_size=7)"),
-    "breakthrough": Game({}, "breakthrough", breakthrough_number),
-    "go": Game({}, "go(board_size=9,komi=7.5)"),
-}
+# rules that differ from the defaults
+RULES: dict[str, dict[str, Any]] = {"connect_four": {}, "othello": {}, "hex": {"size": 7}, "breakthrough": {}, "go": {}}
 
 
 def match(name: str, simulations: int, constant: float, games: int, seed: int) -> tuple[np.ndarray, float, float]:
     """Return our points in each game, and the seconds of a decision of ours and of theirs."""
     spiel = importlib.import_module("pyspiel")
-    env = te.make(name, **GAMES[name].rules)
-    game = spiel.load_game(GAMES[name].spiel)
+    env = te.make(name, **RULES[name])
+    game = load_game(env)
     number = GAMES[name].number
     evaluator = spiel.RandomRolloutEvaluator(1, seed)
     bot = spiel.MCTSBot(game, evaluator, constant, simulations, 1000, True, seed, False)
@@ -116,8 +92,8 @@ def work(options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("benchmark.py", __doc__)
     parser.add_argument("--strength", action="store_true", required=True, help="matches, not speed")
-    text = f"of {', '.join(GAMES)}, which is the default; hex is on 7x7 cells"
-    parser.add_argument("--env", nargs="+", choices=GAMES, default=list(GAMES), metavar="ID", help=text)
+    text = f"of {', '.join(RULES)}, which is the default; hex is on 7x7 cells"
+    parser.add_argument("--env", nargs="+", choices=RULES, default=list(RULES), metavar="ID", help=text)
     parser.add_argument("--simulations", nargs="+", type=whole(1, 2**20), default=[128, 1024], metavar="N")
     parser.add_argument("--games", type=whole(2), default=200, help="games of each match, even; default: %(default)s")
     parser.add_argument("--seed", type=whole(0, 2**31 - 1), default=1)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import asdict
 
 import numpy as np
 
 from tensor_envs.compare.protocol import Fields, known_name
 from tensor_envs.env import Env
+from tensor_envs.evaluation.engines.open_spiel import GAMES
 from tensor_envs.games.backgammon.rules import BAR, FACES, POINTS, SOURCES
 
 SPIEL_NAMES = {
-    "tic_tac_toe": "tic_tac_toe",
-    "connect_four": "connect_four",
-    "othello": "othello",
-    "hex": "hex(swap=True)",
-    "go": "go(board_size=9,komi=7.5)",
-    "chess": "chess",
+    **{name: game.name for name, game in GAMES.items() if game.number is int},
     "backgammon": "backgammon(scoring_type=full_scoring)",
     "2048": "2048(max_tile=131072)",
     "kuhn_poker": "kuhn_poker",
@@ -28,7 +25,8 @@ class OpenSpiel:
     """A game of OpenSpiel, whose actions have the same numbers."""
 
     def __init__(self, env: Env):
-        self.game = importlib.import_module("pyspiel").load_game(known_name("open_spiel", env, SPIEL_NAMES))
+        name = known_name("open_spiel", env, SPIEL_NAMES).format(**asdict(env.rules))
+        self.game = importlib.import_module("pyspiel").load_game(name)
         self.first = 1 if env.id == "chess" else 0  # its White is player 1
         self.num_players, self.id = env.num_players, env.id
 

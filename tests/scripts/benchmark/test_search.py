@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmark.strength import GAMES
+from benchmark.strength import RULES
 from tests.scripts.here import SCRIPTS
 
 pytestmark = pytest.mark.cpu
@@ -30,7 +30,7 @@ def test_rows() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", RULES)
 def test_matches_against_open_spiel(game: str) -> None:
     """A match ends with an error where legal actions differ, so that numbers of actions are checked, too."""
     pytest.importorskip("pyspiel")
