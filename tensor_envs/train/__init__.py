@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tensor_envs.train.config import AlphaZeroConfig, PPOConfig
     from tensor_envs.train.network import Network, evaluator
     from tensor_envs.train.ppo import PPO
+    from tensor_envs.train.responses import response
     from tensor_envs.train.run import Callback, Trainer
 
 _MODULES = {
@@ -28,6 +29,7 @@ _MODULES = {
     "WandB": "callbacks",
     "distributed": "actors",
     "evaluator": "network",
+    "response": "responses",
 }
 __all__ = [
     "PPO",
@@ -42,6 +44,7 @@ __all__ = [
     "WandB",
     "distributed",
     "evaluator",
+    "response",
 ]
 
 

@@ -264,7 +264,21 @@ def test_a_lower_bound_is_that_of_the_best_responses() -> None:
     assert bound.responses == (1, 2) and bound.gains.shape == (10_000, 2) and 0 < bound.interval < 0.1
     assert abs(bound.value - te.exploitability(ours, uniform)) < SIGMAS / 1.96 * bound.interval
     alone = te.exploitability_bound(ours.env, te.agents.uniform, [te.agents.uniform], games=16)
-    assert (alone.value, alone.lower, alone.responses) == (0, 0, (0, 0))  # the same games
+    assert (alone.value, alone.lower, alone.responses) == (0, 0, (None, None))  # the same games
+
+
+def test_a_lower_bound_is_at_least_0() -> None:
+    """Folding to every bet in Kuhn poker loses more than uniform play, which then is its own response."""
+    env = shared_env("kuhn_poker")
+    passes = lambda state: np.zeros(state.batch, np.int32)  # noqa: E731
+    bound = te.exploitability_bound(env, te.agents.uniform, [passes], games=256)
+    assert bound.responses == (None, None) and (bound.value, bound.lower, bound.interval) == (0, 0, 0)
+    mixed = te.exploitability_bound(
+        env, passes, [te.agents.uniform, lambda state: np.ones(state.batch, np.int32)], games=256
+    )
+    assert 1 in mixed.responses and mixed.lower > 0 and "\n" not in repr(mixed)
+    noise = te.ExploitabilityBound(np.array([[-1.0, 0.5], [0.0, 0.25]]), (0, 0))
+    assert (noise.value, noise.lower) == (0, 0) and noise.interval > 0
 
 
 @pytest.mark.slow
