@@ -16,6 +16,7 @@ from tensor_envs.games.three_will.data import MOVE
 POSITIONS, GAMES, SEED = 64, 256, 0  # positions of Tensor (stars), and random games that they come from
 TURN = 2  # the third one of a hand
 SAMPLE, RESPONSE = 128, 128  # games of a lower bound, and simulations of the players that respond
+RESPONSE_STEPS = 40  # of a network that responds
 STATES = 10**6  # upper bound for those of a game without a tree
 PRECISION = 1e-5  # exploitability of the equilibria
 ROUGH, BIAS = 60, 10  # iterations of an equilibrium, and factor of an action's probability
@@ -153,11 +154,13 @@ def of_trained(name: str, simulations: int) -> str:
 def at_least(name: str, simulations: int) -> str:
     """Return a lower bound of the exploitability of a trained player in a whole game, with its 95 % interval.
 
-    The responses are playout search and the trained player by more simulations.
+    The responses are playout search, the trained player by more simulations, and a network that PPO trains against it.
     """
     env = te.make(name)
-    responses = [te.agents.playout_search(RESPONSE), te.agents.load(name, RESPONSE)]
-    bound = te.exploitability_bound(env, te.agents.load(name, simulations), responses, SAMPLE)
+    player = te.agents.load(name, simulations)
+    learned = te.train.response(env, player, steps=RESPONSE_STEPS)
+    responses = [te.agents.playout_search(RESPONSE), te.agents.load(name, RESPONSE), learned]
+    bound = te.exploitability_bound(env, player, responses, SAMPLE)
     return f"{bound.value:.2f} +- {bound.interval:.2f}"
 
 

@@ -469,7 +469,7 @@ EQUILIBRIA = [
             partial(equilibria.at_least, name, count),
             slow=True,
         )
-        for name in ("tensor_stars", "three_will")
+        for name in ("dark_hex", "phantom_tic_tac_toe", "tensor_stars", "three_will")
         for count in (0, 32)
     ),
 ]
