@@ -213,10 +213,13 @@ def play_games(
         live = ~(values["terminated"] | values["truncated"])
         if not live.any():
             break
-        actions = to_numpy(uniform(state)) if ply < opening else np.zeros(state.batch, np.int32)
-        mover = values["current_player"]
-        for player in np.unique(mover[live]) if ply >= opening else ():
-            actions = np.where(mover == player, actions_of(policies[player], state, mover == player), actions)
+        if ply < opening:
+            actions = actions_of(uniform, state)
+        else:
+            actions = np.zeros(state.batch, np.int32)
+            mover = values["current_player"]
+            for player in np.unique(mover[live]):
+                actions = np.where(mover == player, actions_of(policies[player], state, mover == player), actions)
         for watch in watchers:
             watch(state, actions)
         state = env.step(state, actions.astype(np.int32))
