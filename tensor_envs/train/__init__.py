@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from tensor_envs.train.callbacks import Progress, TensorBoard, WandB
     from tensor_envs.train.config import AlphaZeroConfig, PPOConfig
     from tensor_envs.train.network import Network, evaluator
-    from tensor_envs.train.ppo import PPO
-    from tensor_envs.train.responses import response
+    from tensor_envs.train.ppo import PPO, response
     from tensor_envs.train.run import Callback, Trainer
 
 _MODULES = {
@@ -29,7 +28,7 @@ _MODULES = {
     "WandB": "callbacks",
     "distributed": "actors",
     "evaluator": "network",
-    "response": "responses",
+    "response": "ppo",
 }
 __all__ = [
     "PPO",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.train.responses import _Response
+from tensor_envs.train.ppo import _Response
 from tests.games.shared import shared_env
 from tests.train.sizes import PPO
 
