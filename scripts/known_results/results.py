@@ -463,13 +463,23 @@ EQUILIBRIA = [
     ),
     *(
         KnownResult(
+            f"{name}: exploitability of the trained player by 0 simulations",
+            None,
+            "",
+            partial(equilibria.of_trained, name, 0),
+            slow=True,
+        )
+        for name in equilibria.WITHOUT_TREE
+    ),
+    *(
+        KnownResult(
             f"{name}: lower bound of the exploitability of the trained player by {count} simulations",
             None,
             "",
             partial(equilibria.at_least, name, count),
             slow=True,
         )
-        for name in ("dark_hex", "phantom_tic_tac_toe", "tensor_stars", "three_will")
+        for name in LAST_TURNS
         for count in (0, 32)
     ),
 ]

@@ -219,7 +219,7 @@ class _Response(PPO):
         self.learner = np.arange(self.config.num_envs) % env.num_players
         self.look = jit(self._look)
 
-    def play(self, step: int) -> list[list[np.ndarray]]:
+    def play(self, step: int) -> list[list[Any]]:
         """Return the minibatches of a rollout, in which only decisions of the learners are valid."""
         env = self.env
         config = self.config
