@@ -479,8 +479,8 @@ EQUILIBRIA = [
             partial(equilibria.at_least, name, count),
             slow=True,
         )
-        for name in LAST_TURNS
-        for count in (0, 32)
+        for name, count in itertools.product((*equilibria.WITHOUT_TREE, *LAST_TURNS), (0, 32))
+        if count or name in LAST_TURNS
     ),
 ]
 
