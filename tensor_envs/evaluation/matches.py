@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import function, instance, integer, one_of, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.sampling import uniform
@@ -147,7 +148,7 @@ def evaluate(
     opening: int = 0,
     seed: int = 0,
     limit: int = LIMIT,
-    device: Any = None,
+    device: DeviceName | None = None,
 ) -> Evaluation:
     """Play matches between policies.
 

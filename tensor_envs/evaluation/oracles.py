@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_envs._engine.inputs import host_array, host_ints
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, actions_of
@@ -25,7 +26,13 @@ EXPLOITABILITY = 1e-4
 
 
 def regret(
-    env: Env, policy: Policy, oracle: Oracle, games: int = 256, seed: int = 0, device: Any = None, opening: int = 0
+    env: Env,
+    policy: Policy,
+    oracle: Oracle,
+    games: int = 256,
+    seed: int = 0,
+    device: DeviceName | None = None,
+    opening: int = 0,
 ) -> float:
     """Return the mean loss of exact value per decision of a policy that plays all players.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import instance
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, Evaluation, Z, evaluate, share_returns
@@ -74,7 +75,7 @@ def arena(
     opening: int = 2,
     seed: int = 0,
     limit: int = LIMIT,
-    device: Any = None,
+    device: DeviceName | None = None,
 ) -> Ratings:
     """Play a round robin of a game for two players, and estimate Elo ratings by maximum likelihood.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, play_games
@@ -59,7 +60,12 @@ class ExploitabilityBound:
 
 
 def exploitability_bound(
-    env: Env, policy: Policy, responses: Sequence[Policy], games: int = 1024, seed: int = 0, device: Any = None
+    env: Env,
+    policy: Policy,
+    responses: Sequence[Policy],
+    games: int = 1024,
+    seed: int = 0,
+    device: DeviceName | None = None,
 ) -> ExploitabilityBound:
     """Estimate a lower bound of the exploitability of a policy, in a game of any size, by given responses.
 

@@ -19,7 +19,7 @@ from tinygrad.helpers import tqdm
 
 from tensor_envs._runtime.buffers import download, empty_buffer, upload, write
 from tensor_envs._runtime.capture import CapturedFunction
-from tensor_envs._runtime.devices import is_gpu
+from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.launcher import launches_directly
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.threads import all_blocks, runs_natively
@@ -50,7 +50,11 @@ Plan = tuple[list[SolverKernel], HostArray]  # kernels to launch, and a row of `
 
 
 def solve(
-    cards: int, device: Any = None, progress: bool = True, path: str | Path | None = None, memory: float | None = None
+    cards: int,
+    device: DeviceName | None = None,
+    progress: bool = True,
+    path: str | Path | None = None,
+    memory: float | None = None,
 ) -> Tablebase:
     """Solve the game with `cards` cards.
 

@@ -17,7 +17,7 @@ from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._runtime.buffers import device_of, upload
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.context import stays_lazy
-from tensor_envs._runtime.devices import primary
+from tensor_envs._runtime.devices import DeviceName, primary
 from tensor_envs._runtime.launch import launch
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, instance, integer
@@ -245,7 +245,7 @@ class Tablebase:
         return Tablebase(cards, *(upload(np.array(a), device) for a in results)), done
 
     @staticmethod
-    def load(path: str | Path, device: Any = None) -> Tablebase:
+    def load(path: str | Path, device: DeviceName | None = None) -> Tablebase:
         """Return the table in a file.
 
         Raises:
