@@ -24,7 +24,7 @@ def state_of(rules: Any, fields: Mapping[str, Any]) -> GameState:
     """Return the state of a game's fields, plain numbers or scalars, for functions of the rules; others are 0."""
     values = {}
     for field in rules.spec.all_fields:
-        numbers = flat(fields[field.name]) if field.name in fields else [0] * field.size
+        numbers = flat(fields.get(field.name, [field.kind != "bool" and 0] * field.size))
         values[field.name] = nested([scalar(x, field.dtype) for x in numbers], field.shape)
     return GameState(values)
 

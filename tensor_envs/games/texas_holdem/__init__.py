@@ -1,0 +1,5 @@
+"""Texas hold'em for two players."""
+
+from tensor_envs.games._kit.entry import game_entry
+
+GAME = game_entry(__name__, "TexasHoldem")

@@ -1,0 +1,59 @@
+"""Dictionaries, and names of cards and actions, of Texas hold'em."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensor_envs._validate import nested
+from tensor_envs.games.texas_holdem.hands import RANKS
+from tensor_envs.games.texas_holdem.rules import TexasHoldem
+from tensor_envs.ops.fields import ended, legal_actions, state_of, values_of
+from tensor_envs.rules import int32, scalar
+from tensor_envs.rules.chance import NoChance
+
+RANK_NAMES = "23456789TJQKA"
+SUIT_NAMES = "cdhs"
+# no symmetries but the identity: an exchange of suits maps deals, which are no actions
+
+
+def to_dict(rules: TexasHoldem, s: dict[str, Any]) -> dict[str, Any]:
+    """Return {"hands": of each player, "board": all its cards, "history": actions in order} (T12)."""
+    history = [action - 1 for action in s["history"] if action]
+    return {"hands": [list(hand) for hand in s["hands"]], "board": list(s.get("board", [])), "history": history}
+
+
+def from_dict(rules: TexasHoldem, game: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dictionary by playing its actions: the inverse of `to_dict`."""
+    hands = nested("hands", game["hands"], (2, rules.hole_cards), 0, rules.deck - 1)
+    board = nested("board", game["board"], (rules.board_cards,), 0, rules.deck - 1)
+    history = nested("history", game["history"], (None,), 0, rules.num_actions - 1)
+    if len({*hands[0], *hands[1], *board}) < 2 * rules.hole_cards + rules.board_cards:
+        raise ValueError(f"hands and board must be different cards, got {hands} and {board}")
+    return played(rules, hands, board, history)[-1]
+
+
+def played(
+    rules: TexasHoldem, hands: Sequence[Sequence[int]], board: Sequence[int], history: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Play actions -> the fields before each of them and after the last one. ValueError for an illegal action."""
+    cards = rules.board_field(rules.grouped(board, rules.streets))
+    s = state_of(rules, {"hands": [sorted(hand) for hand in hands], **cards, **rules.blinds()})
+    positions = [values_of(s.asdict()) | ended(False)]
+    for ply, action in enumerate(history):
+        legal = [] if positions[-1]["terminated"] else legal_actions(rules, s.asdict())
+        if action not in legal:
+            raise ValueError(f"history[{ply}] must be one of {legal}, got {action}")
+        outcome = rules.step(s, int32(action), NoChance())
+        s = outcome.state.replace(ply=int32(ply + 1))
+        positions.append(values_of(s.asdict()) | ended(bool(scalar(outcome.terminated).value)))
+    return positions
+
+
+def action_to_string(rules: TexasHoldem, action: int) -> str:
+    """Return "fold", "call", "raise 50%" of the pot, "all-in", or "raise" with a limit (T3, T4)."""
+    raises = ["raise"] if rules.limit else [*(f"raise {percent}%" for percent in rules.raises), "all-in"]
+    return ["fold", "call", *raises][action]
+
+
+def card_name(rules: TexasHoldem, card: int) -> str:
+    """Return a card's rank and suit, such as "Td" (T1)."""
+    return RANK_NAMES[RANKS - rules.ranks + card // rules.suits] + SUIT_NAMES[card % rules.suits]

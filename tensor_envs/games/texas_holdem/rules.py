@@ -1,0 +1,274 @@
+"""Texas hold'em for two players, limit and no-limit.
+
+Rules and rulings: RULES.md beside this file. Card c has rank c // suits and suit c % suits. `bets` are the chips that
+each player has put into the pot in the whole game, and `history` has every action + 1, 0 from the present ply on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tensor_envs._validate import integer, nested
+from tensor_envs.games.texas_holdem.hands import MAX_CARDS, RANKS, strength
+from tensor_envs.ops.fields import Limits, checked
+from tensor_envs.rules import (
+    WORD_BITS,
+    Chance,
+    Field,
+    GameState,
+    Mask,
+    Observation,
+    Outcome,
+    Scalar,
+    Spec,
+    bit,
+    bits,
+    float32,
+    int32,
+    lookup,
+    maximum,
+    minimum,
+    num_words,
+    number,
+    one_hot,
+    put,
+    sort,
+    union_of,
+    where,
+)
+
+SUITS = 4
+MAX_STACK = 100_000
+MAX_PERCENT = 1000
+MAX_PLIES = 256
+MAX_STREETS = 4
+FOLD = 0
+CALL = 1
+RAISE = 2  # the first raise
+
+
+@dataclass(frozen=True)
+class TexasHoldem:
+    """Rule fields of Texas hold'em (T10).
+
+    Attributes:
+        stacks: chips of each player at the start, more than the big blind.
+        small_blind, big_blind: chips that player 1, the button, and player 0 put into the pot before the deal.
+        raises: no-limit raises in percent of the pot after a call, beside the raise of all chips.
+        limit: raise of each street, for limit hold'em; () is no-limit.
+        max_raises: raises of each street at most, () for no bound.
+        streets: cards that the board gets before each round of betting.
+        hole_cards: cards of a player, 1 or 2.
+        ranks, suits: of the deck: the highest 2..13 ranks, 1..4 suits.
+    """
+
+    stacks: tuple[int, int] = (200, 200)
+    small_blind: int = 1
+    big_blind: int = 2
+    raises: tuple[int, ...] = (50, 100)
+    limit: tuple[int, ...] = ()
+    max_raises: tuple[int, ...] = ()
+    streets: tuple[int, ...] = (0, 3, 1, 1)
+    hole_cards: int = 2
+    ranks: int = RANKS
+    suits: int = SUITS
+
+    def __post_init__(self) -> None:
+        big = integer("big_blind", self.big_blind, 1, MAX_STACK - 1)
+        count = len(nested("streets", self.streets, (None,), 0, MAX_CARDS - 2))
+        limits: dict[str, Limits] = {
+            "streets": ((None,), 0, MAX_CARDS - 2),
+            "stacks": ((2,), big + 1, MAX_STACK),
+            "small_blind": ((), 0, big),
+            "raises": ((None,), 1, MAX_PERCENT),
+            "limit": ((count if self.limit else 0,), big, MAX_STACK),
+            "max_raises": ((count if self.max_raises else 0,), 0, MAX_PLIES),
+            "hole_cards": ((), 1, 2),
+            "ranks": ((), 2, RANKS),
+            "suits": ((), 1, SUITS),
+        }
+        for name, value in checked(vars(self), limits).items():
+            object.__setattr__(self, name, tuple(value) if isinstance(value, list) else value)
+        if not 1 <= count <= MAX_STREETS or 0 in self.streets[1:] or self.board_cards > MAX_CARDS - 2:
+            raise ValueError(f"streets must be 1 to 4, with cards after the first, at most five, got {self.streets}")
+        needed = 2 * self.hole_cards + self.board_cards
+        if needed > self.deck:
+            raise ValueError(f"ranks and suits must give the {needed} cards of a deal, got {self.deck}")
+        integer("the number of plies that stacks, raises and max_raises allow", self.longest, 1, MAX_PLIES)
+
+    @cached_property
+    def deck(self) -> int:
+        """Number of cards."""
+        return self.ranks * self.suits
+
+    @cached_property
+    def board_cards(self) -> int:
+        """Number of cards on the whole board."""
+        return sum(self.streets)
+
+    @cached_property
+    def num_actions(self) -> int:
+        """Number of actions: a fold, a call, and the raises."""
+        return RAISE + (1 if self.limit else len(self.raises) + 1)
+
+    @cached_property
+    def longest(self) -> int:
+        """Upper bound for the number of actions: two that do not raise for each street, and all raises (T6)."""
+        least = min(self.raises, default=MAX_STACK)
+        count = 0
+        top = self.big_blind
+        while top < max(self.stacks):
+            top += min(self.limit) if self.limit else max(self.big_blind, top * least // 50)
+            count += 1
+        return 2 * len(self.streets) + min(count, sum(self.max_raises) if self.max_raises else count)
+
+    @property
+    def spec(self) -> Spec:
+        streets = len(self.streets)
+        return Spec(
+            num_players=2,
+            num_actions=self.num_actions,
+            observation_shape=(2 + 2 * self.deck + streets + 2 + self.longest * self.num_actions,),
+            observation_dtype="float32",
+            fields=(
+                Field("hands", (2, self.hole_cards), high=self.deck - 1),
+                *([Field("board", (self.board_cards,), high=self.deck - 1)] if self.board_cards else []),
+                Field("street", high=streets - 1),
+                Field("bets", (2,), high=max(self.stacks)),
+                Field("raise_by", high=max(self.stacks)),  # the last raise of this street, or the big blind
+                Field("raise_count", high=self.longest),  # in this street
+                Field("acted", kind="bool"),  # whether the street has had an action
+                Field("history", (self.longest,), high=self.num_actions),
+            ),
+            chance=True,
+            perfect_information=False,
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        """Deal and post the blinds (T1, T2)."""
+        cards = list[Scalar]()
+        taken = list[Scalar]()
+        for k in range(2 * self.hole_cards + self.board_cards):
+            card, taken = another(chance, k, self.deck - k, taken)
+            cards.append(card)
+        first, second, *board = self.grouped(cards, (self.hole_cards,) * 2 + self.streets)
+        return {"hands": [first, second], **self.board_field(board), **self.blinds()}
+
+    def blinds(self) -> dict[str, Any]:
+        """Return the fields of the betting at the start (T2)."""
+        bets = [self.big_blind, self.small_blind]
+        return {"bets": bets, "raise_by": self.big_blind, "current_player": int(self.streets[0] == 0)}
+
+    def grouped(self, cards: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
+        """Split cards into groups, each in ascending order."""
+        starts = [sum(sizes[:k]) for k in range(len(sizes))]
+        return [sort(cards[at : at + size]) if size else [] for at, size in zip(starts, sizes, strict=True)]
+
+    def board_field(self, board: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        """Return the field of a board by streets; none for a board without cards."""
+        return {"board": [card for cards in board for card in cards]} if self.board_cards else {}
+
+    def board(self, s: GameState) -> list[tuple[Scalar, Scalar]]:
+        """Return every card of the board, and whether it is open."""
+        streets = [street for street, count in enumerate(self.streets) for _ in range(count)]
+        return [(s.board[k], s.street >= street) for k, street in enumerate(streets)]
+
+    def raised_to(self, s: GameState) -> list[tuple[Scalar, Scalar]]:
+        """Return each raise: the chips that the player will have put in, and whether the amount is allowed (T4, T5)."""
+        top = maximum(*s.bets)
+        stack = where(s.current_player == 0, *self.stacks)
+        if self.limit:
+            return [(minimum(top + lookup(self.limit, s.street), stack), top >= 0)]
+        amounts = [top * percent // 50 for percent in self.raises]
+        sized = [(top + amount, (amount >= s.raise_by) & (top + amount < stack)) for amount in amounts]
+        return [*sized, (stack, top >= 0)]
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Allow a fold of an unmatched bet, a call, and raises while both players have chips for them (T3 to T5)."""
+        player = s.current_player
+        top = maximum(*s.bets)
+        own, other = where(player == 0, self.stacks, self.stacks[::-1])
+        can_raise = (own > top) & (other > s.bets[1 - player])
+        if self.max_raises:
+            can_raise = can_raise & (s.raise_count < lookup(self.max_raises, s.street))
+        return [s.bets[0] != s.bets[1], True, *(can_raise & allowed for _, allowed in self.raised_to(s))]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        player = s.current_player
+        top = maximum(*s.bets)
+        folds = action == FOLD
+        called = minimum(top, where(player == 0, *self.stacks))
+        bet = lookup([s.bets[player], called, *(chips for chips, _ in self.raised_to(s))], action)
+        bets = where(player == 0, [bet, s.bets[1]], [s.bets[0], bet])
+        raises = action >= RAISE
+        closes = (action == CALL) & s.acted  # T3
+        last = len(self.streets) - 1
+        all_in = (bets[0] == self.stacks[0]) | (bets[1] == self.stacks[1])
+        shows = closes & (all_in | (s.street == last))  # T7
+        over = folds | shows
+        board = [card for card, _ in self.board(s)]
+        hands = [strength([*board, *hand], self.ranks, self.suits) for hand in s.hands]
+        shown = int32(hands[0] > hands[1]) - int32(hands[0] < hands[1])
+        result = where(folds, where(player == 0, -1, 1), shown)
+        first = where(over, result * minimum(*bets), 0)  # T7, T9
+        after = s.replace(
+            street=where(shows, last, s.street + (closes & ~shows)),
+            bets=bets,
+            raise_by=where(closes, self.big_blind, where(raises, bet - top, s.raise_by)),
+            raise_count=where(closes, 0, s.raise_count + raises),
+            acted=~closes,
+            history=put(s.history, s.ply, action + 1),
+            current_player=where(closes, 0, 1 - player),
+        )
+        return Outcome(after, rewards=(first, -first), terminated=over)
+
+    def observe(self, s: GameState, player: Scalar) -> Observation:
+        """Return the player, its cards, the open board, the street, the chips in the pot and all actions (T11)."""
+        board = [where(is_open, card, -1) for card, is_open in self.board(s)]
+        chips = [float32(bet) * (1 / max(self.stacks)) for bet in (s.bets[player], s.bets[1 - player])]
+        return {
+            "player": one_hot(player, 2),
+            "own cards": bits(self.card_set(s.hands[player]), self.deck),
+            "open board": bits(self.card_set(board), self.deck),
+            "street": one_hot(s.street, len(self.streets)),
+            "own and the opponent's chips in the pot": [number(share) for share in chips],
+            "action at each ply": [one_hot(action - 1, self.num_actions) for action in s.history],
+        }
+
+    def card_set(self, cards: Sequence[Scalar]) -> list[Scalar]:
+        """Return cards as a set; -1 is none."""
+        words = range(num_words(self.deck))
+        return [union_of([0, *(where(x // WORD_BITS == w, bit(x % WORD_BITS), 0) for x in cards)]) for w in words]
+
+    def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
+        """Resample the board's closed cards and the opponent's hand, in this order."""
+        own = s.hands[player]
+        board = self.board(s)
+        taken = sort([*own, *(where(is_open, card, self.deck) for card, is_open in board)])  # closed ones exclude none
+        cards = list[Scalar]()
+        for k, (card, is_open) in enumerate(board):
+            drawn, after = another(chance, k, self.deck - self.hole_cards - k, taken)
+            taken = where(is_open, [*taken, self.deck], after)
+            cards.append(where(is_open, card, drawn))
+        dealt = list[Scalar]()
+        for k in range(len(board), len(board) + self.hole_cards):
+            drawn, taken = another(chance, k, self.deck - self.hole_cards - k, taken)
+            dealt.append(drawn)
+        other = sort(dealt)
+        hands = where(player == 0, [*own, *other], [*other, *own])
+        hands = [hands[: self.hole_cards], hands[self.hole_cards :]]
+        return s.replace(hands=hands, **self.board_field(self.grouped(cards, self.streets)))
+
+
+def another(chance: Chance, counter: int, left: int, taken: Sequence[Scalar]) -> tuple[Scalar, list[Scalar]]:
+    """Draw one of the `left` cards that are not taken -> the card, and all taken cards in ascending order."""
+    card = chance.draw(counter, left)
+    for other in taken:
+        card = card + (card >= other)
+    ascending = list[Scalar]()
+    highest = card
+    for other in taken:
+        ascending.append(minimum(other, highest))
+        highest = maximum(other, highest)
+    return card, [*ascending, highest]
