@@ -30,6 +30,7 @@ from tensor_envs.games.quoridor.rules import Quoridor
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tensor_envs.games.tensor_stars.rules import StarsRules
+from tensor_envs.games.texas_holdem.rules import TexasHoldem
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.games.ultimate_tic_tac_toe.rules import UltimateTicTacToe
 from tensor_envs.games.yahtzee.rules import Yahtzee
@@ -228,6 +229,17 @@ class StarsRulesState(KnownState):
     winner: Tensor
     flip: Tensor
 
+class TexasHoldemState(KnownState):
+    key: Tensor
+    hands: Tensor
+    board: Tensor
+    street: Tensor
+    bets: Tensor
+    raise_by: Tensor
+    raise_count: Tensor
+    acted: Tensor
+    history: Tensor
+
 class ThreeWillRulesState(KnownState):
     key: Tensor
     agents: Tensor
@@ -367,6 +379,10 @@ def make(
 def make(
     id: Literal["tensor_stars"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[StarsRules, StarsRulesState]: ...
+@overload
+def make(
+    id: Literal["texas_holdem"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[TexasHoldem, TexasHoldemState]: ...
 @overload
 def make(
     id: Literal["three_will"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -65,6 +65,13 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
         {"star_rule": "opposite", "win_check": "piece", "reset_at_once": True, "reset": "all", "max_hands": 9},
         {"points_to_win": 2, "random_colours": True, "reset": "all", "max_hands": 12},
     ],
+    "texas_holdem": [
+        {
+            "stacks": (20, 35), "small_blind": 2, "big_blind": 4, "raises": (75,), "max_raises": (2, 3),
+            "streets": (0, 3), "hole_cards": 1, "ranks": 5, "suits": 3,
+        },
+        {"limit": (2, 2, 4, 4), "max_raises": (3, 4, 4, 4)},
+    ],
     "three_will": [
         {
             "chart": STRAIGHT, "first_player": 1, "fail_ends_turn": False, "loan": False, "cards_each": 2,

@@ -324,6 +324,21 @@ def sort(values: Iterable[Value]) -> list[Scalar]:
     return numbers
 
 
+def nth_missing(values: Sequence[Value], n: Value) -> Scalar:
+    """Return the n-th int, from 0, of those from 0 on that are not among some numbers, different and ascending.
+
+    With n = chance.draw(counter, 52 - len(taken)) it is a random card that is not taken.
+
+    Examples:
+        >>> nth_missing([0, 2, 3], int32(1))
+        int32(4)
+    """
+    number = int32(n)
+    for value in values:
+        number = number + (number >= value)
+    return number
+
+
 def histogram(values: Iterable[Value], size: int) -> list[Scalar]:
     """Return how often each of 0..size-1 is among some numbers.
 
@@ -407,6 +422,20 @@ def unpack(words: Sequence[int], size: int) -> list[int]:
         [0, 2, 33]
     """
     return [i for i in range(size) if words[i // WORD_BITS] >> i % WORD_BITS & 1]
+
+
+def set_of(members: Iterable[Value], size: int) -> list[Scalar]:
+    """Return the words of the set of computed members below size; those below 0 are none.
+
+    Examples:
+        >>> set_of([int32(2), 33, -1], 40)
+        [uint32(4), uint32(2)]
+    """
+    numbers = list(map(int32, members))
+    return [
+        union_of([uint32(0), *(where(x // WORD_BITS == w, bit(x % WORD_BITS), 0) for x in numbers)])
+        for w in range(num_words(size))
+    ]
 
 
 def pack_flags(flags: Sequence[Value]) -> list[Scalar]:

@@ -73,6 +73,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "lines_of_action": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
+    "texas_holdem": [PERSON, RANDOM],
     "2048": [PERSON],
     "backgammon": [PERSON, RANDOM],
     "chess": [PERSON, RANDOM],

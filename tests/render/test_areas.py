@@ -26,6 +26,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "lines_of_action": ({}, ""),
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),
+    "texas_holdem": ({}, ""),
     "2048": ({}, ""),
     "backgammon": ({}, ""),
     "chess": ({}, ""),

@@ -30,6 +30,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("lines_of_action", {"quiet_plies": 8}),
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
+    ("texas_holdem", {}),
     ("2048", {}),
     ("backgammon", {}),
     ("chess", {"quiet_plies": 6}),

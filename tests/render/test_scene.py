@@ -31,6 +31,7 @@ NAMES = {
     "lines_of_action": ["Black", "White"],
     "kuhn_poker": ["Seat 0", "Seat 1"],
     "leduc_poker": ["Seat 0", "Seat 1"],
+    "texas_holdem": ["Seat 0", "Seat 1"],
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],

@@ -162,6 +162,12 @@ def leduc(env: te.Env, game: Game) -> Picture:
     return rows
 
 
+def holdem(env: te.Env, game: Game) -> Picture:
+    r = render(env)
+    seen = [*game["hands"][0], *r.seen_by(env.rules, game, 0)["board"], *game["hands"][1]]
+    return [[r.cards.BACK if card < 0 else r.SUIT_COLOURS[card % env.rules.suits] for card in seen]]
+
+
 def liars_dice(env: te.Env, game: Game) -> Picture:
     return [[render(env).FACES[die - 1] for die in dice] for dice in game["dice"]]
 
@@ -266,6 +272,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "oware": mancala_board,
     "kuhn_poker": kuhn,
     "leduc_poker": leduc,
+    "texas_holdem": holdem,
     "backgammon": backgammon,
     "shed": shed,
     "tensor_stars": stars,

@@ -20,7 +20,9 @@ from tensor_envs.rules import (
     int32,
     maximum,
     minimum,
+    nth_missing,
     one_hot,
+    sort,
     uint32,
     where,
 )
@@ -66,7 +68,7 @@ class LeducPoker:
         deal = chance.draw(0, DEALS)
         first = deal % CARDS
         second = (first + 1 + deal // CARDS % (CARDS - 1)) % CARDS
-        public = third(first, second, deal // (CARDS * (CARDS - 1)))
+        public = nth_missing(sort([first, second]), deal // (CARDS * (CARDS - 1)))
         return {"cards": [first, second], "public": public, "bets": [ANTE, ANTE]}
 
     def legal_action_mask(self, s: GameState) -> Mask:
@@ -112,13 +114,7 @@ class LeducPoker:
         own = where(player == 0, *s.cards)
         deal = chance.draw(0, (CARDS - 1) * (CARDS - 2))
         among_five = (own + 1 + deal % (CARDS - 1)) % CARDS
-        among_four = third(own, s.public, deal % (CARDS - 2))
+        among_four = nth_missing(sort([own, s.public]), deal % (CARDS - 2))
         other = where(s.round == 0, among_five, among_four)
-        public = where(s.round == 0, third(own, other, deal // (CARDS - 1)), s.public)
+        public = where(s.round == 0, nth_missing(sort([own, other]), deal // (CARDS - 1)), s.public)
         return s.replace(cards=where(player == 0, [own, other], [other, own]), public=public)
-
-
-def third(one: Scalar, two: Scalar, which: Scalar) -> Scalar:
-    """Return one of the other four cards, by a number from 0 in ascending order."""
-    card = which + (which >= minimum(one, two))
-    return card + (card >= maximum(one, two))

@@ -18,13 +18,13 @@ from tensor_envs.rules import (
     Outcome,
     Scalar,
     Spec,
-    bit,
     bits,
     maximum,
     minimum,
     next_player,
     num_words,
     one_hot,
+    set_of,
     sort,
     sum_of,
     uint32,
@@ -103,7 +103,7 @@ class LiarsDice:
         loser = where(shown > s.bid // self.sides, s.current_player, bidder)  # L4
         share = 1 / (self.players - 1)
         rewards = [where(calls, where(loser == player, -1.0, share), 0.0) for player in range(self.players)]
-        made = [where(action // WORD_BITS == w, bit(action % WORD_BITS), 0) for w in range(len(s.bids))]
+        made = set_of([action], self.bids + 1)
         after = s.replace(
             bid=where(calls, s.bid, action),
             bids=[old | new for old, new in zip(s.bids, made, strict=True)],

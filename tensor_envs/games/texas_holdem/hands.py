@@ -5,7 +5,7 @@ A set of ranks is a word with bit r for rank r, so that of two sets of equal siz
 
 from collections.abc import Sequence
 
-from tensor_envs.rules import Scalar, int32, popcount, uint32, union_of, where
+from tensor_envs.rules import Scalar, bit, int32, popcount, uint32, union_of, where
 
 RANKS = 13
 HAND = 5  # cards of a hand, the best of all cards
@@ -30,7 +30,7 @@ def strength(cards: Sequence[Scalar], ranks: int, suits: int) -> Scalar:
             30......26  25.......13  12........0
              category    main ranks    kickers
     """
-    by_suit = [union_of(where(card % suits == k, rank_bit(card // suits), 0) for card in cards) for k in range(suits)]
+    by_suit = [union_of(where(card % suits == k, bit(card // suits), 0) for card in cards) for k in range(suits)]
     once, twice, thrice, quads = (uint32(0) for _ in range(4))  # ranks of at least so many cards
     for own in by_suit:
         quads = quads | thrice & own
@@ -55,16 +55,11 @@ def strength(cards: Sequence[Scalar], ranks: int, suits: int) -> Scalar:
         (quads != 0, quads, once & ~quads, HAND - 4),
         (straight_flush != 0, straight_flush, uint32(0), 0),
     )
-    best = [uint32(0), uint32(0), uint32(0), uint32(0)]
+    best = [uint32(0)] * 4
     for category, (has_it, main, others, count) in enumerate(rows):
         best = where(has_it, [uint32(category), main, others, uint32(count)], best)
     category, main, others, count = best
     return int32(category << 2 * RANKS | main << RANKS | highest(others, int32(count)))
-
-
-def rank_bit(rank: Scalar) -> Scalar:
-    """Return the set of one rank."""
-    return uint32(1) << rank
 
 
 def highest(ranks: Scalar, count: int | Scalar) -> Scalar:

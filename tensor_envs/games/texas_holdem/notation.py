@@ -1,12 +1,12 @@
 """Dictionaries, and names of cards and actions, of Texas hold'em."""
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games.texas_holdem.hands import RANKS
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
-from tensor_envs.ops.fields import ended, legal_actions, state_of, values_of
+from tensor_envs.ops.fields import ended, open_actions, state_of, values_of
 from tensor_envs.rules import int32, scalar
 from tensor_envs.rules.chance import NoChance
 
@@ -28,24 +28,24 @@ def from_dict(rules: TexasHoldem, game: dict[str, Any]) -> dict[str, Any]:
     history = nested("history", game["history"], (None,), 0, rules.num_actions - 1)
     if len({*hands[0], *hands[1], *board}) < 2 * rules.hole_cards + rules.board_cards:
         raise ValueError(f"hands and board must be different cards, got {hands} and {board}")
-    return played(rules, hands, board, history)[-1]
+    first, second, *streets = rules.grouped([*hands[0], *hands[1], *board], (rules.hole_cards,) * 2 + rules.streets)
+    cards = values_of({"hands": [first, second], **rules.board_field(streets)})
+    return betting(rules, tuple(history)) | cards
 
 
-def played(
-    rules: TexasHoldem, hands: Sequence[Sequence[int]], board: Sequence[int], history: Sequence[int]
-) -> list[dict[str, Any]]:
-    """Play actions -> the fields before each of them and after the last one. ValueError for an illegal action."""
-    cards = rules.board_field(rules.grouped(board, rules.streets))
-    s = state_of(rules, {"hands": [sorted(hand) for hand in hands], **cards, **rules.blinds()})
-    positions = [values_of(s.asdict()) | ended(False)]
-    for ply, action in enumerate(history):
-        legal = [] if positions[-1]["terminated"] else legal_actions(rules, s.asdict())
-        if action not in legal:
-            raise ValueError(f"history[{ply}] must be one of {legal}, got {action}")
-        outcome = rules.step(s, int32(action), NoChance())
-        s = outcome.state.replace(ply=int32(ply + 1))
-        positions.append(values_of(s.asdict()) | ended(bool(scalar(outcome.terminated).value)))
-    return positions
+@lru_cache(maxsize=1024)
+def betting(rules: TexasHoldem, history: tuple[int, ...]) -> dict[str, Any]:
+    """Return the fields after some actions, with cards of no meaning. ValueError for an illegal action."""
+    if not history:
+        return values_of(state_of(rules, rules.blinds()).asdict()) | ended(False)
+    *before, action = history
+    fields = betting(rules, tuple(before))
+    legal = open_actions(rules, {}, fields)
+    if action not in legal:
+        raise ValueError(f"history[{len(before)}] must be one of {legal}, got {action}")
+    outcome = rules.step(state_of(rules, fields), int32(action), NoChance())
+    after = outcome.state.replace(ply=int32(len(history)))
+    return values_of(after.asdict()) | ended(bool(scalar(outcome.terminated).value))
 
 
 def action_to_string(rules: TexasHoldem, action: int) -> str:

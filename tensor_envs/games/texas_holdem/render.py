@@ -4,7 +4,7 @@ from typing import Any
 
 from tensor_envs.games._kit import cards
 from tensor_envs.games.texas_holdem.hands import CATEGORIES, RANKS, strength
-from tensor_envs.games.texas_holdem.notation import action_to_string, card_name, played
+from tensor_envs.games.texas_holdem.notation import SUIT_NAMES, action_to_string, betting, card_name
 from tensor_envs.games.texas_holdem.rules import FOLD, RAISE, TexasHoldem
 from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
@@ -23,9 +23,8 @@ SUIT_COLOURS = ("#38761d", "#1c6fb8", "#b3261e", cards.INK)  # of clubs, diamond
 
 def positions(rules: TexasHoldem, game: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the betting before each action and after the last one; it does not depend on the cards."""
-    cards_in_play = range(2 * rules.hole_cards + rules.board_cards)
-    hands = [cards_in_play[: rules.hole_cards], cards_in_play[rules.hole_cards : 2 * rules.hole_cards]]
-    return played(rules, hands, cards_in_play[2 * rules.hole_cards :], game["history"])
+    history = tuple(game["history"])
+    return [betting(rules, history[:ply]) for ply in range(len(history) + 1)]
 
 
 def seen_by(rules: TexasHoldem, game: dict[str, Any], player: int) -> dict[str, Any]:
@@ -83,23 +82,22 @@ def rounds(rules: TexasHoldem, game: dict[str, Any]) -> list[str]:
     return lines
 
 
-def texts(rules: TexasHoldem, row: list[int]) -> list[str]:
-    """Return the names of cards; a hidden one is "?"."""
-    return ["?" if card == cards.HIDDEN else card_name(rules, card) for card in row]
-
-
-def shown_board(rules: TexasHoldem, game: dict[str, Any]) -> list[int]:
-    """Return the board with closed cards hidden."""
-    return list(seen_by(rules, game, 0)["board"])
+def rows(rules: TexasHoldem, game: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return the names of the cards in each hand and on the board between them; a hidden one is "?"."""
+    first, second = game["hands"]
+    board = seen_by(rules, game, 0)["board"]
+    near, far = seats(2)
+    return [
+        (title, ["?" if card == cards.HIDDEN else card_name(rules, card) for card in row])
+        for title, row in ((near, first), ("board", board), (far, second))
+    ]
 
 
 def to_string(rules: TexasHoldem, game: dict[str, Any]) -> str:
     """Return the hands, the open board and the chips in the pot, the actions by streets, and the status."""
     first, second = positions(rules, game)[-1]["bets"]
-    near, far = (f"{name}: {' '.join(texts(rules, hand))}" for name, hand in zip(seats(2), game["hands"], strict=True))
-    board = " ".join(texts(rules, shown_board(rules, game))) or "none"
-    table = f"{near} board: {board} {far}; in the pot {first} and {second}"
-    return "\n".join([table, *rounds(rules, game), status(rules, game)])
+    table = "; ".join(f"{title}: {' '.join(row) or 'none'}" for title, row in rows(rules, game))
+    return "\n".join([f"{table}; in the pot: {first} and {second}", *rounds(rules, game), status(rules, game)])
 
 
 def draw(rules: TexasHoldem, game: dict[str, Any]) -> Drawing:
@@ -110,10 +108,9 @@ def draw(rules: TexasHoldem, game: dict[str, Any]) -> Drawing:
     picture = Drawing(width, HEIGHT, cards.CLOTH, title="Texas hold'em")
     s = positions(rules, game)[-1]
     x = (width - count * STEP - 2 * GAP) / 2
-    near, far = seats(2)
-    for title, row in ((near, game["hands"][0]), ("board", shown_board(rules, game)), (far, game["hands"][1])):
-        for k, (card, text) in enumerate(zip(row, texts(rules, row), strict=True)):
-            colour = cards.INK if text == "?" else SUIT_COLOURS[card % rules.suits]
+    for title, row in rows(rules, game):
+        for k, text in enumerate(row):
+            colour = SUIT_COLOURS[SUIT_NAMES.find(text[-1])]
             cards.draw_card(picture, x, title if k == 0 else "", text, text == "?", 26, colour)
             x += STEP
         x += GAP

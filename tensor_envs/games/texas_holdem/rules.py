@@ -13,7 +13,6 @@ from tensor_envs._validate import integer, nested
 from tensor_envs.games.texas_holdem.hands import MAX_CARDS, RANKS, strength
 from tensor_envs.ops.fields import Limits, checked
 from tensor_envs.rules import (
-    WORD_BITS,
     Chance,
     Field,
     GameState,
@@ -22,19 +21,19 @@ from tensor_envs.rules import (
     Outcome,
     Scalar,
     Spec,
-    bit,
+    Value,
     bits,
     float32,
     int32,
     lookup,
     maximum,
     minimum,
-    num_words,
+    nth_missing,
     number,
     one_hot,
     put,
+    set_of,
     sort,
-    union_of,
     where,
 )
 
@@ -147,11 +146,7 @@ class TexasHoldem:
 
     def init(self, chance: Chance) -> dict[str, Any]:
         """Deal and post the blinds (T1, T2)."""
-        cards = list[Scalar]()
-        taken = list[Scalar]()
-        for k in range(2 * self.hole_cards + self.board_cards):
-            card, taken = another(chance, k, self.deck - k, taken)
-            cards.append(card)
+        cards = self.deal(chance, [], [(0, False)] * (2 * self.hole_cards + self.board_cards))
         first, second, *board = self.grouped(cards, (self.hole_cards,) * 2 + self.streets)
         return {"hands": [first, second], **self.board_field(board), **self.blinds()}
 
@@ -229,46 +224,29 @@ class TexasHoldem:
         chips = [float32(bet) * (1 / max(self.stacks)) for bet in (s.bets[player], s.bets[1 - player])]
         return {
             "player": one_hot(player, 2),
-            "own cards": bits(self.card_set(s.hands[player]), self.deck),
-            "open board": bits(self.card_set(board), self.deck),
+            "own cards": bits(set_of(s.hands[player], self.deck), self.deck),
+            "open board": bits(set_of(board, self.deck), self.deck),
             "street": one_hot(s.street, len(self.streets)),
             "own and the opponent's chips in the pot": [number(share) for share in chips],
             "action at each ply": [one_hot(action - 1, self.num_actions) for action in s.history],
         }
 
-    def card_set(self, cards: Sequence[Scalar]) -> list[Scalar]:
-        """Return cards as a set; -1 is none."""
-        words = range(num_words(self.deck))
-        return [union_of([0, *(where(x // WORD_BITS == w, bit(x % WORD_BITS), 0) for x in cards)]) for w in words]
-
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the board's closed cards and the opponent's hand, in this order."""
         own = s.hands[player]
-        board = self.board(s)
-        taken = sort([*own, *(where(is_open, card, self.deck) for card, is_open in board)])  # closed ones exclude none
+        cards = self.deal(chance, own, [*self.board(s), *[(0, False)] * self.hole_cards])
+        *board, other = self.grouped(cards, (*self.streets, self.hole_cards))
+        return s.replace(hands=where(player == 0, [own, other], [other, own]), **self.board_field(board))
+
+    def deal(self, chance: Chance, own: Sequence[Value], places: Sequence[tuple[Value, Value]]) -> list[Scalar]:
+        """Return the cards of places: the given card where it is open, else a random one that is neither open nor own.
+
+        Open places come first.
+        """
+        taken = sort([*own, *(where(is_open, card, self.deck) for card, is_open in places)])  # the deck's size is none
         cards = list[Scalar]()
-        for k, (card, is_open) in enumerate(board):
-            drawn, after = another(chance, k, self.deck - self.hole_cards - k, taken)
-            taken = where(is_open, [*taken, self.deck], after)
+        for k, (card, is_open) in enumerate(places):
+            drawn = nth_missing(taken, chance.draw(k, self.deck - len(own) - k))
+            taken = where(is_open, taken, sort([*taken[:-1], drawn]))
             cards.append(where(is_open, card, drawn))
-        dealt = list[Scalar]()
-        for k in range(len(board), len(board) + self.hole_cards):
-            drawn, taken = another(chance, k, self.deck - self.hole_cards - k, taken)
-            dealt.append(drawn)
-        other = sort(dealt)
-        hands = where(player == 0, [*own, *other], [*other, *own])
-        hands = [hands[: self.hole_cards], hands[self.hole_cards :]]
-        return s.replace(hands=hands, **self.board_field(self.grouped(cards, self.streets)))
-
-
-def another(chance: Chance, counter: int, left: int, taken: Sequence[Scalar]) -> tuple[Scalar, list[Scalar]]:
-    """Draw one of the `left` cards that are not taken -> the card, and all taken cards in ascending order."""
-    card = chance.draw(counter, left)
-    for other in taken:
-        card = card + (card >= other)
-    ascending = list[Scalar]()
-    highest = card
-    for other in taken:
-        ascending.append(minimum(other, highest))
-        highest = maximum(other, highest)
-    return card, [*ascending, highest]
+        return cards

@@ -79,7 +79,7 @@ def test_determinize_deals_what_is_not_seen_alone(player: int, street: int) -> N
         assert {other, *board[len(opened) :]} <= left and len({other, *board}) == 4 and board[0] < board[1]
         assert again.replace(hands=s.hands, board=s.board).asdict() == s.asdict()
         counts[other, *board] = counts.get((other, *board), 0) + 1
-    expected = (7 * comb(6, 2) * 4, 5 * 4, 5)[street]
+    expected = (7 * comb(6, 2) * 4, 5 * 4, 4)[street]
     mean = 1200 / expected
     assert len(counts) <= expected and all(abs(n - mean) < 5.5 * mean**0.5 for n in counts.values())
     assert street == 0 or len(counts) == expected
