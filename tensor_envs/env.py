@@ -359,13 +359,13 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """Return `tensor_envs.text.describe(self)`. Deprecated."""
         return _text("describe(env)").describe(self)
 
-    def prompt(self, state: State, i: int = 0, player: int | None = None) -> str:
-        """Return `tensor_envs.text.prompt(state, i, player)`. Deprecated."""
-        return _text("prompt(state, i, player)").prompt(self.check_state(state), i, player)
+    def prompt(self, state: State, row: int = 0, player: int | None = None) -> str:
+        """Return `tensor_envs.text.prompt(state, row, player)`. Deprecated."""
+        return _text("prompt(state, row, player)").prompt(self.check_state(state), row, player)
 
-    def parse(self, text: str, state: State | None = None, i: int = 0) -> int:
-        """Return `tensor_envs.text.parse(self, text, state, i)`. Deprecated."""
-        return _text("parse(env, answer, state, i)").parse(self, text, state, i)
+    def parse(self, text: str, state: State | None = None, row: int = 0) -> int:
+        """Return `tensor_envs.text.parse(self, text, state, row)`. Deprecated."""
+        return _text("parse(env, answer, state, row)").parse(self, text, state, row)
 
 
 def _text(call: str) -> Any:

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tensor_envs._validate import function, instance, integer, shown, wrong_type
+from tensor_envs._validate import function, instance, integer, renames, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.render.moves import HIDDEN, moves_for
 from tensor_envs.render.prompt import prompt_text
@@ -84,14 +84,15 @@ def describe(env: Env) -> str:
     return f"{rulebook(env.rules).strip()}\n\nThis game is {env.id} with {fields or 'no fields'}; {players}.\n"
 
 
+@renames(i="row")
 def prompt(
-    state: State, i: int = 0, player: int | None = None, history: Record | None = None, legal: bool = True
+    state: State, row: int = 0, player: int | None = None, history: Record | None = None, legal: bool = True
 ) -> str:
     """Return one game as text: what a player may know and, if that player is to move, the legal moves.
 
     Args:
         state: the games.
-        i: the game's row.
+        row: of the game.
         player: the one who is asked; default: the player to move.
         history: record of the game until this position, whose moves are listed; None: no list of moves. Moves that are
             hidden from the player are not named.
@@ -123,16 +124,16 @@ def prompt(
         <BLANKLINE>
     """
     instance("state", state, State)
-    i = integer("i", i, 0, state.batch - 1)
+    row = integer("row", row, 0, state.batch - 1)
     env = state.env
     if player is not None:
         player = integer("player", player, 0, env.num_players - 1)
     instance("legal", legal, bool)
-    moves = None if history is None else moves_of(history, state, i)
-    return compose(state, i, player, moves, legal, env.id, str)
+    moves = None if history is None else moves_of(history, state, row)
+    return compose(state, row, player, moves, legal, env.id, str)
 
 
-def moves_of(history: Record, state: State, i: int) -> list[tuple[int, str]]:
+def moves_of(history: Record, state: State, row: int) -> list[tuple[int, str]]:
     """Return the players and names of a record's moves. ValueError if it does not lead to the position."""
     from tensor_envs.records import Record  # reads files, which a page in a browser does not
     from tensor_envs.registry import env_metadata
@@ -140,7 +141,7 @@ def moves_of(history: Record, state: State, i: int) -> list[tuple[int, str]]:
     instance("history", history, Record)
     if history.game != env_metadata(state.env):
         raise ValueError(f"history must be of {state.env!r}, got {shown(history.game)}")
-    plies = state.env.row(state, i)["ply"]
+    plies = state.env.row(state, row)["ply"]
     first = 0 if history.start is None else state.env.row(state.env.state_from_dicts([history.start]), 0)["ply"]
     moves = list(zip(history.players, history.names, strict=True))
     if history.terminated and first + len(moves) == plies + 1:
@@ -154,7 +155,7 @@ def moves_of(history: Record, state: State, i: int) -> list[tuple[int, str]]:
 
 def compose(
     state: State,
-    i: int,
+    row: int,
     player: int | None,
     moves: Sequence[tuple[int, str]] | None,
     legal: bool,
@@ -166,31 +167,31 @@ def compose(
     `moves` are the players and names of all moves so far; names that are hidden from the player are left out.
     """
     env = state.env
-    fields = state.env.row(state, i)
+    fields = state.env.row(state, row)
     mover = fields["current_player"]
     over = fields["terminated"] or fields["truncated"]
     player = mover if player is None else player
     listed = legal and player == mover and not over
     return prompt_text(
         title,
-        [spell(name) for name in seat_names(env, state, i)],
+        [spell(name) for name in seat_names(env, state, row)],
         player,
         None if over else mover,
-        spell(position(state, i, player)),
-        None if moves is None else _known(state, i, player, moves, spell),
-        [spell(name) for name in env.legal_actions(state, i).values()] if listed else None,
+        spell(position(state, row, player)),
+        None if moves is None else _known(state, row, player, moves, spell),
+        [spell(name) for name in env.legal_actions(state, row).values()] if listed else None,
     )
 
 
-def seat_names(env: Env, state: State | None = None, i: int = 0) -> list[str]:
+def seat_names(env: Env, state: State | None = None, row: int = 0) -> list[str]:
     """Return the names of the seats, in a game that has started where they depend on it."""
     if not env.entry.render:
         return names_of(env.rules, None)
-    return names_of(env.rules, env.entry.load("render"), None if state is None else env.state_to_dict(state, i))
+    return names_of(env.rules, env.entry.load("render"), None if state is None else env.state_to_dict(state, row))
 
 
 def _known(
-    state: State, i: int, player: int, moves: Sequence[tuple[int, str]], spell: Callable[[str], str]
+    state: State, row: int, player: int, moves: Sequence[tuple[int, str]], spell: Callable[[str], str]
 ) -> list[tuple[int, str]]:
     """Return the players and spelled names of moves, as far as a player may know them."""
     from tensor_envs.registry import is_built_in  # reads files, which a page in a browser does not
@@ -198,20 +199,21 @@ def _known(
     env = state.env
     named = list(moves)
     if not env.spec.perfect_information and is_built_in(env):
-        whole = env.state_to_dict(state, i)
-        visible = env.state_to_dict(state, i, player)
+        whole = env.state_to_dict(state, row)
+        visible = env.state_to_dict(state, row, player)
         named = moves_for(env.rules, env.entry.load("render"), moves, whole, visible, player)
     elif not env.spec.perfect_information:
         named = [(mover, name if mover == player else HIDDEN) for mover, name in moves]
     return [(mover, name if name == HIDDEN else spell(name)) for mover, name in named]
 
 
-def position(state: State, i: int, player: int | None) -> str:
+def position(state: State, row: int, player: int | None) -> str:
     """Return a player's view as text."""
-    return state.env.to_string(state, i, player).rstrip()
+    return state.env.to_string(state, row, player).rstrip()
 
 
-def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
+@renames(i="row")
+def parse(env: Env, answer: str, state: State | None = None, row: int = 0) -> int:
     """Return the action that an answer names: after the last "move:" or "answer:", in its last line, or anywhere.
 
     Case and spaces do not count, unless moves differ by case alone. "e2-e4", "e2xe4" and "e2 to e4" are read as "e2e4",
@@ -225,7 +227,7 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
         env: the environment.
         answer: any text.
         state: of this environment; the action must be legal in it.
-        i: the game's row.
+        row: of the game.
 
     Returns:
         The action.
@@ -241,10 +243,10 @@ def parse(env: Env, answer: str, state: State | None = None, i: int = 0) -> int:
     """
     instance("env", env, Env)
     instance("answer", answer, str)
-    legal = None if state is None else env.legal_actions(state, i)
+    legal = None if state is None else env.legal_actions(state, row)
     every = {} if env.names_depend_on_position else {name: a for a, name in enumerate(env.action_names)}
     # all names, so that an illegal move can be called so; of two actions with one name the legal one is meant
-    named_by_position = env.spellings(state, i)
+    named_by_position = env.spellings(state, row)
     form = env.entry.load("notation").move_pattern(named_by_position) if env.names_depend_on_position else ""
     names = _names(tuple((every | named_by_position).items()), form)
     read = _normalized(answer, getattr(env.entry.find("notation"), "SYNONYMS", ()))
@@ -421,7 +423,7 @@ def rewards(
         env: the environment.
         state: of this environment; the game must be in progress.
         answers: any texts, see `parse`.
-        row: the game's row.
+        row: of the game.
         oracle, num_simulations: as in `reward`.
 
     Returns:
