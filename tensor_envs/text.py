@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tensor_envs.agents import Oracle
     from tensor_envs.records import Record
 
-__all__ = ["describe", "parse", "prompt", "reward", "rewards", "schema"]
+__all__ = ["describe", "how_to_play", "parse", "prompt", "reward", "rewards", "schema"]
 
 MAX_READ = 2**16  # characters of an answer that are read, its last ones
 # what precedes an answer: as a prompt asks for it, in JSON or in a box; and as models like to write it
@@ -86,7 +86,12 @@ def describe(env: Env) -> str:
 
 @renames(i="row")
 def prompt(
-    state: State, row: int = 0, player: int | None = None, history: Record | None = None, legal: bool = True
+    state: State,
+    row: int = 0,
+    player: int | None = None,
+    history: Record | None = None,
+    legal: bool = True,
+    rules: bool = False,
 ) -> str:
     """Return one game as text: what a player may know and, if that player is to move, the legal moves.
 
@@ -97,6 +102,7 @@ def prompt(
         history: record of the game until this position, whose moves are listed; None: no list of moves. Moves that are
             hidden from the player are not named.
         legal: whether the legal moves are listed.
+        rules: whether the text begins with the rules in short, see `how_to_play`.
 
     Returns:
         Text that ends with an instruction for an answer that `parse` understands. It does not depend on anything that
@@ -129,8 +135,10 @@ def prompt(
     if player is not None:
         player = integer("player", player, 0, env.num_players - 1)
     instance("legal", legal, bool)
+    instance("rules", rules, bool)
     moves = None if history is None else moves_of(history, state, row)
-    return compose(state, row, player, moves, legal, env.id, str)
+    short = how_to_play(env) if rules else ""
+    return short + "\n" * bool(short) + compose(state, row, player, moves, legal, env.id, str)
 
 
 def moves_of(history: Record, state: State, row: int) -> list[tuple[int, str]]:
@@ -299,6 +307,29 @@ def rulebook(rules: object) -> str:
     source = inspect.getsourcefile(type(rules)) if hasattr(inspect.getmodule(type(rules)), "__file__") else None
     path = Path(source).with_name("RULES.md") if source else None
     return path.read_text(encoding="utf-8") if path and path.is_file() else inspect.getdoc(rules) or ""
+
+
+def how_to_play(env: Env) -> str:
+    """Return the goal, a turn and the end of a game in at most ten lines.
+
+    Args:
+        env: the environment.
+
+    Returns:
+        The section "How to play" of the game's RULES.md, in lines that end with a newline; "" where there is none.
+
+    Raises:
+        TypeError: `env` is no Env.
+
+    Examples:
+        >>> print(te.text.how_to_play(te.make("connect_four")), end="")
+        - **Goal:** Get four of your stones in a row, a column or a diagonal without a gap (`k` sets another number).
+        - **Your turn:** Drop a stone into a column that is not full. It falls to the lowest empty cell.
+        - **The end:** The first line wins. A full board without a line is a draw.
+    """
+    instance("env", env, Env)
+    section = rulebook(env.rules).partition("\n## How to play\n")[2].partition("\n## ")[0].strip()
+    return f"{section}\n" if section else ""
 
 
 def _listed(env: Env, legal: dict[int, str] | None) -> str:

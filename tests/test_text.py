@@ -1,7 +1,8 @@
 """Games as text: rules, prompts without hidden information, and free-form answers."""
 
 import json
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,6 +51,28 @@ def test_rules_prompts_and_answers_of_every_game(name: str) -> None:
             for answer in (called, called.lower(), f"I see.\nMove: **{called}**", f"My move is {called}.\n"):
                 assert te.text.parse(env, answer, state, row) == action
                 assert env.names_depend_on_position or te.text.parse(env, answer) == action
+
+
+@pytest.mark.few("tic_tac_toe", "three_will")
+@pytest.mark.parametrize("name", te.registered())
+def test_how_to_play_comes_first_in_every_rulebook(name: str) -> None:
+    """Goal, turn and end take ten lines at most, and name rule fields alone as code."""
+    env = te.make(name)
+    short = te.text.how_to_play(env)
+    labels = re.findall(r"^- \*\*(.*?):\*\*", short, re.MULTILINE)
+    assert labels == ["Goal", "Your turn", "The end"]
+    lines = short.splitlines()
+    assert 3 <= len(lines) <= 10 and max(map(len, lines)) <= 120
+    assert set(re.findall(r"`(.*?)`", short)) <= {field.name for field in fields(env.rules)}
+    title, _, text = te.text.describe(env).partition("\n\n## How to play\n")
+    assert title.startswith("# ") and "\n" not in title and text.startswith(short)
+
+
+def test_prompts_say_how_to_play() -> None:
+    state = TTT.init(1)
+    assert te.text.prompt(state, rules=True) == te.text.how_to_play(TTT) + "\n" + te.text.prompt(state)
+    nim = te.Env(te.GameEntry("nim", Nim), Nim(heap=7), "nim").init(1)  # rules without the section
+    assert te.text.prompt(nim, rules=True) == te.text.prompt(nim)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,11 @@ def rulebook(folder: str) -> str:
     return (ROOT / "tensor_envs" / "games" / folder / "RULES.md").read_text(encoding="utf-8")
 
 
+def specification(folder: str) -> str:
+    """Return the rulebook without its title and the section "How to play"."""
+    return rulebook(folder).partition("\n## Specification\n\n")[2]
+
+
 def folders() -> list[str]:
     """Return the games' folders, sorted by the titles of their rulebooks."""
     return sorted(ENTRIES, key=title)
@@ -63,7 +68,7 @@ def index() -> str:
     """Return the page of all games."""
     lines = ["# Games", "", '<div class="grid cards" markdown>', ""]
     for folder in folders():
-        summary = rulebook(folder).split("\n\n")[1].replace("\n", " ")
+        summary = specification(folder).split("\n\n")[0].replace("\n", " ")
         first = re.split(r"(?<=[.;]) ", summary)[0].rstrip(";.")
         names = ", ".join(f"`{id}`" for id in ids(folder))
         lines += [
@@ -99,7 +104,7 @@ def provenance() -> list[str]:
 
 def sources(folder: str) -> str:
     """Return the sources that the introduction of a rulebook names, without links; "" if it names none."""
-    introduction = rulebook(folder).partition("\n## ")[0].replace("\n", " ")
+    introduction = specification(folder).partition("\n## ")[0].replace("\n", " ")
     match = re.search(r"Sources?: (.*?)\.? (?:Code and tests cite|F marks|Its pictures|\| \|)", f"{introduction} | |")
     return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", match[1]) if match else ""
 
@@ -113,13 +118,17 @@ def judges(folder: str) -> list[str]:
 
 
 def page(folder: str, rules: str, boards: Sequence[str]) -> str:
-    """Return the rulebook with picture, board and Spec before its first section, and tables after its last one."""
-    introduction, heading, numbered = rules.partition("\n## ")
+    """Return the rulebook with a picture and boards after "How to play", facts of the Spec after the introduction of
+    the specification, and tables at its end.
+    """
+    short, title_of_rest, rest = rules.partition("\n## Specification\n")
+    introduction, heading, numbered = rest.partition("\n## ")
     intro, table, facts = introduction.partition("\n| | |\n")
     parts = [
-        intro,
+        short,
         f"![{title(folder)}](../../../scripts/pictures/{folder}.svg)",
         *board([id for id in ids(folder) if id in boards]),
+        title_of_rest + intro,
         table + facts,
         call(folder),
         figures_of_spec(folder),

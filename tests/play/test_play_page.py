@@ -380,6 +380,10 @@ def test_the_rules_are_a_page(page: Any) -> None:
     page.click("#rules")
     page.wait_for_selector("#book[open] h2")
     assert page.locator("#pages > h2").inner_text() == "Three Will"
+    assert page.locator("#pages > h3").all_inner_texts() == ["How to play"]
+    assert page.locator("#pages > ul > li").count() == 3 and page.locator("#pages table").first.is_hidden()
+    page.click("#pages summary")
+    assert page.locator("#pages table").first.is_visible()
     assert page.locator("#pages table").count() == 6 and page.locator("#pages li").count() > 10
     text = page.inner_text("#pages")
     assert "**" not in text and "|---" not in text and "`" not in text and "This game is three_will with chart=" in text

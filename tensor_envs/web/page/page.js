@@ -4,7 +4,7 @@ import { Local } from "./local.js";
 import { fetched, onLost, tryNow } from "./net.js";
 import { markdown } from "./rules.js";
 import { server } from "./server.js";
-import { Table, element } from "./table.js";
+import { Table, element, made } from "./table.js";
 import { Wall } from "./wall.js";
 
 const fail = (error) => {
@@ -78,10 +78,12 @@ async function spread() {
   wall.show(found);
 }
 
-// the rules: text, or the address of it
+// the rules: text, or the address of it; how to play comes first, with the specification folded below
 element("rules").addEventListener("click", async () => {
-  const { rules } = games.get(element("game").value);
-  element("pages").replaceChildren(...markdown(rules.includes("\n") ? rules : await (await fetched(rules)).text()));
+  const { rules } = games.get(element("game").value), text = rules.includes("\n") ? rules : await (await fetched(rules)).text();
+  const [short, ...rest] = text.split("\n## Specification\n");
+  const folded = rest.map((part) => made("details", {}, made("summary", { textContent: "Specification" }), ...markdown(part)));
+  element("pages").replaceChildren(...markdown(short), ...folded);
   element("book").showModal();
   element("pages").scrollIntoView();
 });
