@@ -1,4 +1,4 @@
-"""Computer players of the play page: random, search, trained weights, perfect."""
+"""Computer players of the play page: random, trained weights, perfect; `searches` has those by playout search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tinygrad import Tensor
 
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.sampling import uniform
-from tensor_envs.search.policies import playout_policy
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -32,11 +31,6 @@ solve(int(sys.argv[1]), progress=False, path=sys.argv[2])
 def at_random(state: State) -> int:
     """Return a random legal action, a function of the game's seed and ply."""
     return int(uniform(state).item())
-
-
-def searching(simulations: int, exploration: float) -> Choose:
-    """Return the player that takes the best action of a playout search."""
-    return lambda state: int(playout_policy(state, simulations, exploration).action.item())
 
 
 @functools.cache
@@ -124,26 +118,18 @@ class Advice(NamedTuple):
     """Advice for the player to move.
 
     Attributes:
-        actions: the best actions.
-        value: the return that this player can expect.
+        actions: the best actions; none while they are being searched.
+        value: the return that this player can expect; None while it is being searched.
         exact: whether the value and the actions are those of perfect play.
         distance: plies to the end of a game that is won or lost; None if that is unknown.
-        waiting: whether an exact value is being computed.
+        waiting: whether another answer is being computed.
     """
 
     actions: list[int]
-    value: float
+    value: float | None
     exact: bool = False
     distance: int | None = None
     waiting: bool = False
-
-
-def searched(state: State, simulations: int, exploration: float) -> Advice:
-    """Return the advice of a playout search."""
-    output = playout_policy(state, simulations, exploration)
-    action = int(output.action.item())
-    summary = output.search_tree.summary()
-    return Advice([action], float(summary["qvalues"][0, action]), bool(summary["proven"][0]))
 
 
 def solved(state: State, solver: ShedSolver) -> Advice | None:

@@ -15,15 +15,16 @@ from tensor_envs.games.shed.rules import Shed
 from tensor_envs.lab.about import about
 from tensor_envs.play import opponents
 from tensor_envs.play.exact import PositionSolver
+from tensor_envs.play.searches import Searched, Searcher
 from tensor_envs.render.scene import scene
 from tensor_envs.search.policies import EXPLORATION
 from tensor_envs.state import State
 from tensor_envs.text import compose, describe
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
 from tensor_envs.web.variants import (
+    LEVELS,
     PERFECT,
     PERSON,
-    SEARCH,
     SIMULATIONS,
     TRAINED,
     UNIFORM,
@@ -41,6 +42,7 @@ MAX_TABLES = 64  # the least recently used one is closed for a new one
 MAX_CUSTOM = 16  # games of the form; a discarded one is made again from its name
 MAX_SEED = 2**53 - 1  # JavaScript represents integers exactly up to this one
 NOT_SHOWN = "a move, not shown"
+GLANCE = 0.05  # seconds that a request waits for a search, which most games need not
 T = TypeVar("T")
 
 
@@ -75,6 +77,7 @@ class Table:
         actions: Sequence[int] = (),
         positions: PositionSolver | None = None,
         exploration: float = EXPLORATION,
+        searcher: Searcher | None = None,
     ):
         """Start a game and play `actions`.
 
@@ -87,10 +90,8 @@ class Table:
         self.seed = seed
         self.variant = variant or VARIANTS[key]
         self.exploration = exploration
-        self.choose: dict[str, opponents.Choose] = {
-            UNIFORM: opponents.at_random,
-            SEARCH: opponents.searching(SIMULATIONS, exploration),
-        }
+        self.searcher = searcher or Searcher()
+        self.choose: dict[str, opponents.Choose] = {UNIFORM: opponents.at_random}
         if TRAINED in seats:
             self.choose[TRAINED] = opponents.trained(env.id)
         self.solver = (solver or opponents.ShedSolver()) if has_perfect_play(env) else None
@@ -121,7 +122,7 @@ class Table:
         self.player = None if self.over else int(values["current_player"][0])
         self.legal = self.env.legal_actions(self.state)
         self.returns = self.returns + values["rewards"][0]
-        self.searched: opponents.Advice | None = None
+        self.searches: dict[int, int] = {}  # numbers of searches of this position, by simulations
 
     @property
     def is_persons_turn(self) -> bool:
@@ -140,7 +141,12 @@ class Table:
         self._check_turn(ply)
         if self.player is None or self.is_persons_turn:
             raise BadRequest(409, f"it is the turn of player {self.player}, a person")
-        action = self.choose[self.seats[self.player]](self.state)
+        kind = self.seats[self.player]
+        if kind in LEVELS:
+            searched = self._search(LEVELS[kind])
+            action = None if searched is None else searched.action
+        else:
+            action = self.choose[kind](self.state)
         self.waiting = action is None
         if action is not None:
             self._play(action)
@@ -269,7 +275,7 @@ class Table:
         self._check_turn(ply)
         if not self.is_persons_turn:
             raise BadRequest(409, f"it is the turn of player {self.player}, whom the computer plays")
-        if SEARCH not in kinds(self.env) or not is_fair(self.env):
+        if self.env.engine.game.has_memory or not is_fair(self.env):
             raise BadRequest(404, f"there are no hints for {self.key}")
         return self._advice()._asdict()
 
@@ -284,8 +290,16 @@ class Table:
             exact, waiting = self.positions.ask(self.state)
             if exact is not None:
                 return opponents.Advice(exact.best, exact.value, True, exact.distance)
-        self.searched = self.searched or opponents.searched(self.state, SIMULATIONS, self.exploration)
-        return self.searched._replace(waiting=waiting)
+        searched = self._search(SIMULATIONS)
+        if searched is None:
+            return opponents.Advice([], None, waiting=True)
+        return opponents.Advice([searched.action], searched.value, searched.proven, waiting=waiting)
+
+    def _search(self, simulations: int) -> Searched | None:
+        """Return the result of a playout search of the position, or None while it is being searched."""
+        if simulations not in self.searches:
+            self.searches[simulations] = self.searcher.start(self.state, simulations, self.exploration)
+        return self.searcher.answer(self.searches[simulations], GLANCE)
 
 
 class Tables:
@@ -302,11 +316,13 @@ class Tables:
         self.custom: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
         self.solver = opponents.ShedSolver()
         self.positions = PositionSolver()
+        self.searcher = Searcher()
 
     def close(self) -> None:
         """End the processes that solve."""
         self.solver.close()
         self.positions.close()
+        self.searcher.close()
 
     def env(self, key: str) -> Env:
         if key not in self.envs:
@@ -380,7 +396,8 @@ class Tables:
         if len(seats) != env.num_players or not set(seats) <= set(allowed):
             raise BadRequest(400, f"seats must be {env.num_players} of {', '.join(allowed)}, got {', '.join(seats)}")
         seed = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
-        table = Table(game, env, seats, seed, self.solver, game_variant, actions, self.positions, self.exploration)
+        shared = self.positions, self.exploration, self.searcher
+        table = Table(game, env, seats, seed, self.solver, game_variant, actions, *shared)
         name = secrets.token_urlsafe(9)
         self.open[name] = table
         while len(self.open) > MAX_TABLES:

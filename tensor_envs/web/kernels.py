@@ -22,7 +22,7 @@ from tensor_envs.search.runners import tree_sizes
 from tensor_envs.search.selection import UCB
 from tensor_envs.search.simulation import Result
 from tensor_envs.web.batch import FUNCTIONS, batch_arrays
-from tensor_envs.web.variants import SIMULATIONS
+from tensor_envs.web.variants import LEVELS, SIMULATIONS
 
 FEW_BLOCKS = 2  # with few blocks, indices have 32 bits
 BATCH = "seed", "init", "uniform", "rollout", "sample", "step"
@@ -67,7 +67,9 @@ def of_player(env: Env, exploration: float = EXPLORATION) -> Kernels:
     size = SearchSize(SIMULATIONS)
     room = tree_sizes(engine, config, size.slots)
     table = exploration_table(exploration, size.slots, env.num_actions)
-    params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]  # one game, the seed 0
+    # of one game, with the seed 0, by the players' simulations; the table follows
+    heads = {kind: SearchSize(count).params(0, 1, 1, 1, 2**31 - 1) for kind, count in LEVELS.items()}
+    params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]
     used = {name: available[name] for name in ("states", "keys", "observations")} | {
         "tree_states": (dtypes.uint32, room.states),
         "nodes": (dtypes.int32, room.nodes),
@@ -81,7 +83,7 @@ def of_player(env: Env, exploration: float = EXPLORATION) -> Kernels:
     search = PlayoutSearch.Arrays(tree, "states", "keys", "params", result)
     chosen = {"search": Function(PlayoutSearch(config), search), "observe": functions(1)["observe"]}
     kernels = _kernels(env, chosen, used, BlockGrid(FEW_BLOCKS, 1, gpu=False, max_blocks=FEW_BLOCKS))
-    return kernels._replace(metadata={**kernels.metadata, "initial": {"params": params}})
+    return kernels._replace(metadata={**kernels.metadata, "initial": {"params": params}, "heads": heads})
 
 
 def of_table(env: Env) -> Kernels:

@@ -15,10 +15,11 @@ from tensor_envs.render.scene import names_of
 
 PERSON = "person"
 UNIFORM = "uniform"
-SEARCH = "search"
 TRAINED = "trained"
 PERFECT = "perfect"
-SIMULATIONS = 400  # simulations of the playout search per action
+# players by playout search and their simulations per action, from the weakest on: levels 1 to 8
+LEVELS = {f"playout:{2 << level}": 2 << level for level in range(1, 9)}
+SIMULATIONS = max(LEVELS.values())  # of a hint
 WEIGHTS = Path(__file__).parents[1] / "weights"
 
 
@@ -107,7 +108,7 @@ def catalogue_entry(name: str, variant: Variant, env: Env, rules: str, kinds: li
         "rules": rules,
         "players": names_of(env.rules, env.entry.find("render")),
         "kinds": kinds,
-        "hints": SEARCH in kinds and is_fair(env),
+        "hints": not LEVELS.keys().isdisjoint(kinds) and is_fair(env),
     }
 
 
@@ -132,7 +133,8 @@ def kinds(env: Env) -> list[str]:
     """Return the kinds of players that can play a game, from the weakest on."""
     trained = weights_of(env).is_file() and env.rules == make(env.id).rules
     searched = not env.engine.game.has_memory
-    return [PERSON, UNIFORM, *[SEARCH] * searched, *[TRAINED] * trained, *[PERFECT] * has_perfect_play(env)]
+    levels = [*LEVELS] * searched
+    return [PERSON, UNIFORM, *levels, *[TRAINED] * trained, *[PERFECT] * has_perfect_play(env)]
 
 
 def has_perfect_play(env: Env) -> bool:

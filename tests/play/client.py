@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,6 +38,13 @@ def create(url: str, game: str = "tic_tac_toe", seats: list[str] = TWO, seed: in
     assert answer.status == 200, answer.content
     view: dict[str, Any] = answer.json
     return view
+
+
+def advance(url: str, view: dict[str, Any], ply: int) -> Any:
+    """Ask for the computer's move until it is no longer being computed."""
+    while (after := ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": ply}).json)["waiting"]:
+        time.sleep(0.05)
+    return after
 
 
 def act(url: str, view: dict[str, Any], action: int) -> Answer:

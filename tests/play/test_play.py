@@ -8,9 +8,9 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.play import server, tables
-from tensor_envs.web.variants import VARIANTS
+from tensor_envs.web.variants import LEVELS, VARIANTS
 from tests.games.shared import shared_env
-from tests.play.client import GAME, act, ask, create
+from tests.play.client import GAME, act, advance, ask, create
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_custom_games() -> None:
             "title": game,
             "rules": f"rules/{game}",
             "players": ["Seat 0", "Seat 1", "Seat 2"],
-            "kinds": ["person", "uniform", "search"],
+            "kinds": ["person", "uniform", *LEVELS],
             "hints": True,
         }
         assert b"dice_race:GAME with goal=12" in ask(served.url, "GET", f"/rules/{game}").content
@@ -106,12 +106,12 @@ def test_a_game_against_the_computer(url: str) -> None:
     assert ask(url, "POST", f"/api/tables/{again['table']}/advance", {"ply": 0}).json["svg"] == after["svg"]
 
 
-@pytest.mark.parametrize("kind", ["search", "trained"])
+@pytest.mark.parametrize("kind", ["playout:64", "trained"])
 def test_other_kinds_of_players(url: str, kind: str) -> None:
     """Agents complete a line of two when they can, which wins at once."""
     body = {**GAME, "seats": [kind, "person"], "actions": [0, 3, 1, 4]}
     view = ask(url, "POST", "/api/tables", body).json
-    view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": 4}).json
+    view = advance(url, view, 4)
     assert view["over"] and view["returns"] == [1, -1] and view["moves"][-1]["name"] == "(0,2)"
 
 

@@ -12,8 +12,9 @@ import pytest
 import tensor_envs as te
 from tensor_envs.play import tables
 from tensor_envs.web import form
+from tensor_envs.web.variants import LEVELS
 from tests.games.shared import shared_env
-from tests.play.client import act, ask, create
+from tests.play.client import act, advance, ask, create
 from tests.web.shown import svg_after
 
 SMALL = "hyper_tic_tac_toe(shape=(4, 4))"
@@ -52,7 +53,7 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
         "title": SMALL,
         "rules": rules,
         "players": ["X", "O"],
-        "kinds": ["person", "uniform", "search"],
+        "kinds": ["person", "uniform", *LEVELS],
         "hints": True,
     }
     assert ask(url, "GET", f"/api/games/{quote(SMALL)}").json == answer
@@ -87,9 +88,9 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
 
 def test_the_computer_searches_a_game_of_the_form(url: str) -> None:
     """The search completes a line of two, which wins."""
-    position = {"game": SMALL, "seats": ["search", "person"], "seed": 0, "actions": [5, 0, 6, 3]}
+    position = {"game": SMALL, "seats": ["playout:64", "person"], "seed": 0, "actions": [5, 0, 6, 3]}
     view = ask(url, "POST", "/api/tables", position).json
-    view = ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": 4}).json
+    view = advance(url, view, 4)
     assert view["over"] and view["returns"] == [1, -1]
 
 

@@ -136,7 +136,6 @@ def page(browser: Any, url: str) -> Iterator[Any]:
     page.on("request", lambda request: check_address(request.url))
     page.goto(url)
     page.wait_for_selector(TURN)
-    page.select_option("#thinks", "0")
     yield page
     page.close()
     assert complaints == [], complaints
@@ -286,7 +285,6 @@ def test_a_piece_is_chosen_and_then_its_end(page: Any, url: str) -> None:
 def test_a_double_click_plays_one_action(page: Any, url: str, seats: list[str]) -> None:
     """The second click of a double click plays nothing, by a button or by the picture, and the table goes on."""
     open_table(page, url, game="hex", seats=seats)
-    page.select_option("#thinks", "0")
     turn = len(set(seats))  # plies of a round
     for part in ("#actions button", "#picture path.legal"):
         for _ in range(3):
@@ -359,6 +357,34 @@ def test_a_hint_and_the_evaluation(page: Any, url: str) -> None:
     page.wait_for_selector("body[data-ply='5']")
     page.wait_for_selector("#worth:has-text('O wins in 1 ply with perfect play')")
     assert page.locator("#bar").get_attribute("aria-valuenow") == "0" and page.locator("#advice").is_hidden()
+
+
+def test_levels_are_numbers_of_simulations(page: Any, url: str) -> None:
+    """A seat's name says the level, and the last move is seen while the computer searches."""
+    held = list[Any]()
+    page.route("**/advance", lambda route: held.append(route))
+    open_table(page, url, game="kalah", seats=[PERSON, "playout:8"])
+    options = page.locator("#seats select[data-player='1'] option").all_inner_texts()
+    levels = [f"level {level}: {2 << level} simulations" for level in range(1, 9)]
+    assert options[:10] == ["person", "random", *levels]
+    page.click("#actions button[data-action='0']")
+    page.wait_for_selector("body[data-state=computer][data-pictured='1']")
+    assert page.inner_text("#status") == "North (level 2) is thinking"
+    page.unroute("**/advance")
+    held[0].continue_()
+    page.wait_for_selector(TURN)
+
+
+def test_a_hint_shows_that_it_works(page: Any, url: str) -> None:
+    open_table(page, url, game="kalah")
+    held = list[Any]()
+    page.route("**/hint/*", lambda route: held.append(route))
+    page.click("#hint")
+    page.wait_for_selector("#advice:has-text('Searching ...')")
+    assert page.locator("#hint").is_disabled()
+    page.unroute("**/hint/*")
+    held[0].continue_()
+    page.wait_for_selector("#advice:has-text('Best: ')")
 
 
 def test_an_exact_value_takes_the_place_of_a_searched_one(page: Any, url: str) -> None:
@@ -475,7 +501,7 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     assert page.locator("#wrong").is_hidden() and page.locator("#actions button").count() == 16
     game = page.input_value("#game")
     assert game == "hyper_tic_tac_toe(shape=(4, 4))"
-    assert page.input_value("#seats select[data-player='1']") == "search"
+    assert page.input_value("#seats select[data-player='1']") == "playout:32"
     page.evaluate(CLICKER, 7)
     page.click("#link")
     page.wait_for_selector("#link:not(:text-is('Copy link'))")

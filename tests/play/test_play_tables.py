@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
+from typing import Any
 
 import pytest
 
 import tensor_envs as te
-from tensor_envs.play import opponents, tables
+from tensor_envs.play import searches, tables
 from tensor_envs.web.variants import Variant
 
 TWO = ["person", "person"]
+MINUTE = 60.0
 
 
 def test_the_computers_cards_are_hidden() -> None:
@@ -70,20 +73,51 @@ def test_tables_are_closed_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_tables_search_with_the_servers_exploration(monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = list[float]()
-
-    def search(state: te.State, simulations: int, exploration: float) -> te.search.SearchOutput:
-        weights.append(exploration)
-        return te.search.playout_policy(state, 2, exploration)
-
-    monkeypatch.setattr(opponents, "playout_policy", search)
+    """A level is a number of simulations; a hint has the most."""
+    asked = list[tuple[int, float]]()
+    found = searches.Searched(0, 0.5, False)
+    monkeypatch.setattr(searches.Searcher, "start", lambda _, state, *given: asked.append(given) or 0)
+    monkeypatch.setattr(searches.Searcher, "answer", lambda *_: found)
     room = tables.Tables(0.5)
-    name = room.create("tic_tac_toe", ["person", "search"], 0)["table"]
-    room.find(name).hint(0)
+    name = room.create("tic_tac_toe", ["person", "playout:4"], 0)["table"]
+    hint = room.find(name).hint(0)
     room.change(name, "act", 0, 4)
     room.change(name, "advance", 1)
     room.close()
-    assert weights == [0.5, 0.5]
+    assert asked == [(512, 0.5), (4, 0.5)] and hint["actions"] == [0] and hint["value"] == 0.5
+
+
+def test_no_table_waits_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hint and the computer's move are polled while a process searches, and other tables go on."""
+    monkeypatch.setattr(searches, "serve", wait)
+    begin = time.monotonic()
+    room = tables.Tables()
+    name = room.create("kalah", ["person", "playout:512"], 0)["table"]
+    hint = room.find(name).hint(0)
+    assert hint["waiting"] and hint["actions"] == [] and hint["value"] is None
+    room.change(name, "act", 0, 0)
+    view = room.change(name, "advance", 1)
+    assert view["waiting"] and view["ply"] == 1
+    other = room.create("tic_tac_toe", TWO, 0)["table"]
+    assert room.change(other, "act", 0, 4)["ply"] == 1
+    room.close()
+    assert time.monotonic() - begin < MINUTE, "nothing has waited for a search"
+
+
+def wait(connection: Any) -> None:
+    """Search for long."""
+    time.sleep(MINUTE)
+
+
+def test_searches_that_fail_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = searches.Searcher()
+    number = searcher.start(te.make("tic_tac_toe").init(1), -1, 1.0)
+    with pytest.raises(RuntimeError, match="num_simulations must be"):
+        searcher.answer(number, MINUTE)
+    searcher._process.kill()
+    with pytest.raises(RuntimeError, match="has ended"):
+        searcher.answer(number + 1, MINUTE)
+    searcher.close()
 
 
 def test_secrets_of_other_games() -> None:

@@ -81,7 +81,9 @@ def held_small(name: str, path: Path) -> None:
 
 def policies(env: te.Env) -> dict[str, te.agents.Policy]:
     """Return the package's policies for the players of a page."""
-    result: dict[str, te.agents.Policy] = {"search": te.agents.playout_search(SIMULATIONS)}
+    result: dict[str, te.agents.Policy] = {
+        f"playout:{count}": te.agents.playout_search(count) for count in (16, SIMULATIONS)
+    }
     if "trained" in kinds(env):
         result["trained"] = te.agents.load(env.id, 0)
     return result

@@ -118,8 +118,7 @@ export class Local {
   async advance() {
     const { table } = this, { about, game, rules, seats, now, past } = table, ply = past.length;
     const { player, legal } = read(about, now.words), kind = seats[player];
-    const chosen = await (kind === "playouts" ? rules.playouts(now)
-      : choose[kind]?.(this.games.get(game).file, now, legal, about)) ?? null;
+    const chosen = await (kind === "playouts" ? rules.playouts(now) : choose(kind, this.games.get(game).file, now, legal, about));
     if (table === this.table && ply === past.length) await this.play(table, chosen);
     return this.view();
   }

@@ -12,11 +12,18 @@ async function think(file, part) {
   ]);
   const mind = new Kernels({ ...about, module: await WebAssembly.compile(bytes) }, 1);
   for (const [name, values] of Object.entries(about.initial)) mind[name].set(values);
-  return mind;
+  return Object.assign(mind, about);
 }
 
-async function asked(file, kernel, game) {
+// kind: of a player by search, whose simulations count; else those of a hint
+async function asked(file, kernel, game, kind) {
   const mind = await once(minds, file, () => think(file, "player"));
+  if (kernel === "search") {
+    const kinds = Object.keys(mind.heads), simulations = (of) => Number(of.split(":")[1]), most = kinds.at(-1);
+    const head = mind.heads[kind ?? most], table = mind.initial.params.slice(head.length);
+    // factors of visit counts, then those of numbers of legal actions
+    mind.params.set([...head, ...table.slice(0, simulations(kind ?? most) + 1), ...table.slice(simulations(most) + 1)]);
+  }
   mind.states.set(game.words);
   mind.keys.set(game.keys);
   mind.run(kernel);
@@ -122,8 +129,6 @@ async function perfect(file, game, legal, about) {
   return kept[Math.floor(Math.random() * kept.length)];
 }
 
-const search = async (file, game) => (await asked(file, "search", game)).action[0];
-
 // plies to the end of a game whose worth was found by `Solver`: each but the last has made it smaller
 const distance = (worth) => 1 + Math.round(Math.log(Math.abs(worth)) / Math.log(LATER));
 
@@ -160,5 +165,8 @@ export async function judge(file, game, legal, about, kinds) {
   return { actions: [action], value, exact: summary[3 * about.actions.length + 1] > 0 };
 }
 
-// the action of a player of some kind, who is to move: file, game, legal actions, about
-export const choose = { search, trained, perfect };
+// the action of a player of some kind, who is to move; null: any
+export async function choose(kind, file, game, legal, about) {
+  if (kind.startsWith("playout:")) return (await asked(file, "search", game, kind)).action[0];
+  return await { trained, perfect }[kind]?.(file, game, legal, about) ?? null;
+}

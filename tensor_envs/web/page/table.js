@@ -1,10 +1,8 @@
 // One game at a table: who sits where, the legal actions as buttons and as parts of the picture, a curtain for secrets,
 // and the moves so far. How it is asked is in `server.js` and `local.js`.
-const KINDS = {
-  person: "person", uniform: "computer, random", search: "computer, search", trained: "computer, trained network",
-  perfect: "computer, perfect", playouts: "computer, a second of random games",
-};
-const SOLVING = 500; // milliseconds until it is asked again whether a game is solved
+const KINDS = { person: "person", uniform: "random", trained: "trained network", perfect: "perfect", playouts: "a second of random games" };
+const USUAL = "playout:32"; // a new opponent
+const WAITING = 100; // milliseconds until it is asked again for what is being computed
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
 const MARKED = 40; // parts of a picture that are marked before one is chosen; where more are legal, nearly all are
 const NAMED = 3; // best actions whose names are shown
@@ -32,6 +30,15 @@ export function result({ players, truncated, returns, reason }) {
     : all ? "A draw" : names.length ? `${names.join(", ")} and ${last} share the win` : `${last} wins`;
   return why ? `${text}: ${why}.` : `${text}.`;
 }
+
+// a kind of player: "playout:4" is level 1, and each level doubles the simulations
+export function kindName(kind) {
+  const simulations = Number(kind.split(":")[1]);
+  return KINDS[kind] ?? `level ${Math.log2(simulations) - 1}`;
+}
+
+// the screen shows what was changed before
+const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
 
 // a position in an address: how it began, and what was played
 export const fragment = ({ actions, seats, ...more }) => new URLSearchParams({ ...more, seats: seats.join("."), moves: actions.join(".") });
@@ -80,8 +87,8 @@ export class Table {
     this.serial += 1; // the table before this one is left
     for (const id of ["hint", "evaluate"]) element(id).hidden = !hints;
     element("seats").replaceChildren(...players.map((name, player) => {
-      const select = made("select", {}, ...kinds.map((kind) => new Option(KINDS[kind], kind)));
-      select.value = player ? kinds.at(-1) : "person";
+      const select = made("select", {}, ...kinds.map((kind) => new Option(kind.includes(":") ? `${kindName(kind)}: ${kind.split(":")[1]} simulations` : kindName(kind), kind)));
+      select.value = !player ? "person" : kinds.includes(USUAL) ? USUAL : kinds.at(-1);
       select.dataset.player = player;
       return made("label", {}, `${name} `, select);
     }));
@@ -140,7 +147,14 @@ export class Table {
   }
 
   async show(view) {
-    const { over, computer, viewer, ply } = this.view = { players: this.names, ...view }, serial = this.serial;
+    const { over, computer, viewer, ply } = view, serial = this.serial;
+    const again = () => { if (serial === this.serial) this.ask("advance", view); };
+    if (view.waiting && this.view?.waiting && ply === this.view.ply) { // all this is shown
+      document.body.dataset.state = "computer";
+      setTimeout(again, WAITING);
+      return;
+    }
+    this.view = { players: this.names, ...view };
     this.drawn = this.at = null;
     this.select(null);
     this.covered = view.secret && !over && this.looking !== viewer;
@@ -156,8 +170,6 @@ export class Table {
     if (this.covered) this.clear();
     else if (view.small && !element("picture").querySelector("svg")) element("picture").replaceChildren(view.small);
     const state = over ? "over" : computer ? "computer" : this.covered ? "covered" : "ready";
-    const wait = Math.max(Number(element("thinks").value), view.waiting ? SOLVING : 0);
-    if (computer) setTimeout(() => { if (serial === this.serial) this.ask("advance", view); }, wait);
     const current = this.view, link = view.link ?? fragment(await this.engine.position(view));
     if (current !== this.view) return;
     this.address = `#${link}`;
@@ -165,6 +177,8 @@ export class Table {
     else this.writing ??= setTimeout(() => this.write(), WRITING);
     Object.assign(document.body.dataset, { state, ply });
     const found = this.covered ? null : await view.drawn;
+    // the last move is seen before the computer's search, which may hold up the page
+    if (computer) painted().then(() => setTimeout(again, view.waiting ? WAITING : 0));
     if (!found || current !== this.view || this.at !== null) return;
     Object.assign(this.view, found);
     this.say();
@@ -180,7 +194,7 @@ export class Table {
     const { view } = this, { over, player, players, scores, returns } = view;
     element("status").classList.toggle("result", over);
     element("status").textContent = over ? result(view) + (view.seed === null ? "" : ` The seed was ${view.seed}.`)
-      : `${this.named(player)} ${view.waiting ? "solves the game" : view.computer ? "is thinking" : "to move"}`;
+      : `${this.named(player)} ${view.computer ? "is thinking" : "to move"}`;
     const points = ([total]) => (total ? `${Math.round(100 * total) / 100} points` : "");
     element("players").replaceChildren(...players.map((_, k) => {
       const row = made("li", {}, made("b", { textContent: this.named(k) }),
@@ -202,7 +216,7 @@ export class Table {
 
   named(player) {
     const { seats, players } = this.view, persons = seats.filter((kind) => kind === "person").length;
-    return `${players[player]}${seats[player] !== "person" ? " (computer)" : persons === 1 && seats.length > 1 ? " (you)" : ""}`;
+    return `${players[player]}${seats[player] !== "person" ? ` (${kindName(seats[player])})` : persons === 1 && seats.length > 1 ? " (you)" : ""}`;
   }
 
   // the moves, the last one first; each shows the position after it
@@ -267,15 +281,22 @@ export class Table {
     const on = () => view === this.view && serial === this.advised && this.at === null
       && (this.hinted === view || element("evaluate").getAttribute("aria-pressed") === "true");
     element("hint").disabled = true;
+    if (shown) {
+      element("advice").textContent = "Searching ...";
+      element("advice").hidden = false;
+      await painted();
+    }
     try {
       for (let waiting = true; waiting && on();) {
         const found = await this.engine.hint(view);
         if (!on()) return;
-        this.worth(found);
-        if (this.hinted === view) this.mark(found);
-        element("hint").disabled = false;
+        if (found.actions.length) {
+          this.worth(found);
+          if (this.hinted === view) this.mark(found);
+          element("hint").disabled = false;
+        }
         ({ waiting = false } = found);
-        if (waiting) await new Promise((done) => { setTimeout(done, SOLVING); });
+        if (waiting) await new Promise((done) => { setTimeout(done, WAITING); });
       }
     } catch (error) {
       if (view === this.view) this.fail(error);
