@@ -30,11 +30,11 @@ MAX_BYTES = 2**15  # maximum size of a request's body
 MAX_CONNECTIONS = 64  # connections that wait for their client; a browser holds six
 CLIENT_SECONDS = 20.0  # for a client to read an answer and to send its next request
 PAGE = Path(web.__file__).parent / "page"
-KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 FILES = {f"/{path.name}": path for path in PAGE.iterdir()} | {"/": PAGE / "index.html"}
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -147,6 +147,8 @@ class Handler(BaseHTTPRequestHandler):
                 return self.work(lambda tables: getattr(tables.find(name), what)(int(ply)))
             case ["rules", name]:
                 return self.work(lambda tables: tables.rules(name))
+            case ["pictures", name]:
+                return self.work(lambda tables: tables.picture(name))[0], KINDS[".svg"]
             case ["api", "games" | "tables"] | ["api", "tables", _, "act" | "advance" | "undo"]:
                 raise BadRequest(405, f"{path} takes POST")
         raise BadRequest(404, f"there is nothing at {path!r}")

@@ -20,6 +20,7 @@ from tensor_envs.render.scene import scene
 from tensor_envs.search.policies import EXPLORATION
 from tensor_envs.state import State
 from tensor_envs.text import compose, describe
+from tensor_envs.web.example import example
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
 from tensor_envs.web.variants import (
     LEVELS,
@@ -313,6 +314,7 @@ class Tables:
         self.variants = dict(VARIANTS)
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, Env] = {}  # an environment compiles its kernels once
+        self.pictures: dict[str, str] = {}
         self.custom: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
         self.solver = opponents.ShedSolver()
         self.positions = PositionSolver()
@@ -385,7 +387,8 @@ class Tables:
     def entry(self, name: str) -> dict[str, Any]:
         """Return a game's entry in the catalogue."""
         game_variant, env = self.game(name)
-        return catalogue_entry(name, game_variant, env, f"rules/{quote(name, safe=':')}", kinds(env))
+        address = quote(name, safe=":")
+        return catalogue_entry(name, game_variant, env, f"rules/{address}", kinds(env), f"pictures/{address}")
 
     # *** tables ***
 
@@ -403,6 +406,12 @@ class Tables:
         while len(self.open) > MAX_TABLES:
             self.open.popitem(last=False)
         return {"table": name, **table.view()}
+
+    def picture(self, game: str) -> str:
+        """Return the picture of a position."""
+        if game not in self.pictures:
+            self.pictures[game] = example(self.game(game)[1])
+        return self.pictures[game]
 
     def rules(self, game: str) -> str:
         env = self.game(game)[1]

@@ -20,6 +20,7 @@ from tensor_envs.registry import is_built_in
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web.batch import page_metadata
+from tensor_envs.web.example import example
 from tensor_envs.web.kernels import of_batch, of_player, of_table
 from tensor_envs.web.variants import (
     PERFECT,
@@ -109,7 +110,8 @@ def build(
         file = out / "games" / id.replace(":", ".")
         sizes[id] = write_game(id, which, env, file, weight)
         rules = f"games/{file.name}.txt"
-        games.append({**catalogue_entry(id, which, env, rules, kinds(env)), "file": f"games/{file.name}"})
+        entry = catalogue_entry(id, which, env, rules, kinds(env), f"games/{file.name}.svg")
+        games.append({**entry, "file": f"games/{file.name}"})
     for page in (HERE / "page").iterdir():
         (out / page.name).write_bytes(page.read_bytes())
     (out / "games.json").write_text(json.dumps({"games": games, "python": pyodide is not None}))
@@ -131,7 +133,7 @@ def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float
         solve(env.rules.cards, progress=False).write(path.with_name(f"{path.name}.table.safetensors"))
     game = {**page_metadata(env), "id": id, "hidden": which.secret, "python": is_built_in(env), "table": table}
     game["searchable"] = is_searchable(env)
-    files: dict[str, bytes] = {"txt": (describe(env) + about(env)).encode()}
+    files = {"txt": (describe(env) + about(env)).encode(), "svg": example(env).encode()}
     for part, (wasm, metadata) in kernels.items():
         content = metadata if part else {**game, **metadata}
         files |= {f"{part}wasm": wasm, f"{part}json": json.dumps(content, separators=(",", ":")).encode()}

@@ -100,12 +100,16 @@ def variant(name: str) -> tuple[Variant, Env]:
     return Variant(title, name, secret=custom and not env.spec.perfect_information, custom=custom), env
 
 
-def catalogue_entry(name: str, variant: Variant, env: Env, rules: str, kinds: list[str]) -> dict[str, Any]:
-    """Return a game's entry in the page's list; `rules` is the address of their text."""
+def catalogue_entry(
+    name: str, variant: Variant, env: Env, rules: str, kinds: list[str], picture: str = ""
+) -> dict[str, Any]:
+    """Return a game's entry in the page's list; `rules` and `picture` are addresses."""
     return {
         "game": name,
         "title": variant.title,
         "rules": rules,
+        "picture": picture,
+        "chance": env.spec.chance,
         "players": names_of(env.rules, env.entry.find("render")),
         "kinds": kinds,
         "hints": not LEVELS.keys().isdisjoint(kinds) and is_fair(env),

@@ -32,7 +32,11 @@ def page(request: pytest.FixtureRequest, url: str) -> Iterator[Any]:
 
 
 def test_the_first_page_and_the_rules(page: Any, url: str) -> None:
+    page.goto("about:blank")
     page.goto(url)
+    page.wait_for_selector("body[data-state=home]")
+    assert violations(page) == []
+    page.click("#cards a")
     page.wait_for_selector("body[data-state=ready][data-pictured]")
     assert violations(page) == []
     page.click("#rules")
@@ -41,7 +45,8 @@ def test_the_first_page_and_the_rules(page: Any, url: str) -> None:
 
 
 def test_a_violation_is_found(page: Any, url: str) -> None:
-    page.goto(url)
+    page.goto("about:blank")
+    page.goto(f"{url}#tic_tac_toe")
     page.wait_for_selector("body[data-state=ready][data-pictured]")
     page.evaluate("document.getElementById('status').style.color = getComputedStyle(document.body).backgroundColor")
     page.evaluate("document.querySelector('#new button').textContent = ''")

@@ -62,6 +62,8 @@ def test_custom_games() -> None:
             "game": game,
             "title": game,
             "rules": f"rules/{game}",
+            "picture": f"pictures/{game}",
+            "chance": True,
             "players": ["Seat 0", "Seat 1", "Seat 2"],
             "kinds": ["person", "uniform", *LEVELS],
             "hints": True,

@@ -52,6 +52,8 @@ def test_a_game_of_the_form_is_played_to_its_end(url: str) -> None:
         "game": SMALL,
         "title": SMALL,
         "rules": rules,
+        "picture": rules.replace("rules/", "pictures/"),
+        "chance": False,
         "players": ["X", "O"],
         "kinds": ["person", "uniform", *LEVELS],
         "hints": True,

@@ -44,9 +44,10 @@ def page(served: server.Server) -> Iterator[Any]:
 
 def begin(page: Any, served: server.Server, game: str, seats: tuple[str, ...] = ("person", "person")) -> None:
     page.goto("about:blank")
-    page.goto(served.url)
+    page.goto(f"{served.url}#tic_tac_toe")
     page.wait_for_selector("body[data-state=ready]")
-    page.select_option("#game", game)
+    page.select_option("#game", game)  # which begins one
+    page.wait_for_selector("body:is([data-state=ready], [data-state=covered])")
     for seat, kind in enumerate(seats):
         page.select_option(f"#seats select[data-player='{seat}']", kind)
     page.evaluate("document.body.dataset.state = 'busy'")
@@ -85,7 +86,7 @@ def test_a_game_goes_on_after_a_lost_connection(page: Any, served: server.Server
 
 
 def test_a_failure_is_not_kept(page: Any, served: server.Server) -> None:
-    page.goto(served.url)
+    page.goto(f"{served.url}#tic_tac_toe")
     answers = page.evaluate(
         """async () => {
           const { once } = await import("./net.js"), made = new Map();

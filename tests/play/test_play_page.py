@@ -134,7 +134,7 @@ def page(browser: Any, url: str) -> Iterator[Any]:
     page.on("console", lambda message: report(message.text))
     page.on("pageerror", lambda error: report(str(error)))
     page.on("request", lambda request: check_address(request.url))
-    page.goto(url)
+    page.goto(f"{url}#tic_tac_toe")
     page.wait_for_selector(TURN)
     yield page
     page.close()
@@ -142,7 +142,8 @@ def page(browser: Any, url: str) -> Iterator[Any]:
 
 
 def begin(page: Any, game: str, seats: list[str], seed: int = 1) -> None:
-    page.select_option("#game", game)
+    page.select_option("#game", game)  # which begins one
+    page.wait_for_selector("body:is([data-state=ready], [data-state=covered])")
     for seat, kind in enumerate(seats):
         page.select_option(f"#seats select[data-player='{seat}']", kind)
     page.fill("#seed", str(seed))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -89,7 +91,7 @@ def test_tables_search_with_the_servers_exploration(monkeypatch: pytest.MonkeyPa
 
 def test_no_table_waits_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hint and the computer's move are polled while a process searches, and other tables go on."""
-    monkeypatch.setattr(searches, "serve", wait)
+    monkeypatch.setattr(searches.Searcher, "_send", sleep)
     begin = time.monotonic()
     room = tables.Tables()
     name = room.create("kalah", ["person", "playout:512"], 0)["table"]
@@ -104,9 +106,10 @@ def test_no_table_waits_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.monotonic() - begin < MINUTE, "nothing has waited for a search"
 
 
-def wait(connection: Any) -> None:
-    """Search for long."""
-    time.sleep(MINUTE)
+def sleep(searcher: Any) -> None:
+    """Start a process that answers nothing for long."""
+    command = [sys.executable, "-c", f"import time; time.sleep({MINUTE})"]
+    searcher._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def test_searches_that_fail_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,9 +117,11 @@ def test_searches_that_fail_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     number = searcher.start(te.make("tic_tac_toe").init(1), -1, 1.0)
     with pytest.raises(RuntimeError, match="num_simulations must be"):
         searcher.answer(number, MINUTE)
+    assert searcher._process is not None
     searcher._process.kill()
+    number = searcher.start(te.make("tic_tac_toe").init(1), 4, 1.0)
     with pytest.raises(RuntimeError, match="has ended"):
-        searcher.answer(number + 1, MINUTE)
+        searcher.answer(number, MINUTE)
     searcher.close()
 
 

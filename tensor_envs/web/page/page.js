@@ -1,4 +1,4 @@
-// The page: games, a table, and where games are files a wall of thousands of them, with Python once all can be seen.
+// The page: a first screen of games, a table, and where games are files a wall of thousands of them.
 import { Form } from "./form.js";
 import { Local } from "./local.js";
 import { fetched, onLost, tryNow } from "./net.js";
@@ -29,9 +29,9 @@ async function linked() {
   const found = table && await engine.look(table).catch((error) => {
     if (!error.gone || !said.has("moves")) throw error;
   });
-  const game = found?.game ?? said.get("game") ?? decodeURIComponent(location.hash.slice(1));
+  const game = found?.game ?? said.get("game") ?? said.get("watch") ?? decodeURIComponent(location.hash.slice(1));
   if (!games.has(game)) {
-    if (!game.endsWith(")")) return null;
+    if (!game.endsWith(")")) return "home";
     offer(await engine.add("about", game));
   }
   element("game").value = game;
@@ -49,24 +49,34 @@ function offer(told) {
   element("game").value = game;
 }
 
-// begin: a table, where there is one to begin with; by Python alone it comes before the wall, for which there is much to do
-async function choose(begin) {
+// the first screen
+function home() {
+  const { game: last } = localStorage, link = element("continue").firstElementChild;
+  if (last) {
+    const name = games.get(new URLSearchParams(last.slice(1)).get("game"))?.title;
+    Object.assign(link, { href: last, textContent: `Continue your game${name ? `: ${name}` : ""}` });
+  }
+  element("continue").hidden = !last;
+  element("cards").replaceChildren(...catalogue.games.map(({ game, title, picture }) => made("a", { href: `#${encodeURIComponent(game)}` },
+    made("img", { src: picture, alt: "", loading: "lazy" }), made("b", { textContent: title }), made("span", { textContent: "Play" }))));
+  document.body.dataset.state = "home";
+}
+
+// the chosen game: its wall, or begin a table
+async function choose(begin = () => table.begin()) {
   const game = element("game").value;
   table.offer(games.get(game));
   form.show();
-  if (!catalogue.server) {
-    element("table").hidden = true;
-    const about = await engine.about(game);
-    if (game !== element("game").value) return; // another one was chosen meanwhile
-    history.replaceState(null, "", `#${encodeURIComponent(game)}`);
-    wall.show(null);
-    element("live").hidden = !about.module || !about.tile;
-    element("alone").hidden = true;
-    if (about.module) await spread();
-    document.body.dataset.state = "wall";
+  element("watch").href = `#watch=${encodeURIComponent(game)}`;
+  if (!watching) {
+    await begin();
+    return;
   }
-  await begin?.();
-  if (wall && !wall.games) await spread();
+  element("table").hidden = true;
+  history.replaceState(null, "", element("watch").href);
+  wall.show(null);
+  await spread();
+  document.body.dataset.state = "wall";
 }
 
 // the wall of the chosen game
@@ -94,13 +104,12 @@ const engine = catalogue.server ? server : new Local(games, catalogue.python, fa
 const table = new Table(engine, fail);
 const form = new Form(engine, () => element("game").value, async (game) => {
   offer(game);
-  await choose(() => table.begin());
+  await choose();
 });
 let wall = null;
 catalogue.games.forEach(offer);
 element("game").selectedIndex = 0;
 element("game").addEventListener("change", () => choose());
-element("other").hidden = !catalogue.python;
 if (!catalogue.server) {
   wall = new Wall({
     scroller: element("wall"), inner: element("inner"), canvas: element("tiles"), cursor: element("cursor"),
@@ -119,9 +128,18 @@ if (!catalogue.server) {
   element("count").addEventListener("change", spread);
   element("pace").addEventListener("change", () => { wall.pace = Number(element("pace").value); });
 }
-const asked = await linked().catch((error) => void fail(error));
-await choose(() => {
-  if (asked === undefined) return null; // the error is shown
-  if (asked) return asked.table ? table.ask("look", asked.table) : table.ask("create", asked);
-  return catalogue.server ? table.begin() : null;
+const watching = wall !== null && location.hash.startsWith("#watch=");
+const asked = await linked().catch((error) => {
+  delete localStorage.game;
+  fail(error);
 });
+const screen = asked === "home" ? "home" : watching ? "wall" : "table";
+document.body.dataset.page = screen;
+element("home").hidden = screen !== "home";
+element("begin").hidden = screen === "home";
+element("other").hidden = screen === "home" || !catalogue.python;
+element("watch").hidden = watching || !wall;
+element("watch").href = `#watch=${encodeURIComponent(element("game").value)}`;
+if (screen === "home") home();
+else if (asked === null || watching) await choose();
+else if (asked) await choose(() => (asked.table ? table.ask("look", asked.table) : table.ask("create", asked)));

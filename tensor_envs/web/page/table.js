@@ -69,11 +69,22 @@ export class Table {
       this.looking = this.view.viewer;
       this.show(this.view);
     });
+    on("rematch", () => this.begin({ seed: null }));
+    on("swap", () => {
+      const selects = [...element("seats").querySelectorAll("select")], kinds = selects.map((select) => select.value);
+      selects.forEach((select, k) => { select.value = kinds[(k + 1) % kinds.length]; });
+      this.begin({ seed: null });
+    });
+    on("close", () => { element("over").hidden = true; });
     on("new", (event) => {
       event.preventDefault();
       this.begin();
     }, "submit");
-    addEventListener("keydown", ({ key }) => { if (key === "Escape") this.select(null); });
+    addEventListener("keydown", ({ key, target }) => {
+      if (key === "Escape") this.select(null);
+      const button = { ArrowLeft: "back", ArrowRight: "on" }[key];
+      if (button && !target.closest("input, select, textarea, pre, dialog, #wall")) element(button).click();
+    });
     this.narrow = matchMedia(NARROW);
     const fold = () => { element("tools").open = !this.narrow.matches; };
     this.narrow.addEventListener("change", fold);
@@ -81,8 +92,8 @@ export class Table {
   }
 
   // who may play a game
-  offer({ game, players, kinds, hints }) {
-    this.game = game;
+  offer({ game, title, players, kinds, hints, chance }) {
+    Object.assign(this, { game, title, chance });
     this.names = players;
     this.serial += 1; // the table before this one is left
     for (const id of ["hint", "evaluate"]) element(id).hidden = !hints;
@@ -129,9 +140,7 @@ export class Table {
     this.ask("act", this.view, action);
   }
 
-  enter({ game, seats }) {
-    element("game").value = game;
-    if (game !== this.game) element("game").dispatchEvent(new Event("change"));
+  enter({ seats }) {
     element("seats").querySelectorAll("select").forEach((select, k) => { select.value = seats[k]; });
     const first = element("table").hidden, still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     element("table").hidden = false;
@@ -157,6 +166,9 @@ export class Table {
     this.view = { players: this.names, ...view };
     this.drawn = this.at = null;
     this.select(null);
+    element("over").hidden = !over;
+    if (over) element("over").firstElementChild.textContent = result(this.view);
+    element("swap").hidden = view.seats.length < 2;
     this.covered = view.secret && !over && this.looking !== viewer;
     element("curtain").hidden = !this.covered;
     element("curtain").firstElementChild.textContent = `Only ${this.view.players[viewer]} looks at the screen now.`;
@@ -193,8 +205,11 @@ export class Table {
   say() {
     const { view } = this, { over, player, players, scores, returns } = view;
     element("status").classList.toggle("result", over);
-    element("status").textContent = over ? result(view) + (view.seed === null ? "" : ` The seed was ${view.seed}.`)
+    element("status").textContent = over ? result(view)
       : `${this.named(player)} ${view.computer ? "is thinking" : "to move"}`;
+    document.title = `${element("status").textContent} – ${this.title}`;
+    // without chance any seed is the same game
+    if (over && this.chance && view.seed !== null) element("status").append(" ", made("small", { textContent: `The seed was ${view.seed}.` }));
     const points = ([total]) => (total ? `${Math.round(100 * total) / 100} points` : "");
     element("players").replaceChildren(...players.map((_, k) => {
       const row = made("li", {}, made("b", { textContent: this.named(k) }),
@@ -206,7 +221,10 @@ export class Table {
 
   write() {
     this.writing = clearTimeout(this.writing);
-    if (!element("table").hidden) history.replaceState(null, "", this.address);
+    if (element("table").hidden) return;
+    history.replaceState(null, "", this.address);
+    if (this.view.over) delete localStorage.game;
+    else localStorage.game = this.address;
   }
 
   // who plays by the keyboard goes on where an action was chosen
@@ -252,6 +270,7 @@ export class Table {
       return;
     }
     this.at = at;
+    element("over").hidden = true;
     this.worth(null);
     this.select(null);
     this.place(at);

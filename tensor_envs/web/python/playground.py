@@ -67,6 +67,7 @@ def about(name: str) -> dict[str, Any]:
         "game": name,
         "title": name,
         "rules": describe(env),
+        "chance": env.spec.chance,
         "players": import_module("tensor_envs.render.scene").names_of(env.rules, bridge.game(name)[2]),
         "kinds": ["person", "uniform", *["playouts"] * fair],
         "hints": fair,
