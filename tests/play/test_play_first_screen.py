@@ -10,6 +10,7 @@ import pytest
 
 from tensor_envs.web.variants import VARIANTS
 from tests.play.client import ask
+from tests.web.shown import until
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
 CHROMIUM = shutil.which("chromium")
@@ -47,7 +48,7 @@ def test_every_game_has_a_picture_and_one_press_starts_it(page: Any, url: str) -
     cards = page.locator("#cards a")
     assert cards.count() == len(VARIANTS)
     assert not page.locator("#begin, #table, #continue").locator("visible=true").count()
-    page.wait_for_function("document.querySelector('#cards img').naturalWidth > 0")
+    until(page, "document.querySelector('#cards img').naturalWidth > 0")
     page.click("#cards a:has-text('Kalah')")
     page.wait_for_selector(f"{READY}[data-pictured='0']")
     assert page.input_value("#game") == "kalah" and page.locator("#home").is_hidden()

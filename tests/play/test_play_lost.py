@@ -86,7 +86,8 @@ def test_a_game_goes_on_after_a_lost_connection(page: Any, served: server.Server
 
 
 def test_a_failure_is_not_kept(page: Any, served: server.Server) -> None:
-    page.goto(f"{served.url}#tic_tac_toe")
+    page.goto("about:blank")
+    page.goto(served.url)
     answers = page.evaluate(
         """async () => {
           const { once } = await import("./net.js"), made = new Map();

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import tensor_envs as te
 from tensor_envs.render.scene import scene
 
+SECONDS = 120.0  # Python starts slowly on a busy machine
 AXE = os.environ.get("TENSOR_ENVS_AXE")  # axe.min.js of the npm package axe-core
 
 
@@ -21,6 +23,16 @@ def violations(page: Any) -> list[str]:
     return [
         f"{v['id']}: {v['nodes'][0]['html'][:200]} ({v['nodes'][0]['failureSummary']})" for v in found["violations"]
     ]
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait until a JavaScript expression holds. Playwright's `wait_for_function` evaluates it inside the page, whose
+    policy forbids that.
+    """
+    deadline = time.monotonic() + SECONDS
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(20)
 
 
 def svg_after(env: te.Env, actions: list[int], seed: int, viewer: int | None) -> str:

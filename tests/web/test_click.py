@@ -19,7 +19,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.web.site import build
 from tests.games.shared import shared_env
-from tests.web.shown import AXE, prompt_of, svg_after, violations
+from tests.web.shown import AXE, prompt_of, svg_after, until, violations
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
 CHROMIUM = shutil.which("chromium")
@@ -57,6 +57,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda r: None if r.url.startswith((url, "data:", "blob:")) else wrong.append(r.url))
         page.sites = folder, url
+        page.wrong = wrong
         yield page
         assert not wrong
         browser.close()
@@ -77,10 +78,33 @@ def take(page: Any, game: str) -> None:
     page.select_option("#pace", "60")
     page.select_option("#game", game)
     page.dispatch_event("#game", "change")
-    page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games move
+    until(page, "document.body.dataset.rate > 1000")  # thousands of games move
     page.select_option("#pace", "0")
     page.click("#wall", position={"x": 70, "y": 60})
     page.wait_for_selector("#table:not([hidden])")
+
+
+def test_the_pages_policy_forbids_text_as_code(page: Any) -> None:
+    """Neither inline scripts nor `eval` nor inline styles are obeyed, while WebAssembly is."""
+    take(page, "tic_tac_toe")
+    refused = page.evaluate(
+        """() => new Promise((done) => {
+          const refused = new Set();
+          document.addEventListener("securitypolicyviolation", ({ effectiveDirective, blockedURI }) => {
+            refused.add(`${effectiveDirective} ${blockedURI}`);
+          });
+          const script = document.createElement("script");
+          script.textContent = "document.body.dataset.inline = 1";
+          document.body.append(script);
+          const style = document.createElement("p");
+          style.setAttribute("style", "color: red");
+          setTimeout(() => { try { globalThis.eval("1"); } catch {} }, 10);
+          setTimeout(() => done([...refused].sort()), 300);
+        })"""
+    )
+    assert refused == ["script-src eval", "script-src-elem inline", "style-src-attr inline"]
+    page.wrong.clear()  # which the browser reports as errors
+    assert page.evaluate("document.body.dataset.inline") is None
 
 
 def players(page: Any, *kinds: str) -> None:
@@ -88,7 +112,7 @@ def players(page: Any, *kinds: str) -> None:
     for player, kind in enumerate(kinds):
         page.select_option(f"#seats select[data-player='{player}']", kind)
     page.click("text=New game")
-    page.wait_for_function("document.body.dataset.ply === '0'")
+    until(page, "document.body.dataset.ply === '0'")
 
 
 def play(page: Any, chance: random.Random) -> list[int]:
@@ -182,10 +206,10 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     page.wait_for_selector(f"body[data-state=over][data-pictured='{state.ply.item()}']")
     assert prompt_of(page) == text and drawn(page) == shapes(svg_after(env, actions, 7, 0))
     assert page.input_value("#game") == "hyper_tic_tac_toe(shape=(4, 4))"
-    page.wait_for_function("document.body.dataset.rate > 1000")  # thousands of games, by kernels traced in the page
+    until(page, "document.body.dataset.rate > 1000")  # thousands of games, by kernels traced in the page
     page.select_option("#pace", "0")
     page.click("#wall", position={"x": 70, "y": 60})
-    page.wait_for_function("location.hash.includes('&start=')")
+    until(page, "location.hash.includes('&start=')")
     page.wait_for_selector("body[data-state=ready][data-ply='0'], body[data-state=computer]")
     assert page.locator("#error").is_hidden()
 
@@ -200,12 +224,12 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
     play(page, random.Random(2))
     moves = page.locator("#moves li").count()
     page.click("#undo")
-    page.wait_for_function(f"document.body.dataset.ply < {moves}")
+    until(page, f"document.body.dataset.ply < {moves}")
     assert page.get_attribute("body", "data-state") == "ready"
     page.focus("#wall")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.body.dataset.ply === '0'")
+    until(page, "document.body.dataset.ply === '0'")
 
 
 @pytest.mark.few("trained")
@@ -296,6 +320,6 @@ def test_no_accessibility_rule_is_violated(page: Any, scheme: str, width: int) -
 def taken(page: Any) -> str:
     """Copy the link, and return it."""
     page.click("#link")
-    page.wait_for_function("document.querySelector('#link').textContent !== 'Copy link'")
+    until(page, "document.querySelector('#link').textContent !== 'Copy link'")
     url: str = page.url
     return url
