@@ -148,6 +148,11 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def say_at_signal(message: str) -> None:
+    """Print a line when a signal ends this process, such as how to continue its work."""
+    at_signal.callback(print, f"\n{message}", flush=True)
+
+
 def _end_on_signals() -> None:
     """Make SIGINT and SIGTERM end this process and its children at once.
 

@@ -28,6 +28,8 @@ STYLE = (
     "body{font:15px/1.4 sans-serif;margin:24px;max-width:none}table{border-collapse:collapse;margin:12px 0}"
     "td,th{border:1px solid #ccc;padding:3px 8px;text-align:right}td:first-child,th:first-child{text-align:left}"
     ".differs{background:#ffe9a8}"
+    # on a phone pictures shrink, and tables are scrolled
+    "table{display:block;overflow-x:auto}svg{max-width:100%;height:auto}p,h1{overflow-wrap:anywhere}"
 )
 PLAYOUTS_OF = "playouts of "
 Key = tuple[str, str]  # who plays, and what is measured
@@ -127,7 +129,8 @@ class Report:
         title = escape(self.base.name)
         body = [f"<h1>{title}</h1>", *(f"<p>{escape(line)}</p>" for line in self._remarks())]
         body += [self.picture(), *map(_html, self._tables(MARK))]
-        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
+        meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        head = f'<!doctype html><html lang="en">{meta}<title>{title}</title><style>{STYLE}</style>'
         return head + "\n".join(body) + "</html>\n"
 
     def to_json(self) -> str:

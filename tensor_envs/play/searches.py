@@ -80,7 +80,9 @@ class Searcher:
             command = [sys.executable, "-m", __name__]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # custom games may be anywhere
             pipe = subprocess.PIPE
-            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment)
+            self._process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment
+            )
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, which `_receive` finds
             self._process.stdin.write(next(iter(self._waiting.values())))

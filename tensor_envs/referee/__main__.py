@@ -32,7 +32,18 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, new_file, real, run, whole
+from tensor_envs._command import (
+    MAX_COUNT,
+    add_rules,
+    busy,
+    command_parser,
+    device_of,
+    new_file,
+    real,
+    run,
+    say_at_signal,
+    whole,
+)
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.records import Record
@@ -107,6 +118,8 @@ def work(options: argparse.Namespace) -> None:
     Disguise(env, options.disguise)  # refuses what the game does not have before anyone plays
     players = players_of(options, env)
     saved = None if options.save is None else SavedGames(options.save, options.resume)
+    if saved is not None:
+        say_at_signal(f"stopped; the same command continues the games in {options.save}")
     with nullcontext() if saved is None else closing(saved):
         _play_all(options, env, players, settings_of(options), saved)
 

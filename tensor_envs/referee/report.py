@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; }
+table { border-collapse: collapse; display: block; overflow-x: auto; } /* scrolled on a phone */
+h1, summary, li { overflow-wrap: anywhere; }
 td, th { padding: .2rem .7rem; text-align: right; }
 td, th { border-bottom: 1px solid #ccc; white-space: nowrap; }
-td:first-child, th:first-child { text-align: left; } figure { display: inline-block; margin: 1rem; }
-img { width: 16rem; max-height: 20rem; } summary { cursor: pointer; } .bad { color: #b3261e; font-weight: bold; }
+td:first-child, th:first-child { text-align: left; } figure { display: inline-block; margin: 1rem 0; }
+img { width: 16rem; max-width: 100%; max-height: 20rem; }
+summary { cursor: pointer; } .bad { color: #b3261e; font-weight: bold; }
 """
 SCORES = ["player", "Elo", "won", "drawn", "lost", "return", "regret", "moves"]
 ANSWERS = ["answers", "illegal", "unparsable", "s/move", "tokens"]
@@ -44,7 +46,9 @@ def page(records: Sequence[Record], scores: Sequence[Score], elo: Ratings) -> st
     table = "".join(f"<tr>{row}</tr>" for row in rows)
     games = "\n".join(_game(number, game) for number, game in enumerate(records))
     return (
-        f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>\n'
+        '<!DOCTYPE html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{STYLE}</style>\n"
         f"<h1>{title}</h1><table><tr>{head}</tr>{table}</table>\n"
         f"<p>Regret by {escape(records[0].notes['oracle'])}.</p>\n{games}</html>\n"
     )

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tensor_envs import agents
-from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, whole
+from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, say_at_signal, whole
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
@@ -96,6 +96,7 @@ def train(options: argparse.Namespace) -> None:
     budget = f"{options.steps} steps" if options.minutes is None else f"{options.minutes:g} minutes of {clock}"
     games = f"{trainer.config.num_envs} games x {trainer.config.rollout_length} decisions a step"
     print(f"{trainer.env.id}: {budget}, {games}, on {device_of(trainer.device)}, in {folder}", flush=True)
+    say_at_signal(f"stopped; the same command continues the run in {folder}")
     seconds = None if options.minutes is None else options.minutes * MINUTE
     if not is_local:
         address = None if options.ray == "local" else options.ray

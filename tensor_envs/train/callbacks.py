@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -35,9 +36,12 @@ class Progress:
             print(f"{_clear(is_terminal)}{head}: {self.rating}", file=self.file, flush=True)
         if is_terminal:
             full = int(trainer.progress * BAR)
-            bar = f"\r[{'#' * full}{'.' * (BAR - full)}] {head}, loss {metrics['policy_loss']:.3f}"
+            bar = f"[{'#' * full}{'.' * (BAR - full)}] {head}, loss {metrics['policy_loss']:.3f}"
             first = " ".join(getattr(self, "rating", "").split()[:2])
-            print(f"{bar} {first}", end="" if trainer.progress < 1 else "\n", file=self.file, flush=True)
+            # a longer line would be wrapped, and the next one would not overwrite it
+            line = f"{bar} {first}"[: shutil.get_terminal_size().columns - 1]
+            end = "" if trainer.progress < 1 else "\n"
+            print(f"{_clear(is_terminal)}{line}", end=end, file=self.file, flush=True)
 
 
 def _is_rating(name: str) -> bool:

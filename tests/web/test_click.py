@@ -71,7 +71,8 @@ def take(page: Any, game: str) -> None:
     games = SMALL if game in SMALL else (game,)
     if not (folder / games[0]).exists():
         build(folder / games[0], list(games), PYODIDE)
-    if not page.url.startswith(f"{url}{games[0]}/"):
+    if not page.url.startswith(f"{url}{games[0]}/") or page.get_attribute("body", "data-page") != "wall":
+        page.goto("about:blank")
         page.goto(f"{url}{games[0]}/#watch={game}")
         page.wait_for_selector("body[data-rate]")
     page.evaluate("for (const name in document.body.dataset) delete document.body.dataset[name]")
