@@ -96,8 +96,7 @@ def train(options: argparse.Namespace) -> None:
         address = None if options.ray == "local" else options.ray
         common: dict[str, Any] = {"steps": options.steps, "seconds": seconds, "folder": folder, "callbacks": callbacks}
         cluster = {"address": address, "num_actors": options.num_actors, "device": options.device}
-        weights = {name: tensor.numpy() for name, tensor in trainer.weights().items()}
-        distributed(trainer.env, trainer.config, **common, **cluster, weights=weights)
+        distributed(trainer.env, trainer.config, **common, **cluster, weights=trainer.weights())
     else:
         trainer.run(options.steps, seconds, folder, callbacks)
     if is_local and trainer.seconds:

@@ -187,7 +187,7 @@ class Learner:
         """Let an actor play a step with the present weights."""
         if self.version != self.trainer.steps:
             self.version = self.trainer.steps
-            self.weights = self.ray.put({name: t.numpy() for name, t in self.trainer.weights().items()})
+            self.weights = self.ray.put(self.trainer.weights())
         self.playing[actor.play.remote(self.version, self.weights, self.trainer.progress)] = actor
 
     def _next(self) -> tuple[int, Any]:

@@ -276,7 +276,7 @@ class Player(NamedTuple):
     activation: str
 
 
-def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str = "relu") -> None:
+def save(env: Env, weights: Mapping[str, Tensor | np.ndarray], path: str | Path, activation: str = "relu") -> None:
     """Write weights in half precision, with the environment and the activation, to a safetensors file.
 
     Args:
@@ -290,7 +290,7 @@ def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str
         OSError: the file cannot be written.
     """
     with np.errstate(over="ignore"):
-        arrays = {k: to_numpy(w).astype(np.float16) for k, w in weights.items()}
+        arrays = {k: (to_numpy(w) if isinstance(w, Tensor) else w).astype(np.float16) for k, w in weights.items()}
     if wide := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
         raise ValueError(f"weights must be in +-{HALF_MAX:g}, the range of half precision, got others in {wide}")
     sizes = {name: list(array.shape) for name, array in arrays.items()}

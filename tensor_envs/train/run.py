@@ -12,29 +12,24 @@ import json
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from tinygrad import Tensor, nn
 
 from tensor_envs._files import read_arrays, replace_file, write_arrays
-from tensor_envs._runtime.buffers import buffer_of, upload, write
-from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, function, instance, integer, number, shown
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy
 from tensor_envs.io import state_arrays, state_of
 from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
-from tensor_envs.train.network import Network, evaluator
-from tensor_envs.train.network import save as save_network
 from tensor_envs.train.replay import ReplayBuffer
+from tensor_envs.train.trainable import TrainableNetwork, TrainableTinygrad
 
 FORMAT = "tensor_envs checkpoint 1"
 CONFIG = "config.toml"
@@ -43,6 +38,7 @@ CHECKPOINT = "checkpoint.safetensors"
 WEIGHTS = "weights.safetensors"
 CURVES = "curves.svg"
 Metrics = dict[str, float]
+LEARN = 2  # kind of random numbers; an algorithm has others
 ROUNDING = 1e-9  # 29 of 100 steps are a share of .29, times 100 a little less than 29
 
 
@@ -66,9 +62,10 @@ class Trainer(ABC):
         env: the environment.
         config: the settings.
         device: device of the games and the network, as in `Env.init`.
-        network: the network in training; its values are returns divided by the setting `value_scale`.
+        trainable: the network in training with its optimiser, whatever library they are of.
+        network: the network; its values are returns divided by the setting `value_scale`.
         evaluate: the network's evaluation for searches, whose values are returns.
-        optimizer: an optimiser of tinygrad, which the algorithm makes.
+        optimizer: an optimiser of the network's library.
         steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
         positions: decisions learned from so far.
         seconds: processor time of these steps, without ratings and checkpoints.
@@ -82,7 +79,7 @@ class Trainer(ABC):
 
     algorithm: ClassVar[str]
     Config: ClassVar[type[TrainingConfig]]
-    optimizer: Any  # whose methods have no types
+    adam_epsilon: ClassVar[float]
     replay: ReplayBuffer | None = None  # of an algorithm that learns from earlier steps, too
 
     def __init__(self, env: Env, config: TrainingConfig | None = None, device: str | None = None, *, rank: int = 0):
@@ -110,16 +107,10 @@ class Trainer(ABC):
         self.positions = 0
         self.seconds = 0.0
         self.progress = 0.0
-        self.network = Network(
-            env,
-            config.hidden,
-            config.blocks,
-            config.channels,
-            activation="tanh" if config.tanh else "relu",
-            seed=config.seed,
-            device=device,
-        )
-        self.evaluate = evaluator(env, self.network, config.value_scale)
+        self.trainable: TrainableNetwork = TrainableTinygrad(env, config, device, self.loss, self.adam_epsilon)
+        self.network = self.trainable.network
+        self.optimizer = self.trainable.optimizer
+        self.evaluate = self.trainable.evaluate
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
 
     # *** of the algorithm ***
@@ -129,8 +120,18 @@ class Trainer(ABC):
         """Return the data of one step of self-play: arrays and Tensors, nested in lists and tuples."""
 
     @abstractmethod
-    def learn(self, data: Any) -> Metrics:
-        """Learn from the data of a step and return its metrics, without those of `update`."""
+    def minibatches(self, data: Any) -> Iterable[Sequence[Any]]:
+        """Yield the minibatches to learn from in a step: observations, masks, and the targets of `loss`."""
+
+    @abstractmethod
+    def loss(self, logs: Any, value: Any, *targets: Any) -> tuple[Any, Any]:
+        """Return the losses of policy and value of a minibatch, whose sum is minimised.
+
+        Args:
+            logs: masked log-probabilities of the network, [n, A].
+            value: values of the network, [n].
+            *targets: targets in the order of `minibatches`; all arrays are of the network's library.
+        """
 
     @abstractmethod
     def rate(self) -> Metrics:
@@ -146,10 +147,9 @@ class Trainer(ABC):
         """Return the generator of a key under the run's seed."""
         return np.random.default_rng([self.config.seed, *key])
 
-    def weights(self) -> dict[str, Tensor]:
-        """Return the network's weights by name, with which its values are returns, whatever `value_scale` is."""
-        weights = _scaled(self.network.weights(), self.config.value_scale)
-        return {name: settled(weight) for name, weight in weights.items()}
+    def weights(self) -> dict[str, np.ndarray]:
+        """Return the network's weights by name, as in the file of weights."""
+        return self.trainable.weights()
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Assign arrays to the weights that `weights` returns.
@@ -159,14 +159,13 @@ class Trainer(ABC):
         """
         weights = self.weights()
         shapes = {name: array.shape for name, array in arrays.items()}
-        if shapes != {name: tensor.shape for name, tensor in weights.items()}:
+        if shapes != {name: array.shape for name, array in weights.items()}:
             raise ValueError(f"weights must be those of a network with the settings' sizes, got {shown(shapes)}")
-        wide = {name: np.asarray(array, np.float32) for name, array in arrays.items()}  # files have half precision
+        # files have half precision
+        wide = {name: np.asarray(array, weights[name].dtype) for name, array in arrays.items()}
         if broken := [name for name, array in wide.items() if not np.isfinite(array).all()]:
             raise ValueError(f"weights must be finite numbers, got others in {broken}")
-        values = self.network.matrices(_scaled(wide, 1 / self.config.value_scale))
-        for name, tensor in self.network.parameters().items():  # a captured network's are never replaced
-            _assign(tensor, values[name])
+        self.trainable.assign_weights(wide)
 
     def step(self) -> Metrics:
         """Play and learn once, and return metrics by name."""
@@ -178,7 +177,6 @@ class Trainer(ABC):
     def update(self, data: Any) -> Metrics:
         """Learn from the data of a step of self-play, here or elsewhere, and return metrics by name."""
         rate = self.learning_rate()
-        _assign(self.optimizer.lr, np.array([rate]))
         losses = self.learn(data)
         if broken := {name: loss for name, loss in losses.items() if not np.isfinite(loss)}:
             raise FloatingPointError(
@@ -187,6 +185,12 @@ class Trainer(ABC):
         self.steps += 1
         self.positions += self.config.num_envs * self.config.rollout_length
         return {"step": self.steps, "positions": self.positions, "learning_rate": rate, **losses}
+
+    def learn(self, data: Any) -> Metrics:
+        """Learn from the data of a step and return the mean losses."""
+        seed = int(self.random(LEARN, self.steps).integers(2**31))
+        policy, value = self.trainable.learn(self.minibatches(data), self.learning_rate(), seed)
+        return {"policy_loss": policy, "value_loss": value}
 
     def run(
         self,
@@ -230,7 +234,7 @@ class Trainer(ABC):
     def _save(self, path: Path, metrics: str | None = None) -> None:
         """Write the files of `save`; `metrics` is the digest of the metrics until this step, if the folder has them."""
         self._write_settings(path)
-        arrays = {f"{group}.{name}": to_numpy(tensor) for group, name, tensor in self._tensors()}
+        arrays = self.trainable.checkpoint()
         arrays |= {f"state.{name}": array for name, array in state_arrays(self.state).items()}
         if self.replay is not None:
             arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
@@ -262,7 +266,7 @@ class Trainer(ABC):
             raise ValueError(f"{str(folder)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
 
     def _write_weights(self, folder: Path) -> None:
-        save_network(self.env, self.weights(), folder / WEIGHTS, self.network.activation)
+        self.trainable.save(folder / WEIGHTS)
 
     @classmethod
     def load(cls, folder: str | Path, device: str | None = None) -> Self:
@@ -294,11 +298,7 @@ class Trainer(ABC):
             self._check_settings(metadata.get("settings"))
             if metadata["algorithm"] != self.algorithm or not has_words_of(metadata["env"], self.env):
                 raise ValueError(f"it is of {metadata['algorithm']} on {shown(metadata['env'])}")
-            for group, name, tensor in self._tensors():
-                array = arrays[f"{group}.{name}"]
-                if array.shape != tensor.shape:
-                    raise ValueError(f"{group}.{name} has shape {array.shape} instead of {tensor.shape}")
-                _assign(tensor, array)
+            self.trainable.restore(arrays)
             self.state = state_of(self.env, _group("state", arrays), self.device)
             counters = metadata["counters"]
             self.steps, self.positions, self.seconds = (counters[k] for k in ("steps", "positions", "seconds"))
@@ -327,15 +327,6 @@ class Trainer(ABC):
             if own["config"].get(name) != value:
                 raise ValueError(f"it is of a run with {name}={value}, and the settings say {own['config'].get(name)}")
 
-    def _tensors(self) -> list[tuple[str, str, Tensor]]:
-        """Return the tensors of a checkpoint with their group and name."""
-        optimizer = nn.state.get_state_dict(self.optimizer)
-        groups = {
-            "network": self.network.parameters(),
-            "optimizer": {k: t for k, t in optimizer.items() if k != "lr" and not k.startswith("params.")},
-        }
-        return [(group, name, tensor) for group, tensors in groups.items() for name, tensor in tensors.items()]
-
 
 def _digest_until(path: Path, step: int) -> str | None:
     """Return the digest of a file of metrics that ends with a step; None if it does not, or there is none."""
@@ -347,23 +338,9 @@ def _digest_until(path: Path, step: int) -> str | None:
     return hashlib.sha256(content).hexdigest() if ends_with == step else None
 
 
-def _scaled(weights: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """Return the weights of a network whose values are multiplied by a factor."""
-    return {name: w if factor == 1 or not name.startswith("value.") else w * factor for name, w in weights.items()}
-
-
 def _group(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the arrays of one group of a checkpoint, by their names within the group."""
     return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
-
-
-def _assign(tensor: Tensor, array: np.ndarray) -> None:
-    """Assign an array to a tensor, whose buffer captured functions use."""
-    values = np.array(array, np.float32)  # a copy, since the array may be part of a mapped file
-    if buffer_of(tensor) is None:
-        realize(tensor.assign(upload(values, open_device(tensor.device)).reshape(array.shape)))
-    else:
-        write(tensor, values)
 
 
 def train(
