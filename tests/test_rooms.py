@@ -44,7 +44,7 @@ FLOORS = [
     {"games"},
     {"search", "solve"},
     {"equilibria"},
-    {"train.network", "train.fused", "train.advantages"},
+    {"train.network", "train.torch_network", "train.fused", "train.advantages"},
     {"agents", "evaluation", "text"},
     {"_command"},
     {"adapters", "compare", "web", "export", "train", "referee", "lab", "solve.__main__", "__main__"},

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tinygrad import Tensor
@@ -27,6 +27,9 @@ from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.run import Callback, Metrics, Trainer, train
+
+if TYPE_CHECKING:
+    import torch
 
 # Ray reads its settings when it is imported: no reports, no warning
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -51,6 +54,7 @@ def distributed(
     device: str | None = None,
     callbacks: Sequence[Callback] = (),
     weights: Mapping[str, np.ndarray] | None = None,
+    network: torch.nn.Module | None = None,
 ) -> Metrics:
     """Train with actors on a Ray cluster (extra `ray`), and return the metrics of the last rating.
 
@@ -72,6 +76,7 @@ def distributed(
         device: device of the actors and the learner, as in `Env.init`.
         callbacks: as in `Trainer.run`.
         weights: weights to start from, by name, unless the folder has a checkpoint; None: random ones.
+        network: as in `Trainer`; every actor has a copy.
 
     Raises:
         ImportError: Ray is not installed.
@@ -87,7 +92,7 @@ def distributed(
     kind = next((kind for kind in kinds if type(config) is kind.Config), None)
     if kind is None:
         raise wrong_type("config", "an AlphaZeroConfig or a PPOConfig", config)
-    trainer = kind(env, config, device)
+    trainer = kind(env, config, device, network=network)
     if weights is not None:
         trainer.assign_weights(weights)
     if num_actors is not None:
@@ -106,11 +111,13 @@ def distributed(
 class Actor:
     """Self-play in a process of the cluster."""
 
-    def __init__(self, kind: type[Trainer], env: Env, config: TrainingConfig, device: str, rank: int, step: int):
+    def __init__(
+        self, kind: type[Trainer], env: Env, config: TrainingConfig, device: str, rank: int, step: int, network: Any
+    ):
         """Start the games of a rank; `step` is the number of the first step of self-play."""
         if device.startswith("CPU"):
             set_num_threads(1)
-        self.trainer = kind(env, config, device, rank=rank)
+        self.trainer = kind(env, config, device, network=network, rank=rank)
         self.step = step
 
     def play(self, version: int, weights: dict[str, np.ndarray], progress: float) -> tuple[int, Any]:
@@ -180,8 +187,9 @@ class Learner:
         self.rank += 1
         needs = {"num_cpus": 1, "num_gpus": 0 if self.is_on_cpu else 1, "scheduling_strategy": "SPREAD"}
         trainer = self.trainer
-        arguments = type(trainer), trainer.env, trainer.config, trainer.device, self.rank, trainer.steps
-        return self.ray.remote(**needs)(Actor).remote(*arguments)
+        settings = type(trainer), trainer.env, trainer.config, trainer.device
+        network = trainer.trainable.for_actors()
+        return self.ray.remote(**needs)(Actor).remote(*settings, self.rank, trainer.steps, network)
 
     def _play(self, actor: Any) -> None:
         """Let an actor play a step with the present weights."""

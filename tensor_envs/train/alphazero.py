@@ -13,7 +13,7 @@ for exact targets: Leela Chess Zero, "TB Rescoring", blog.lczero.org, 16 Septemb
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from tinygrad import Tensor
@@ -28,6 +28,9 @@ from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
+
+if TYPE_CHECKING:
+    import torch
 
 # kinds of random numbers
 PLAY = 0
@@ -61,8 +64,16 @@ class AlphaZero(Trainer):
     config: AlphaZeroConfig
     replay: ReplayBuffer
 
-    def __init__(self, env: Env, config: AlphaZeroConfig | None = None, device: str | None = None, *, rank: int = 0):
-        super().__init__(env, config, device, rank=rank)
+    def __init__(
+        self,
+        env: Env,
+        config: AlphaZeroConfig | None = None,
+        device: str | None = None,
+        *,
+        network: torch.nn.Module | None = None,
+        rank: int = 0,
+    ):
+        super().__init__(env, config, device, network=network, rank=rank)
         if env.num_players > 1 and not env.spec.zero_sum:
             raise ValueError(f"env must be of a game for one or with zero sum, got {env!r}: PPO learns other games")
         self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, nn
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # the older one names no activation
 FORMAT = "tensor_envs network 2"
 TANH_FORMAT = "tensor_envs network 1"
+TORCH_FORMAT = "tensor_envs torch network 1"
 ACTIVATIONS = ("relu", "tanh")
 HALF_MAX = float(np.finfo(np.float16).max)
 FOLDER = Path(__file__).parents[1] / "weights"  # weights of the package: files <id of the game>.safetensors
@@ -267,13 +268,29 @@ class Player(NamedTuple):
 
     Attributes:
         env: the environment.
-        weights: the weights by name, float16.
-        activation: the activation of the network's hidden layers.
+        weights: the weights by name, float16 for a network of tinygrad.
+        activation: the activation of the hidden layers of a network of tinygrad.
+        network: name ("class") and "arguments" of a class of PyTorch; None for a network of tinygrad.
+        value_scale: return that a network of PyTorch gives as a value of 1.
     """
 
     env: Env
     weights: dict[str, np.ndarray]
     activation: str
+    network: dict[str, Any] | None = None
+    value_scale: float = 1.0
+
+    def evaluator(self, device: DeviceName | None = None) -> Evaluate:
+        """Return the network's evaluation for searches on a device."""
+        if self.network is None:
+            network = Network(self.env, weights=self.weights, activation=self.activation, device=device)
+            return evaluator(self.env, network)
+        from tensor_envs.train import torch_network  # PyTorch is optional
+
+        module = torch_network.build(self.network, self.env)
+        made = torch_network.TorchNetwork(self.env, module, self.value_scale, device)
+        made.assign_weights(self.weights)
+        return made.evaluate
 
 
 def save(env: Env, weights: Mapping[str, Tensor | np.ndarray], path: str | Path, activation: str = "relu") -> None:
@@ -299,18 +316,21 @@ def save(env: Env, weights: Mapping[str, Tensor | np.ndarray], path: str | Path,
 
 
 def load(path: str | Path) -> Player:
-    """Return the environment, the weights and the activation of a file by `save`.
+    """Return the content of a file of weights: by `save`, or of a network of PyTorch.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: a file of another kind, or of another version of the game.
+        ValueError: a file of another kind, or of another version of the game; the network of PyTorch that it names
+            cannot be imported, or its weights do not fit.
     """
-    metadata, stored = read_arrays(path, FORMAT, TANH_FORMAT)
+    metadata, stored = read_arrays(path, FORMAT, TANH_FORMAT, TORCH_FORMAT)
     weights = {name: np.array(array) for name, array in stored.items()}  # copies of the mapped file
     try:
         env = env_of(metadata)
-        activation = metadata.get("activation", "tanh")
-        Network(env, weights=weights, activation=activation)
+        player = Player(
+            env, weights, metadata.get("activation", "tanh"), metadata.get("network"), metadata.get("value_scale", 1.0)
+        )
+        player.evaluator()
     except (KeyError, TypeError, AttributeError, ValueError, ImportError, ZeroDivisionError) as error:
-        raise ValueError(f"{str(path)!r} has no weights that fit: {str(error)[:120]}") from None
-    return Player(env, weights, activation)
+        raise ValueError(f"{str(path)!r} has no weights that fit: {str(error)[:240]}") from None
+    return player

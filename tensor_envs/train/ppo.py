@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tinygrad import Tensor
 
@@ -27,6 +27,9 @@ from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.network import look
 from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.run import Metrics, Trainer
+
+if TYPE_CHECKING:
+    import torch
 
 Decision = tuple[Tensor, ...]
 Outcome = tuple[Tensor, ...]
@@ -92,8 +95,16 @@ class PPO(Trainer):
     Config: ClassVar[type[PPOConfig]] = PPOConfig
     config: PPOConfig
 
-    def __init__(self, env: Env, config: PPOConfig | None = None, device: str | None = None, *, rank: int = 0):
-        super().__init__(env, config, device, rank=rank)
+    def __init__(
+        self,
+        env: Env,
+        config: PPOConfig | None = None,
+        device: str | None = None,
+        *,
+        network: torch.nn.Module | None = None,
+        rank: int = 0,
+    ):
+        super().__init__(env, config, device, network=network, rank=rank)
         self.look = jit(functools.partial(look, env))
         self.decide = jit(self._decide)
         self.credit = jit(self._credit)

@@ -16,20 +16,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from tensor_envs._command import need
 from tensor_envs._files import read_arrays, replace_file, write_arrays
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, function, instance, integer, number, shown
 from tensor_envs.env import Env
 from tensor_envs.io import state_arrays, state_of
 from tensor_envs.registry import env_metadata, has_words_of, words_metadata
-from tensor_envs.train.config import MAX_COUNT, TrainingConfig, read_config, write_config
+from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
 from tensor_envs.train.replay import ReplayBuffer
 from tensor_envs.train.trainable import TrainableNetwork, TrainableTinygrad
+
+if TYPE_CHECKING:
+    import torch
 
 FORMAT = "tensor_envs checkpoint 1"
 CONFIG = "config.toml"
@@ -82,17 +86,29 @@ class Trainer(ABC):
     adam_epsilon: ClassVar[float]
     replay: ReplayBuffer | None = None  # of an algorithm that learns from earlier steps, too
 
-    def __init__(self, env: Env, config: TrainingConfig | None = None, device: str | None = None, *, rank: int = 0):
-        """Make a network with random weights and start the games.
+    def __init__(
+        self,
+        env: Env,
+        config: TrainingConfig | None = None,
+        device: str | None = None,
+        *,
+        network: torch.nn.Module | None = None,
+        rank: int = 0,
+    ):
+        """Make or take a network and start the games.
 
         Args:
             env: the environment.
             config: settings; None for the defaults.
             device: as in `Env.init`.
+            network: module of PyTorch from observations, float32 [B, *observation_shape], to logits [B, A] and values
+                [B]. It moves to the games' device and learns from its present weights. None: a network of tinygrad
+                with random weights, whose sizes are settings.
             rank: number of the actor that plays: others have other games.
 
         Raises:
-            ValueError, TypeError: an argument is of another type, or the settings do not fit the game.
+            ValueError, TypeError: an argument is of another type, the settings do not fit the game, or the network
+                returns tensors of other shapes or dtypes or numbers that are not finite.
         """
         instance("env", env, Env)
         config = self.Config() if config is None else config
@@ -107,7 +123,7 @@ class Trainer(ABC):
         self.positions = 0
         self.seconds = 0.0
         self.progress = 0.0
-        self.trainable: TrainableNetwork = TrainableTinygrad(env, config, device, self.loss, self.adam_epsilon)
+        self.trainable = self._trainable(network, device)
         self.network = self.trainable.network
         self.optimizer = self.trainable.optimizer
         self.evaluate = self.trainable.evaluate
@@ -142,6 +158,16 @@ class Trainer(ABC):
         """Return the learning rate at the present progress."""
 
     # *** of all ***
+
+    def _trainable(self, network: Any, device: str | None) -> TrainableNetwork:
+        """Return the network in training: a module of PyTorch, or None for one of tinygrad."""
+        common = self.config, device, self.loss, self.adam_epsilon
+        if network is None:
+            return TrainableTinygrad(self.env, *common)
+        need("torch", "the argument network", "torch")
+        from tensor_envs.train.trainable_torch import TrainableTorch  # its module imports PyTorch
+
+        return TrainableTorch(self.env, network, *common)
 
     def random(self, *key: int) -> np.random.Generator:
         """Return the generator of a key under the run's seed."""
@@ -246,7 +272,8 @@ class Trainer(ABC):
 
     def _settings(self) -> dict[str, Any]:
         """Return the game and the settings in types of JSON, for a comparison with a checkpoint."""
-        return json.loads(json.dumps({"env": env_metadata(self.env), "config": asdict(self.config)}))
+        settings = {"env": env_metadata(self.env), "config": asdict(self.config)}
+        return json.loads(json.dumps(settings | {"network": self.trainable.architecture()}))
 
     def _write_settings(self, folder: Path) -> None:
         """Write the settings to a folder, or check that they are those of the run that it has."""
@@ -255,15 +282,17 @@ class Trainer(ABC):
         if not path.exists():
             if (folder / CHECKPOINT).exists():  # the settings are lost, and must not become others
                 self._check_fits(folder / CHECKPOINT)
-            write_config(path, self.algorithm, self.env, self.config)
+            write_config(path, self.algorithm, self.env, self.config, self.trainable.architecture())
             return
-        env, config = read_config(path, self.algorithm, self.Config)
+        env, config, network = read_config(path, self.algorithm, self.Config)
         if env_metadata(env) != env_metadata(self.env):
             raise ValueError(f"{str(folder)!r} has a run of {env!r}, got {self.env!r}")
         stored = asdict(config)
         wanted = asdict(self.config)
         if name := next((name for name in wanted if stored[name] != wanted[name]), None):
             raise ValueError(f"{str(folder)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
+        if network != (own := self.trainable.architecture()):
+            raise ValueError(f"{str(folder)!r} has a run with the network {network}, got {own}")
 
     def _write_weights(self, folder: Path) -> None:
         self.trainable.save(folder / WEIGHTS)
@@ -282,9 +311,20 @@ class Trainer(ABC):
                 those of the checkpoint.
         """
         path = file_path("folder", folder)
-        trainer = cls(*read_config(path / CONFIG, cls.algorithm, cls.Config), device)
+        trainer = cls.from_settings(read_config(path / CONFIG, cls.algorithm, cls.Config), device)
         trainer.resume(path)
         return trainer
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings[Any], device: str | None = None) -> Self:
+        """Return a new trainer of settings. ValueError if their network cannot be imported or constructed."""
+        network = None
+        if settings.network is not None:
+            need("torch", "the network of this run", "torch")
+            from tensor_envs.train.torch_network import build  # its module imports PyTorch
+
+            network = build(settings.network, settings.env, settings.config.seed)
+        return cls(settings.env, settings.config, device, network=network)
 
     def resume(self, folder: Path) -> None:
         """Continue from the checkpoint of a folder, which is of the same game and settings."""
@@ -326,6 +366,9 @@ class Trainer(ABC):
         for name, value in stored["config"].items():
             if own["config"].get(name) != value:
                 raise ValueError(f"it is of a run with {name}={value}, and the settings say {own['config'].get(name)}")
+        if stored.get("network") != own["network"]:
+            network = stored.get("network")
+            raise ValueError(f"it is of a run with the network {network}, and the settings say {own['network']}")
 
 
 def _digest_until(path: Path, step: int) -> str | None:

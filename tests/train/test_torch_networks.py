@@ -1,0 +1,211 @@
+"""Networks of PyTorch: training, runs, files and errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs._files import read_arrays
+from tensor_envs.train.network import TORCH_FORMAT
+from tensor_envs.train.run import CHECKPOINT, FORMAT
+from tests.games.shared import shared_env
+from tests.train.sizes import TRAINERS, alphazero, ppo
+
+torch = pytest.importorskip("torch")
+networks: Any = pytest.importorskip("tests.train.networks")
+from tensor_envs.train.torch_network import TorchNetwork, architecture_of, build  # noqa: E402
+from tensor_envs.train.trainable import TrainableTinygrad  # noqa: E402
+
+
+def small(env: te.Env, seed: int = 0, **arguments: Any) -> Any:
+    """Return a network with the weights of a seed."""
+    torch.manual_seed(seed)
+    return networks.Small(env, **arguments)
+
+
+class Interruption(Exception):
+    """Error of a callback that ends a run in the middle."""
+
+
+@pytest.mark.few("alphazero")
+@pytest.mark.parametrize("name", TRAINERS)
+def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path) -> None:
+    """Bit for bit, with statistics of batches and dropout; the second run starts with other weights."""
+    env = shared_env("tic_tac_toe")
+    whole = TRAINERS[name](env, small(env), ratings=1)
+    before = whole.weights()
+    rating = whole.run(steps=5, folder=tmp_path / "whole")
+
+    def interrupt(trainer: te.train.Trainer, metrics: dict[str, float]) -> None:
+        if trainer.steps == 3:
+            raise Interruption
+
+    with pytest.raises(Interruption):
+        TRAINERS[name](env, small(env), ratings=1).run(steps=5, folder=tmp_path / "part", callbacks=[interrupt])
+    torch.manual_seed(77)  # runs do not depend on PyTorch's generator
+    again = type(whole).load(tmp_path / "part")
+    assert again.steps == 2 and again.run(steps=5, folder=tmp_path / "part") == rating
+    files = [read_arrays(tmp_path / part / CHECKPOINT, FORMAT)[1] for part in ("whole", "part")]
+    assert files[0].keys() == files[1].keys() and "optimizer.0.exp_avg" in files[0]
+    assert all(np.array_equal(files[0][key], files[1][key]) for key in files[0])
+    after = again.weights()
+    assert all(not np.array_equal(before[key], after[key]) for key in before)
+
+
+def test_a_run_is_played_and_continued(tmp_path: Path) -> None:
+    """Files name the class and its arguments; `te.agents.load` plays as the trainer does."""
+    env = shared_env("tic_tac_toe")
+    trainer = alphazero(env, small(env, width=5), value_scale=2.0)
+    trainer.run(steps=2, folder=tmp_path)
+    text = (tmp_path / "config.toml").read_text()
+    assert '[network]\nclass = "tests.train.networks:Small"\n\n[network.arguments]\nwidth = 5\ndropout = 0.25\n' in text
+    metadata, arrays = read_arrays(tmp_path / "weights.safetensors", TORCH_FORMAT)
+    assert metadata["network"] == {"class": "tests.train.networks:Small", "arguments": {"width": 5, "dropout": 0.25}}
+    assert arrays["policy.weight"].dtype == np.float32 and arrays["policy.weight"].shape == (9, 5)
+    state = te.rollout(env, "uniform", batch=16, steps=2).state
+    for simulations, policy in ((0, te.agents.greedy(trainer.evaluate)), (4, te.agents.gumbel(trainer.evaluate, 4))):
+        loaded = te.agents.load(tmp_path / "weights.safetensors", simulations)
+        assert loaded(state).tolist() == policy(state).tolist()
+    with pytest.raises(ValueError, match=r"has a run with the network .*'width': 5.*, got .*'width': 6"):
+        alphazero(env, small(env, width=6), value_scale=2.0).run(steps=3, folder=tmp_path)
+    with pytest.raises(ValueError, match=r"has a run with the network .*'width': 5.*, got None"):
+        alphazero(env, value_scale=2.0).run(steps=3, folder=tmp_path)
+    text = text.replace("width = 5", "width = 6")
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(ValueError, match=r"it is of a run with the network .*'width': 5"):
+        te.train.AlphaZero.load(tmp_path)
+    (tmp_path / "config.toml").write_text(text.replace("networks:Small", "networks:Smaller"))
+    with pytest.raises(ValueError, match="got 'tests.train.networks:Smaller': module .* has no attribute 'Smaller'"):
+        te.train.AlphaZero.load(tmp_path)
+
+
+@pytest.mark.few("alphazero")
+@pytest.mark.parametrize("name", TRAINERS)
+def test_learning_is_that_of_tinygrads_network(name: str) -> None:
+    """The same weights and games give the same losses in both libraries."""
+    env = shared_env("tic_tac_toe")
+    tinygrad = TRAINERS[name](env, value_scale=2.0)
+    layers = [torch.nn.Linear(18, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 9), torch.nn.Linear(8, 1)]
+    inner: Any = tinygrad.network.weights()
+    for layer, layer_name in zip(layers, ("first", "second", "policy", "value"), strict=True):
+        layer.weight.data = torch.tensor(inner[f"{layer_name}.weight"].numpy())
+        layer.bias.data = torch.tensor(inner[f"{layer_name}.bias"].numpy())
+    first, second, policy, value = layers
+
+    def forward(observation: Any) -> tuple[Any, Any]:
+        features = second(first(observation.flatten(1)).relu()).relu()
+        return policy(features), value(features).squeeze(1)
+
+    module = networks.Returning(forward)
+    module.layers = torch.nn.ModuleList(layers)
+    other = TRAINERS[name](env, module, value_scale=2.0)
+    for _ in range(3):
+        expected = tinygrad.step() | {"seconds": 0}
+        assert other.step() | {"seconds": 0} == pytest.approx(expected, rel=1e-3, abs=1e-6)
+
+
+def test_values_of_several_players() -> None:
+    """The others share the negated value, as with a network of tinygrad."""
+    env = te.make("tests.games.dice_race:DiceRace", goal=4)
+    trainer = ppo(env)
+    assert isinstance(trainer.trainable, TrainableTinygrad)
+    state = te.rollout(env, "uniform", batch=5, steps=3).state
+    expected = trainer.evaluate(state)[1].numpy()
+    mover = expected[np.arange(5), state.current_player.numpy()]
+
+    def forward(observation: Any) -> tuple[Any, Any]:
+        return torch.zeros(len(observation), env.num_actions), torch.tensor(np.resize(mover, len(observation)) / 2)
+
+    found = TorchNetwork(env, networks.Returning(forward), 2.0, None).evaluate(state)[1]
+    assert np.allclose(found.numpy(), expected, atol=1e-6)
+
+
+def logits(x: Any, actions: int = 9) -> Any:
+    return torch.zeros(len(x), actions)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (logits, TypeError, r"a tuple of two tensors, logits and values, got tensor"),
+        (lambda x: (logits(x, 8), logits(x, 1)), ValueError, r"logits \[B, A\] = \(3, 9\), got \(3, 8\)"),
+        (lambda x: (logits(x), logits(x, 1)), ValueError, r"values \[B\] = \(3,\), got \(3, 1\)"),
+        (lambda x: (logits(x), x[:, 0, 0, 0].long()), TypeError, "values of a float dtype, got torch.int64"),
+        (lambda x: (logits(x) / 0, x[:, 0, 0, 0]), ValueError, "logits that are finite, got "),
+    ],
+)
+def test_wrong_modules(function: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^network must return .*{message}"):
+        alphazero(shared_env("tic_tac_toe"), networks.Returning(function))
+
+
+def test_wrong_arguments() -> None:
+    env = shared_env("tic_tac_toe")
+    with pytest.raises(TypeError, match=r"network must be None or a torch.nn.Module, got 'resnet'"):
+        alphazero(env, "resnet")
+    with pytest.raises(ValueError, match=r"network must have weights of float32, got torch.float64"):
+        alphazero(env, small(env).double())
+    diverging = small(env)
+    trainer = alphazero(env, diverging)
+    diverging.value.weight.data[:] = float("inf")
+    with pytest.raises(ValueError, match="evaluate must give finite numbers"):
+        trainer.step()
+
+
+class Outer:
+    """Class with an inner one, which has no name of its module."""
+
+    class Inner(networks.Small):  # type: ignore[misc]
+        """Network that cannot be imported."""
+
+
+class Deep(networks.Small):  # type: ignore[misc]
+    """Network without its argument."""
+
+    def __init__(self, env: te.Env, depth: int):
+        super().__init__(env)
+
+
+class Wide(networks.Small):  # type: ignore[misc]
+    """Network whose argument is no plain value."""
+
+    def __init__(self, env: te.Env, body: Any):
+        super().__init__(env)
+
+
+def test_names_of_modules() -> None:
+    env = shared_env("tic_tac_toe")
+    for module, error, message in (
+        (Outer.Inner(env), ValueError, "must be a class package.module:Class, got '.*:Outer.Inner': module"),
+        (Deep(env, 3), ValueError, "must have its argument 'depth' as an attribute"),
+        (Wide(env, None), TypeError, r"network\.body must be a number, str, bool or a list of them"),
+        (torch.nn.Sequential(), ValueError, r"whose arguments have names, got 'torch.nn.modules.container:Seq"),
+    ):
+        with pytest.raises(error, match=message):
+            architecture_of(module)
+    for name, arguments, message in (
+        ("no_module:Net", {}, "must be a class package.module:Class, got 'no_module:Net': No module named"),
+        ("pathlib:Path", {}, "must name a class of torch.nn.Module, got 'pathlib:Path'"),
+        ("tests.train.networks:Small", {"depth": 3}, "cannot be constructed for <Env tic_tac_toe.*'depth'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            build({"class": name, "arguments": arguments}, env)
+
+
+def test_weights_that_do_not_fit(tmp_path: Path) -> None:
+    env = shared_env("tic_tac_toe")
+    trainer = ppo(env, small(env))
+    weights = trainer.weights()
+    with pytest.raises(ValueError, match="weights must be those of a network with the settings' sizes"):
+        trainer.assign_weights(weights | {"value.bias": np.zeros(2, np.float32)})
+    trainer.assign_weights({name: array + array.dtype.type(1) for name, array in weights.items()})
+    assert all(np.array_equal(trainer.weights()[name], array + 1) for name, array in weights.items())
+    network = trainer.trainable
+    network.inner.module.policy = torch.nn.Linear(8, 9, bias=False)  # type: ignore[attr-defined]
+    network.save(tmp_path / "weights.safetensors")
+    with pytest.raises(ValueError, match=r"has no weights that fit: 'policy.bias' must have shape \(9,\), got none"):
+        te.agents.load(tmp_path / "weights.safetensors")
