@@ -30,7 +30,7 @@ from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
 from tensor_envs.train.replay import ReplayBuffer
-from tensor_envs.train.trainable import TrainableNetwork, TrainableTinygrad
+from tensor_envs.train.trainable import TrainableNetwork
 
 if TYPE_CHECKING:
     import torch
@@ -163,6 +163,8 @@ class Trainer(ABC):
         """Return the network in training: a module of PyTorch, or None for one of tinygrad."""
         common = self.config, device, self.loss, self.adam_epsilon
         if network is None:
+            from tensor_envs.train.trainable_tinygrad import TrainableTinygrad
+
             return TrainableTinygrad(self.env, *common)
         need("torch", "the argument network", "torch")
         from tensor_envs.train.trainable_torch import TrainableTorch  # its module imports PyTorch

@@ -1,7 +1,7 @@
-"""Networks of PyTorch: modules evaluated for searches, their names in files, and files of their weights.
+"""Networks of PyTorch: modules evaluated for searches, and their names in files.
 
-A module is a function of observations, float32 [B, *observation_shape], to logits [B, A] and values [B] of the player to
-move. Files name its class and have the arguments of it, from which it is constructed again; nothing is unpickled.
+A module is a function of observations, float32 [B, *observation_shape], to logits [B, A] and values [B] of the player
+to move. Files name its class and have its arguments, from which it is constructed again; nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -9,18 +9,14 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._files import write_arrays
 from tensor_envs._runtime.cuda import card_of, is_cuda
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import shown, wrong_type
 from tensor_envs.interop import to_torch
-from tensor_envs.registry import env_metadata
-from tensor_envs.train.network import TORCH_FORMAT
 
 try:
     import torch
@@ -111,11 +107,6 @@ class TorchNetwork:
             got = arrays[name].shape if name in arrays else "none"
             raise ValueError(f"{name!r} must have shape {own.get(name)}, got {got}")
         self.module.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
-
-    def save(self, path: Path) -> None:
-        """Write the weights, with the environment and the module's name and arguments, to a safetensors file."""
-        metadata = {"network": architecture_of(self.module), "value_scale": self.value_scale}
-        write_arrays(path, TORCH_FORMAT, env_metadata(self.env) | metadata, self.weights())
 
 
 def to_array(tensor: torch.Tensor) -> np.ndarray:

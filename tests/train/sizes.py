@@ -41,4 +41,5 @@ def ppo(env: te.Env, network: Any = None, **settings: Any) -> te.train.PPO:
     return te.train.PPO(env, te.train.PPOConfig(**(PPO | settings)), network=network)
 
 
+SETTINGS = {"alphazero": ALPHAZERO, "ppo": PPO}
 TRAINERS: dict[str, Any] = {"alphazero": alphazero, "ppo": ppo}

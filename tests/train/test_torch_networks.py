@@ -10,15 +10,18 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs._files import read_arrays
+from tensor_envs.train.__main__ import NETWORKS, main, named_network
 from tensor_envs.train.network import TORCH_FORMAT
+from tensor_envs.train.replay import Samples
 from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tests.games.shared import shared_env
-from tests.train.sizes import TRAINERS, alphazero, ppo
+from tests.scripts.here import run_here
+from tests.train.sizes import SETTINGS, TRAINERS, alphazero, ppo
 
 torch = pytest.importorskip("torch")
 networks: Any = pytest.importorskip("tests.train.networks")
 from tensor_envs.train.torch_network import TorchNetwork, architecture_of, build  # noqa: E402
-from tensor_envs.train.trainable import TrainableTinygrad  # noqa: E402
+from tensor_envs.train.trainable_tinygrad import TrainableTinygrad  # noqa: E402
 
 
 def small(env: te.Env, seed: int = 0, **arguments: Any) -> Any:
@@ -79,7 +82,7 @@ def test_a_run_is_played_and_continued(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"it is of a run with the network .*'width': 5"):
         te.train.AlphaZero.load(tmp_path)
     (tmp_path / "config.toml").write_text(text.replace("networks:Small", "networks:Smaller"))
-    with pytest.raises(ValueError, match="got 'tests.train.networks:Smaller': module .* has no attribute 'Smaller'"):
+    with pytest.raises(ValueError, match=r"got 'tests.train.networks:Smaller': module .* has no attribute 'Smaller'"):
         te.train.AlphaZero.load(tmp_path)
 
 
@@ -209,3 +212,84 @@ def test_weights_that_do_not_fit(tmp_path: Path) -> None:
     network.save(tmp_path / "weights.safetensors")
     with pytest.raises(ValueError, match=r"has no weights that fit: 'policy.bias' must have shape \(9,\), got none"):
         te.agents.load(tmp_path / "weights.safetensors")
+
+
+@pytest.mark.parametrize("game", ["connect_four", "kuhn_poker"])
+@pytest.mark.parametrize("name", ["dense", "resnet", "transformer"])
+def test_networks_of_the_package(name: str, game: str) -> None:
+    """Each gives a nearly uniform policy at first, has gradients everywhere, and is constructed again from its name."""
+    env = shared_env(game)
+    settings = {"blocks": 1, "channels": 8} if name != "dense" else {"hidden": 8}
+    architecture = named_network(name, settings)
+    assert architecture is not None and not settings
+    if name == "resnet" and game == "kuhn_poker":
+        with pytest.raises(ValueError, match=r"must be \[planes, rows, columns\], got shape"):
+            build(architecture, env)
+        return
+    module = build(architecture, env, seed=3)
+    assert architecture_of(module) == architecture | {"arguments": architecture_of(module)["arguments"]}
+    assert architecture["arguments"].items() <= architecture_of(module)["arguments"].items()
+    TorchNetwork(env, module, 1.0, None)
+    logits, values = module.train()(torch.rand(16, *env.observation_shape))
+    assert logits.softmax(1).std() < 0.05
+    (logits.square().sum() + values.square().sum()).backward()
+    assert all((parameter.grad != 0).any() for parameter in module.parameters())
+    again = build(architecture_of(module), env, seed=3)
+    assert all(torch.equal(a, b) for a, b in zip(module.parameters(), again.parameters(), strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dense", "resnet", "transformer"])
+def test_they_learn(name: str) -> None:
+    """Learn from positions with one mark: its cell is the action, and its kind of cell determines the value."""
+    env = shared_env("tic_tac_toe")
+    module = build({"class": NETWORKS[name], "arguments": {}}, env)
+    settings = {"minibatch": 64, "replay_steps": 1, "updates": 100, "learning_rate": 0.002}
+    trainer = alphazero(env, module, **settings)
+    seen = np.eye(18, dtype=np.uint8)[:9]
+    mask, weights = np.ones((9, 9), bool), np.eye(9, dtype=np.float32)
+    corner, edge, centre = 0.5, 0.0, -0.5
+    values = np.array([corner, edge, corner, edge, centre, edge, corner, edge, corner], np.float32)
+    trainer.update(Samples(seen, mask, weights, values))
+    metrics = trainer.update(Samples(seen, mask, weights, values))
+    assert metrics["policy_loss"] < 0.1 and metrics["value_loss"] < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", TRAINERS)
+def test_the_command_trains_a_network(algorithm: str, tmp_path: Path) -> None:
+    """The same command continues a run; other networks or sizes are refused."""
+    sizes = [f"--{key.replace('_', '-')}={value}" for key, value in SETTINGS[algorithm].items() if key != "hidden"]
+    start = [algorithm, "tic_tac_toe", f"--folder={tmp_path / 'run'}", *sizes]
+    resnet = ["--network=resnet", "--blocks=1", "--channels=4"]
+    assert run_here(main, [*start, *resnet, "--steps=2"])[0] == 0
+    assert run_here(main, [*start, *resnet, "--steps=3"])[0] == 0
+    assert run_here(main, [*start, "--steps=4"])[0] == 0
+    for arguments, message in (
+        (["--network=resnet", "--blocks=2"], "has a run with blocks=1, got 2: name another --folder"),
+        (["--network=dense"], "has a run with network=tensor_envs.train.modules:ResNet, got tensor_envs.train.modu"),
+    ):
+        code, _, errors = run_here(main, [*start, *arguments, "--steps=5"])
+        assert code == 2 and message in errors and errors.count("\n") == 1, errors
+    weights = tmp_path / "run" / "weights.safetensors"
+    other = [algorithm, "tic_tac_toe", f"--folder={tmp_path / 'other'}", *sizes, f"--weights={weights}", "--steps=1"]
+    assert run_here(main, [*other, *resnet, "--learning-rate=0"])[0] == 0
+    code, _, errors = run_here(main, [*other[:2], f"--folder={tmp_path / 'third'}", *other[3:]])
+    assert code == 2 and "--weights must be of the run's network, got {'class': 'tensor_envs" in errors
+    before, after = (read_arrays(path / CHECKPOINT, FORMAT)[1] for path in (tmp_path / "run", tmp_path / "other"))
+    assert np.array_equal(before["network.heads.policy.0.weight"], after["network.heads.policy.0.weight"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--network=resnt"], "network must be a class package.module:Class, got 'resnt'"),
+        (["--network=dense", "--blocks=2"], "--blocks must be an argument of the network 'dense', which has none"),
+        (["--network=tests.train.networks:Small", "--tanh"], "--tanh must be an argument of the network"),
+    ],
+)
+def test_wrong_options(options: list[str], message: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    code, _, errors = run_here(main, ["alphazero", "tic_tac_toe", "--steps=1", f"--folder={folder}", *options])
+    assert code == 2 and message in errors and errors.count("\n") == 1, errors
+    assert not folder.exists()
