@@ -124,5 +124,5 @@ class Transformer(nn.Module):  # type: ignore[misc]
         self.outputs = Heads(env, math.prod(cells), channels)
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        cells = observation.reshape(len(observation), self.planes, -1).transpose(1, 2)
+        cells = observation.reshape(-1, self.planes, len(self.place)).transpose(1, 2)
         return self.outputs(self.body(self.token(cells) + self.place))
