@@ -1,4 +1,4 @@
-"""Train a player by self-play, or rate trained players.
+"""Train a player by self-play, rate trained players, or export their networks.
 
     python -m tensor_envs.train alphazero connect_four --minutes 10
     python -m tensor_envs.train alphazero gomoku --blocks 2 --channels 32 --minutes 60 --folder runs/gomoku
@@ -8,6 +8,7 @@
     python -m tensor_envs.train alphazero my_games:DiceRace --minutes 5    # a custom game
     python -m tensor_envs.train rate tic_tac_toe --simulations 0 32 --regret
     python -m tensor_envs.train rate connect_four --search-regret 14
+    python -m tensor_envs.train export runs/alphazero-connect_four --to onnx
 
 A run is a folder with its settings (config.toml), metrics of every step (metrics.jsonl), a checkpoint, the network
 (weights.safetensors, which `te.agents.load` plays) and curves (curves.svg). The same command continues a run that was
@@ -203,6 +204,26 @@ def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
     add_settings(parser, kind.Config)
 
 
+def export(options: argparse.Namespace) -> None:
+    """Run the command `export`."""
+    need("torch", "export", "torch")
+    from tensor_envs.train.export_network import export_network  # its module imports PyTorch
+
+    with busy("exporting"):
+        out = export_network(options.run, options.to, options.out)
+    print(out)
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command `export`."""
+    text = "folder of a run, file of weights, or a game whose weights come with the package"
+    parser.add_argument("run", metavar="RUN", type=Path, help=text)
+    text = "safetensors: weights in float32 by the names of a module of PyTorch; onnx: the network (extra `onnx`)"
+    parser.add_argument("--to", choices=("safetensors", "onnx"), required=True, help=text)
+    text = "the file; default: network.safetensors or network.onnx in the folder of the run"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=text)
+
+
 def add_rating(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command `rate`."""
     count = whole(1, MAX_COUNT)
@@ -244,6 +265,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             add_rating(command)
             command.set_defaults(work=rate)
+    text = "write a trained network for other programs: safetensors or ONNX"
+    command = commands.add_parser("export", help=text, description=text)
+    add_export(command)
+    command.set_defaults(work=export)
     run(parser, lambda options: options.work(options), arguments)
 
 

@@ -21,6 +21,14 @@ VALUE_PLANES = 4
 VALUE_HIDDEN = 64
 
 
+def board_shape(env: Env) -> tuple[int, int, int]:
+    """Return the shape of observations. ValueError unless they are [planes, rows, columns]."""
+    if len(env.observation_shape) != 3:
+        raise ValueError(f"observations must be [planes, rows, columns], got shape {env.observation_shape}")
+    planes, rows, columns = env.observation_shape
+    return planes, rows, columns
+
+
 def last_layer(inputs: int, env: Env) -> nn.Module:
     """Return a layer to the logits, whose initial policy is nearly uniform."""
     layer = nn.Linear(inputs, env.num_actions)
@@ -50,20 +58,36 @@ class Heads(nn.Module):  # type: ignore[misc] # PyTorch has no types where it is
 
 
 class Dense(nn.Module):  # type: ignore[misc]
-    """Network of two hidden layers, for observations of any shape."""
+    """Network of two hidden layers, for observations of any shape: `te.train.Network` in PyTorch.
 
-    def __init__(self, env: Env, hidden: int = 128):
+    With `blocks`, a residual tower replaces the first layer. Weights have the names of files of `te.train.Network`.
+    """
+
+    def __init__(self, env: Env, hidden: int = 128, blocks: int = 0, channels: int = 32, tanh: bool = False):
         super().__init__()
         self.hidden = hidden
+        self.blocks = blocks
+        self.channels = channels
+        self.tanh = tanh
         inputs = math.prod(env.observation_shape)
-        self.body = nn.Sequential(
-            nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU()
-        )
+        if blocks:
+            planes, rows, columns = board_shape(env)
+            self.first = nn.Conv2d(planes, channels, 3, padding=1)
+            self.second = nn.Linear(channels * rows * columns, hidden)
+        else:
+            self.first = nn.Linear(inputs, hidden)
+            self.second = nn.Linear(hidden, hidden)
+        self.tower = nn.ModuleList(nn.Conv2d(channels, channels, 3, padding=1) for _ in range(2 * blocks))
         self.policy = last_layer(hidden, env)
         self.value = nn.Linear(hidden, 1)
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        features = self.body(observation)
+        activation = torch.tanh if self.tanh else torch.relu
+        features = activation(self.first(observation if self.blocks else observation.flatten(1)))
+        for k in range(0, 2 * self.blocks, 2):
+            inner = self.tower[k](features).relu()
+            features = (features + self.tower[k + 1](inner)).relu()
+        features = activation(self.second(features.flatten(1)))
         return self.policy(features), self.value(features).squeeze(1)
 
 
@@ -91,11 +115,9 @@ class ResNet(nn.Module):  # type: ignore[misc]
 
     def __init__(self, env: Env, blocks: int = 5, channels: int = 64):
         super().__init__()
-        if len(env.observation_shape) != 3:
-            raise ValueError(f"observations must be [planes, rows, columns], got shape {env.observation_shape}")
         self.blocks = blocks
         self.channels = channels
-        planes, rows, columns = env.observation_shape
+        planes, rows, columns = board_shape(env)
         tower = [ResidualBlock(channels) for _ in range(blocks)]
         self.body = nn.Sequential(*convolution(planes, channels), nn.ReLU(), *tower)
         self.heads = Heads(env, rows * columns, channels)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FORMAT = "tensor_envs network 2"
 TANH_FORMAT = "tensor_envs network 1"
 TORCH_FORMAT = "tensor_envs torch network 1"
+WEIGHTS = "weights.safetensors"  # in the folder of a run
 ACTIVATIONS = ("relu", "tanh")
 HALF_MAX = float(np.finfo(np.float16).max)
 FOLDER = Path(__file__).parents[1] / "weights"  # weights of the package: files <id of the game>.safetensors
@@ -313,6 +314,33 @@ def save(env: Env, weights: Mapping[str, Tensor | np.ndarray], path: str | Path,
     sizes = {name: list(array.shape) for name, array in arrays.items()}
     metadata = {"activation": one_of("activation", activation, ACTIVATIONS), "sizes": sizes}
     write_arrays(path, FORMAT, env_metadata(env) | metadata, arrays)
+
+
+def save_module(
+    env: Env, network: dict[str, Any], value_scale: float, weights: Mapping[str, np.ndarray], path: str | Path
+) -> None:
+    """Write the weights of a network of PyTorch, with its class and arguments, to a safetensors file.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    metadata = {"network": network, "value_scale": value_scale}
+    write_arrays(path, TORCH_FORMAT, env_metadata(env) | metadata, weights)
+
+
+def weights_file(path: Path) -> Path:
+    """Return the file of weights of a run's folder, or of a game whose weights come with the package.
+
+    Raises:
+        FileNotFoundError: there is neither a file, a folder nor a game of this name.
+    """
+    if path.exists():
+        return path / WEIGHTS if path.is_dir() else path
+    packaged = FOLDER / f"{path}.safetensors"
+    if not packaged.is_file():
+        ids = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
+        raise FileNotFoundError(f"no file {str(path)!r}; games whose weights come with the package: {ids}")
+    return packaged
 
 
 def load(path: str | Path) -> Player:

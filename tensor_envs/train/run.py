@@ -29,6 +29,7 @@ from tensor_envs.io import state_arrays, state_of
 from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
+from tensor_envs.train.network import WEIGHTS
 from tensor_envs.train.replay import ReplayBuffer
 from tensor_envs.train.trainable import TrainableNetwork
 
@@ -39,7 +40,6 @@ FORMAT = "tensor_envs checkpoint 1"
 CONFIG = "config.toml"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.safetensors"
-WEIGHTS = "weights.safetensors"
 CURVES = "curves.svg"
 Metrics = dict[str, float]
 LEARN = 2  # kind of random numbers; an algorithm has others

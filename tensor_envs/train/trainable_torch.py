@@ -11,13 +11,11 @@ import numpy as np
 import torch
 from tinygrad import Tensor
 
-from tensor_envs._files import write_arrays
 from tensor_envs.env import Env
 from tensor_envs.interop import from_torch, to_torch
-from tensor_envs.registry import env_metadata
 from tensor_envs.sampling import FLOOR
 from tensor_envs.train.config import TrainingConfig
-from tensor_envs.train.network import TORCH_FORMAT
+from tensor_envs.train.network import save_module
 from tensor_envs.train.torch_network import TorchNetwork, architecture_of, to_array
 from tensor_envs.train.trainable import Loss, TrainableNetwork, check_shape
 
@@ -108,9 +106,7 @@ class TrainableTorch(TrainableNetwork):
         return architecture_of(self.network)
 
     def save(self, path: Path) -> None:
-        """Write the weights, with the environment and the module's name and arguments, to a safetensors file."""
-        metadata = {"network": self.architecture(), "value_scale": self.inner.value_scale}
-        write_arrays(path, TORCH_FORMAT, env_metadata(self.inner.env) | metadata, self.weights())
+        save_module(self.inner.env, self.architecture(), self.inner.value_scale, self.weights(), path)
 
     def for_actors(self) -> Any:
         return copy.deepcopy(self.network).cpu()

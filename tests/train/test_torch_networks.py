@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tinygrad import nn
 
 import tensor_envs as te
 from tensor_envs._files import read_arrays
 from tensor_envs.train.__main__ import NETWORKS, main, named_network
-from tensor_envs.train.network import TORCH_FORMAT
+from tensor_envs.train.network import TORCH_FORMAT, load, save
 from tensor_envs.train.replay import Samples
 from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tests.games.shared import shared_env
@@ -20,6 +22,8 @@ from tests.train.sizes import SETTINGS, TRAINERS, alphazero, ppo
 
 torch = pytest.importorskip("torch")
 networks: Any = pytest.importorskip("tests.train.networks")
+from tensor_envs.train import modules  # noqa: E402
+from tensor_envs.train.export_network import export_network  # noqa: E402
 from tensor_envs.train.torch_network import TorchNetwork, architecture_of, build  # noqa: E402
 from tensor_envs.train.trainable_tinygrad import TrainableTinygrad  # noqa: E402
 
@@ -39,7 +43,8 @@ class Interruption(Exception):
 def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path) -> None:
     """Bit for bit, with statistics of batches and dropout; the second run starts with other weights."""
     env = shared_env("tic_tac_toe")
-    whole = TRAINERS[name](env, small(env), ratings=1)
+    settings = {"ratings": 1, "rival_simulations": 0}
+    whole = TRAINERS[name](env, small(env), **settings)
     before = whole.weights()
     rating = whole.run(steps=5, folder=tmp_path / "whole")
 
@@ -48,7 +53,7 @@ def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path
             raise Interruption
 
     with pytest.raises(Interruption):
-        TRAINERS[name](env, small(env), ratings=1).run(steps=5, folder=tmp_path / "part", callbacks=[interrupt])
+        TRAINERS[name](env, small(env), **settings).run(steps=5, folder=tmp_path / "part", callbacks=[interrupt])
     torch.manual_seed(77)  # runs do not depend on PyTorch's generator
     again = type(whole).load(tmp_path / "part")
     assert again.steps == 2 and again.run(steps=5, folder=tmp_path / "part") == rating
@@ -86,26 +91,14 @@ def test_a_run_is_played_and_continued(tmp_path: Path) -> None:
         te.train.AlphaZero.load(tmp_path)
 
 
-@pytest.mark.few("alphazero")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINERS)
 def test_learning_is_that_of_tinygrads_network(name: str) -> None:
     """The same weights and games give the same losses in both libraries."""
     env = shared_env("tic_tac_toe")
-    tinygrad = TRAINERS[name](env, value_scale=2.0)
-    layers = [torch.nn.Linear(18, 8), torch.nn.Linear(8, 8), torch.nn.Linear(8, 9), torch.nn.Linear(8, 1)]
-    inner: Any = tinygrad.network.weights()
-    for layer, layer_name in zip(layers, ("first", "second", "policy", "value"), strict=True):
-        layer.weight.data = torch.tensor(inner[f"{layer_name}.weight"].numpy())
-        layer.bias.data = torch.tensor(inner[f"{layer_name}.bias"].numpy())
-    first, second, policy, value = layers
-
-    def forward(observation: Any) -> tuple[Any, Any]:
-        features = second(first(observation.flatten(1)).relu()).relu()
-        return policy(features), value(features).squeeze(1)
-
-    module = networks.Returning(forward)
-    module.layers = torch.nn.ModuleList(layers)
-    other = TRAINERS[name](env, module, value_scale=2.0)
+    tinygrad = TRAINERS[name](env)
+    other = TRAINERS[name](env, modules.Dense(env, hidden=8))
+    other.assign_weights(tinygrad.weights())
     for _ in range(3):
         expected = tinygrad.step() | {"seconds": 0}
         assert other.step() | {"seconds": 0} == pytest.approx(expected, rel=1e-3, abs=1e-6)
@@ -284,7 +277,7 @@ def test_the_command_trains_a_network(algorithm: str, tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--network=resnt"], "network must be a class package.module:Class, got 'resnt'"),
-        (["--network=dense", "--blocks=2"], "--blocks must be an argument of the network 'dense', which has none"),
+        (["--network=resnet", "--hidden=2"], "--hidden must be an argument of the network 'resnet', which has none"),
         (["--network=tests.train.networks:Small", "--tanh"], "--tanh must be an argument of the network"),
     ],
 )
@@ -293,3 +286,55 @@ def test_wrong_options(options: list[str], message: str, tmp_path: Path) -> None
     code, _, errors = run_here(main, ["alphazero", "tic_tac_toe", "--steps=1", f"--folder={folder}", *options])
     assert code == 2 and message in errors and errors.count("\n") == 1, errors
     assert not folder.exists()
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("blocks", "activation"), [(0, "relu"), (0, "tanh"), (2, "relu"), (1, "tanh")])
+def test_weights_of_tinygrad_in_pytorch(blocks: int, activation: str, tmp_path: Path) -> None:
+    """An exported network has the outputs of the one that was trained."""
+    env = shared_env("connect_four")
+    network = te.train.Network(env, 16, blocks, 5, activation=activation, seed=1)
+    save(env, network.weights(), tmp_path / "weights.safetensors", activation)
+    out = export_network(tmp_path, "safetensors")
+    assert out == tmp_path / "network.safetensors"
+    state = te.rollout(env, "uniform", batch=9, steps=8).state
+    expected, found = (load(path).evaluator()(state) for path in (tmp_path / "weights.safetensors", out))
+    legal = state.legal_action_mask.numpy()
+    assert np.allclose(softmax(expected[0].numpy(), legal), softmax(found[0].numpy(), legal), atol=1e-6)
+    assert np.allclose(expected[1].numpy(), found[1].numpy(), atol=1e-6)
+    assert nn.state.safe_load(out)["second.weight"].shape == network.weights()["second.weight"].shape
+
+
+@pytest.mark.slow
+@pytest.mark.extra("onnxscript", "onnxruntime")
+@pytest.mark.parametrize("name", ["tinygrad", *NETWORKS])
+def test_onnx(name: str, tmp_path: Path) -> None:
+    """The file's outputs for other numbers of games are those of the network; values are returns."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    env = shared_env("connect_four")
+    network = None if name == "tinygrad" else build({"class": NETWORKS[name], "arguments": {}}, env)
+    trainer = alphazero(env, network, value_scale=4.0)
+    trainer.save(tmp_path)
+    code, printed, errors = run_here(main, ["export", str(tmp_path), "--to=onnx"])
+    assert (code, printed) == (0, f"{tmp_path / 'network.onnx'}\n"), errors
+    session = onnxruntime.InferenceSession(tmp_path / "network.onnx", providers=["CPUExecutionProvider"])
+    for batch in (1, 7):
+        state = te.rollout(env, "uniform", batch=batch, steps=9).state
+        observation = env.observe(state).numpy().astype(np.float32)
+        logits, values = session.run(["logits", "values"], {"observation": observation})
+        expected = load(tmp_path / "weights.safetensors").evaluator()(state)
+        assert np.allclose(values, expected[1].numpy(), atol=1e-4) and values.shape == (batch,)
+        legal = state.legal_action_mask.numpy()
+        assert np.allclose(softmax(logits, legal), softmax(expected[0].numpy(), legal), atol=1e-5)
+    assert "connect_four" in session.get_modelmeta().custom_metadata_map["tensor_envs"]
+
+
+def softmax(logits: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    powers = np.exp(logits - np.where(legal, logits, -np.inf).max(1, keepdims=True)) * legal
+    return powers / powers.sum(1, keepdims=True)
+
+
+def test_export_of_what_is_not_there(tmp_path: Path) -> None:
+    for path, message in ((tmp_path, "no file '.*weights.safetensors'"), (tmp_path / "x", "no file .*; games whose")):
+        code, _, errors = run_here(main, ["export", str(path), "--to=onnx"])
+        assert code == 2 and re.search(message, errors) and errors.count("\n") == 1, errors
