@@ -70,7 +70,7 @@ def make_trainer(options: argparse.Namespace, env: Env, folder: Path) -> Trainer
             )
     else:
         run = RunSettings(env, kind.Config(**settings), network)
-    trainer: Trainer = kind.from_settings(run, options.device)
+    trainer: Trainer = kind.from_settings(run, options.device, folder)
     if options.weights is not None:
         player = load_network(options.weights)
         if not player.env.plays_like(trainer.env):
@@ -101,7 +101,10 @@ def named_network(name: str | None, settings: dict[str, Any]) -> dict[str, Any] 
 
 
 def _as_settings(network: dict[str, Any] | None) -> dict[str, Any]:
-    return {} if network is None else {"network": network["class"], **network["arguments"]}
+    """Return a network's name and arguments as settings."""
+    if network is None:
+        return {}
+    return {"network": network.get("class", network.get("function")), **network.get("arguments", {})}
 
 
 def check_network(player: Player, trainer: Trainer) -> None:

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from tinygrad import Tensor
@@ -27,9 +27,7 @@ from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.run import Callback, Metrics, Trainer, train
-
-if TYPE_CHECKING:
-    import torch
+from tensor_envs.train.trainable import OwnNetwork
 
 # Ray reads its settings when it is imported: no reports, no warning
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -54,7 +52,7 @@ def distributed(
     device: str | None = None,
     callbacks: Sequence[Callback] = (),
     weights: Mapping[str, np.ndarray] | None = None,
-    network: torch.nn.Module | None = None,
+    network: OwnNetwork = None,
 ) -> Metrics:
     """Train with actors on a Ray cluster (extra `ray`), and return the metrics of the last rating.
 

@@ -13,7 +13,7 @@ for exact targets: Leela Chess Zero, "TB Rescoring", blog.lczero.org, 16 Septemb
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from tinygrad import Tensor
@@ -28,9 +28,7 @@ from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
-
-if TYPE_CHECKING:
-    import torch
+from tensor_envs.train.trainable import OwnNetwork
 
 # kinds of random numbers
 PLAY = 0
@@ -70,7 +68,7 @@ class AlphaZero(Trainer):
         config: AlphaZeroConfig | None = None,
         device: str | None = None,
         *,
-        network: torch.nn.Module | None = None,
+        network: OwnNetwork = None,
         rank: int = 0,
     ):
         super().__init__(env, config, device, network=network, rank=rank)
@@ -131,4 +129,5 @@ class AlphaZero(Trainer):
     def loss(self, logs: Any, value: Any, *targets: Any) -> tuple[Any, Any]:
         """Return the cross-entropy of the policy and the mean squared error of the values."""
         policy, returns = targets
-        return -(policy * logs).sum(1).mean(), (value - returns / self.config.value_scale).square().mean()
+        error = value - returns / self.config.value_scale
+        return -(policy * logs).sum(1).mean(), (error * error).mean()

@@ -132,7 +132,8 @@ class RunSettings(NamedTuple, Generic[C]):
     Attributes:
         env: the environment.
         config: settings of the algorithm.
-        network: name ("class") and "arguments" of a class of PyTorch; None: the settings define a network of tinygrad.
+        network: name ("class") and "arguments" of a class of PyTorch, or name of a "function" of JAX; None: the
+            settings define a network of tinygrad.
     """
 
     env: Env
@@ -148,7 +149,9 @@ def write_config(
     rules = {name: value for name, value in game.pop("rules").items() if value is not None}  # TOML has no None
     tables = {"env": game, "env.rules": rules, "config": asdict(config)}
     if network is not None:
-        tables |= {"network": {"class": network["class"]}, "network.arguments": network["arguments"]}
+        tables["network"] = {key: value for key, value in network.items() if key != "arguments"}
+        if "arguments" in network:
+            tables["network.arguments"] = network["arguments"]
     lines = [f"algorithm = {json.dumps(algorithm)}"]
     for table, values in tables.items():
         pairs = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
@@ -175,7 +178,8 @@ def read_config(path: Path, algorithm: str, kind: type[C]) -> RunSettings[C]:
         network = table.pop("network", None)
         _check_keys("", table, ("algorithm", "env", "config"), complete=True)
         if network is not None:
-            _check_keys("network.", network, ("class", "arguments"), complete=True)
+            keys = ("function",) if "function" in network else ("class", "arguments")
+            _check_keys("network.", network, keys, complete=True)
         if table["algorithm"] != algorithm:
             raise ValueError(f"algorithm must be {algorithm!r}, got {shown(table['algorithm'])}")
         game = table["env"]

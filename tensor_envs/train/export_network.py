@@ -12,7 +12,7 @@ import torch
 from tensor_envs._command import need
 from tensor_envs._files import replace_file
 from tensor_envs.registry import env_metadata
-from tensor_envs.train.network import Player, load, save_module, weights_file
+from tensor_envs.train.network import Player, load, save_imported, weights_file
 from tensor_envs.train.torch_network import TorchNetwork, build
 
 TARGETS = ("safetensors", "onnx")
@@ -66,8 +66,10 @@ def export_network(run: Path, target: str, out: Path | None = None) -> Path:
         out = run / f"network.{target}" if run.is_dir() else Path(f"{run.stem}.{target}")
     assert player.network is not None
     if target == "safetensors":
-        save_module(player.env, player.network, player.value_scale, player.weights, out)
+        save_imported(player.env, player.network, player.value_scale, player.weights, out)
         return out
+    if "function" in player.network:
+        raise ValueError(f"export to ONNX must be of a network of tinygrad or PyTorch, got {player.network}")
     need("onnxscript", "export to ONNX", "onnx")
     network = TorchNetwork(player.env, build(player.network, player.env), player.value_scale, "CPU")
     network.assign_weights(player.weights)

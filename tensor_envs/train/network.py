@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # the older one names no activation
 FORMAT = "tensor_envs network 2"
 TANH_FORMAT = "tensor_envs network 1"
-TORCH_FORMAT = "tensor_envs torch network 1"
+IMPORTED_FORMAT = "tensor_envs imported network 1"
 WEIGHTS = "weights.safetensors"  # in the folder of a run
 ACTIVATIONS = ("relu", "tanh")
 HALF_MAX = float(np.finfo(np.float16).max)
@@ -271,8 +271,9 @@ class Player(NamedTuple):
         env: the environment.
         weights: the weights by name, float16 for a network of tinygrad.
         activation: the activation of the hidden layers of a network of tinygrad.
-        network: name ("class") and "arguments" of a class of PyTorch; None for a network of tinygrad.
-        value_scale: return that a network of PyTorch gives as a value of 1.
+        network: name ("class") and "arguments" of a class of PyTorch, or name of a "function" of JAX; None for a
+            network of tinygrad.
+        value_scale: return that a network of PyTorch or JAX gives as a value of 1.
     """
 
     env: Env
@@ -286,6 +287,11 @@ class Player(NamedTuple):
         if self.network is None:
             network = Network(self.env, weights=self.weights, activation=self.activation, device=device)
             return evaluator(self.env, network)
+        if "function" in self.network:
+            from tensor_envs.train import jax_network  # JAX is optional
+
+            pair = jax_network.build(self.network, self.weights)
+            return jax_network.JaxNetwork(self.env, pair, self.value_scale, device).evaluate
         from tensor_envs.train import torch_network  # PyTorch is optional
 
         module = torch_network.build(self.network, self.env)
@@ -316,16 +322,16 @@ def save(env: Env, weights: Mapping[str, Tensor | np.ndarray], path: str | Path,
     write_arrays(path, FORMAT, env_metadata(env) | metadata, arrays)
 
 
-def save_module(
+def save_imported(
     env: Env, network: dict[str, Any], value_scale: float, weights: Mapping[str, np.ndarray], path: str | Path
 ) -> None:
-    """Write the weights of a network of PyTorch, with its class and arguments, to a safetensors file.
+    """Write the weights of a network of PyTorch or JAX, with its name, to a safetensors file.
 
     Raises:
         OSError: the file cannot be written.
     """
     metadata = {"network": network, "value_scale": value_scale}
-    write_arrays(path, TORCH_FORMAT, env_metadata(env) | metadata, weights)
+    write_arrays(path, IMPORTED_FORMAT, env_metadata(env) | metadata, weights)
 
 
 def weights_file(path: Path) -> Path:
@@ -344,14 +350,14 @@ def weights_file(path: Path) -> Path:
 
 
 def load(path: str | Path) -> Player:
-    """Return the content of a file of weights: by `save`, or of a network of PyTorch.
+    """Return the content of a file of weights: by `save`, or of a network of PyTorch or JAX.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: a file of another kind, or of another version of the game; the network of PyTorch that it names
-            cannot be imported, or its weights do not fit.
+        ValueError: a file of another kind, or of another version of the game; the network that it names cannot be
+            imported, or its weights do not fit.
     """
-    metadata, stored = read_arrays(path, FORMAT, TANH_FORMAT, TORCH_FORMAT)
+    metadata, stored = read_arrays(path, FORMAT, TANH_FORMAT, IMPORTED_FORMAT)
     weights = {name: np.array(array) for name, array in stored.items()}  # copies of the mapped file
     try:
         env = env_of(metadata)

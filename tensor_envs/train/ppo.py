@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tinygrad import Tensor
 
@@ -27,14 +27,12 @@ from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.network import look
 from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.run import Metrics, Trainer
-
-if TYPE_CHECKING:
-    import torch
+from tensor_envs.train.trainable import OwnNetwork, operations_of
 
 Decision = tuple[Tensor, ...]
 Outcome = tuple[Tensor, ...]
 Minibatches = list[list[Any]]  # Tensors; arrays of another process
-Array = Any  # a torch.Tensor or a tinygrad Tensor: `ppo_loss` uses operations of both
+Array = Any  # of tinygrad, PyTorch or JAX
 
 
 def ppo_loss(
@@ -68,15 +66,16 @@ def ppo_loss(
     Returns:
         The loss of the policy, entropy and divergence included, and that of the value. Their sum is to be minimised.
     """
-    count = valid.sum().clamp(1)
+    of = operations_of(logs)
+    count = of.clip(valid.sum(), 1, None)
     mean = (advantage * valid).sum() / count
     off = advantage - mean
     error = value - (old_value + advantage)
-    scaled = off / (((off * off * valid).sum() / count).sqrt() + 1e-8)
-    ratio = (chosen - old_chosen).exp()
-    gain = (scaled * ratio).minimum(scaled * ratio.clamp(1 - clip, 1 + clip))
+    scaled = off / (of.sqrt((off * off * valid).sum() / count) + 1e-8)
+    ratio = of.exp(chosen - old_chosen)
+    gain = of.minimum(scaled * ratio, scaled * of.clip(ratio, 1 - clip, 1 + clip))
     # on average over the rollout's actions, ratio * log(ratio) is the divergence, and ratio - 1 is 0
-    bonus = entropy * -(logs.exp() * logs).sum(-1) - kl * (ratio * (chosen - old_chosen) - (ratio - 1))
+    bonus = entropy * -(of.exp(logs) * logs).sum(-1) - kl * (ratio * (chosen - old_chosen) - (ratio - 1))
     return (-(gain + bonus) * valid).sum() / count, (0.25 * error * error * valid).sum() / count
 
 
@@ -101,7 +100,7 @@ class PPO(Trainer):
         config: PPOConfig | None = None,
         device: str | None = None,
         *,
-        network: torch.nn.Module | None = None,
+        network: OwnNetwork = None,
         rank: int = 0,
     ):
         super().__init__(env, config, device, network=network, rank=rank)

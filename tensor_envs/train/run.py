@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -30,11 +30,9 @@ from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
 from tensor_envs.train.network import WEIGHTS
+from tensor_envs.train.network import load as load_network
 from tensor_envs.train.replay import ReplayBuffer
-from tensor_envs.train.trainable import TrainableNetwork
-
-if TYPE_CHECKING:
-    import torch
+from tensor_envs.train.trainable import OwnNetwork, TrainableNetwork
 
 FORMAT = "tensor_envs checkpoint 1"
 CONFIG = "config.toml"
@@ -92,7 +90,7 @@ class Trainer(ABC):
         config: TrainingConfig | None = None,
         device: str | None = None,
         *,
-        network: torch.nn.Module | None = None,
+        network: OwnNetwork = None,
         rank: int = 0,
     ):
         """Make or take a network and start the games.
@@ -102,8 +100,9 @@ class Trainer(ABC):
             config: settings; None for the defaults.
             device: as in `Env.init`.
             network: module of PyTorch from observations, float32 [B, *observation_shape], to logits [B, A] and values
-                [B]. It moves to the games' device and learns from its present weights. None: a network of tinygrad
-                with random weights, whose sizes are settings.
+                [B]. It moves to the games' device and learns from its present weights. Or a pair for JAX: a function
+                of parameters and observations, and the parameters as nested dictionaries of arrays. None: a network of
+                tinygrad with random weights, whose sizes are settings.
             rank: number of the actor that plays: others have other games.
 
         Raises:
@@ -160,12 +159,17 @@ class Trainer(ABC):
     # *** of all ***
 
     def _trainable(self, network: Any, device: str | None) -> TrainableNetwork:
-        """Return the network in training: a module of PyTorch, or None for one of tinygrad."""
+        """Return the network in training: None for one of tinygrad, a pair for one of JAX, or a module of PyTorch."""
         common = self.config, device, self.loss, self.adam_epsilon
         if network is None:
             from tensor_envs.train.trainable_tinygrad import TrainableTinygrad
 
             return TrainableTinygrad(self.env, *common)
+        if isinstance(network, tuple):
+            need("optax", "a network of JAX", "jax")
+            from tensor_envs.train.trainable_jax import TrainableJax  # its module imports JAX
+
+            return TrainableJax(self.env, network, *common)
         need("torch", "the argument network", "torch")
         from tensor_envs.train.trainable_torch import TrainableTorch  # its module imports PyTorch
 
@@ -313,15 +317,26 @@ class Trainer(ABC):
                 those of the checkpoint.
         """
         path = file_path("folder", folder)
-        trainer = cls.from_settings(read_config(path / CONFIG, cls.algorithm, cls.Config), device)
+        trainer = cls.from_settings(read_config(path / CONFIG, cls.algorithm, cls.Config), device, path)
         trainer.resume(path)
         return trainer
 
     @classmethod
-    def from_settings(cls, settings: RunSettings[Any], device: str | None = None) -> Self:
-        """Return a new trainer of settings. ValueError if their network cannot be imported or constructed."""
-        network = None
-        if settings.network is not None:
+    def from_settings(cls, settings: RunSettings[Any], device: str | None = None, folder: Path | None = None) -> Self:
+        """Return a new trainer of settings. The form of the parameters of JAX is that of the weights in the folder.
+
+        Raises:
+            FileNotFoundError: there are no such weights.
+            ValueError: the network cannot be imported or constructed.
+        """
+        network: OwnNetwork = None
+        if settings.network is not None and "function" in settings.network:
+            need("optax", "the network of this run", "jax")
+            from tensor_envs.train import jax_network  # its module imports JAX
+
+            assert folder is not None
+            network = jax_network.build(settings.network, load_network(folder / WEIGHTS).weights)
+        elif settings.network is not None:
             need("torch", "the network of this run", "torch")
             from tensor_envs.train.torch_network import build  # its module imports PyTorch
 

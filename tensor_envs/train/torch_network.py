@@ -6,7 +6,6 @@ to move. Files name its class and have its arguments, from which it is construct
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,9 @@ import numpy as np
 
 from tensor_envs._runtime.cuda import card_of, is_cuda
 from tensor_envs._runtime.opening import open_device
-from tensor_envs._validate import shown, wrong_type
+from tensor_envs._validate import wrong_type
 from tensor_envs.interop import to_torch
+from tensor_envs.train.own_network import CHECKED, check_output, imported
 
 try:
     import torch
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tensor_envs._runtime.devices import DeviceName
     from tensor_envs.env import Env
     from tensor_envs.state import State
-
-CHECKED = 3  # games with which a new module is tried
 
 
 class TorchNetwork:
@@ -50,7 +48,7 @@ class TorchNetwork:
                 are not finite.
         """
         if not isinstance(module, torch.nn.Module):
-            raise wrong_type("network", "None or a torch.nn.Module", module)
+            raise wrong_type("network", "None, a torch.nn.Module or a pair of a function and parameters", module)
         device = open_device(device)
         self.env = env
         self.value_scale = value_scale
@@ -59,7 +57,9 @@ class TorchNetwork:
         for name, tensor in module.state_dict().items():
             if tensor.is_floating_point() and tensor.dtype is not torch.float32:
                 raise ValueError(f"network must have weights of float32, got {tensor.dtype} for {name!r}")
-        self._check(env.init(CHECKED, device=device))
+        observation = to_torch(env.observe(env.init(CHECKED, device=device))).to(self.place)
+        with torch.inference_mode():
+            check_output(env, self.module(observation.float()), torch.Tensor)
 
     def __call__(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the module's logits [B, A] and values [B] for observations [B, n] of numbers or bools."""
@@ -77,23 +77,6 @@ class TorchNetwork:
             # the other players share the negated value equally: exact only in zero-sum games
             mover = to_torch(state.current_player).to(self.place)[:, None] == torch.arange(players, device=self.place)
             return logits, torch.where(mover, value[:, None], -value[:, None] / (players - 1))
-
-    def _check(self, state: State) -> None:
-        """Raise TypeError or ValueError unless the module's output is that of a network for some games."""
-        observation = to_torch(self.env.observe(state)).to(self.place)
-        with torch.inference_mode():
-            output = self.module(observation.float())
-        shapes = {"logits": (CHECKED, self.env.num_actions), "values": (CHECKED,)}
-        if not (isinstance(output, tuple) and len(output) == 2 and all(map(torch.is_tensor, output))):
-            raise TypeError(f"network must return a tuple of two tensors, logits and values, got {shown(output)}")
-        for (name, shape), tensor in zip(shapes.items(), output, strict=True):
-            if tuple(tensor.shape) != shape:
-                letters = "[B, A]" if name == "logits" else "[B]"
-                raise ValueError(f"network must return {name} {letters} = {shape}, got {tuple(tensor.shape)}")
-            if not tensor.is_floating_point():
-                raise TypeError(f"network must return {name} of a float dtype, got {tensor.dtype}")
-            if not tensor.isfinite().all():
-                raise ValueError(f"network must return {name} that are finite, got {shown(tensor.tolist())}")
 
     def weights(self) -> dict[str, np.ndarray]:
         """Return copies of the module's parameters and buffers by name."""
@@ -153,11 +136,7 @@ def _plain(name: str, value: Any) -> Any:
 
 def imported_class(name: str) -> Any:
     """Return the class of modules that "package.module:Class" names. ValueError, which says why, if there is none."""
-    module, _, attribute = name.partition(":")
-    try:
-        kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"network must be a class package.module:Class, got {name!r}: {error}") from None
+    kind = imported(name)
     if not (isinstance(kind, type) and issubclass(kind, torch.nn.Module)):
         raise ValueError(f"network must name a class of torch.nn.Module, got {name!r}")
     return kind

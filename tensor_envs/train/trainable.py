@@ -5,14 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from tinygrad import Tensor
 
 if TYPE_CHECKING:
+    import torch
+
     from tensor_envs.search.outputs import Evaluate
 
+# A module of PyTorch, a function of JAX with its parameters, or None for a network of tinygrad
+OwnNetwork: TypeAlias = "torch.nn.Module | tuple[Callable[..., Any], dict[str, Any]] | None"
 # A function of log-probabilities [B, A], values [B] and targets to the losses of policy and value, for any library
 Loss = Callable[..., tuple[Any, Any]]
 
@@ -73,6 +77,11 @@ class TrainableNetwork(ABC):
     @abstractmethod
     def for_actors(self) -> Any:
         """Return the argument `network` of a trainer in another process."""
+
+
+def operations_of(array: Any) -> Any:
+    """Return the functions `exp`, `minimum`, `clip`, ... of an array's library: a module, or the arrays' class."""
+    return array.__array_namespace__() if hasattr(array, "__array_namespace__") else type(array)
 
 
 def check_shape(name: str, array: np.ndarray, shape: Sequence[Any]) -> None:

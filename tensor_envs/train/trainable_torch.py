@@ -15,7 +15,7 @@ from tensor_envs.env import Env
 from tensor_envs.interop import from_torch, to_torch
 from tensor_envs.sampling import FLOOR
 from tensor_envs.train.config import TrainingConfig
-from tensor_envs.train.network import save_module
+from tensor_envs.train.network import save_imported
 from tensor_envs.train.torch_network import TorchNetwork, architecture_of, to_array
 from tensor_envs.train.trainable import Loss, TrainableNetwork, check_shape
 
@@ -106,7 +106,7 @@ class TrainableTorch(TrainableNetwork):
         return architecture_of(self.network)
 
     def save(self, path: Path) -> None:
-        save_module(self.inner.env, self.architecture(), self.inner.value_scale, self.weights(), path)
+        save_imported(self.inner.env, self.architecture(), self.inner.value_scale, self.weights(), path)
 
     def for_actors(self) -> Any:
         return copy.deepcopy(self.network).cpu()

@@ -13,7 +13,7 @@ from tinygrad import nn
 import tensor_envs as te
 from tensor_envs._files import read_arrays
 from tensor_envs.train.__main__ import NETWORKS, main, named_network
-from tensor_envs.train.network import TORCH_FORMAT, load, save
+from tensor_envs.train.network import IMPORTED_FORMAT, load, save
 from tensor_envs.train.replay import Samples
 from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tests.games.shared import shared_env
@@ -71,7 +71,7 @@ def test_a_run_is_played_and_continued(tmp_path: Path) -> None:
     trainer.run(steps=2, folder=tmp_path)
     text = (tmp_path / "config.toml").read_text()
     assert '[network]\nclass = "tests.train.networks:Small"\n\n[network.arguments]\nwidth = 5\ndropout = 0.25\n' in text
-    metadata, arrays = read_arrays(tmp_path / "weights.safetensors", TORCH_FORMAT)
+    metadata, arrays = read_arrays(tmp_path / "weights.safetensors", IMPORTED_FORMAT)
     assert metadata["network"] == {"class": "tests.train.networks:Small", "arguments": {"width": 5, "dropout": 0.25}}
     assert arrays["policy.weight"].dtype == np.float32 and arrays["policy.weight"].shape == (9, 5)
     state = te.rollout(env, "uniform", batch=16, steps=2).state
@@ -127,11 +127,11 @@ def logits(x: Any, actions: int = 9) -> Any:
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        (logits, TypeError, r"a tuple of two tensors, logits and values, got tensor"),
+        (logits, TypeError, r"a tuple of two torch.Tensor, logits and values, got tensor"),
         (lambda x: (logits(x, 8), logits(x, 1)), ValueError, r"logits \[B, A\] = \(3, 9\), got \(3, 8\)"),
         (lambda x: (logits(x), logits(x, 1)), ValueError, r"values \[B\] = \(3,\), got \(3, 1\)"),
-        (lambda x: (logits(x), x[:, 0, 0, 0].long()), TypeError, "values of a float dtype, got torch.int64"),
-        (lambda x: (logits(x) / 0, x[:, 0, 0, 0]), ValueError, "logits that are finite, got "),
+        (lambda x: (logits(x), x[:, 0, 0, 0].long()), TypeError, r"values \[B\] of a float dtype, got torch.int64"),
+        (lambda x: (logits(x) / 0, x[:, 0, 0, 0]), ValueError, r"logits \[B, A\] that are finite, got "),
     ],
 )
 def test_wrong_modules(function: Any, error: type[Exception], message: str) -> None:
@@ -141,7 +141,7 @@ def test_wrong_modules(function: Any, error: type[Exception], message: str) -> N
 
 def test_wrong_arguments() -> None:
     env = shared_env("tic_tac_toe")
-    with pytest.raises(TypeError, match=r"network must be None or a torch.nn.Module, got 'resnet'"):
+    with pytest.raises(TypeError, match=r"network must be None, a torch.nn.Module or a pair of .*, got 'resnet'"):
         alphazero(env, "resnet")
     with pytest.raises(ValueError, match=r"network must have weights of float32, got torch.float64"):
         alphazero(env, small(env).double())
@@ -176,7 +176,7 @@ class Wide(networks.Small):  # type: ignore[misc]
 def test_names_of_modules() -> None:
     env = shared_env("tic_tac_toe")
     for module, error, message in (
-        (Outer.Inner(env), ValueError, "must be a class package.module:Class, got '.*:Outer.Inner': module"),
+        (Outer.Inner(env), ValueError, "must be named as package.module:Name, got '.*:Outer.Inner': module"),
         (Deep(env, 3), ValueError, "must have its argument 'depth' as an attribute"),
         (Wide(env, None), TypeError, r"network\.body must be a number, str, bool or a list of them"),
         (torch.nn.Sequential(), ValueError, r"whose arguments have names, got 'torch.nn.modules.container:Seq"),
@@ -184,7 +184,7 @@ def test_names_of_modules() -> None:
         with pytest.raises(error, match=message):
             architecture_of(module)
     for name, arguments, message in (
-        ("no_module:Net", {}, "must be a class package.module:Class, got 'no_module:Net': No module named"),
+        ("no_module:Net", {}, "must be named as package.module:Name, got 'no_module:Net': No module named"),
         ("pathlib:Path", {}, "must name a class of torch.nn.Module, got 'pathlib:Path'"),
         ("tests.train.networks:Small", {"depth": 3}, "cannot be constructed for <Env tic_tac_toe.*'depth'"),
     ):
@@ -276,7 +276,7 @@ def test_the_command_trains_a_network(algorithm: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--network=resnt"], "network must be a class package.module:Class, got 'resnt'"),
+        (["--network=resnt"], "network must be named as package.module:Name, got 'resnt'"),
         (["--network=resnet", "--hidden=2"], "--hidden must be an argument of the network 'resnet', which has none"),
         (["--network=tests.train.networks:Small", "--tanh"], "--tanh must be an argument of the network"),
     ],
