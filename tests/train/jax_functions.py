@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import tensor_envs as te
@@ -32,5 +31,5 @@ def apply(parameters: dict[str, Any], observation: jax.Array) -> tuple[jax.Array
     def linear(name: str, x: jax.Array) -> jax.Array:
         return x @ layers[name]["kernel"] + layers[name]["bias"]
 
-    features = jnp.maximum(linear("body", observation.reshape(len(observation), -1)), 0)
+    features = jax.nn.relu(linear("body", observation.reshape(len(observation), -1)))
     return linear("policy", features), linear("value", features)[:, 0]

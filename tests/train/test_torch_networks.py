@@ -338,3 +338,15 @@ def test_export_of_what_is_not_there(tmp_path: Path) -> None:
     for path, message in ((tmp_path, "no file '.*weights.safetensors'"), (tmp_path / "x", "no file .*; games whose")):
         code, _, errors = run_here(main, ["export", str(path), "--to=onnx"])
         assert code == 2 and re.search(message, errors) and errors.count("\n") == 1, errors
+
+
+@pytest.mark.slow
+@pytest.mark.extra("ray")
+def test_actors_play_with_copies(tmp_path: Path) -> None:
+    """The learner's statistics of batches reach the actors with its weights."""
+    pytest.importorskip("ray")
+    env = shared_env("kuhn_poker")
+    config = te.train.PPOConfig(**SETTINGS["ppo"])
+    te.train.distributed(env, config, steps=3, num_actors=1, folder=tmp_path, network=small(env))
+    trainer = te.train.PPO.load(tmp_path)
+    assert trainer.steps == 3 and trainer.weights()["body.2.num_batches_tracked"] == 3 * 2
