@@ -104,7 +104,9 @@ def test_links(path: Path) -> None:
 )
 def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block of Python runs, and prints what its comments quote."""
-    imported = r"^(?:import|from) (gymnasium|sb3_contrib|torch\w*|jax|pyspiel)|adapters import (pettingzoo)|\.(torch)\(\)"
+    imported = (
+        r"^(?:import|from) (gymnasium|sb3_contrib|torch\w*|jax|pyspiel)|adapters import (pettingzoo)|\.(torch)\(\)"
+    )
     for package in re.findall(imported, code, re.MULTILINE):
         pytest.importorskip("".join(package))
     monkeypatch.setattr(registry, "_entries", {})  # custom games are removed afterwards

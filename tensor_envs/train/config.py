@@ -180,6 +180,8 @@ def read_config(path: Path, algorithm: str, kind: type[C]) -> RunSettings[C]:
         if network is not None:
             keys = ("function",) if "function" in network else ("class", "arguments")
             _check_keys("network.", network, keys, complete=True)
+            instance(f"network.{keys[0]}", network[keys[0]], str)
+            instance("network.arguments", network.get("arguments", {}), dict)
         if table["algorithm"] != algorithm:
             raise ValueError(f"algorithm must be {algorithm!r}, got {shown(table['algorithm'])}")
         game = table["env"]

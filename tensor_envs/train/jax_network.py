@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_envs._runtime.cuda import card_of, is_cuda
-from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import function as check_function
 from tensor_envs._validate import wrong_type
 from tensor_envs.interop import to_dlpack, to_numpy
-from tensor_envs.train.own_network import CHECKED, check_output, imported
+from tensor_envs.train.own_network import CHECKED, check_output, first_device, imported
 
 try:
     import jax
@@ -43,7 +42,7 @@ class JaxNetwork:
         function: the function.
         parameters: its parameters, which are replaced when they change.
         value_scale: return that the function gives as a value of 1.
-        place: device of JAX: the card of the games, or the CPU.
+        place: device of JAX: the card of the games, the first of several, or the CPU.
     """
 
     def __init__(self, env: Env, pair: tuple[Any, Any], value_scale: float, device: DeviceName | None):
@@ -55,12 +54,12 @@ class JaxNetwork:
             ValueError: it returns arrays of other shapes, or numbers that are not finite.
         """
         self.function: Callable[..., Any] = check_function("network[0]", pair[0])
-        device = open_device(device)
+        place = first_device(device)
         self.env = env
         self.value_scale = value_scale
-        self.place = jax.devices("cuda")[card_of(str(device))] if is_cuda(device) else jax.devices("cpu")[0]
+        self.place = jax.devices("cuda")[card_of(place)] if is_cuda(place) else jax.devices("cpu")[0]
         self.assign_weights(flat(pair[1]))
-        observation = self.array(env.observe(env.init(CHECKED, device=device)))
+        observation = self.array(env.observe(env.init(CHECKED, device=place)))
         check_output(env, self.function(self.parameters, observation.astype(jnp.float32)), jax.Array)
         self._evaluate = jax.jit(self._returns)
 

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import shown
 
 if TYPE_CHECKING:
+    from tensor_envs._runtime.devices import DeviceName
     from tensor_envs.env import Env
 
 CHECKED = 3  # games with which a network is tried
+
+
+def first_device(device: DeviceName | None) -> str:
+    """Open the device of games, or the devices that share them, and return the name of the first."""
+    opened = open_device(device)
+    return opened if isinstance(opened, str) else opened[0]
 
 
 def imported(name: str) -> Any:

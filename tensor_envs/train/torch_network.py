@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_envs._runtime.cuda import card_of, is_cuda
-from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import wrong_type
 from tensor_envs.interop import to_torch
-from tensor_envs.train.own_network import CHECKED, check_output, imported
+from tensor_envs.train.own_network import CHECKED, check_output, first_device, imported
 
 try:
     import torch
@@ -36,7 +35,7 @@ class TorchNetwork:
         env: the environment.
         module: the module, in evaluation mode.
         value_scale: return that the module gives as a value of 1.
-        place: PyTorch's device: the card of the games, or "cpu".
+        place: PyTorch's device: the card of the games, the first of several, or "cpu".
     """
 
     def __init__(self, env: Env, module: torch.nn.Module, value_scale: float, device: DeviceName | None):
@@ -49,15 +48,15 @@ class TorchNetwork:
         """
         if not isinstance(module, torch.nn.Module):
             raise wrong_type("network", "None, a torch.nn.Module or a pair of a function and parameters", module)
-        device = open_device(device)
+        place = first_device(device)
         self.env = env
         self.value_scale = value_scale
-        self.place = f"cuda:{card_of(str(device))}" if is_cuda(device) else "cpu"
+        self.place = f"cuda:{card_of(place)}" if is_cuda(place) else "cpu"
         self.module = module.to(self.place).eval()
         for name, tensor in module.state_dict().items():
             if tensor.is_floating_point() and tensor.dtype is not torch.float32:
                 raise ValueError(f"network must have weights of float32, got {tensor.dtype} for {name!r}")
-        observation = to_torch(env.observe(env.init(CHECKED, device=device))).to(self.place)
+        observation = to_torch(env.observe(env.init(CHECKED, device=place))).to(self.place)
         with torch.inference_mode():
             check_output(env, self.module(observation.float()), torch.Tensor)
 

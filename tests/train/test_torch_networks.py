@@ -78,6 +78,8 @@ def test_a_run_is_played_and_continued(tmp_path: Path) -> None:
     for simulations, policy in ((0, te.agents.greedy(trainer.evaluate)), (4, te.agents.gumbel(trainer.evaluate, 4))):
         loaded = te.agents.load(tmp_path / "weights.safetensors", simulations)
         assert loaded(state).tolist() == policy(state).tolist()
+    halves = env.init(8, device=("CPU", "CPU:1"))
+    assert loaded(halves).tolist() == policy(env.init(8)).tolist()
     with pytest.raises(ValueError, match=r"has a run with the network .*'width': 5.*, got .*'width': 6"):
         alphazero(env, small(env, width=6), value_scale=2.0).run(steps=3, folder=tmp_path)
     with pytest.raises(ValueError, match=r"has a run with the network .*'width': 5.*, got None"):
