@@ -52,7 +52,7 @@ def write_arrays(path: str | Path, kind: str, metadata: Mapping[str, Any], array
     """
     path = Path(path)
     header: dict[str, Any] = {"__metadata__": {"format": kind, "about": json.dumps(metadata), _KEY: _BLANK}}
-    data = [np.ascontiguousarray(array) for array in arrays.values()]
+    data = [np.asarray(array, order="C") for array in arrays.values()]  # keeps arrays without axes
     position = 0
     for name, array in zip(arrays, data, strict=True):
         dtype = _NAMES[array.dtype.newbyteorder("=")]

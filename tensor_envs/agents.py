@@ -302,9 +302,10 @@ def _limits(count: int, weights: Any) -> list[int]:
 def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
     """Load a trained player: the weights of a run of `te.train`, or weights of the package.
 
+    A file of a network of PyTorch names its class, which is imported: load files of people that you trust.
+
     Args:
-        path: path of the file, such as weights.safetensors of a run's folder, or the id of a game in
-            tensor_envs/weights/README.md.
+        path: path of the file or of a run's folder, or the id of a game in tensor_envs/weights/README.md.
         num_simulations: simulations of each decision by `te.search.gumbel_muzero_policy` without noise; 0 plays the
             highest logit.
         seed: seed of the search.
@@ -314,8 +315,8 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file has no weights, is damaged, or is of another version of the game; a number out of range, or
-            simulations in a game that is not zero-sum.
+        ValueError: the file has no weights, is damaged, or is of another version of the game; its network of PyTorch
+            cannot be imported; a number out of range, or simulations in a game that is not zero-sum.
         TypeError: `path` is no path, or a number of another type.
 
     Examples:
@@ -324,25 +325,19 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
         >>> bool(result.scores[0] > 0.8)
         True
     """
-    from tensor_envs.train.network import FOLDER, Network, evaluator  # with its files, only for this player
-    from tensor_envs.train.network import load as load_network
+    from tensor_envs.train.network import load as load_network  # networks and their files are for this player alone
+    from tensor_envs.train.network import weights_file
 
     count = integer("num_simulations", num_simulations, 0, MAX_SIMULATIONS)
     seed_words(seed)
-    file = file_path("path", path)
-    if not file.exists():
-        packaged = FOLDER / f"{file}.safetensors"
-        if not packaged.is_file():
-            ids = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
-            raise FileNotFoundError(f"no file {str(file)!r}; games whose weights come with the package: {ids}")
-        file = packaged
-    env, weights, activation = load_network(file)
+    trained = load_network(weights_file(file_path("path", path)))
+    env = trained.env
     if count and env.num_players > 1 and not env.spec.zero_sum:
         raise ValueError(f"num_simulations must be 0 for {env!r}, which is no zero-sum game, got {count}")
 
     @functools.cache
     def player(device: DeviceName) -> Policy:
-        evaluate = evaluator(env, Network(env, weights=weights, activation=activation, device=device))
+        evaluate = trained.evaluator(device)
         return gumbel(evaluate, count, seed=seed) if count else greedy(evaluate)
 
     def policy(state: State) -> Tensor:

@@ -104,7 +104,7 @@ def test_links(path: Path) -> None:
 )
 def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block of Python runs, and prints what its comments quote."""
-    imported = r"^(?:import|from) (gymnasium|sb3_contrib|torch\w*|pyspiel|mcp)\b"
+    imported = r"^(?:import|from) (gymnasium|sb3_contrib|torch\w*|jax|pyspiel|mcp)\b"
     adapter = r"adapters(?: import |\.)(pettingzoo|openenv|verifiers)"
     for package in re.findall(rf"{imported}|{adapter}|\.(torch)\(\)", code, re.MULTILINE):
         pytest.importorskip("".join(package))

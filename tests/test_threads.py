@@ -16,7 +16,7 @@ from tinygrad.helpers import ALLOW_DEVICE_USAGE, TRAINING
 import tensor_envs as te
 from tensor_envs.ops import find_lines
 from tensor_envs.rollouts import RolloutReset
-from tensor_envs.train.run import _assign
+from tensor_envs.train.trainable_tinygrad import assign
 from tests.games.shared import shared_env
 from tests.train.sizes import ppo
 
@@ -95,7 +95,7 @@ def test_training_in_another_thread(tmp_path: Path) -> None:
 
     def call() -> list[Any]:
         trainer = ppo(shared_env("kuhn_poker"), value_scale=2.0)
-        _assign(trainer.optimizer.lr, np.array([0.25]))
+        assign(trainer.optimizer.lr, np.array([0.25]))
         trainer.save(tmp_path)
         return [trainer.optimizer.lr.tolist(), *(weights.tolist() for weights in trainer.weights().values())]
 
@@ -121,7 +121,8 @@ def test_one_thread_trains_at_a_time() -> None:
         return losses
 
     losses = te.from_numpy(np.ones(2, np.float32))
-    first.fit, second.fit = slow, fast  # type: ignore[method-assign,assignment]
+    first.trainable.fit = slow  # type: ignore[attr-defined]
+    second.trainable.fit = fast  # type: ignore[attr-defined]
     first.learn([[]])
     threads[0].join()
     assert order == ["first", "first, 1", "second"]

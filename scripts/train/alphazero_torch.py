@@ -5,8 +5,8 @@
 
 Needs PyTorch (extra `torch`). `te.search.gumbel_muzero_policy` selects the actions of self-play with the network. Its
 action weights are the policy's targets. The value's target is the player's return to the end of the game; where a
-round stops first, or a random action follows, it is the search's value. `te.train.AlphaZero` is the same in tinygrad,
-with symmetries, more kinds of games and learning curves.
+round stops first, or a random action follows, it is the search's value. `te.train.AlphaZero` trains such a
+network (`network=`) with symmetries, more kinds of games and learning curves.
 """
 
 from __future__ import annotations

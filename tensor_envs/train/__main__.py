@@ -1,13 +1,15 @@
-"""Train a player by self-play, or rate trained players.
+"""Train a player by self-play, rate trained players, or export their networks.
 
     python -m tensor_envs.train alphazero connect_four --minutes 10
     python -m tensor_envs.train alphazero gomoku --blocks 2 --channels 32 --minutes 60 --folder runs/gomoku
+    python -m tensor_envs.train alphazero othello --network resnet --blocks 5 --channels 64 --minutes 60    # PyTorch
     python -m tensor_envs.train alphazero othello --minutes 60 --ray auto --num-actors 64    # a running cluster
     python -m tensor_envs.train ppo tic_tac_toe --steps 100
     python -m tensor_envs.train alphazero my_games:DiceRace --minutes 5    # a custom game
     python -m tensor_envs.train rate tic_tac_toe --simulations 0 32 --regret
     python -m tensor_envs.train rate connect_four --search-regret 14
     python -m tensor_envs.train rate chess --engine stockfish:skill=0,depth=1 --games 20
+    python -m tensor_envs.train export runs/alphazero-connect_four --to onnx
 
 A run is a folder with its settings (config.toml), metrics of every step (metrics.jsonl), a checkpoint, the network
 (weights.safetensors, which `te.agents.load` plays) and curves (curves.svg). The same command continues a run that was
@@ -21,12 +23,25 @@ from __future__ import annotations
 
 import argparse
 import functools
+import inspect
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tensor_envs import agents
-from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, say_at_signal, whole
+from tensor_envs._command import (
+    MAX_COUNT,
+    add_rules,
+    busy,
+    command_parser,
+    device_of,
+    need,
+    real,
+    run,
+    say_at_signal,
+    whole,
+)
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
@@ -35,13 +50,16 @@ from tensor_envs.registry import make
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 from tensor_envs.solve.enumeration import solve
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
-from tensor_envs.train.config import read_config
+from tensor_envs.train.config import RunSettings, read_config
+from tensor_envs.train.network import Player
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
 from tensor_envs.train.rating import CriticalPositions, exact_oracle
 from tensor_envs.train.run import CONFIG, Callback
 
 ALGORITHMS: dict[str, type[Trainer]] = {kind.algorithm: kind for kind in (AlphaZero, PPO)}
+NETWORKS = {name.lower(): f"tensor_envs.train.modules:{name}" for name in ("Dense", "ResNet", "Transformer")}
+SIZES = ("hidden", "blocks", "channels", "tanh")  # settings that define a network of tinygrad
 MINUTE = 60.0
 OPENING = 2  # random plies before rated games
 RIVALS = (128, 1024)  # simulations of the playout searches that players are rated by
@@ -55,28 +73,66 @@ def make_trainer(options: argparse.Namespace, env: Env, folder: Path) -> Trainer
     """
     kind = ALGORITHMS[options.command]
     settings = settings_of(options, kind.Config)
+    network = named_network(options.network, settings)
     if (folder / CONFIG).exists():
-        stored, config = read_config(folder / CONFIG, kind.algorithm, kind.Config)
-        if env.id != stored.id or (options.rules and not stored.plays_like(env)):
-            raise ValueError(f"{str(folder)!r} has a run of {stored!r}, got {env!r}: name another --folder")
-        if changed := [name for name, value in settings.items() if getattr(config, name) != value]:
-            name = changed[0]
+        run = read_config(folder / CONFIG, kind.algorithm, kind.Config)
+        if env.id != run.env.id or (options.rules and not run.env.plays_like(env)):
+            raise ValueError(f"{str(folder)!r} has a run of {run.env!r}, got {env!r}: name another --folder")
+        stored = asdict(run.config) | _as_settings(run.network if options.network else None)
+        wanted = settings | _as_settings(network)
+        if name := next((name for name, value in wanted.items() if stored.get(name) != value), None):
             raise ValueError(
-                f"{str(folder)!r} has a run with {name}={getattr(config, name)}, got {settings[name]}: "
-                "name another --folder"
+                f"{str(folder)!r} has a run with {name}={stored.get(name)}, got {wanted[name]}: name another --folder"
             )
-        trainer = kind(stored, config, options.device)
     else:
-        trainer = kind(env, kind.Config(**settings), options.device)
+        run = RunSettings(env, kind.Config(**settings), network)
+    trainer: Trainer = kind.from_settings(run, options.device, folder)
     if options.weights is not None:
         player = load_network(options.weights)
         if not player.env.plays_like(trainer.env):
             raise ValueError(f"--weights must be weights for {trainer.env!r}, got those for {player.env!r}")
-        if player.activation != trainer.network.activation:
-            hint = "add --tanh" if player.activation == "tanh" else "leave out --tanh"
-            raise ValueError(f"--weights must be of the run's activation, got {player.activation}: {hint}")
+        check_network(player, trainer)
         trainer.assign_weights(player.weights)  # a checkpoint, from which a run continues, replaces them
     return trainer
+
+
+def named_network(name: str | None, settings: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the class and the arguments of --network; sizes that it takes are removed from the settings.
+
+    Raises:
+        ImportError: PyTorch is not installed.
+        ValueError: there is no such class, or it does not take a size that was given.
+    """
+    if name is None:
+        return None
+    need("torch", "--network", "torch")
+    from tensor_envs.train.torch_network import imported_class  # its module imports PyTorch
+
+    path = NETWORKS.get(name, name)
+    sizes = {key: settings.pop(key) for key in SIZES if key in settings}
+    parameters = inspect.signature(imported_class(path)).parameters
+    if wrong := [key for key in sizes if key not in parameters]:
+        raise ValueError(f"--{wrong[0]} must be an argument of the network {name!r}, which has none of this name")
+    return {"class": path, "arguments": sizes}
+
+
+def _as_settings(network: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a network's name and arguments as settings."""
+    if network is None:
+        return {}
+    return {"network": network.get("class", network.get("function")), **network.get("arguments", {})}
+
+
+def check_network(player: Player, trainer: Trainer) -> None:
+    """Raise ValueError unless a trainer can start from the weights of a player."""
+    own = trainer.trainable.architecture()
+    if player.network != own:
+        raise ValueError(f"--weights must be of the run's network, got {player.network}, and the run has {own}")
+    if own is None and player.activation != trainer.network.activation:
+        hint = "add --tanh" if player.activation == "tanh" else "leave out --tanh"
+        raise ValueError(f"--weights must be of the run's activation, got {player.activation}: {hint}")
+    if own is not None and player.value_scale != (scale := trainer.config.value_scale):
+        raise ValueError(f"--weights must be of the run's value_scale, got {player.value_scale} instead of {scale}")
 
 
 def train(options: argparse.Namespace) -> None:
@@ -101,9 +157,9 @@ def train(options: argparse.Namespace) -> None:
     if not is_local:
         address = None if options.ray == "local" else options.ray
         common: dict[str, Any] = {"steps": options.steps, "seconds": seconds, "folder": folder, "callbacks": callbacks}
+        network = trainer.trainable.for_actors()
         cluster = {"address": address, "num_actors": options.num_actors, "device": options.device}
-        weights = {name: tensor.numpy() for name, tensor in trainer.weights().items()}
-        distributed(trainer.env, trainer.config, **common, **cluster, weights=weights)
+        distributed(trainer.env, trainer.config, **common, **cluster, weights=trainer.weights(), network=network)
     else:
         trainer.run(options.steps, seconds, folder, callbacks)
     if is_local and trainer.seconds:
@@ -181,7 +237,32 @@ def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
     parser.add_argument("--num-actors", type=whole(1, 100_000), metavar="N", help="default: one for each core or GPU")
     parser.add_argument("--tensorboard", action="store_true", help="write metrics for TensorBoard (extra `train`)")
     parser.add_argument("--wandb", metavar="PROJECT", help="log to a project of Weights & Biases (extra `train`)")
+    text = (
+        f"network of PyTorch (extra `torch`): {', '.join(NETWORKS)} or package.module:Class, with --hidden, --blocks "
+        "and --channels as its arguments; default: a network of tinygrad"
+    )
+    parser.add_argument("--network", metavar="NAME", help=text)
     add_settings(parser, kind.Config)
+
+
+def export(options: argparse.Namespace) -> None:
+    """Run the command `export`."""
+    need("torch", "export", "torch")
+    from tensor_envs.train.export_network import export_network  # its module imports PyTorch
+
+    with busy("exporting"):
+        out = export_network(options.run, options.to, options.out)
+    print(out)
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command `export`."""
+    text = "folder of a run, file of weights, or a game whose weights come with the package"
+    parser.add_argument("run", metavar="RUN", type=Path, help=text)
+    text = "safetensors: weights in float32 by the names of a module of PyTorch; onnx: the network (extra `onnx`)"
+    parser.add_argument("--to", choices=("safetensors", "onnx"), required=True, help=text)
+    text = "the file; default: network.safetensors or network.onnx in the folder of the run"
+    parser.add_argument("--out", type=Path, metavar="FILE", help=text)
 
 
 def add_rating(parser: argparse.ArgumentParser) -> None:
@@ -227,6 +308,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             add_rating(command)
             command.set_defaults(work=rate)
+    text = "write a trained network for other programs: safetensors or ONNX"
+    command = commands.add_parser("export", help=text, description=text)
+    add_export(command)
+    command.set_defaults(work=export)
     run(parser, lambda options: options.work(options), arguments)
 
 

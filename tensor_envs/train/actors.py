@@ -27,6 +27,7 @@ from tensor_envs.env import Env
 from tensor_envs.interop import to_numpy
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.run import Callback, Metrics, Trainer, train
+from tensor_envs.train.trainable import OwnNetwork
 
 # Ray reads its settings when it is imported: no reports, no warning
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -51,6 +52,7 @@ def distributed(
     device: str | None = None,
     callbacks: Sequence[Callback] = (),
     weights: Mapping[str, np.ndarray] | None = None,
+    network: OwnNetwork = None,
 ) -> Metrics:
     """Train with actors on a Ray cluster (extra `ray`), and return the metrics of the last rating.
 
@@ -72,6 +74,7 @@ def distributed(
         device: device of the actors and the learner, as in `Env.init`.
         callbacks: as in `Trainer.run`.
         weights: weights to start from, by name, unless the folder has a checkpoint; None: random ones.
+        network: as in `Trainer`; every actor has a copy.
 
     Raises:
         ImportError: Ray is not installed.
@@ -87,7 +90,7 @@ def distributed(
     kind = next((kind for kind in kinds if type(config) is kind.Config), None)
     if kind is None:
         raise wrong_type("config", "an AlphaZeroConfig or a PPOConfig", config)
-    trainer = kind(env, config, device)
+    trainer = kind(env, config, device, network=network)
     if weights is not None:
         trainer.assign_weights(weights)
     if num_actors is not None:
@@ -106,11 +109,13 @@ def distributed(
 class Actor:
     """Self-play in a process of the cluster."""
 
-    def __init__(self, kind: type[Trainer], env: Env, config: TrainingConfig, device: str, rank: int, step: int):
+    def __init__(
+        self, kind: type[Trainer], env: Env, config: TrainingConfig, device: str, rank: int, step: int, network: Any
+    ):
         """Start the games of a rank; `step` is the number of the first step of self-play."""
         if device.startswith("CPU"):
             set_num_threads(1)
-        self.trainer = kind(env, config, device, rank=rank)
+        self.trainer = kind(env, config, device, network=network, rank=rank)
         self.step = step
 
     def play(self, version: int, weights: dict[str, np.ndarray], progress: float) -> tuple[int, Any]:
@@ -180,14 +185,15 @@ class Learner:
         self.rank += 1
         needs = {"num_cpus": 1, "num_gpus": 0 if self.is_on_cpu else 1, "scheduling_strategy": "SPREAD"}
         trainer = self.trainer
-        arguments = type(trainer), trainer.env, trainer.config, trainer.device, self.rank, trainer.steps
-        return self.ray.remote(**needs)(Actor).remote(*arguments)
+        settings = type(trainer), trainer.env, trainer.config, trainer.device
+        network = trainer.trainable.for_actors()
+        return self.ray.remote(**needs)(Actor).remote(*settings, self.rank, trainer.steps, network)
 
     def _play(self, actor: Any) -> None:
         """Let an actor play a step with the present weights."""
         if self.version != self.trainer.steps:
             self.version = self.trainer.steps
-            self.weights = self.ray.put({name: t.numpy() for name, t in self.trainer.weights().items()})
+            self.weights = self.ray.put(self.trainer.weights())
         self.playing[actor.play.remote(self.version, self.weights, self.trainer.progress)] = actor
 
     def _next(self) -> tuple[int, Any]:

@@ -12,18 +12,14 @@ for exact targets: Leela Chess Zero, "TB Rescoring", blog.lczero.org, 16 Septemb
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
-from tinygrad import Context, Tensor, nn
+from tinygrad import Tensor
 
-from tensor_envs._runtime.buffers import upload
-from tensor_envs._runtime.context import LOCK
 from tensor_envs.agents import greedy, gumbel, softmax
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy
-from tensor_envs.jitted import jit
 from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
@@ -32,6 +28,7 @@ from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Metrics, Trainer
 from tensor_envs.train.self_play import self_play
+from tensor_envs.train.trainable import OwnNetwork
 
 # kinds of random numbers
 PLAY = 0
@@ -60,17 +57,24 @@ class AlphaZero(Trainer):
     """
 
     algorithm = "alphazero"
+    adam_epsilon = 1e-8
     Config: ClassVar[type[AlphaZeroConfig]] = AlphaZeroConfig
     config: AlphaZeroConfig
     replay: ReplayBuffer
 
-    def __init__(self, env: Env, config: AlphaZeroConfig | None = None, device: str | None = None, *, rank: int = 0):
-        super().__init__(env, config, device, rank=rank)
+    def __init__(
+        self,
+        env: Env,
+        config: AlphaZeroConfig | None = None,
+        device: str | None = None,
+        *,
+        network: OwnNetwork = None,
+        rank: int = 0,
+    ):
+        super().__init__(env, config, device, network=network, rank=rank)
         if env.num_players > 1 and not env.spec.zero_sum:
             raise ValueError(f"env must be of a game for one or with zero sum, got {env!r}: PPO learns other games")
-        self.optimizer = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate)
         self.replay = ReplayBuffer(self.config.replay_steps, list(env.symmetries()))
-        self.fit = jit(self._fit)
         self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
         self.probabilities = softmax(self.evaluate)
         self.exact_values = exact_values(env, device) if self.config.exact_ply > 0 else None
@@ -115,26 +119,15 @@ class AlphaZero(Trainer):
         )
         return samples
 
-    def learn(self, data: Samples) -> Metrics:
-        """Add samples to the replay buffer and learn from minibatches of it."""
+    def minibatches(self, data: Samples) -> Iterator[Samples]:
+        """Add samples to the replay buffer and yield minibatches of it."""
         self.replay.add(data)
         random = self.random(SAMPLE, self.steps)
-        losses = list[Tensor]()
-        with LOCK, Context(TRAINING=1):  # type: ignore[no-untyped-call]
-            for _ in range(self.config.updates):
-                batch = self.replay.sample(self.config.minibatch, random)
-                losses.append(self.fit(*(upload(part, self.device) for part in batch)))
-        policy, value = np.mean([to_numpy(loss) for loss in losses], 0).tolist()
-        return {"policy_loss": policy, "value_loss": value}
+        for _ in range(self.config.updates):
+            yield self.replay.sample(self.config.minibatch, random)
 
-    def _fit(self, observation: Tensor, mask: Tensor, policy: Tensor, value: Tensor) -> Tensor:
-        """Take an optimiser step for flat arrays of `Samples` and return the losses of policy and value, [2]."""
-        observation, mask, policy = (x.reshape(len(value), -1) for x in (observation, mask, policy))
-        logits, estimate = self.network(observation, mask)
-        losses = Tensor.stack(
-            -(policy * logits).sum(1).mean(), (estimate - value / self.config.value_scale).square().mean()
-        )
-        self.optimizer.zero_grad()
-        losses.sum().backward()
-        self.optimizer.step()
-        return losses
+    def loss(self, logs: Any, value: Any, *targets: Any) -> tuple[Any, Any]:
+        """Return the cross-entropy of the policy and the mean squared error of the values."""
+        policy, returns = targets
+        error = value - returns / self.config.value_scale
+        return -(policy * logs).sum(1).mean(), (error * error).mean()

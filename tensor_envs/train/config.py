@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tensor_envs._files import replace_file
 from tensor_envs._validate import instance, integer, number, shown
@@ -126,11 +126,32 @@ class PPOConfig(TrainingConfig):
 C = TypeVar("C", bound=TrainingConfig)
 
 
-def write_config(path: Path, algorithm: str, env: Env, config: TrainingConfig) -> None:
+class RunSettings(NamedTuple, Generic[C]):
+    """Settings of a run.
+
+    Attributes:
+        env: the environment.
+        config: settings of the algorithm.
+        network: name ("class") and "arguments" of a class of PyTorch, or name of a "function" of JAX; None: the
+            settings define a network of tinygrad.
+    """
+
+    env: Env
+    config: C
+    network: dict[str, Any] | None
+
+
+def write_config(
+    path: Path, algorithm: str, env: Env, config: TrainingConfig, network: dict[str, Any] | None = None
+) -> None:
     """Write the settings of a run as TOML. ValueError for an environment that the file would not give back."""
     game = env_metadata(env)
     rules = {name: value for name, value in game.pop("rules").items() if value is not None}  # TOML has no None
     tables = {"env": game, "env.rules": rules, "config": asdict(config)}
+    if network is not None:
+        tables["network"] = {key: value for key, value in network.items() if key != "arguments"}
+        if "arguments" in network:
+            tables["network.arguments"] = network["arguments"]
     lines = [f"algorithm = {json.dumps(algorithm)}"]
     for table, values in tables.items():
         pairs = ((name, json.dumps(value, ensure_ascii=False)) for name, value in values.items())
@@ -145,8 +166,8 @@ def write_config(path: Path, algorithm: str, env: Env, config: TrainingConfig) -
     replace_file(path, [text.encode()])
 
 
-def read_config(path: Path, algorithm: str, kind: type[C]) -> tuple[Env, C]:
-    """Return the environment and the settings of a run.
+def read_config(path: Path, algorithm: str, kind: type[C]) -> RunSettings[C]:
+    """Return the settings of a run.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -154,7 +175,13 @@ def read_config(path: Path, algorithm: str, kind: type[C]) -> tuple[Env, C]:
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
+        network = table.pop("network", None)
         _check_keys("", table, ("algorithm", "env", "config"), complete=True)
+        if network is not None:
+            keys = ("function",) if "function" in network else ("class", "arguments")
+            _check_keys("network.", network, keys, complete=True)
+            instance(f"network.{keys[0]}", network[keys[0]], str)
+            instance("network.arguments", network.get("arguments", {}), dict)
         if table["algorithm"] != algorithm:
             raise ValueError(f"algorithm must be {algorithm!r}, got {shown(table['algorithm'])}")
         game = table["env"]
@@ -162,7 +189,7 @@ def read_config(path: Path, algorithm: str, kind: type[C]) -> tuple[Env, C]:
         instance("config", values, dict)
         _check_keys("env.", game, ("id", "version", "illegal", "rules"), complete=True)
         _check_keys("config.", values, [item.name for item in fields(kind)])
-        return env_of(game), kind(**values)
+        return RunSettings(env_of(game), kind(**values), network)
     except FileNotFoundError:
         raise FileNotFoundError(f"no file {str(path)!r}") from None
     except (TypeError, ValueError, KeyError, AttributeError, ImportError) as error:

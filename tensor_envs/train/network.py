@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tinygrad import Tensor, nn
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # the older one names no activation
 FORMAT = "tensor_envs network 2"
 TANH_FORMAT = "tensor_envs network 1"
+IMPORTED_FORMAT = "tensor_envs imported network 1"
+WEIGHTS = "weights.safetensors"  # in the folder of a run
 ACTIVATIONS = ("relu", "tanh")
 HALF_MAX = float(np.finfo(np.float16).max)
 FOLDER = Path(__file__).parents[1] / "weights"  # weights of the package: files <id of the game>.safetensors
@@ -267,16 +269,38 @@ class Player(NamedTuple):
 
     Attributes:
         env: the environment.
-        weights: the weights by name, float16.
-        activation: the activation of the network's hidden layers.
+        weights: the weights by name, float16 for a network of tinygrad.
+        activation: the activation of the hidden layers of a network of tinygrad.
+        network: name ("class") and "arguments" of a class of PyTorch, or name of a "function" of JAX; None for a
+            network of tinygrad.
+        value_scale: return that a network of PyTorch or JAX gives as a value of 1.
     """
 
     env: Env
     weights: dict[str, np.ndarray]
     activation: str
+    network: dict[str, Any] | None = None
+    value_scale: float = 1.0
+
+    def evaluator(self, device: DeviceName | None = None) -> Evaluate:
+        """Return the network's evaluation for searches on a device."""
+        if self.network is None:
+            network = Network(self.env, weights=self.weights, activation=self.activation, device=device)
+            return evaluator(self.env, network)
+        if "function" in self.network:
+            from tensor_envs.train import jax_network  # JAX is optional
+
+            pair = jax_network.build(self.network, self.weights)
+            return jax_network.JaxNetwork(self.env, pair, self.value_scale, device).evaluate
+        from tensor_envs.train import torch_network  # PyTorch is optional
+
+        module = torch_network.build(self.network, self.env)
+        made = torch_network.TorchNetwork(self.env, module, self.value_scale, device)
+        made.assign_weights(self.weights)
+        return made.evaluate
 
 
-def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str = "relu") -> None:
+def save(env: Env, weights: Mapping[str, Tensor | np.ndarray], path: str | Path, activation: str = "relu") -> None:
     """Write weights in half precision, with the environment and the activation, to a safetensors file.
 
     Args:
@@ -290,7 +314,7 @@ def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str
         OSError: the file cannot be written.
     """
     with np.errstate(over="ignore"):
-        arrays = {k: to_numpy(w).astype(np.float16) for k, w in weights.items()}
+        arrays = {k: (to_numpy(w) if isinstance(w, Tensor) else w).astype(np.float16) for k, w in weights.items()}
     if wide := [name for name, array in arrays.items() if not np.isfinite(array).all()]:
         raise ValueError(f"weights must be in +-{HALF_MAX:g}, the range of half precision, got others in {wide}")
     sizes = {name: list(array.shape) for name, array in arrays.items()}
@@ -298,19 +322,49 @@ def save(env: Env, weights: dict[str, Tensor], path: str | Path, activation: str
     write_arrays(path, FORMAT, env_metadata(env) | metadata, arrays)
 
 
+def save_imported(
+    env: Env, network: dict[str, Any], value_scale: float, weights: Mapping[str, np.ndarray], path: str | Path
+) -> None:
+    """Write the weights of a network of PyTorch or JAX, with its name, to a safetensors file.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    metadata = {"network": network, "value_scale": value_scale}
+    write_arrays(path, IMPORTED_FORMAT, env_metadata(env) | metadata, weights)
+
+
+def weights_file(path: Path) -> Path:
+    """Return the file of weights of a run's folder, or of a game whose weights come with the package.
+
+    Raises:
+        FileNotFoundError: there is neither a file, a folder nor a game of this name.
+    """
+    if path.exists():
+        return path / WEIGHTS if path.is_dir() else path
+    packaged = FOLDER / f"{path}.safetensors"
+    if not packaged.is_file():
+        ids = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors")))
+        raise FileNotFoundError(f"no file {str(path)!r}; games whose weights come with the package: {ids}")
+    return packaged
+
+
 def load(path: str | Path) -> Player:
-    """Return the environment, the weights and the activation of a file by `save`.
+    """Return the content of a file of weights: by `save`, or of a network of PyTorch or JAX.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: a file of another kind, or of another version of the game.
+        ValueError: a file of another kind, or of another version of the game; the network that it names cannot be
+            imported, or its weights do not fit.
     """
-    metadata, stored = read_arrays(path, FORMAT, TANH_FORMAT)
+    metadata, stored = read_arrays(path, FORMAT, TANH_FORMAT, IMPORTED_FORMAT)
     weights = {name: np.array(array) for name, array in stored.items()}  # copies of the mapped file
     try:
         env = env_of(metadata)
-        activation = metadata.get("activation", "tanh")
-        Network(env, weights=weights, activation=activation)
+        player = Player(
+            env, weights, metadata.get("activation", "tanh"), metadata.get("network"), metadata.get("value_scale", 1.0)
+        )
+        player.evaluator()
     except (KeyError, TypeError, AttributeError, ValueError, ImportError, ZeroDivisionError) as error:
-        raise ValueError(f"{str(path)!r} has no weights that fit: {str(error)[:120]}") from None
-    return Player(env, weights, activation)
+        raise ValueError(f"{str(path)!r} has no weights that fit: {str(error)[:240]}") from None
+    return player

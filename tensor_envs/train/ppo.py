@@ -1,7 +1,7 @@
 """Proximal policy optimisation (PPO): a network plays every player against itself.
 
-Illegal actions have probability 0, and finished games are reset in the same step. `te.jit` captures two functions: a
-whole rollout with its advantages, and an update from a minibatch. The algorithm is that of J. Schulman et al.,
+Illegal actions have probability 0, and finished games are reset in the same step. With a network of tinygrad `te.jit`
+captures a whole rollout with its advantages. The algorithm is that of J. Schulman et al.,
 "Proximal Policy Optimization Algorithms", arXiv:1707.06347, section 5; `te.advantages` assigns credit among players.
 
 With the setting `kl` it is magnetic mirror descent with a uniform magnet (S. Sokota et al., "A Unified Approach to
@@ -13,14 +13,14 @@ entropy draws the policy to the magnet, and the reverse divergence keeps it near
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from tinygrad import Context, Tensor, nn
+from tinygrad import Tensor
 
-from tensor_envs._runtime.buffers import upload
-from tensor_envs._runtime.context import LOCK
 from tensor_envs._validate import function, instance
 from tensor_envs.agents import Policy, greedy, softmax
 from tensor_envs.env import Env
@@ -34,9 +34,13 @@ from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.network import look
 from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.run import Metrics, Trainer
+from tensor_envs.train.trainable import OwnNetwork, operations_of
 
 RESPONSE_RANK = 2**16  # number of an actor whose games no evaluation plays
-Array = Any  # a torch.Tensor or a tinygrad Tensor: `ppo_loss` uses operations of both
+Decision = tuple[Tensor, ...]
+Outcome = tuple[Tensor, ...]
+Minibatches = list[list[Any]]  # Tensors; arrays of another process
+Array = Any  # of tinygrad, PyTorch or JAX
 
 
 def ppo_loss(
@@ -70,20 +74,21 @@ def ppo_loss(
     Returns:
         The loss of the policy, entropy and divergence included, and that of the value. Their sum is to be minimised.
     """
-    count = valid.sum().clamp(1)
+    of = operations_of(logs)
+    count = of.clip(valid.sum(), 1, None)
     mean = (advantage * valid).sum() / count
     off = advantage - mean
     error = value - (old_value + advantage)
-    scaled = off / (((off * off * valid).sum() / count).sqrt() + 1e-8)
-    ratio = (chosen - old_chosen).exp()
-    gain = (scaled * ratio).minimum(scaled * ratio.clamp(1 - clip, 1 + clip))
+    scaled = off / (of.sqrt((off * off * valid).sum() / count) + 1e-8)
+    ratio = of.exp(chosen - old_chosen)
+    gain = of.minimum(scaled * ratio, scaled * of.clip(ratio, 1 - clip, 1 + clip))
     # on average over the rollout's actions, ratio * log(ratio) is the divergence, and ratio - 1 is 0
-    bonus = entropy * -(logs.exp() * logs).sum(-1) - kl * (ratio * (chosen - old_chosen) - (ratio - 1))
+    bonus = entropy * -(of.exp(logs) * logs).sum(-1) - kl * (ratio * (chosen - old_chosen) - (ratio - 1))
     return (-(gain + bonus) * valid).sum() / count, (0.25 * error * error * valid).sum() / count
 
 
 class PPO(Trainer):
-    """PPO in pure tinygrad.
+    """PPO in self-play.
 
     Examples:
         >>> trainer = te.train.PPO(te.make("tic_tac_toe"), te.train.PPOConfig(num_envs=64))
@@ -93,13 +98,24 @@ class PPO(Trainer):
     """
 
     algorithm = "ppo"
+    adam_epsilon = 1e-5
     Config: ClassVar[type[PPOConfig]] = PPOConfig
     config: PPOConfig
 
-    def __init__(self, env: Env, config: PPOConfig | None = None, device: str | None = None, *, rank: int = 0):
-        super().__init__(env, config, device, rank=rank)
-        self.optimizer = nn.optim.Adam(nn.state.get_parameters(self.network), lr=self.config.learning_rate, eps=1e-5)
-        self.rollout, self.fit = jit(self._rollout), jit(self._fit)
+    def __init__(
+        self,
+        env: Env,
+        config: PPOConfig | None = None,
+        device: str | None = None,
+        *,
+        network: OwnNetwork = None,
+        rank: int = 0,
+    ):
+        super().__init__(env, config, device, network=network, rank=rank)
+        self.look = jit(functools.partial(look, env))
+        self.decide = jit(self._decide)
+        self.credit = jit(self._credit)
+        self.rollout = jit(self._rollout) if self.trainable.is_capturable else self._rollout
         self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
         self.probabilities = softmax(self.evaluate)
 
@@ -111,66 +127,71 @@ class PPO(Trainer):
         player = greedy(self.evaluate), self.probabilities
         return rate(self.env, *player, self.config, self.judges, self.device)
 
-    def play(self, step: int) -> list[list[Tensor]]:
+    def play(self, step: int) -> Minibatches:
         """Return the minibatches of a rollout. Rollouts draw by the games' keys and need no generator of the step."""
-        with LOCK, Context(TRAINING=1):  # type: ignore[no-untyped-call]
-            self.state, minibatches = self.rollout(self.state)
+        self.state, minibatches = self.rollout(self.state)
         return minibatches
 
-    def learn(self, data: list[list[Any]]) -> Metrics:
-        """Learn from minibatches of Tensors or arrays."""
-        on_device = [
-            [part if isinstance(part, Tensor) else upload(part, self.device).reshape(part.shape) for part in minibatch]
-            for minibatch in data
-        ]
-        with LOCK, Context(TRAINING=1):  # type: ignore[no-untyped-call]
-            losses = [self.fit(*minibatch) for _ in range(self.config.epochs) for minibatch in on_device]
-        policy, value = np.mean([to_numpy(loss) for loss in losses], 0).tolist()
-        return {"policy_loss": policy, "value_loss": value}
+    def minibatches(self, data: Minibatches) -> Iterator[Sequence[Any]]:
+        """Yield the minibatches of a rollout in every epoch."""
+        for _ in range(self.config.epochs):
+            yield from data
 
-    def _rollout(self, state: State) -> tuple[State, list[list[Tensor]]]:
-        """Play a rollout.
-
-        Returns:
-            The next state, and the minibatches. A minibatch is [n, ...] each of observations, masks, one-hot actions,
-            their log-probabilities, values, advantages, and 1 where the advantage is valid.
-        """
-        env = self.env
+    def loss(self, logs: Any, value: Any, *targets: Any) -> tuple[Any, Any]:
+        """Return the losses of `ppo_loss`."""
+        chosen, *rest = targets
         config = self.config
+        weights = {"clip": config.clip, "entropy": config.entropy, "kl": config.kl}
+        return ppo_loss(logs, (logs * chosen).sum(1), value, *rest, **weights)
+
+    def _rollout(self, state: State) -> tuple[State, Minibatches]:
+        """Play a rollout, and return the next state and the minibatches."""
         decisions = []
         outcomes = []
-        for _ in range(config.rollout_length):
-            observation, mask = look(env, state)
-            logs, value = (t.contiguous() for t in self.network(observation, mask))
-            action = sample_action(logs, mask, state.action_key, state.ply).contiguous()
-            chosen = action.one_hot(env.num_actions).float().contiguous()
-            player = state.current_player.one_hot(env.num_players).float().contiguous()
-            decisions.append((observation, mask, chosen, (logs * chosen).sum(1), value))
-            after = env.step(state, action)
-            outcomes.append(
-                (after.rewards / config.value_scale, player, value, after.terminated.float(), after.truncated.float())
-            )
-            state = env.reset(after)
-        next_player = state.current_player.one_hot(env.num_players).float()
-        next_value = self.network(*look(env, state))[1]
+        for _ in range(self.config.rollout_length):
+            observation, mask = self.look(state)
+            logs, value = self.trainable(observation, mask)
+            state, decision, outcome = self.decide(state, observation, mask, logs, value)
+            decisions.append(decision)
+            outcomes.append(outcome)
+        _, next_value = self.trainable(*self.look(state))
+        return state, self.credit(state, next_value, decisions, outcomes)
+
+    def _decide(
+        self, state: State, observation: Tensor, mask: Tensor, logs: Tensor, value: Tensor
+    ) -> tuple[State, Decision, Outcome]:
+        """Play a decision by the network's log-probabilities.
+
+        Returns:
+            The next state; observations, masks, one-hot actions, their log-probabilities and the values; the arguments
+            `outcomes` of `te.advantages`.
+        """
+        env = self.env
+        logs = logs.contiguous()
+        value = value.contiguous()
+        action = sample_action(logs, mask, state.action_key, state.ply).contiguous()
+        chosen = action.one_hot(env.num_actions).float().contiguous()
+        player = state.current_player.one_hot(env.num_players).float().contiguous()
+        after = env.step(state, action)
+        rewards = after.rewards / self.config.value_scale
+        outcome = rewards, player, value, after.terminated.float(), after.truncated.float()
+        return env.reset(after), (observation, mask, chosen, (logs * chosen).sum(1), value), outcome
+
+    def _credit(
+        self, state: State, next_value: Tensor, decisions: list[Decision], outcomes: list[Outcome]
+    ) -> Minibatches:
+        """Return the minibatches of a rollout that ended in a state.
+
+        A minibatch is [n, ...] each of the parts of decisions, of their advantages, and 1 where the advantage is valid.
+        """
+        config = self.config
+        next_player = state.current_player.one_hot(self.env.num_players).float()
         credit = advantages(outcomes, next_player, next_value, config.gamma, config.gae_lambda)
         parts = [Tensor.stack(*part, dim=1) for part in (*zip(*decisions, strict=True), *credit)]
         # games are independent, so consecutive rows make unbiased minibatches
         size = config.num_envs // config.minibatches
         rows = [slice(begin, begin + size) for begin in range(0, config.num_envs, size)]
-        return state, [[part[group].flatten(0, 1).contiguous() for part in parts] for group in rows]
-
-    def _fit(self, observation: Tensor, mask: Tensor, chosen: Tensor, *rest: Tensor) -> Tensor:
-        """Take an optimiser step and return the losses of policy and value, [2]."""
-        logs, value = self.network(observation, mask)
-        taken = (logs * chosen).sum(1)
-        config = self.config
-        weights = {"clip": config.clip, "entropy": config.entropy, "kl": config.kl}
-        losses = Tensor.stack(*ppo_loss(logs, taken, value, *rest, **weights))
-        self.optimizer.zero_grad()
-        losses.sum().backward()
-        self.optimizer.step()
-        return losses
+        return [[part[group].flatten(0, 1).contiguous() for part in parts] for group in rows]
 
 
 def response(
@@ -217,9 +238,9 @@ class _Response(PPO):
         super().__init__(env, replace(config, ratings=0), device, rank=RESPONSE_RANK)
         self.policy = policy
         self.learner = np.arange(self.config.num_envs) % env.num_players
-        self.look = jit(self._look)
+        self.see = jit(self._see) if self.trainable.is_capturable else self._see
 
-    def play(self, step: int) -> list[list[Any]]:
+    def play(self, step: int) -> Minibatches:
         """Return the minibatches of a rollout, in which only decisions of the learners are valid."""
         env = self.env
         config = self.config
@@ -229,7 +250,7 @@ class _Response(PPO):
         outcomes = []
         for _ in range(config.rollout_length):
             before = state.numpy()
-            observation, mask, logs, value, action = (to_numpy(part) for part in self.look(state))
+            observation, mask, logs, value, action = (to_numpy(part) for part in self.see(state))
             learns = before["current_player"] == self.learner
             actions = np.where(learns, action, actions_of(self.policy, state, ~learns))
             chosen = np.eye(env.num_actions, dtype=np.float32)[actions]
@@ -244,15 +265,14 @@ class _Response(PPO):
         self.state = state
         last = state.numpy()["current_player"]
         next_player = players[last] * (last == self.learner)[:, None]
-        next_value = to_numpy(self.look(state)[3])
+        next_value = to_numpy(self.see(state)[3])
         credit = advantages(outcomes, next_player, next_value, config.gamma, config.gae_lambda)
         parts = [np.stack(part, axis=1) for part in (*zip(*decisions, strict=True), *credit)]
         rows = np.split(np.arange(config.num_envs), config.minibatches)
         return [[np.ascontiguousarray(part[group].reshape(-1, *part.shape[2:])) for part in parts] for group in rows]
 
-    def _look(self, state: State) -> tuple[Any, ...]:
+    def _see(self, state: State) -> Decision:
         """Return observations, masks, log-probabilities, values and sampled actions of the network."""
-        observation, mask = look(self.env, state)
-        logs, value = self.network(observation, mask)
-        action: Tensor = sample_action(logs, mask, state.action_key, state.ply)
-        return observation, mask, logs, value, action
+        observation, mask = self.look(state)
+        logs, value = self.trainable(observation, mask)
+        return observation, mask, logs, value, sample_action(logs, mask, state.action_key, state.ply)

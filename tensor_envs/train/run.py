@@ -12,37 +12,35 @@ import json
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from tinygrad import Tensor, nn
 
+from tensor_envs._command import need
 from tensor_envs._files import read_arrays, replace_file, write_arrays
-from tensor_envs._runtime.buffers import buffer_of, upload, write
-from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, function, instance, integer, number, shown
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy
 from tensor_envs.io import state_arrays, state_of
 from tensor_envs.registry import env_metadata, has_words_of, words_metadata
-from tensor_envs.train.config import MAX_COUNT, TrainingConfig, read_config, write_config
+from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
-from tensor_envs.train.network import Network, evaluator
-from tensor_envs.train.network import save as save_network
+from tensor_envs.train.network import WEIGHTS
+from tensor_envs.train.network import load as load_network
 from tensor_envs.train.replay import ReplayBuffer
+from tensor_envs.train.trainable import OwnNetwork, TrainableNetwork
 
 FORMAT = "tensor_envs checkpoint 1"
 CONFIG = "config.toml"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.safetensors"
-WEIGHTS = "weights.safetensors"
 CURVES = "curves.svg"
 Metrics = dict[str, float]
+LEARN = 2  # kind of random numbers; an algorithm has others
 ROUNDING = 1e-9  # 29 of 100 steps are a share of .29, times 100 a little less than 29
 
 
@@ -66,9 +64,10 @@ class Trainer(ABC):
         env: the environment.
         config: the settings.
         device: device of the games and the network, as in `Env.init`.
-        network: the network in training; its values are returns divided by the setting `value_scale`.
+        trainable: the network in training with its optimiser, whatever library they are of.
+        network: the network; its values are returns divided by the setting `value_scale`.
         evaluate: the network's evaluation for searches, whose values are returns.
-        optimizer: an optimiser of tinygrad, which the algorithm makes.
+        optimizer: an optimiser of the network's library.
         steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
         positions: decisions learned from so far.
         seconds: processor time of these steps, without ratings and checkpoints.
@@ -82,20 +81,33 @@ class Trainer(ABC):
 
     algorithm: ClassVar[str]
     Config: ClassVar[type[TrainingConfig]]
-    optimizer: Any  # whose methods have no types
+    adam_epsilon: ClassVar[float]
     replay: ReplayBuffer | None = None  # of an algorithm that learns from earlier steps, too
 
-    def __init__(self, env: Env, config: TrainingConfig | None = None, device: str | None = None, *, rank: int = 0):
-        """Make a network with random weights and start the games.
+    def __init__(
+        self,
+        env: Env,
+        config: TrainingConfig | None = None,
+        device: str | None = None,
+        *,
+        network: OwnNetwork = None,
+        rank: int = 0,
+    ):
+        """Make or take a network and start the games.
 
         Args:
             env: the environment.
             config: settings; None for the defaults.
             device: as in `Env.init`.
+            network: module of PyTorch from observations, float32 [B, *observation_shape], to logits [B, A] and values
+                [B]. It moves to the games' device and learns from its present weights. Or a pair for JAX: a function
+                of parameters and observations, and the parameters as nested dictionaries of arrays. None: a network of
+                tinygrad with random weights, whose sizes are settings.
             rank: number of the actor that plays: others have other games.
 
         Raises:
-            ValueError, TypeError: an argument is of another type, or the settings do not fit the game.
+            ValueError, TypeError: an argument is of another type, the settings do not fit the game, or the network
+                returns tensors of other shapes or dtypes or numbers that are not finite.
         """
         instance("env", env, Env)
         config = self.Config() if config is None else config
@@ -110,16 +122,10 @@ class Trainer(ABC):
         self.positions = 0
         self.seconds = 0.0
         self.progress = 0.0
-        self.network = Network(
-            env,
-            config.hidden,
-            config.blocks,
-            config.channels,
-            activation="tanh" if config.tanh else "relu",
-            seed=config.seed,
-            device=device,
-        )
-        self.evaluate = evaluator(env, self.network, config.value_scale)
+        self.trainable = self._trainable(network, device)
+        self.network = self.trainable.network
+        self.optimizer = self.trainable.optimizer
+        self.evaluate = self.trainable.evaluate
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
 
     # *** of the algorithm ***
@@ -129,8 +135,18 @@ class Trainer(ABC):
         """Return the data of one step of self-play: arrays and Tensors, nested in lists and tuples."""
 
     @abstractmethod
-    def learn(self, data: Any) -> Metrics:
-        """Learn from the data of a step and return its metrics, without those of `update`."""
+    def minibatches(self, data: Any) -> Iterable[Sequence[Any]]:
+        """Yield the minibatches to learn from in a step: observations, masks, and the targets of `loss`."""
+
+    @abstractmethod
+    def loss(self, logs: Any, value: Any, *targets: Any) -> tuple[Any, Any]:
+        """Return the losses of policy and value of a minibatch, whose sum is minimised.
+
+        Args:
+            logs: masked log-probabilities of the network, [n, A].
+            value: values of the network, [n].
+            *targets: targets in the order of `minibatches`; all arrays are of the network's library.
+        """
 
     @abstractmethod
     def rate(self) -> Metrics:
@@ -142,14 +158,30 @@ class Trainer(ABC):
 
     # *** of all ***
 
+    def _trainable(self, network: Any, device: str | None) -> TrainableNetwork:
+        """Return the network in training: None for one of tinygrad, a pair for one of JAX, or a module of PyTorch."""
+        common = self.config, device, self.loss, self.adam_epsilon
+        if network is None:
+            from tensor_envs.train.trainable_tinygrad import TrainableTinygrad
+
+            return TrainableTinygrad(self.env, *common)
+        if isinstance(network, tuple):
+            need("optax", "a network of JAX", "jax")
+            from tensor_envs.train.trainable_jax import TrainableJax  # its module imports JAX
+
+            return TrainableJax(self.env, network, *common)
+        need("torch", "the argument network", "torch")
+        from tensor_envs.train.trainable_torch import TrainableTorch  # its module imports PyTorch
+
+        return TrainableTorch(self.env, network, *common)
+
     def random(self, *key: int) -> np.random.Generator:
         """Return the generator of a key under the run's seed."""
         return np.random.default_rng([self.config.seed, *key])
 
-    def weights(self) -> dict[str, Tensor]:
-        """Return the network's weights by name, with which its values are returns, whatever `value_scale` is."""
-        weights = _scaled(self.network.weights(), self.config.value_scale)
-        return {name: settled(weight) for name, weight in weights.items()}
+    def weights(self) -> dict[str, np.ndarray]:
+        """Return the network's weights by name, as in the file of weights."""
+        return self.trainable.weights()
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Assign arrays to the weights that `weights` returns.
@@ -159,14 +191,13 @@ class Trainer(ABC):
         """
         weights = self.weights()
         shapes = {name: array.shape for name, array in arrays.items()}
-        if shapes != {name: tensor.shape for name, tensor in weights.items()}:
+        if shapes != {name: array.shape for name, array in weights.items()}:
             raise ValueError(f"weights must be those of a network with the settings' sizes, got {shown(shapes)}")
-        wide = {name: np.asarray(array, np.float32) for name, array in arrays.items()}  # files have half precision
+        # files have half precision
+        wide = {name: np.asarray(array, weights[name].dtype) for name, array in arrays.items()}
         if broken := [name for name, array in wide.items() if not np.isfinite(array).all()]:
             raise ValueError(f"weights must be finite numbers, got others in {broken}")
-        values = self.network.matrices(_scaled(wide, 1 / self.config.value_scale))
-        for name, tensor in self.network.parameters().items():  # a captured network's are never replaced
-            _assign(tensor, values[name])
+        self.trainable.assign_weights(wide)
 
     def step(self) -> Metrics:
         """Play and learn once, and return metrics by name."""
@@ -178,7 +209,6 @@ class Trainer(ABC):
     def update(self, data: Any) -> Metrics:
         """Learn from the data of a step of self-play, here or elsewhere, and return metrics by name."""
         rate = self.learning_rate()
-        _assign(self.optimizer.lr, np.array([rate]))
         losses = self.learn(data)
         if broken := {name: loss for name, loss in losses.items() if not np.isfinite(loss)}:
             raise FloatingPointError(
@@ -187,6 +217,12 @@ class Trainer(ABC):
         self.steps += 1
         self.positions += self.config.num_envs * self.config.rollout_length
         return {"step": self.steps, "positions": self.positions, "learning_rate": rate, **losses}
+
+    def learn(self, data: Any) -> Metrics:
+        """Learn from the data of a step and return the mean losses."""
+        seed = int(self.random(LEARN, self.steps).integers(2**31))
+        policy, value = self.trainable.learn(self.minibatches(data), self.learning_rate(), seed)
+        return {"policy_loss": policy, "value_loss": value}
 
     def run(
         self,
@@ -230,7 +266,7 @@ class Trainer(ABC):
     def _save(self, path: Path, metrics: str | None = None) -> None:
         """Write the files of `save`; `metrics` is the digest of the metrics until this step, if the folder has them."""
         self._write_settings(path)
-        arrays = {f"{group}.{name}": to_numpy(tensor) for group, name, tensor in self._tensors()}
+        arrays = self.trainable.checkpoint()
         arrays |= {f"state.{name}": array for name, array in state_arrays(self.state).items()}
         if self.replay is not None:
             arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
@@ -242,7 +278,8 @@ class Trainer(ABC):
 
     def _settings(self) -> dict[str, Any]:
         """Return the game and the settings in types of JSON, for a comparison with a checkpoint."""
-        return json.loads(json.dumps({"env": env_metadata(self.env), "config": asdict(self.config)}))
+        settings = {"env": env_metadata(self.env), "config": asdict(self.config)}
+        return json.loads(json.dumps(settings | {"network": self.trainable.architecture()}))
 
     def _write_settings(self, folder: Path) -> None:
         """Write the settings to a folder, or check that they are those of the run that it has."""
@@ -251,18 +288,20 @@ class Trainer(ABC):
         if not path.exists():
             if (folder / CHECKPOINT).exists():  # the settings are lost, and must not become others
                 self._check_fits(folder / CHECKPOINT)
-            write_config(path, self.algorithm, self.env, self.config)
+            write_config(path, self.algorithm, self.env, self.config, self.trainable.architecture())
             return
-        env, config = read_config(path, self.algorithm, self.Config)
+        env, config, network = read_config(path, self.algorithm, self.Config)
         if env_metadata(env) != env_metadata(self.env):
             raise ValueError(f"{str(folder)!r} has a run of {env!r}, got {self.env!r}")
         stored = asdict(config)
         wanted = asdict(self.config)
         if name := next((name for name in wanted if stored[name] != wanted[name]), None):
             raise ValueError(f"{str(folder)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
+        if network != (own := self.trainable.architecture()):
+            raise ValueError(f"{str(folder)!r} has a run with the network {network}, got {own}")
 
     def _write_weights(self, folder: Path) -> None:
-        save_network(self.env, self.weights(), folder / WEIGHTS, self.network.activation)
+        self.trainable.save(folder / WEIGHTS)
 
     @classmethod
     def load(cls, folder: str | Path, device: str | None = None) -> Self:
@@ -278,9 +317,31 @@ class Trainer(ABC):
                 those of the checkpoint.
         """
         path = file_path("folder", folder)
-        trainer = cls(*read_config(path / CONFIG, cls.algorithm, cls.Config), device)
+        trainer = cls.from_settings(read_config(path / CONFIG, cls.algorithm, cls.Config), device, path)
         trainer.resume(path)
         return trainer
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings[Any], device: str | None = None, folder: Path | None = None) -> Self:
+        """Return a new trainer of settings. The form of the parameters of JAX is that of the weights in the folder.
+
+        Raises:
+            FileNotFoundError: there are no such weights.
+            ValueError: the network cannot be imported or constructed.
+        """
+        network: OwnNetwork = None
+        if settings.network is not None and "function" in settings.network:
+            need("optax", "the network of this run", "jax")
+            from tensor_envs.train import jax_network  # its module imports JAX
+
+            assert folder is not None
+            network = jax_network.build(settings.network, load_network(folder / WEIGHTS).weights)
+        elif settings.network is not None:
+            need("torch", "the network of this run", "torch")
+            from tensor_envs.train.torch_network import build  # its module imports PyTorch
+
+            network = build(settings.network, settings.env, settings.config.seed)
+        return cls(settings.env, settings.config, device, network=network)
 
     def resume(self, folder: Path) -> None:
         """Continue from the checkpoint of a folder, which is of the same game and settings."""
@@ -294,11 +355,7 @@ class Trainer(ABC):
             self._check_settings(metadata.get("settings"))
             if metadata["algorithm"] != self.algorithm or not has_words_of(metadata["env"], self.env):
                 raise ValueError(f"it is of {metadata['algorithm']} on {shown(metadata['env'])}")
-            for group, name, tensor in self._tensors():
-                array = arrays[f"{group}.{name}"]
-                if array.shape != tensor.shape:
-                    raise ValueError(f"{group}.{name} has shape {array.shape} instead of {tensor.shape}")
-                _assign(tensor, array)
+            self.trainable.restore(arrays)
             self.state = state_of(self.env, _group("state", arrays), self.device)
             counters = metadata["counters"]
             self.steps, self.positions, self.seconds = (counters[k] for k in ("steps", "positions", "seconds"))
@@ -326,15 +383,9 @@ class Trainer(ABC):
         for name, value in stored["config"].items():
             if own["config"].get(name) != value:
                 raise ValueError(f"it is of a run with {name}={value}, and the settings say {own['config'].get(name)}")
-
-    def _tensors(self) -> list[tuple[str, str, Tensor]]:
-        """Return the tensors of a checkpoint with their group and name."""
-        optimizer = nn.state.get_state_dict(self.optimizer)
-        groups = {
-            "network": self.network.parameters(),
-            "optimizer": {k: t for k, t in optimizer.items() if k != "lr" and not k.startswith("params.")},
-        }
-        return [(group, name, tensor) for group, tensors in groups.items() for name, tensor in tensors.items()]
+        if stored.get("network") != own["network"]:
+            network = stored.get("network")
+            raise ValueError(f"it is of a run with the network {network}, and the settings say {own['network']}")
 
 
 def _digest_until(path: Path, step: int) -> str | None:
@@ -347,23 +398,9 @@ def _digest_until(path: Path, step: int) -> str | None:
     return hashlib.sha256(content).hexdigest() if ends_with == step else None
 
 
-def _scaled(weights: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """Return the weights of a network whose values are multiplied by a factor."""
-    return {name: w if factor == 1 or not name.startswith("value.") else w * factor for name, w in weights.items()}
-
-
 def _group(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the arrays of one group of a checkpoint, by their names within the group."""
     return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
-
-
-def _assign(tensor: Tensor, array: np.ndarray) -> None:
-    """Assign an array to a tensor, whose buffer captured functions use."""
-    values = np.array(array, np.float32)  # a copy, since the array may be part of a mapped file
-    if buffer_of(tensor) is None:
-        realize(tensor.assign(upload(values, open_device(tensor.device)).reshape(array.shape)))
-    else:
-        write(tensor, values)
 
 
 def train(

@@ -31,14 +31,15 @@ PPO: dict[str, Any] = {
 }
 
 
-def alphazero(env: te.Env, **settings: Any) -> te.train.AlphaZero:
+def alphazero(env: te.Env, network: Any = None, **settings: Any) -> te.train.AlphaZero:
     """Return a small trainer."""
-    return te.train.AlphaZero(env, te.train.AlphaZeroConfig(**(ALPHAZERO | settings)))
+    return te.train.AlphaZero(env, te.train.AlphaZeroConfig(**(ALPHAZERO | settings)), network=network)
 
 
-def ppo(env: te.Env, **settings: Any) -> te.train.PPO:
+def ppo(env: te.Env, network: Any = None, **settings: Any) -> te.train.PPO:
     """Return a small trainer."""
-    return te.train.PPO(env, te.train.PPOConfig(**(PPO | settings)))
+    return te.train.PPO(env, te.train.PPOConfig(**(PPO | settings)), network=network)
 
 
+SETTINGS = {"alphazero": ALPHAZERO, "ppo": PPO}
 TRAINERS: dict[str, Any] = {"alphazero": alphazero, "ppo": ppo}

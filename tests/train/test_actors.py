@@ -87,6 +87,7 @@ class TrainerStandIn:
     """Trainer that notes what it learns from."""
 
     device, env, config, progress, seconds = "CPU", "env", "config", 0.0, 0.0
+    trainable = types.SimpleNamespace(for_actors=lambda: None)
 
     def __init__(self, steps: int = 0):
         self.steps, self.learned = steps, list[int]()
@@ -118,7 +119,7 @@ def test_dead_actors_are_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     ray = StandIn((0, None), (0, RayError("the node is gone")), (1, None), (0, None))
     made = learner(ray, steps=7)
     metrics = [made.step() for _ in range(3)]
-    assert [arguments[4:] for arguments in ray.started] == [(8, 7), (9, 7), (10, 8)]  # ranks, and first steps
+    assert [arguments[4:6] for arguments in ray.started] == [(8, 7), (9, 7), (10, 8)]  # ranks, and first steps
     assert metrics[-1]["deaths"] == 1 and len(made.playing) == 2
     assert sorted(made.trainer.learned) == [8, 8, 10] or sorted(made.trainer.learned) == [8, 10, 10]
     assert "an actor died (RayError); its games in play are lost" in capsys.readouterr().err

@@ -28,8 +28,14 @@ CONFIGS: tuple[Any, ...] = (te.train.AlphaZeroConfig, te.train.PPOConfig)
 def test_a_file_has_all_settings(kind: Any, env: te.Env, tmp_path: Path) -> None:
     config = kind(learning_rate=0.1 + 0.2, num_envs=12)
     write_config(tmp_path / "config.toml", "name", env, config)
-    again, same = read_config(tmp_path / "config.toml", "name", kind)
-    assert same == config and again.plays_like(env) and again.illegal == env.illegal and again.id == env.id
+    again, same, network = read_config(tmp_path / "config.toml", "name", kind)
+    assert (
+        network is None
+        and same == config
+        and again.plays_like(env)
+        and again.illegal == env.illegal
+        and again.id == env.id
+    )
 
 
 @pytest.mark.parametrize("kind", CONFIGS)

@@ -30,10 +30,6 @@ class Interruption(Exception):
     """Error of a callback that ends a run in the middle."""
 
 
-def weights_of(trainer: te.train.Trainer) -> dict[str, np.ndarray]:
-    return {name: tensor.numpy() for name, tensor in trainer.weights().items()}
-
-
 def lines_of(folder: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
@@ -62,7 +58,7 @@ def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path
             file.write('{"step": 4, "posi')
     again = TRAINERS[name](env, ratings=1)
     assert again.run(steps=5, folder=tmp_path / "part") == rating
-    expected, found = weights_of(whole), weights_of(again)
+    expected, found = whole.weights(), again.weights()
     assert all(np.array_equal(expected[name], found[name]) for name in expected)
     assert timeless(lines_of(tmp_path / "part")) == timeless(lines_of(tmp_path / "whole"))
     ended = type(whole).load(tmp_path / "part")
@@ -126,7 +122,7 @@ def test_what_a_folder_has(tmp_path: Path) -> None:
     assert {name.split(".")[0] for name in arrays} == {"network", "optimizer", "state", "replay"}
     assert arrays["replay.value"].shape == (3, 32) and "optimizer.m.0" in arrays
     kept = nn.state.safe_load(tmp_path / "weights.safetensors")
-    assert all(np.allclose(kept[name].numpy(), array, atol=1e-2) for name, array in weights_of(trainer).items())
+    assert all(np.allclose(kept[name].numpy(), array, atol=1e-2) for name, array in trainer.weights().items())
     assert te.agents.load(tmp_path / "weights.safetensors", 2)(env.init(3)).shape == (3,)
     picture = ElementTree.fromstring((tmp_path / "curves.svg").read_text())
     words = {element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")}
@@ -325,7 +321,7 @@ def test_a_run_that_diverges_keeps_its_checkpoint(tmp_path: Path, monkeypatch: p
     with pytest.raises(FloatingPointError, match=r"diverged in step 2: \{'policy_loss': nan\}"):
         trainer.run(steps=2, folder=tmp_path)
     assert (tmp_path / CHECKPOINT).read_bytes() == before
-    broken = {name: np.full(tensor.shape, np.nan) for name, tensor in trainer.weights().items()}
+    broken = {name: np.full(array.shape, np.nan) for name, array in trainer.weights().items()}
     with pytest.raises(ValueError, match="weights must be finite numbers, got others in"):
         trainer.assign_weights(broken)
     with pytest.raises(ValueError, match="the range of half precision, got others in"):

@@ -43,7 +43,7 @@ def test_higher_stakes_are_learned_alike(name: str) -> None:
         assert plain.step() | {"seconds": 0} == pytest.approx(losses, rel=1e-4)
     for (key, one), other in zip(plain.weights().items(), scaled.weights().values(), strict=True):
         factor = SCALE if key.startswith("value.") else 1
-        assert np.allclose(one.numpy() * factor, other.numpy(), rtol=1e-3, atol=1e-5 * factor), key
+        assert np.allclose(one * factor, other, rtol=1e-3, atol=1e-5 * factor), key
     values = [trainer.evaluate(trainer.env.init(6))[1].numpy() for trainer in (plain, scaled)]
     assert np.allclose(SCALE * values[0], values[1], rtol=1e-3, atol=1e-3) and values[1].std() > 0
 
@@ -55,7 +55,7 @@ def test_weights_are_those_of_returns(name: str) -> None:
     env = shared_env("kuhn_poker")
     trainer, other = TRAINERS[name](env, value_scale=SCALE), TRAINERS[name](env, value_scale=SCALE, seed=5)
     trainer.step()
-    weights = {key: tensor.numpy() for key, tensor in trainer.weights().items()}
+    weights = trainer.weights()
     network, state = te.train.Network(env, weights=weights), env.init(6)
     value = trainer.evaluate(state)[1].numpy()
     assert np.allclose(te.train.evaluator(env, network)(state)[1].numpy(), value, rtol=1e-5)
@@ -64,7 +64,7 @@ def test_weights_are_those_of_returns(name: str) -> None:
     assert np.allclose(other.evaluate(state)[1].numpy(), value, rtol=1e-5)
     halves = {key: array.astype(np.float16) for key, array in weights.items()}
     other.assign_weights(halves)
-    assert np.allclose(other.weights()["value.weight"].numpy(), halves["value.weight"], rtol=1e-6)
+    assert np.allclose(other.weights()["value.weight"], halves["value.weight"], rtol=1e-6)
 
 
 def test_half_precision_is_not_exceeded(tmp_path: Path) -> None:

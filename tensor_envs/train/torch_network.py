@@ -1,0 +1,164 @@
+"""Networks of PyTorch: modules evaluated for searches, and their names in files.
+
+A module is a function of observations, float32 [B, *observation_shape], to logits [B, A] and values [B] of the player
+to move. Files name its class and have its arguments, from which it is constructed again; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensor_envs._runtime.cuda import card_of, is_cuda
+from tensor_envs._validate import wrong_type
+from tensor_envs.interop import to_torch
+from tensor_envs.train.own_network import CHECKED, check_output, first_device, imported
+
+try:
+    import torch
+except ImportError:
+    raise ImportError("networks of PyTorch need it: pip install 'tensor_envs[torch]'") from None
+
+if TYPE_CHECKING:
+    from tensor_envs._runtime.devices import DeviceName
+    from tensor_envs.env import Env
+    from tensor_envs.state import State
+
+
+class TorchNetwork:
+    """Module of PyTorch as the network of a game.
+
+    Attributes:
+        env: the environment.
+        module: the module, in evaluation mode.
+        value_scale: return that the module gives as a value of 1.
+        place: PyTorch's device: the card of the games, the first of several, or "cpu".
+    """
+
+    def __init__(self, env: Env, module: torch.nn.Module, value_scale: float, device: DeviceName | None):
+        """Move a module to the games' device and try it.
+
+        Raises:
+            TypeError: it is no module, or returns anything but two tensors of a float dtype.
+            ValueError: it has floats of another dtype than float32, or returns tensors of other shapes, or numbers that
+                are not finite.
+        """
+        if not isinstance(module, torch.nn.Module):
+            raise wrong_type("network", "None, a torch.nn.Module or a pair of a function and parameters", module)
+        place = first_device(device)
+        self.env = env
+        self.value_scale = value_scale
+        self.place = f"cuda:{card_of(place)}" if is_cuda(place) else "cpu"
+        self.module = module.to(self.place).eval()
+        for name, tensor in module.state_dict().items():
+            if tensor.is_floating_point() and tensor.dtype is not torch.float32:
+                raise ValueError(f"network must have weights of float32, got {tensor.dtype} for {name!r}")
+        observation = to_torch(env.observe(env.init(CHECKED, device=place))).to(self.place)
+        with torch.inference_mode():
+            check_output(env, self.module(observation.float()), torch.Tensor)
+
+    def __call__(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the module's logits [B, A] and values [B] for observations [B, n] of numbers or bools."""
+        logits, value = self.module(observation.reshape(-1, *self.env.observation_shape).float())
+        return logits, value
+
+    def evaluate(self, state: State) -> tuple[torch.Tensor, torch.Tensor]:
+        """Evaluate positions for a search: logits [B, A], and returns [B] or, for every player, [B, P]."""
+        players = self.env.num_players
+        with torch.inference_mode():
+            logits, value = self(to_torch(self.env.observe(state)).to(self.place))
+            value = value * self.value_scale
+            if players == 1 or (players == 2 and self.env.spec.zero_sum):
+                return logits, value
+            # the other players share the negated value equally: exact only in zero-sum games
+            mover = to_torch(state.current_player).to(self.place)[:, None] == torch.arange(players, device=self.place)
+            return logits, torch.where(mover, value[:, None], -value[:, None] / (players - 1))
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Return copies of the module's parameters and buffers by name."""
+        return {name: to_array(tensor) for name, tensor in self.module.state_dict().items()}
+
+    def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Assign the arrays of `weights`. ValueError, which names an array, for other names or shapes."""
+        own = {name: tuple(tensor.shape) for name, tensor in self.module.state_dict().items()}
+        if wrong := sorted({*own.items()} ^ {(name, array.shape) for name, array in arrays.items()}):
+            name, _ = wrong[0]
+            got = arrays[name].shape if name in arrays else "none"
+            raise ValueError(f"{name!r} must have shape {own.get(name)}, got {got}")
+        self.module.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
+
+
+def to_array(tensor: torch.Tensor) -> np.ndarray:
+    """Return a copy of a tensor as an array."""
+    return np.array(tensor.detach().cpu().numpy())
+
+
+def architecture_of(module: torch.nn.Module) -> dict[str, Any]:
+    """Return the name of a module's class, and the arguments of it, from which `build` constructs the module again.
+
+    Arguments are the module's attributes of the names of the parameters of `__init__`, other than `env`.
+
+    Raises:
+        ValueError: the class cannot be imported by its name, or an argument is missing.
+        TypeError: an argument is no plain value.
+    """
+    kind = type(module)
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    if imported_class(name) is not kind:
+        raise ValueError(f"network must be of a class that can be imported by its name, and {name!r} is another one")
+    arguments = {}
+    for parameter in inspect.signature(kind).parameters.values():
+        key = parameter.name
+        if key == "env":
+            continue
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ValueError(f"network must be of a class whose arguments have names, got {name!r} with {parameter}")
+        if not hasattr(module, key):
+            raise ValueError(f"network must have its argument {key!r} as an attribute, so that a file can name it")
+        value = getattr(module, key)
+        if value is not None:  # TOML has no None
+            arguments[key] = _plain(f"network.{key}", value)
+    return {"class": name, "arguments": arguments}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a value in types of JSON. TypeError for anything but numbers, str, bool, and lists or tuples of them."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(name, entry) for entry in value]
+    if not isinstance(value, (bool, int, float, str)):
+        raise wrong_type(name, "a number, str, bool or a list of them, since it is an argument of the class", value)
+    return value
+
+
+def imported_class(name: str) -> Any:
+    """Return the class of modules that "package.module:Class" names. ValueError, which says why, if there is none."""
+    kind = imported(name)
+    if not (isinstance(kind, type) and issubclass(kind, torch.nn.Module)):
+        raise ValueError(f"network must name a class of torch.nn.Module, got {name!r}")
+    return kind
+
+
+def build(architecture: Mapping[str, Any], env: Env, seed: int = 0) -> torch.nn.Module:
+    """Construct a module by the name of its class and its arguments; the environment is passed as `env`, if taken.
+
+    Args:
+        architecture: what `architecture_of` returned.
+        env: the environment.
+        seed: seed of the initial weights.
+
+    Raises:
+        ValueError: the class cannot be imported, or does not take the arguments.
+    """
+    kind = imported_class(architecture["class"])
+    arguments = dict(architecture["arguments"])
+    if "env" in inspect.signature(kind).parameters:
+        arguments["env"] = env
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            return kind(**arguments)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"network {architecture['class']!r} cannot be constructed for {env!r}: {error}") from None

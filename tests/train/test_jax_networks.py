@@ -1,0 +1,130 @@
+"""Networks of JAX: training, runs, files and errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensor_envs as te
+from tensor_envs._files import read_arrays
+from tensor_envs.train.network import IMPORTED_FORMAT, load
+from tensor_envs.train.run import CHECKPOINT, FORMAT
+from tests.games.shared import shared_env
+from tests.train.sizes import TRAINERS, alphazero, ppo
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("optax")
+functions: Any = pytest.importorskip("tests.train.jax_functions")
+from tensor_envs.train.jax_network import JaxNetwork, flat, nested  # noqa: E402
+
+
+def pair(env: te.Env, **arguments: Any) -> tuple[Any, Any]:
+    return functions.apply, functions.parameters_of(env, **arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINERS)
+def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path) -> None:
+    """Bit for bit; files name the function, and `te.agents.load` plays as the trainer does."""
+    env = shared_env("tic_tac_toe")
+    whole = TRAINERS[name](env, pair(env), value_scale=2.0)
+    before = whole.weights()
+    whole.run(steps=5, folder=tmp_path / "whole")
+    TRAINERS[name](env, pair(env), value_scale=2.0).run(steps=2, folder=tmp_path / "part")
+    assert '[network]\nfunction = "tests.train.jax_functions:apply"\n' in (tmp_path / "part/config.toml").read_text()
+    again = type(whole).load(tmp_path / "part")
+    again.run(steps=3, folder=tmp_path / "part")
+    again.progress = 0.0
+    whole = TRAINERS[name](env, pair(env), value_scale=2.0)
+    whole.run(steps=2)
+    whole.run(steps=3)
+    files = [read_arrays(tmp_path / part / CHECKPOINT, FORMAT)[1] for part in ("whole", "part")]
+    assert files[0].keys() == files[1].keys() and "network.layers/body/kernel" in files[0]
+    after, expected = again.weights(), whole.weights()
+    assert all(np.array_equal(expected[key], after[key]) for key in before)
+    assert all(not np.array_equal(before[key], after[key]) for key in before)
+    metadata, _ = read_arrays(tmp_path / "part" / "weights.safetensors", IMPORTED_FORMAT)
+    assert metadata["network"] == {"function": "tests.train.jax_functions:apply"}
+    state = te.rollout(env, "uniform", batch=16, steps=2).state
+    for simulations, policy in ((0, te.agents.greedy(again.evaluate)), (4, te.agents.gumbel(again.evaluate, 4))):
+        assert te.agents.load(tmp_path / "part", simulations)(state).tolist() == policy(state).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINERS)
+def test_learning_is_that_of_pytorchs_network(name: str) -> None:
+    """The same weights and games give the same losses in both libraries."""
+    torch: Any = pytest.importorskip("torch")
+    env = shared_env("tic_tac_toe")
+    parameters = functions.parameters_of(env)
+
+    class Module(torch.nn.Module):  # type: ignore[misc]
+        """The same layers in PyTorch."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            for layer, arrays in parameters["layers"].items():
+                linear = torch.nn.Linear(*arrays["kernel"].shape)
+                linear.weight.data = torch.tensor(arrays["kernel"].T.copy())
+                linear.bias.data = torch.tensor(arrays["bias"])
+                setattr(self, layer, linear)
+
+        def forward(self, observation: Any) -> tuple[Any, Any]:
+            features = self.body(observation.flatten(1)).relu()
+            return self.policy(features), self.value(features)[:, 0]
+
+    one, other = TRAINERS[name](env, (functions.apply, parameters)), TRAINERS[name](env, Module())
+    for _ in range(3):
+        expected = other.step() | {"seconds": 0}
+        assert one.step() | {"seconds": 0} == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+def test_values_of_several_players() -> None:
+    """The others share the negated value, as with a network of tinygrad."""
+    env = te.make("tests.games.dice_race:DiceRace", goal=4)
+    trainer = ppo(env, pair(env), value_scale=2.0)
+    state = te.rollout(env, "uniform", batch=5, steps=3).state
+    values = np.asarray(trainer.evaluate(state)[1])
+    mover = state.current_player.numpy()[:, None] == np.arange(3)
+    expected = 2 * np.asarray(functions.apply(trainer.network.parameters, env.observe(state).numpy())[1])
+    assert np.allclose(values[mover], expected, atol=1e-6)
+    assert np.allclose(values[~mover], np.repeat(-expected / 2, 2), atol=1e-6)
+
+
+def test_names_of_weights() -> None:
+    parameters = functions.parameters_of(shared_env("tic_tac_toe"))
+    assert [*flat(parameters)][:2] == ["layers/body/kernel", "layers/body/bias"]
+    assert jax.tree.structure(nested(flat(parameters))) == jax.tree.structure(parameters)
+
+
+@pytest.mark.parametrize(
+    ("network", "error", "message"),
+    [
+        ((3, {}), TypeError, r"network\[0\] must be a function, got 3"),
+        ((lambda p, x: 1, [1.0]), TypeError, r"network\[1\] must be of nested dictionaries of float32 arrays, got"),
+        ((lambda p, x: 1, {"a": np.zeros(3)}), TypeError, r"a must be of nested dictionaries of float32 arrays, got"),
+        ((lambda p, x: 1, {"a/b": {}}), TypeError, r"network\[1\] must be of dictionaries with keys of type str"),
+        ((lambda p, x: x[:, 0], {}), TypeError, "network must return a tuple of two .*Array, logits and values, got"),
+        ((lambda p, x: (x[:, 0], x), {}), ValueError, r"network must return logits \[B, A\] = \(3, 9\), got \(3, 3, 3"),
+    ],
+)
+def test_wrong_networks(network: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        alphazero(shared_env("tic_tac_toe"), network)
+
+
+def test_functions_without_a_name(tmp_path: Path) -> None:
+    env = shared_env("tic_tac_toe")
+    trainer = alphazero(env, (lambda p, x: functions.apply(p, x), functions.parameters_of(env)))
+    with pytest.raises(ValueError, match=r"network must be named as package.module:Name, got '.*<lambda>'"):
+        trainer.save(tmp_path)
+    assert isinstance(trainer.network, JaxNetwork)
+    alphazero(env, pair(env)).save(tmp_path)
+    assert load(tmp_path / "weights.safetensors").network == {"function": "tests.train.jax_functions:apply"}
+    text = (tmp_path / "config.toml").read_text()
+    (tmp_path / "config.toml").write_text(text.replace("function =", "functions ="))
+    with pytest.raises(ValueError, match=r"there is no key 'network.functions'; the nearest is"):
+        te.train.AlphaZero.load(tmp_path)
