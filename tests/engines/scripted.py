@@ -28,6 +28,9 @@ def fail(fault: str, wrong: str) -> None:
     elif fault == "die":
         print("out of luck", file=sys.stderr)
         sys.exit(3)
+    elif fault == "leave":  # a process of another group keeps the output open
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(20)"], start_new_session=True)
+        print(wrong, flush=True)
     elif fault == "illegal":
         print(wrong, flush=True)
 

@@ -190,6 +190,14 @@ def test_an_engine_that_refuses_a_command() -> None:
         engine(te.make("go").init(1))
 
 
+def test_a_process_that_leaves_the_group_does_not_hold_the_player_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensor_envs.evaluation.engines.process.END_SECONDS", 0.1)
+    engine = te.agents.engine(f"uci:{SCRIPT} uci leave")
+    with pytest.raises(EngineError, match="no legal move"):
+        engine(shared_env("chess").init(1))
+    assert ended(engine.engine.process.pid)  # type: ignore[attr-defined]
+
+
 def test_an_engine_ends_with_its_player() -> None:
     engine = te.agents.engine(f"uci:{SCRIPT} uci")
     pid = engine.engine.process.pid  # type: ignore[attr-defined]

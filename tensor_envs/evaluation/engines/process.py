@@ -18,6 +18,7 @@ from typing import IO
 
 MAX_LINE = 2**16  # characters
 MAX_WAITING = 2**10  # lines that are read ahead
+END_SECONDS = 2.0  # to wait for the end of the output of an engine that was killed
 SHOWN_LINES = 3  # an error quotes the last lines of an engine
 DEBIAN = ("stockfish", "gnugo", "gnubg")  # packages that have the names of their programs
 GAMES_FOLDER = "/usr/games"  # Debian's folder of games, which root does not search
@@ -113,14 +114,17 @@ def _read(output: IO[str], lines: queue.Queue[str | None]) -> None:
 
 
 def _end(process: subprocess.Popen[str], reader: threading.Thread, lines: queue.Queue[str | None]) -> None:
-    """Kill a process with its descendants, and wait for the thread that reads its output."""
+    """Kill a process with its group, and wait for the thread that reads its output."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    while reader.is_alive():
+    end = time.monotonic() + END_SECONDS
+    while reader.is_alive() and time.monotonic() < end:
         with suppress(queue.Empty):  # the thread may wait for room
             lines.get(timeout=0.01)
-    for pipe in (process.stdin, process.stdout):
+    # a process that has left the group may keep the output open, and closing it here would wait for the thread
+    pipes = (process.stdin,) if reader.is_alive() else (process.stdin, process.stdout)
+    for pipe in pipes:
         assert pipe is not None
         with suppress(OSError):  # commands that were not read
             pipe.close()
