@@ -56,8 +56,8 @@ def strength(cards: Sequence[Scalar], ranks: int, suits: int) -> Scalar:
         (straight_flush != 0, straight_flush, uint32(0), 0),
     )
     best = [uint32(0)] * 4
-    for category, (has_it, main, others, count) in enumerate(rows):
-        best = where(has_it, [uint32(category), main, others, uint32(count)], best)
+    for number, (has_it, *parts, kickers) in enumerate(rows):
+        best = where(has_it, [uint32(number), *parts, uint32(kickers)], best)
     category, main, others, count = best
     return int32(category << 2 * RANKS | main << RANKS | highest(others, int32(count)))
 

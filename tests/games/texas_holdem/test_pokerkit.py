@@ -17,7 +17,6 @@ from tensor_envs.rules import int32
 from tests.games.shared import shared_env
 
 pokerkit = pytest.importorskip("pokerkit")
-pytestmark = pytest.mark.extra("pokerkit")
 GAME = "texas_holdem"
 LIMIT: dict[str, Any] = {"limit": (2, 2, 4, 4), "max_raises": (4, 4, 4, 4)}  # the blind is no raise to pokerkit
 CONFIGS: list[dict[str, Any]] = [
