@@ -146,7 +146,10 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("yahtzee", "Reroll 2", "reroll 2"), ("yahtzee", "reroll dice 1 and 2", REFUSED),
     ("yahtzee", "I reroll 3, 4", "reroll 3 4"), ("amazons", "move: J4", "j4"), ("amazons", "a5", REFUSED),
     ("2048", "Up", "up"), ("2048", "left", REFUSED), ("2048", "swipe right", "right"),
-    ("2048", "move: up or down", REFUSED),
+    ("2048", "move: up or down", REFUSED), ("texas_holdem", "I call.", "call"), ("texas_holdem", "fold", "fold"),
+    ("texas_holdem", "raise 50%", "raise 50%"), ("texas_holdem", "I raise 100%", "raise 100%"),
+    ("texas_holdem", "All-in!", "all-in"), ("texas_holdem", "raise 75%", REFUSED),
+    ("texas_holdem", "call or fold", REFUSED),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",

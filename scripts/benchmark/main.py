@@ -52,7 +52,6 @@ GAMES = (
 SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
     "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "quoridor", "phantom_tic_tac_toe", "dark_hex",
     "liars_dice", "ultimate_tic_tac_toe", "kalah", "oware", "breakthrough", "lines_of_action",
-    "texas_holdem",
 )  # fmt: skip
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
@@ -72,10 +71,6 @@ NAMES = {
     ("open_spiel", "dots_and_boxes"): "dots_and_boxes(num_rows=5,num_cols=5)",
     ("open_spiel", "phantom_tic_tac_toe"): "phantom_ttt",
     ("open_spiel", "go"): "go(board_size=9)",
-    # its half pot is legal only where the pot is, too
-    ("open_spiel", "texas_holdem"): "universal_poker(betting=nolimit,numPlayers=2,numRounds=4,blind=2 1,"
-    "firstPlayer=2 1 1 1,numSuits=4,numRanks=13,numHoleCards=2,numBoardCards=0 3 1 1,stack=200 200,"
-    "bettingAbstraction=fchpa)",
     **{("envpool", game): name for game, name in ENVPOOL_NAMES.items()},
     ("envpool", "backgammon"): "Backgammon-v1",
     ("envpool", "2048"): "Play2048-v1",
