@@ -343,9 +343,9 @@ class Trainer(ABC):
             network = build(settings.network, settings.env, settings.config.seed)
         return cls(settings.env, settings.config, device, network=network)
 
-    def resume(self, folder: Path) -> None:
+    def resume(self, folder: str | Path) -> None:
         """Continue from the checkpoint of a folder, which is of the same game and settings."""
-        self._resume(folder)
+        self._resume(Path(folder))
 
     def _resume(self, folder: Path) -> dict[str, Any]:
         """Continue from a checkpoint and return its metadata."""
