@@ -6,7 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from tensor_envs._engine.kernels.base import BRANCH_MIN_INSTRUCTIONS
+from tensor_envs.rollouts import RolloutReset
 from tests.games import dice_race
 from tests.games.shared import shared_env
 
@@ -122,10 +123,10 @@ def test_finished_games_start_again(env: te.Env, autoreset: Any) -> None:
 @pytest.mark.parametrize("env", [TTT, RACE, SLOW], ids=lambda env: env.id)
 def test_rollouts_are_steps(env: te.Env) -> None:
     """Rollouts hold games in registers and agree with steps of a state in memory."""
-    for autoreset in (True, False):
+    for autoreset in get_args(RolloutReset):
         begin = env.step(env.init(20, 9), [99] * 20) if env is TTT else env.init(20, 9)
         rolled = te.rollout_from(begin, "uniform", 50, autoreset=autoreset)
-        vector = te.VectorEnv(env, 20, 9, autoreset="same_step" if autoreset else "disabled")
+        vector = te.VectorEnv(env, 20, 9, autoreset=autoreset)
         vector.state = begin
         returns, wins = np.zeros((2, 20, env.num_players))
         for _ in range(50):
@@ -135,7 +136,7 @@ def test_rollouts_are_steps(env: te.Env) -> None:
         np.testing.assert_array_equal(rolled.returns.numpy(), returns)
         np.testing.assert_array_equal(rolled.wins.numpy(), wins)
         equal(rolled.state, vector.state)
-        assert wins.any() == (autoreset or env is not TTT)
+        assert wins.any() == (autoreset == "same_step" or env is not TTT)
 
 
 def test_a_transition_on_the_host() -> None:

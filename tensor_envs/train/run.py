@@ -322,7 +322,7 @@ class Trainer(ABC):
         return trainer
 
     @classmethod
-    def from_settings(cls, settings: RunSettings[Any], device: str | None = None, folder: Path | None = None) -> Self:
+    def from_settings(cls, settings: RunSettings[Any], device: str | None = None, folder: str | Path | None = None) -> Self:
         """Return a new trainer of settings. The form of the parameters of JAX is that of the weights in the folder.
 
         Raises:
@@ -335,7 +335,7 @@ class Trainer(ABC):
             from tensor_envs.train import jax_network  # its module imports JAX
 
             assert folder is not None
-            network = jax_network.build(settings.network, load_network(folder / WEIGHTS).weights)
+            network = jax_network.build(settings.network, load_network(Path(folder) / WEIGHTS).weights)
         elif settings.network is not None:
             need("torch", "the network of this run", "torch")
             from tensor_envs.train.torch_network import build  # its module imports PyTorch
