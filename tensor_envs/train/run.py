@@ -322,7 +322,9 @@ class Trainer(ABC):
         return trainer
 
     @classmethod
-    def from_settings(cls, settings: RunSettings[Any], device: str | None = None, folder: str | Path | None = None) -> Self:
+    def from_settings(
+        cls, settings: RunSettings[Any], device: str | None = None, folder: str | Path | None = None
+    ) -> Self:
         """Return a new trainer of settings. The form of the parameters of JAX is that of the weights in the folder.
 
         Raises:
