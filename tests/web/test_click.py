@@ -230,7 +230,7 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
     page.focus("#wall")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    until(page, "document.body.dataset.ply === '0'")
+    until(page, "location.hash.includes('&start=')")
 
 
 @pytest.mark.few("trained")
