@@ -78,7 +78,12 @@ def test_tables_search_with_the_servers_exploration(monkeypatch: pytest.MonkeyPa
     """A level is a number of simulations; a hint has the most."""
     asked = list[tuple[int, float]]()
     found = searches.Searched(0, 0.5, False)
-    monkeypatch.setattr(searches.Searcher, "start", lambda _, state, *given: asked.append(given) or 0)
+
+    def start(_: Any, state: te.State, simulations: int, exploration: float) -> int:
+        asked.append((simulations, exploration))
+        return len(asked)
+
+    monkeypatch.setattr(searches.Searcher, "start", start)
     monkeypatch.setattr(searches.Searcher, "answer", lambda *_: found)
     room = tables.Tables(0.5)
     name = room.create("tic_tac_toe", ["person", "playout:4"], 0)["table"]
