@@ -82,7 +82,8 @@ CONFIGS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.few("0")
+@pytest.mark.parametrize("config", CONFIGS, ids="012")
 def test_random_games_agree(config: dict[str, Any]) -> None:
     play_in_lockstep(config, batch=64, seed=1)
 
@@ -93,7 +94,8 @@ def test_thousands_of_random_games_agree(config: dict[str, Any]) -> None:
     play_in_lockstep(config, batch=3000, seed=2)
 
 
-@pytest.mark.parametrize("config", SMALL, ids=str)
+@pytest.mark.few("1")
+@pytest.mark.parametrize("config", SMALL, ids="012")
 def test_small_variants_are_as_exploitable(config: dict[str, Any]) -> None:
     env = te.make(GAME, **config)
     game, tree = universal(env), te.game_tree(env)

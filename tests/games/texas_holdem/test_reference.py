@@ -58,6 +58,7 @@ def test_deals_are_equally_likely() -> None:
     assert len(counts) == 6 * 5 * comb(4, 2) and abs(counts - 48_000 / 180).max() < 5 * (48_000 / 180) ** 0.5
 
 
+@pytest.mark.few("1-0")
 @pytest.mark.parametrize("player", (0, 1))
 @pytest.mark.parametrize("street", (0, 1, 2))
 def test_determinize_deals_what_is_not_seen_alone(player: int, street: int) -> None:
