@@ -48,7 +48,7 @@ FLOORS = [
     {"train.network"},
     {"agents", "evaluation", "text"},
     {"_command"},
-    {"adapters", "compare", "web", "export", "train", "referee", "lab", "solve.__main__", "__main__"},
+    {"adapters", "compare", "web", "export", "train", "referee", "lab", "new", "solve.__main__", "__main__"},
     {"play"},
     {"testing"},
     {""},  # the public names

@@ -1,0 +1,1 @@
+"""Template of a custom game, and the command that writes it as a folder."""
