@@ -88,12 +88,17 @@ def test_bad_input_is_one_line(name: str) -> None:
 MODES = [f"benchmark.{name}" for name in ("equilibrium", "network", "search", "settings", "strength", "training")]
 SUBCOMMANDS = {
     "shed.main": ["solve", "value", "play", "claims", "plot"],
-    "tensor_envs.train": ["alphazero", "ppo", "rate"],
+    "tensor_envs.train": ["alphazero", "ppo", "rate", "export"],
 }
 WIDTH = 80
+EXTRAS = {"tensor_envs.adapters.openenv": pytest.mark.extra("openenv")}  # what commands import
 
 
-@pytest.mark.parametrize("name", [*COMMANDS.values(), *MODES, "tensor_envs", *commands()])
+@pytest.mark.parametrize(
+    "name",
+    [*COMMANDS.values(), *MODES, "tensor_envs"]
+    + [pytest.param(name, marks=EXTRAS[name]) if name in EXTRAS else name for name in commands()],
+)
 def test_help_fits_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     module = importlib.import_module(name)
