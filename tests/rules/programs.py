@@ -214,6 +214,9 @@ class Writer:
             return f"{name}([{self.some_entries(kind, depth)}])"
         if form == "set":
             return self.set_of_bits(kind, depth)
+        if form == "index" and self.random.random() < 0.2:
+            taken = sorted(self.random.sample(range(12), self.random.randrange(6)))
+            return f"nth_missing({taken}, {self.expression('int32', depth)} & 7)"
         if form == "index":
             entries = self.ordered(self.pick(KINDS | {"bool": 0}), depth, self.random.randrange(1, 6))
             return f"argmax([{entries}])"
@@ -329,13 +332,16 @@ class Writer:
         """Write a uint32 or uint64 in the functions for sets."""
         if kind == "uint64":
             return f"joined({self.expression('uint32', depth)}, {self.expression('uint32', depth)})"
-        form = self.pick({"bit": 2, "halves": 2, "pack_flags": 1, "threefry": 0.3})
+        form = self.pick({"bit": 2, "halves": 2, "pack_flags": 1, "set_of": 0.5, "threefry": 0.3})
         if form == "bit":
             return f"bit({self.expression('int32', depth)} & 31)"
         if form == "halves":
             return f"halves({self.expression('uint64', depth)})[{self.random.randrange(2)}]"
         if form == "pack_flags":
             return f"pack_flags([{self.some_entries('bool', depth)}])[0]"
+        if form == "set_of":
+            members = [f"({self.expression('int32', depth)} & 63) - 1" for _ in range(2)]
+            return f"set_of([{', '.join(members)}], 63)[{self.random.randrange(2)}]"
         key, counter = ((self.leaf("uint32"), self.expression("int32", depth)) for _ in range(2))
         return f"threefry(({', '.join(key)}), ({', '.join(counter)}))[{self.random.randrange(2)}]"
 

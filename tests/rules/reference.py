@@ -5,6 +5,7 @@ Every name has the meaning that it has in `tensor_envs.rules`, so that the same 
 
 from __future__ import annotations
 
+import itertools
 import operator
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -253,6 +254,12 @@ def argmax(values: Iterable[Any]) -> Number:
     return Number(numbers.index(max(numbers)), "int32")
 
 
+def nth_missing(values: Iterable[Any], n: Any) -> Number:
+    taken = {scalar(x).value for x in values}
+    missing = (number for number in itertools.count() if number not in taken)
+    return Number(next(itertools.islice(missing, int(scalar(n).value), None)), "int32")
+
+
 def histogram(values: Iterable[Any], size: int) -> list[Number]:
     numbers = [scalar(x).value for x in values]
     return [Number(numbers.count(k), "int32") for k in range(size)]
@@ -292,6 +299,11 @@ def has_bit(words: Any, index: Any) -> Number:
 
 def bit(index: Any) -> Number:
     return Number(1 << scalar(index).value, "uint32")
+
+
+def set_of(members: Iterable[Any], size: int) -> list[Number]:
+    inside = {scalar(x).value for x in members}
+    return pack_flags([k in inside for k in range(size)])
 
 
 def pack_flags(flags: Sequence[Any]) -> list[Number]:

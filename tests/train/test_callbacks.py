@@ -18,6 +18,9 @@ import os, signal, time
 from types import SimpleNamespace
 from tensor_envs.train import __main__ as command
 
+# a process that was started in the background ignores the signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 def run(*_):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(60)

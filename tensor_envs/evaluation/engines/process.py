@@ -106,8 +106,8 @@ class EngineProcess:
 
 
 def _read(output: IO[str], lines: queue.Queue[str | None]) -> None:
-    """Pass on all lines of an engine, and None at their end."""
-    with suppress(OSError, ValueError):
+    """Pass on all lines of an engine and None at their end, and close its output."""
+    with output, suppress(OSError, ValueError):
         while line := output.readline(MAX_LINE):
             lines.put(line.rstrip())
     lines.put(None)
@@ -122,9 +122,7 @@ def _end(process: subprocess.Popen[str], reader: threading.Thread, lines: queue.
     while reader.is_alive() and time.monotonic() < end:
         with suppress(queue.Empty):  # the thread may wait for room
             lines.get(timeout=0.01)
-    # a process that has left the group may keep the output open, and closing it here would wait for the thread
-    pipes = (process.stdin,) if reader.is_alive() else (process.stdin, process.stdout)
-    for pipe in pipes:
-        assert pipe is not None
-        with suppress(OSError):  # commands that were not read
-            pipe.close()
+    # The thread closes the output, which a process that has left the group may keep open.
+    assert process.stdin is not None
+    with suppress(OSError):  # commands that were not read
+        process.stdin.close()
