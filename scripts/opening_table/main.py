@@ -29,6 +29,7 @@ from tensor_envs.solve.proof import FAR
 
 WON = 100  # published score of a finished win; one in n plies has WON - n, a loss the negative, a draw no line
 PLIES = 8
+SOON = 1  # plies of a win that a search finds at once, so that the table leaves it out
 
 
 def work(options: argparse.Namespace) -> None:
@@ -36,8 +37,7 @@ def work(options: argparse.Namespace) -> None:
     env = te.make("connect_four")
     published = published_scores(options.scores)
     solution = te.solve(env, method="search")
-    state = positions(solution, PLIES)
-    table = bounds(solution, state, published)
+    state, table = bounds(solution, positions(solution, PLIES), published)
     write(options.file, env, table)
     print(f"{options.file}: {len(table.work):,} positions of {PLIES} plies, {options.file.stat().st_size:,} bytes")
     if options.check:
@@ -97,8 +97,8 @@ def numbers(own: Array, other: Array) -> Array:
     return number
 
 
-def bounds(solution: te.SearchSolution, state: te.State, published: dict[int, int]) -> Bounds:
-    """Return the exact scores of positions, in the form of a search's table.
+def bounds(solution: te.SearchSolution, state: te.State, published: dict[int, int]) -> tuple[te.State, Bounds]:
+    """Return the positions that do not end within `SOON`, and their exact scores in the form of a search's table.
 
     Raises:
         ValueError: the scores are not those of the positions.
@@ -111,15 +111,15 @@ def bounds(solution: te.SearchSolution, state: te.State, published: dict[int, in
     if strange:
         raise ValueError(f"SCORES has {len(strange)} positions that are not of {PLIES} plies, such as {min(strange)}")
     score = np.array([published.get(n, 0) for n in number.tolist()])
+    # The latest ends come first: where a bucket of the search's table is full, it is an early one that finds no place.
+    rows = np.argsort(np.abs(score), kind="stable")
+    rows = rows[np.abs(score[rows]) < WON - SOON]
     # A win in n plies is WON - n there and FAR - n here.
     score += np.sign(score) * (FAR - WON)
+    scores = score[rows].astype(np.int16)
     # Positions of the most work are never replaced by those that a search meets.
-    return Bounds(
-        words(solution, state, np.arange(state.batch)),
-        score.astype(np.int16),
-        score.astype(np.int16),
-        np.full(state.batch, MAX_WORK, np.uint16),
-    )
+    table = Bounds(words(solution, state, rows), scores, scores, np.full(len(rows), MAX_WORK, np.uint16))
+    return state[rows.astype(np.int32)], table
 
 
 def write(path: Path, env: te.Env, table: Bounds) -> None:

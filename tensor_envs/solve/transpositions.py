@@ -88,7 +88,7 @@ class TranspositionTable:
     def store(self, bucket: Scalar, position: Sequence[Scalar], result: Found, work: Scalar) -> None:
         """Store a position over its own entry, else over the one of less work, else over the latest one.
 
-        Its work is the most that a search of it took.
+        Its work is the most that a search of it took. A bucket of two entries of the most work takes no other position.
 
         Args:
             bucket: that of the position.
@@ -105,14 +105,17 @@ class TranspositionTable:
         rest = uint32(result.action) | uint32(work) << 16
         contents = [bounds, rest, *result.region]
         entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], *contents]), *contents]
+        # Two entries of the most work, such as those of a file, are not replaced.
+        full = ~first & ~second & (earlier[1] == 0xFFFF)
         # The first entry is the one of most work; where the new one has more, it moves to the second place.
-        demotes = ~first & ~second & (work >= earlier[0])
+        demotes = ~first & ~second & ~full & (work >= earlier[0])
         with branch(demotes):
             for w, x in enumerate(old[0]):
                 self.cells[bucket + (self.entry + w)] = x
         start = bucket + where(first | demotes, uint32(0), uint32(self.entry))
-        for w, x in enumerate(entry):
-            self.cells[start + w] = x
+        with branch(~full):
+            for w, x in enumerate(entry):
+                self.cells[start + w] = x
 
     def load(self, bucket: Scalar, entry: int) -> list[Scalar]:
         """Return the words of an entry, without padding."""

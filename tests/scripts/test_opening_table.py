@@ -72,7 +72,7 @@ def test_a_check_finds_a_wrong_score() -> None:
     solution = te.solve(env, method="search", memory=2**20)
     assert solution.value(state) != 0
     with pytest.raises(Failure, match=r"a search finds another score of \{'board'"):
-        script.check(env, state, script.bounds(solution, state, {}), argparse.Namespace(check=1, seed=0))
+        script.check(env, *script.bounds(solution, state, {}), argparse.Namespace(check=1, seed=0))
 
 
 @pytest.mark.parametrize(
