@@ -23,9 +23,10 @@ from tensor_envs._command import Failure, command_parser, new_file, run, whole
 from tensor_envs._files import write_arrays
 from tensor_envs.registry import words_metadata
 from tensor_envs.solve.alpha_beta import FORMAT
-from tensor_envs.solve.bounds import MAX_WORK, Bounds, canonical
+from tensor_envs.solve.bounds import Bounds, canonical
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import FAR
+from tensor_envs.solve.transpositions import MAX_WORK
 
 WON = 100  # published score of a finished win; one in n plies has WON - n, a loss the negative, a draw no line
 PLIES = 8

@@ -330,10 +330,10 @@ class SearchSolution(ExactValues):
         row_of = np.full(stacks, -1)  # of each stack, -1 if it is idle
         # The pool hands slices of stacks to any free thread, so the thread of a stack is known roughly.
         threads = stacks if is_gpu(self._layout.device) else min(num_threads(), stacks)
-        thread_of = np.arange(stacks) * threads // stacks  # roughly: the pool hands slices of them to any free thread
+        thread_of = np.arange(stacks) * threads // stacks
         place = np.arange(stacks) - np.searchsorted(thread_of, thread_of)  # among the stacks of its thread
         # Fill one stack of each thread before the second one of any.
-        order = np.argsort(place, kind="stable")  # one of each thread in turn
+        order = np.argsort(place, kind="stable")
         bar = counter("search", None, self.progress)
         reports = Reports()
         before = self.nodes
@@ -489,7 +489,6 @@ def questions(exact: bool) -> Questions:
     low = -FAR
     high = FAR
     while low < high if exact else not (low > 0 or high < 0 or low == high):
-        # first the sign, then whether a win can be faster, or a loss later
         # First ask for the sign. A win is then asked to be faster, a loss to be later, until the bounds meet.
         threshold = low + 1 if low > 0 else high if high < 0 else int(high > 0)
         reached, bound = yield threshold

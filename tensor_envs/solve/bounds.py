@@ -9,11 +9,10 @@ import numpy as np
 from tensor_envs.rules.scalar import WORD_BITS
 from tensor_envs.solve.canonical import BitMaps, moved
 from tensor_envs.solve.packed import Array, Packed
-from tensor_envs.solve.transpositions import BUCKET, CHECK, MULTIPLIERS, OFFSET, entry_words
+from tensor_envs.solve.transpositions import BUCKET, CHECK, MAX_WORK, MULTIPLIERS, OFFSET, entry_words
 
 ROW_BYTES = 6  # of a row beside its keys
 UNKNOWN_ACTION = 0xFFFF  # an entry's best action if none is known
-MAX_WORK = 0xFFFF
 
 
 class Bounds(NamedTuple):

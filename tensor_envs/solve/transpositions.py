@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tensor_envs.rules.kernel import Cells, branch
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, uint32, uint64, where
 
+MAX_WORK = 0xFFFF  # of an entry
 BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
 OFFSET = 2**15  # makes a bound non-negative
 MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, of 64 bits
@@ -101,12 +102,12 @@ class TranspositionTable:
         first, second = (self.matches(x, position) for x in old)
         earlier = [int32(x[self.position + 1] >> 16) for x in old]
         # Work is stored in units of four nodes, in 16 bits.
-        work = maximum(minimum(work >> 2, 0xFFFF), where(first, earlier[0], where(second, earlier[1], 0)))
+        work = maximum(minimum(work >> 2, MAX_WORK), where(first, earlier[0], where(second, earlier[1], 0)))
         rest = uint32(result.action) | uint32(work) << 16
         contents = [bounds, rest, *result.region]
         entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], *contents]), *contents]
         # Two entries of the most work, such as those of a file, are not replaced.
-        full = ~first & ~second & (earlier[1] == 0xFFFF)
+        full = ~first & ~second & (earlier[1] == MAX_WORK)
         # The first entry is the one of most work; where the new one has more, it moves to the second place.
         demotes = ~first & ~second & ~full & (work >= earlier[0])
         with branch(demotes):

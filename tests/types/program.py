@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -184,8 +184,6 @@ def loops() -> None:
     zero, first = np.zeros(1, np.float32), np.array([[1, 0]], np.float32)
     te.advantages([(0 * first, first, zero, zero, zero + 1)], first, zero, gamma=1.0, gae_lambda=0.95)
     policies: list[te.agents.Policy] = [te.agents.perfect(), te.agents.uniform]
-    engine: Callable[[str], te.agents.Policy] = te.agents.engine
-    assert engine is not None
     evaluation = te.evaluate(env, policies, games=4, seats="rotate", opening=2)
     assert_type(evaluation, te.Evaluation)
     assert_type(evaluation.scores, np.ndarray)
@@ -211,6 +209,11 @@ def loops() -> None:
     assert_type(share, te.Shard)
     assert_type(te.rollout(env, "uniform", share.batch, 2, first_row=share.first_row), te.Rollout)
     assert_type(te.__version__, str)
+
+
+def rival(name: str) -> te.agents.Policy:
+    """Return an engine of others, which not everybody has installed."""
+    return te.agents.engine(name)
 
 
 def reading() -> None:
