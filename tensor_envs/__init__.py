@@ -6,13 +6,12 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs import agents, lab, ops, search, text, train
+from tensor_envs import lab, ops, search, text, train
 from tensor_envs._engine.entry import GameEntry
+from tensor_envs._runtime.exchange import from_dlpack, from_numpy, from_torch, to_dlpack, to_numpy, to_torch
+from tensor_envs._runtime.jitted import jit
 from tensor_envs._runtime.threads import num_threads, set_num_threads
-from tensor_envs.agents import Oracle
-from tensor_envs.combine import concat, where
-from tensor_envs.counts import DecisionCounts
-from tensor_envs.env import Env
+from tensor_envs.env import Env, concat, where
 from tensor_envs.equilibria.equilibrium import Equilibrium, equilibrium
 from tensor_envs.equilibria.exploitability import best_response, exploitability
 from tensor_envs.equilibria.game_tree import GameTree, game_tree
@@ -23,22 +22,23 @@ from tensor_envs.evaluation import (
     ExploitabilityBound,
     PlayoutOracle,
     Ratings,
+    agents,
     arena,
     evaluate,
     exploitability_bound,
     regret,
 )
-from tensor_envs.inspection import Inspection, inspect
-from tensor_envs.interop import from_dlpack, from_numpy, from_torch, to_dlpack, to_numpy, to_torch
-from tensor_envs.interpreter import ScalarGame, debug
-from tensor_envs.io import load_state, save_state
-from tensor_envs.jitted import jit
-from tensor_envs.pictures import contact_sheet, save_animation
-from tensor_envs.records import Record, load_game, record, replay, save_game
+from tensor_envs.evaluation.agents import Oracle
+from tensor_envs.files.pictures import contact_sheet, save_animation
+from tensor_envs.files.records import Record, load_game, record, replay, save_game
+from tensor_envs.files.states import load_state, save_state
+from tensor_envs.inspection.interpreter import ScalarGame, debug
+from tensor_envs.inspection.kernels import Inspection, inspect
 from tensor_envs.registry import register, registered
-from tensor_envs.rollouts import Rollout, Shard, playout, rollout, rollout_from, shard
+from tensor_envs.rollouts.counts import DecisionCounts
+from tensor_envs.rollouts.rollout import Rollout, Shard, playout, rollout, rollout_from, shard
+from tensor_envs.rollouts.sampling import masked_logits, sample_action
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
-from tensor_envs.sampling import masked_logits, sample_action
 from tensor_envs.solve.alpha_beta import SearchSolution
 from tensor_envs.solve.enumeration import Solution, solve
 from tensor_envs.solve.perft import Perft, perft

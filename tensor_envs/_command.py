@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._progress import announced
 from tensor_envs._runtime.clang import without_compile_processes
 from tensor_envs._runtime.opening import open_device
+from tensor_envs._runtime.progress import announced
 from tensor_envs._validate import literal
 from tensor_envs.env import Env
 from tensor_envs.registry import make, registered

@@ -19,8 +19,8 @@ from tensor_envs.render.scene import names_of
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Oracle
-    from tensor_envs.records import Record
+    from tensor_envs.evaluation.agents import Oracle
+    from tensor_envs.files.records import Record
 
 __all__ = ["describe", "how_to_play", "parse", "prompt", "reward", "rewards", "schema"]
 
@@ -143,7 +143,7 @@ def prompt(
 
 def moves_of(history: Record, state: State, row: int) -> list[tuple[int, str]]:
     """Return the players and names of a record's moves. ValueError if it does not lead to the position."""
-    from tensor_envs.records import Record  # reads files, which a page in a browser does not
+    from tensor_envs.files.records import Record  # reads files, which a page in a browser does not
     from tensor_envs.registry import env_metadata
 
     instance("history", history, Record)
@@ -358,7 +358,7 @@ def schema(env: Env) -> dict[str, Any]:
         >>> te.text.schema(te.make("tic_tac_toe"))["properties"]["board"]
         {'type': 'array', 'items': {'type': 'integer'}}
     """
-    from tensor_envs.sampling import uniform  # a page in a browser does not have it
+    from tensor_envs.rollouts.sampling import uniform  # a page in a browser does not have it
 
     instance("env", env, Env)
     kinds = dict[str, Any]()
@@ -423,8 +423,8 @@ def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 10
         >>> te.text.reward(game)
         [0.0, -1.0, 0.0]
     """
-    from tensor_envs.combine import concat
-    from tensor_envs.records import positions
+    from tensor_envs.env import concat
+    from tensor_envs.files.records import positions
 
     states = positions(game)[:-1]
     if not states:

@@ -27,11 +27,7 @@ from tensor_envs._runtime.cuda import (
     settle,
 )
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs._runtime.launcher import Launch, lends
-from tensor_envs._runtime.threads import synchronize
-from tensor_envs._validate import instance, integer, one_of
-from tensor_envs.env import Env
-from tensor_envs.interop import (
+from tensor_envs._runtime.exchange import (
     ExportInJitError,
     from_dlpack,
     from_numpy,
@@ -41,6 +37,10 @@ from tensor_envs.interop import (
     to_torch,
     torch_stream,
 )
+from tensor_envs._runtime.launcher import Launch, lends
+from tensor_envs._runtime.threads import synchronize
+from tensor_envs._validate import instance, integer, one_of
+from tensor_envs.env import Env
 from tensor_envs.state import State
 
 MAX_SPAN = 16  # of the rows of games that a seed resets, in multiples of their number

@@ -10,7 +10,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs import agents
+from tensor_envs.evaluation import agents
 from tensor_envs.evaluation.ratings import _elo, ratings_of
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.train.network import FOLDER, Network, load, look, save

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import _files
-from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs.io import FORMAT
+from tensor_envs.files import arrays as array_files
+from tensor_envs.files.arrays import read_arrays, write_arrays
+from tensor_envs.files.states import FORMAT
 from tensor_envs.rules import Part, Scalar, number
 from tests.games.shared import shared_env
 
@@ -54,7 +54,7 @@ def test_a_single_game(tmp_path: Path) -> None:
 
 
 def test_arrays_of_every_dtype(tmp_path: Path) -> None:
-    arrays = {dtype: np.arange(12).astype(dtype).reshape(3, 4) for dtype in _files.DTYPES.values()}
+    arrays = {dtype: np.arange(12).astype(dtype).reshape(3, 4) for dtype in array_files.DTYPES.values()}
     arrays |= {"empty": np.zeros((0, 3), np.uint32), "turned": np.arange(6, dtype=np.int64).reshape(2, 3).T}
     metadata = {"words": ["ä", 1, None, 2.5], "nested": {"a": [1]}}
     write_arrays(tmp_path / "file", "a kind", metadata, arrays)
@@ -306,7 +306,7 @@ def test_a_disk_that_fills_up_is_an_error_and_no_end_of_the_process(
     def opened(name: Any, mode: str) -> Any:
         return Full(open(name, mode))
 
-    monkeypatch.setattr(_files, "open", opened, raising=False)
+    monkeypatch.setattr(array_files, "open", opened, raising=False)
     with pytest.raises(OSError, match="cannot save: No space left on device") as caught:
         te.save_state(TTT.init(5), path)
     assert caught.value.errno == errno.ENOSPC and caught.value.filename == str(path)

@@ -16,8 +16,8 @@ from tinygrad import Tensor, TinyJit, dtypes
 from tinygrad.helpers import Context, GlobalCounters
 
 import tensor_envs as te
-from tensor_envs import interop
-from tensor_envs.interop import ALIGNMENT, NUMPY_NAMES
+from tensor_envs._runtime import exchange
+from tensor_envs._runtime.exchange import ALIGNMENT, NUMPY_NAMES
 from tests.games.shared import shared_env
 
 torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
@@ -393,14 +393,14 @@ def test_every_way_to_an_output_leads_to_its_memory(batch: int) -> None:
 
 
 def test_kept_exports_go_with_their_tensor() -> None:
-    kept = len(interop._loans)
+    kept = len(exchange._loans)
     vector = te.VectorEnv(TTT, 8, device="CPU", observe=True)
     array = te.to_numpy(vector.observation)
-    assert len(interop._loans) == kept + 1
+    assert len(exchange._loans) == kept + 1
     before = array.copy()
     del vector
     gc.collect()
-    assert len(interop._loans) == kept
+    assert len(exchange._loans) == kept
     for seed in range(5):
         te.VectorEnv(TTT, 8, seed, "CPU", observe=True).step_uniform()
     assert (array == before).all(), "a view keeps its memory"
@@ -501,7 +501,7 @@ def test_arrays_that_are_handed_out_support_dlpack(batch: int) -> None:
 
 
 def test_tensors_have_no_protocols_and_no_subclass() -> None:
-    """What `interop` says of tinygrad; once this fails, outputs can be handed out as they are."""
+    """What `_runtime.exchange` says of tinygrad; once this fails, outputs can be handed out as they are."""
 
     class Output(Tensor):
         """Tensor to which protocols could be added."""

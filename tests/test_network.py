@@ -17,8 +17,8 @@ from tinygrad import Tensor, nn
 from tinygrad.helpers import Context
 
 import tensor_envs as te
-from tensor_envs import agents
-from tensor_envs._files import write_arrays
+from tensor_envs.evaluation import agents
+from tensor_envs.files.arrays import write_arrays
 from tensor_envs.registry import env_metadata
 from tensor_envs.train import fused
 from tensor_envs.train.network import Network, load, look, save

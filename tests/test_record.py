@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.records import load_games
+from tensor_envs.files.records import load_games
 from tests.games.shared import shared_env
 
 

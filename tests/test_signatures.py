@@ -15,7 +15,8 @@ import pytest
 import tensor_envs as te
 
 PAGE = Path(__file__).parents[1] / ".github" / "CONTRIBUTING.md"
-MODULES = ("search", "agents", "lab", "ops", "referee", "text", "train", "export", "compare", "testing", "web")
+MODULES = ("search", "lab", "ops", "referee", "text", "train", "export", "compare", "testing", "web")
+AGENTS = "evaluation.agents"  # which is `te.agents`
 FORMER = {"i": "row", "n": "num_simulations or num_playouts", "num_games": "games", "lam": "gae_lambda"}
 # the number that a function is about, which has no other name in its field
 EXEMPT = {"te.set_num_threads(n)", "te.ops.kronecker_delta(n)", "te.Chance.draw(n)"}
@@ -43,7 +44,10 @@ def functions(module: ModuleType, name: str) -> Iterator[tuple[str, Callable[...
 
 def arguments() -> list[tuple[str, str, str]]:
     """Return every argument of the public functions: function, name, annotation."""
-    modules = [(te, "te"), *((importlib.import_module(f"tensor_envs.{name}"), f"te.{name}") for name in MODULES)]
+    modules = [
+        (te, "te"),
+        *((importlib.import_module(f"tensor_envs.{name}"), f"te.{name}") for name in (*MODULES, AGENTS)),
+    ]
     found = dict(pair for module, name in modules for pair in functions(module, name))
     return [
         (name, parameter.name, str(parameter.annotation))

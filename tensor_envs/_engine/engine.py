@@ -22,12 +22,12 @@ from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Rese
 from tensor_envs._engine.kernels.step import Events, Sample, Step
 from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs._engine.random import KEY_WORDS, threefry
-from tensor_envs._pytree import Leaves, flatten, rebuild
 from tensor_envs._runtime.buffers import cached_upload, empty_buffer
 from tensor_envs._runtime.context import LOCK, stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.launch import Recorder, compiled, launch, realize
 from tensor_envs._runtime.launcher import Launch, ProgramLauncher, base_of, get_or_create, launches_directly
+from tensor_envs._runtime.pytree import Leaves, flatten, rebuild
 from tensor_envs._runtime.threads import all_blocks
 from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules

@@ -55,7 +55,7 @@ class GameEntry:
             another game's text.
 
     Notation and render are optional. Where no module is named, the rules class may have the functions as methods, as
-    `ops.pieces.Pieces` has; no rule field may have the name of one then. Without them dictionaries have the fields of
+    `rules.pieces.Pieces` has; no rule field may have the name of one then. Without them dictionaries have the fields of
     the Spec, and texts and pictures show these: sets of cells as boards, then lists and numbers.
 
     Raises:

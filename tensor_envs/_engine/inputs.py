@@ -11,9 +11,9 @@ from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._runtime.buffers import address_of, buffer_of, download, upload
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.cuda import card_of, copy, is_cuda, keep_until_done, on_card
+from tensor_envs._runtime.jitted import jit
 from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._runtime.launcher import base_of
-from tensor_envs.jitted import jit
 
 if TYPE_CHECKING:
     from tensor_envs._runtime.dlpack import Imported
@@ -54,7 +54,7 @@ def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) ->
     wide: whether int64 stays as it is.
     """
     # A web page's Python, without NumPy, imports this module, and has no card.
-    from tensor_envs.interop import card_array
+    from tensor_envs._runtime.exchange import card_array
 
     integral = "int" in str(value.dtype)
     _check(name, tuple(value.shape), value.dtype, integral, layout.batch)

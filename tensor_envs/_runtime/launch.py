@@ -12,11 +12,11 @@ from tinygrad.dtype import DType
 from tinygrad.engine.realize import run_linear
 
 from tensor_envs._compiler.tape import Tape
-from tensor_envs._progress import announced
 from tensor_envs._runtime.buffers import buffer_of, device_of
 from tensor_envs._runtime.context import allow_devices, stays_lazy
 from tensor_envs._runtime.devices import compiling_in_process, is_gpu, opened, primary
 from tensor_envs._runtime.programs import LONG_SECONDS, ProgramFuture, compile_graph, compile_tape
+from tensor_envs._runtime.progress import announced
 from tensor_envs._runtime.threads import blocks_of
 
 # dtype and size of each array, and whether a thread plays one game -> the recorded kernel

@@ -31,9 +31,9 @@ from tinygrad.uop.ops import KernelInfo, Ops, ProgramInfo
 
 from tensor_envs._compiler.dialects import dialect
 from tensor_envs._compiler.tape import Tape
-from tensor_envs._progress import announced
 from tensor_envs._runtime import clang
 from tensor_envs._runtime.linear import Linear
+from tensor_envs._runtime.progress import announced
 
 FOLDER, FORMAT = "programs", 2
 CACHE_MAX_BYTES = 2**29

@@ -52,7 +52,7 @@ except ImportError:
     raise ImportError("this adapter needs Gymnasium: pip install 'tensor_envs[gymnasium]'") from None
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Policy
+    from tensor_envs.evaluation.agents import Policy
 
 Info = dict[str, Any]
 

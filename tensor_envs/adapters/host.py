@@ -22,12 +22,12 @@ from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, integers, one_of, shown, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.sampling import uniform
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.state import State
 from tensor_envs.vector import VectorEnv
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Policy
+    from tensor_envs.evaluation.agents import Policy
 
 MAX_EPISODE_STEPS = 2**24  # kernels count decisions in float32
 

@@ -35,7 +35,7 @@ from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._validate import shown
 from tensor_envs.env import Env
-from tensor_envs.interpreter import debug
+from tensor_envs.inspection.interpreter import debug
 from tensor_envs.rules.chance import KeyedChance
 from tensor_envs.rules.scalar import int32
 from tensor_envs.rules.spec import MAX_PLAYERS

@@ -26,7 +26,7 @@ except ImportError:
     raise ImportError("this adapter needs TorchRL: pip install 'tensor_envs[torchrl]'") from None
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Policy
+    from tensor_envs.evaluation.agents import Policy
 
 
 class SingleAgentTorchEnv(EnvBase):

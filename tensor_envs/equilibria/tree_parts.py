@@ -8,7 +8,6 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import shown
-from tensor_envs.env import Env
 from tensor_envs.equilibria.sequence_form import SequenceForm
 from tensor_envs.solve.packed import Array, Packed
 from tensor_envs.state import State
@@ -41,7 +40,7 @@ class Belief(NamedTuple):
 def belief_of(game: Branches, weights: Any = None, player: int = -1, values: Any = None) -> Belief:
     """Return the belief of weights and values [n], or of equally likely games. ValueError for other numbers."""
     count = len(game.first_table)
-    if weights is not None and isinstance(game.origin, Env):
+    if weights is not None and not isinstance(game.origin, State):
         raise ValueError("weights must be None where start is an Env, whose first states are equally likely")
     likely = np.ones(count) if weights is None else reals("weights", weights, count)
     if (likely < 0).any() or not (total := likely.sum()) > 0:

@@ -12,11 +12,11 @@ from tensor_envs._engine.inputs import host_ints
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import function, instance, integer, one_of, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.sampling import uniform
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Policy
+    from tensor_envs.evaluation.agents import Policy
 
 Z = 1.96  # half the width of a 95 % interval, in standard errors
 MAX_GAMES = 2**24

@@ -9,16 +9,16 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_array, host_ints
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._validate import function, instance, integer, shown
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, actions_of
-from tensor_envs.interop import to_numpy
-from tensor_envs.sampling import uniform
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.search.policies import MAX_SIMULATIONS, playout_policy
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Oracle, Policy
+    from tensor_envs.evaluation.agents import Oracle, Policy
 
 SHED_CARDS = 14  # of the largest game of Shed that `oracle_of` solves
 MAX_NODES = 100_000  # of the largest tree of a game that `oracle_of` solves
@@ -130,9 +130,9 @@ class PlayoutOracle:
 def oracle_of(env: Env, num_simulations: int = 1024) -> Oracle:
     """Return the exact values of a game that is solved in seconds, or estimates by playout search."""
     # a game imports the package's public names, and is itself imported with its first environment
-    from tensor_envs.agents import solution_of
     from tensor_envs.equilibria.equilibrium import equilibrium
     from tensor_envs.equilibria.game_tree import game_tree
+    from tensor_envs.evaluation.agents import solution_of
     from tensor_envs.games.shed.rules import Shed
     from tensor_envs.games.shed.solve import solve as solve_shed
 

@@ -15,7 +15,7 @@ from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, Evaluation, Z, evaluate, share_returns
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Policy
+    from tensor_envs.evaluation.agents import Policy
 
 ELO = 400 / np.log(10)  # Elo points per unit of log odds
 

@@ -14,7 +14,7 @@ from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, play_games
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Policy
+    from tensor_envs.evaluation.agents import Policy
 
 
 @dataclass(frozen=True, repr=False)

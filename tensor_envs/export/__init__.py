@@ -55,7 +55,7 @@ def export(env: Env | str, to: str, out: str | Path, lanes: int = LANES) -> None
         raise ValueError(f"out must be a new file or an earlier export, got the file {shown(str(out))}")
     if env.engine.game.has_memory:
         raise NotImplementedError(f"env {env.id!r} with {shown(env.rules)} cannot be exported: its board is too large")
-    from tensor_envs._files import replace_file  # uses NumPy, which the web page's Python lacks
+    from tensor_envs.files.arrays import replace_file  # uses NumPy, which the web page's Python lacks
 
     content = getattr(files, to)(env, lanes)
     content = content.encode() if isinstance(content, str) else content

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs import agents
 from tensor_envs._validate import instance, integer, number, shown, wrong_type
-from tensor_envs.agents import Policy
 from tensor_envs.env import Env
+from tensor_envs.evaluation import agents
+from tensor_envs.evaluation.agents import Policy
 from tensor_envs.lab import measures
 from tensor_envs.lab.estimates import Array, Measurement, estimate
 from tensor_envs.lab.measures import ActionUse

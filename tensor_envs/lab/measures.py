@@ -123,7 +123,7 @@ def tree_size(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
 def perfect(env: Env) -> Iterator[tuple[str, Measurement]]:
     """Yield the score of player 0 under perfect play, in small games for two without chance."""
     if env.num_players == 2 and env.spec.zero_sum and env.spec.perfect_information and not env.spec.chance:
-        from tensor_envs.agents import MAX_POSITIONS
+        from tensor_envs.evaluation.agents import MAX_POSITIONS
         from tensor_envs.solve.enumeration import solve  # with its files, only for such games
 
         try:

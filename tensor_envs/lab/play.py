@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import share_returns
-from tensor_envs.interop import to_numpy
-from tensor_envs.rollouts import playout, rollout_from
-from tensor_envs.sampling import uniform
+from tensor_envs.rollouts.rollout import playout, rollout_from
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.search.policies import playout_policy
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Policy
+    from tensor_envs.evaluation.agents import Policy
 
 LIMIT = 10_000  # plies after which a game counts as truncated
 MOMENTS = 7  # equally distant moments of a game at which positions are valued

@@ -14,7 +14,7 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs.games.shed.tablebase import Tablebase
-from tensor_envs.sampling import uniform
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def at_random(state: State) -> int:
 @functools.cache
 def trained(id: str) -> Choose:
     """Return the player that takes the best action of the packaged weights."""
-    from tensor_envs.agents import load  # networks, which not every table needs
+    from tensor_envs.evaluation.agents import load  # networks, which not every table needs
 
     policy = load(id, 0)
     return lambda state: int(policy(state).item())
@@ -101,7 +101,7 @@ def perfect(seed: int, solver: ShedSolver) -> Choose:
 
 def solution_for(state: State, solver: ShedSolver) -> Solution | Tablebase | None:
     """Return the solution of a state's game, or None while it is being solved."""
-    from tensor_envs.agents import solution_of  # the solver, which not every table needs
+    from tensor_envs.evaluation.agents import solution_of  # the solver, which not every table needs
 
     if hasattr(state.env.rules, "cards"):
         return solver.table(state.env.rules.cards, state.device)

@@ -46,7 +46,7 @@ from tensor_envs._command import (
 )
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES
-from tensor_envs.records import Record
+from tensor_envs.files.records import Record
 from tensor_envs.referee.disguise import Disguise
 from tensor_envs.referee.matches import MAX_PARALLEL, OtherTournament, tournament
 from tensor_envs.referee.options import add_settings, settings_of

@@ -13,7 +13,7 @@ from tensor_envs.env import Env
 from tensor_envs.text import compose, describe, moves_of, parse, rulebook
 
 if TYPE_CHECKING:
-    from tensor_envs.records import Record
+    from tensor_envs.files.records import Record
     from tensor_envs.state import State
 
 KINDS = ("symmetry", "renamed", "permuted", "retold")

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensor_envs._command import add_rules, busy, command_parser, new_file, real, run, whole
-from tensor_envs._files import replace_file
 from tensor_envs.evaluation.matches import Z
 from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
-from tensor_envs.records import Record, load_games
+from tensor_envs.files.arrays import replace_file
+from tensor_envs.files.records import Record, load_games
 from tensor_envs.referee import kaggle
 from tensor_envs.referee.matches import Episode
 from tensor_envs.referee.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tensor_envs._validate import literal, shown
-from tensor_envs.records import Record, record
+from tensor_envs.files.records import Record, record
 from tensor_envs.registry import make
 
 GAME = re.compile(r"(\w+?)(?:_proxy)?\((.*)\)")  # of OpenSpiel, such as "connect_four_proxy(rows=6,columns=7)"

@@ -16,15 +16,15 @@ from tensor_envs._validate import instance, integer, shown
 from tensor_envs.env import Env
 from tensor_envs.evaluation.matches import MAX_GAMES, actions_of
 from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
-from tensor_envs.records import NO_ACTION, Record, begin, extend, replay
+from tensor_envs.files.records import NO_ACTION, Record, begin, extend, replay
 from tensor_envs.referee.disguise import Disguise
 from tensor_envs.referee.settings import Settings
 from tensor_envs.registry import env_metadata
-from tensor_envs.sampling import uniform
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.text import IllegalMove, reward
 
 if TYPE_CHECKING:
-    from tensor_envs.agents import Oracle
+    from tensor_envs.evaluation.agents import Oracle
     from tensor_envs.referee.players import Participant
 
 MAX_WAIT = 600.0  # seconds before another request; an endpoint that asks for more ends the tournament

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from tensor_envs.records import Record, positions
+from tensor_envs.files.records import Record, positions
 from tensor_envs.registry import env_of
 from tensor_envs.state import State
 

@@ -8,7 +8,7 @@ import os
 from io import FileIO
 from pathlib import Path
 
-from tensor_envs.records import FORMAT, Record
+from tensor_envs.files.records import FORMAT, Record
 
 START = json.dumps({"format": FORMAT}).encode()[:-1]  # of the line of every record
 HINT = "name another file, or start again with --no-resume, which replaces it"

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensor_envs.evaluation.matches import Z
 from tensor_envs.evaluation.ratings import Ratings, ratings_of
-from tensor_envs.records import Record
+from tensor_envs.files.records import Record
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tensor_envs.referee.settings import Settings
 from tensor_envs.search.policies import MAX_SIMULATIONS
 
 if TYPE_CHECKING:
-    from tensor_envs.records import Record
+    from tensor_envs.files.records import Record
 
 REWARDS = ("result", "regret", "both")
 SELF = "self"  # opponent of a client that answers for every seat

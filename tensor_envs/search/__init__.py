@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
     warnings.warn(
         f"{__name__}.{name} is gone: write te.solve(env) or te.agents.perfect()", DeprecationWarning, stacklevel=2
     )
-    solution_of = importlib.import_module("tensor_envs.agents").solution_of
+    solution_of = importlib.import_module("tensor_envs.evaluation.agents").solution_of
 
     def is_solved(env: Any) -> bool:
         try:

@@ -7,8 +7,8 @@ import math
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.random import threefry
-from tensor_envs.jitted import jit
-from tensor_envs.sampling import masked_logits
+from tensor_envs._runtime.jitted import jit
+from tensor_envs.rollouts.sampling import masked_logits
 from tensor_envs.state import State
 
 REJECTED = -1e9

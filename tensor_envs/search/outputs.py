@@ -15,9 +15,9 @@ from tinygrad import dtypes
 from tensor_envs._runtime.buffers import address_of, upload, write
 from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, keep_until_done, on_card
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.exchange import card_array, from_numpy, keep_exports, to_numpy, torch_stream
 from tensor_envs._runtime.launcher import lends
 from tensor_envs._validate import shown
-from tensor_envs.interop import card_array, from_numpy, keep_exports, to_numpy, torch_stream
 from tensor_envs.search.memory import NetworkOutput
 from tensor_envs.state import State
 

@@ -21,10 +21,10 @@ from tensor_envs._runtime.capture import CapturedFunction, ReadInJitError, Repea
 from tensor_envs._runtime.context import LOCK, stays_lazy
 from tensor_envs._runtime.cuda import deferring
 from tensor_envs._runtime.devices import DeviceName, is_gpu
+from tensor_envs._runtime.exchange import ExportInJitError
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
-from tensor_envs.interop import ExportInJitError
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
 from tensor_envs.search.memory import (
     MAX_BLOCKS,

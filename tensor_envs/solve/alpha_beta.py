@@ -13,14 +13,14 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import LANES, BatchLayout, BlockGrid
 from tensor_envs._engine.inputs import host_ints
-from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs._progress import Reports
 from tensor_envs._runtime.buffers import download, empty_buffer, host_memory, upload, write
 from tensor_envs._runtime.devices import is_gpu
 from tensor_envs._runtime.opening import open_device
+from tensor_envs._runtime.progress import Reports
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs._validate import file_path, instance, integer, wrong_type
 from tensor_envs.env import Env
+from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.registry import env_of, has_words_of, words_metadata
 from tensor_envs.solve import claims
 from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill

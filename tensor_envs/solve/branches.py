@@ -13,9 +13,9 @@ from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.inputs import int_array
 from tensor_envs._engine.layout import FLAGS, Layout, Slot
 from tensor_envs._engine.random import KEY_WORDS
-from tensor_envs._progress import announced
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.programs import LONG_SECONDS
+from tensor_envs._runtime.progress import announced
 from tensor_envs._validate import wrong_type
 from tensor_envs.env import Env
 from tensor_envs.solve.outcomes import Explicit, facts, first_states

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from tensor_envs._files import read_arrays, write_arrays
-from tensor_envs._progress import Reports
+from tensor_envs._runtime.progress import Reports
 from tensor_envs._validate import file_path, instance, integer, one_of, renames, shown
 from tensor_envs.env import Env
+from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.registry import env_metadata, env_of, words_metadata
 from tensor_envs.solve.alpha_beta import MAX_MEMORY, SearchSolution
 from tensor_envs.solve.branches import counter, start_arrays, start_of

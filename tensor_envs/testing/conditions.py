@@ -12,8 +12,8 @@ import numpy as np
 
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs.env import Env
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.rules import spec as rules_spec
-from tensor_envs.sampling import uniform
 from tensor_envs.state import State
 
 BATCH, SEED = 6, 11

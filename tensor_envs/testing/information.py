@@ -9,11 +9,11 @@ import numpy as np
 
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs.env import Env
-from tensor_envs.interpreter import ScalarGame
+from tensor_envs.inspection.interpreter import ScalarGame
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.rules.chance import KeyedChance
 from tensor_envs.rules.scalar import int32, uint32
 from tensor_envs.rules.spec import GameState
-from tensor_envs.sampling import uniform
 from tensor_envs.testing.conditions import (
     BATCH,
     MANY,

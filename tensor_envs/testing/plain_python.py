@@ -13,7 +13,7 @@ import numpy as np
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs.env import Env
-from tensor_envs.interpreter import ScalarGame
+from tensor_envs.inspection.interpreter import ScalarGame
 from tensor_envs.rules.chance import Chance
 from tensor_envs.rules.scalar import Scalar, Value, int32, uint32
 from tensor_envs.rules.spec import GameState

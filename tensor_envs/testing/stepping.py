@@ -10,11 +10,11 @@ from tinygrad.helpers import GlobalCounters
 
 from tensor_envs._engine.kernels.observe import DTYPES
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.jitted import jit
 from tensor_envs.env import Env
-from tensor_envs.interpreter import ScalarGame
-from tensor_envs.jitted import jit
-from tensor_envs.rollouts import rollout
-from tensor_envs.sampling import uniform
+from tensor_envs.inspection.interpreter import ScalarGame
+from tensor_envs.rollouts.rollout import rollout
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.state import State
 from tensor_envs.testing.conditions import (
     BATCH,

@@ -29,7 +29,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tensor_envs import agents
 from tensor_envs._command import (
     MAX_COUNT,
     add_rules,
@@ -43,6 +42,7 @@ from tensor_envs._command import (
     whole,
 )
 from tensor_envs.env import Env
+from tensor_envs.evaluation import agents
 from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
 from tensor_envs.evaluation.ratings import arena

@@ -21,10 +21,10 @@ from tinygrad import Tensor
 
 from tensor_envs import train as algorithms
 from tensor_envs._command import need
+from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.threads import set_num_threads
 from tensor_envs._validate import instance, integer, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.run import Callback, Metrics, Trainer, train
 from tensor_envs.train.trainable import OwnNetwork

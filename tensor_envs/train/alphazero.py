@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs.agents import greedy, gumbel, softmax
 from tensor_envs.env import Env
+from tensor_envs.evaluation.agents import greedy, gumbel, softmax
 from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tensor_envs._command import need
-from tensor_envs._files import replace_file
+from tensor_envs.files.arrays import replace_file
 from tensor_envs.registry import env_metadata
 from tensor_envs.train.network import Player, load, save_imported, weights_file
 from tensor_envs.train.torch_network import TorchNetwork, build

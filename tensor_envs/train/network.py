@@ -11,14 +11,14 @@ import numpy as np
 from tinygrad import Tensor, nn
 from tinygrad.helpers import TRAINING
 
-from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer, number, one_of, shown
-from tensor_envs.interop import to_numpy
+from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.registry import env_metadata, env_of
-from tensor_envs.sampling import masked_logits
+from tensor_envs.rollouts.sampling import masked_logits
 from tensor_envs.train import fused
 
 if TYPE_CHECKING:

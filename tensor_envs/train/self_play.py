@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensor_envs.interop import to_numpy
+from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
 from tensor_envs.train.replay import Samples

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensor_envs.env import Env
-from tensor_envs.interpreter import debug
+from tensor_envs.inspection.interpreter import debug
 from tensor_envs.render.scene import picture, seen
 
 PLIES, SEED = 9, 1  # random plies, fewer in a game that they would end

@@ -13,10 +13,10 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs.equilibria import histories
 from tensor_envs.equilibria.cfr import Algorithm, Solver
 from tensor_envs.equilibria.equilibrium import FORMAT, OLDER
+from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.solve import branches
 from tests.equilibria import plain_tree
 from tests.equilibria.hidden_dice import Plain, hidden_dice

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import tensor_envs as te
-from tensor_envs.records import Record, begin
+from tensor_envs.files.records import Record, begin
 from tensor_envs.referee import KINDS, Disguise, Participant, Settings, packaged, scores, tournament
 from tests.games.shared import shared_env
 from tests.referee.players import TTT, labels_of, legal, reader, translated

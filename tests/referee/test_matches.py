@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.records import NO_ACTION
+from tensor_envs.files.records import NO_ACTION
 from tensor_envs.referee import (
     Participant,
     Settings,

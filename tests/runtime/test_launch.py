@@ -136,7 +136,7 @@ def test_a_warm_call_takes_the_lock_once(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
     for call in calls:
         call()
-    for module in (context, buffers, devices, capture, engine, importlib.import_module("tensor_envs.jitted")):
+    for module in (context, buffers, devices, capture, engine, importlib.import_module("tensor_envs._runtime.jitted")):
         monkeypatch.setattr(module, "LOCK", lock)
     for call in calls:
         lock.count = 0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import _progress
+from tensor_envs._runtime import progress
 from tensor_envs.games.hex.rules import Hex as HexRules
 from tensor_envs.rules import Outcome, int32, one_hot, where
 from tensor_envs.solve import alpha_beta
@@ -148,7 +148,7 @@ def test_a_long_question_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     exact = te.solve(env, method="search", memory=MEMORY)
     exact.value(env.init(1))
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(_progress, "FIRST_REPORT", 0.0)
+    monkeypatch.setattr(progress, "FIRST_REPORT", 0.0)
     exact = te.solve(env, method="search", memory=MEMORY)
     exact.value(env.init(1))
     report, *others = capsys.readouterr().err.splitlines()

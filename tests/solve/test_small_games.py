@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import _progress
-from tensor_envs._files import read_arrays, write_arrays
+from tensor_envs._runtime import progress
+from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, one_hot, where
 from tensor_envs.solve.enumeration import FORMAT
 
@@ -206,7 +206,7 @@ def test_whoever_is_to_move_must_be_able_to(count: Any) -> None:
 def test_a_long_solution_says_how_long_it_would_take(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_progress, "FIRST_REPORT", 0.0)
+    monkeypatch.setattr(progress, "FIRST_REPORT", 0.0)
     env = te.make("tic_tac_toe")
     te.solve(env, max_positions=1000)
     (line,) = capsys.readouterr().err.splitlines()  # the next one would come after half a minute

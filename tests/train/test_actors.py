@@ -16,7 +16,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import _command
-from tensor_envs._files import read_arrays
+from tensor_envs.files.arrays import read_arrays
 from tensor_envs.train import actors
 from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tests.games.shared import shared_env

@@ -11,7 +11,8 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs import agents, registry
+from tensor_envs import registry
+from tensor_envs.evaluation import agents
 from tensor_envs.train.replay import Samples
 from tests.games import dice_race
 from tests.games.shared import shared_env

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs._files import read_arrays
+from tensor_envs.files.arrays import read_arrays
 from tensor_envs.train.network import IMPORTED_FORMAT, load
 from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tests.games.shared import shared_env

@@ -17,7 +17,7 @@ import pytest
 from tinygrad import Tensor, nn
 
 import tensor_envs as te
-from tensor_envs._files import read_arrays
+from tensor_envs.files.arrays import read_arrays
 from tensor_envs.train import network
 from tensor_envs.train.run import CHECKPOINT, FORMAT, RunFolder, train
 from tests.games.shared import shared_env

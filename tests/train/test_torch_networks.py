@@ -11,7 +11,7 @@ import pytest
 from tinygrad import nn
 
 import tensor_envs as te
-from tensor_envs._files import read_arrays
+from tensor_envs.files.arrays import read_arrays
 from tensor_envs.train.__main__ import NETWORKS, main, named_network
 from tensor_envs.train.network import IMPORTED_FORMAT, load, save
 from tensor_envs.train.replay import Samples

@@ -9,7 +9,6 @@ from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import stones
-from tensor_envs.ops.fields import ended
 from tensor_envs.render.status import outcome, to_move
 from tensor_envs.rules import (
     Chance,
@@ -29,6 +28,7 @@ from tensor_envs.rules import (
     uint32,
     where,
 )
+from tensor_envs.rules.plain import ended
 
 TRIES = 32  # samples of hidden stones, for one with which the game goes on
 COUNTERS = 64  # of chance for a sample

@@ -7,11 +7,11 @@ the same order. A dictionary has those of player 0 first.
 from typing import Any
 
 from tensor_envs._validate import integer
-from tensor_envs.ops.fields import checked
 from tensor_envs.render.drawing import Drawing, disc
 from tensor_envs.render.grids import INK
 from tensor_envs.render.status import counted, number_texts, outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.rules.plain import checked
 
 WOOD = "#b98a5a"
 HOLLOW = "#8a6038"

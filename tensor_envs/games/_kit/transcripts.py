@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from tensor_envs._validate import shown
-from tensor_envs.records import Record
+from tensor_envs.files.records import Record
 
 
 def check_start(game: Record, format: str) -> None:

@@ -7,9 +7,9 @@ from tensor_envs._validate import integer
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.stones import STONES, board_and_player, to_board, to_sets, words_of
 from tensor_envs.games.amazons.rules import CHOOSE, SHOOT, Amazons
-from tensor_envs.ops.fields import ended, legal_actions
 from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry, pack, unpack
+from tensor_envs.rules.plain import ended, legal_actions
 
 ARROW = 2
 

@@ -6,11 +6,11 @@ from typing import Any
 from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.amazons.notation import ARROW, action_to_string, from_dict
 from tensor_envs.games.amazons.rules import Amazons
-from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, SquareGrid, draw_chequered, rows_of
 from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.rules.plain import open_actions
 
 CELL, MARGIN = 40, 36  # pixels: a square, around the board
 LIGHT = "#f0dfc0"

@@ -6,8 +6,8 @@ from typing import Any
 from tensor_envs._validate import integer as checked
 from tensor_envs._validate import nested, shown
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon, legal_moves
-from tensor_envs.ops.fields import ended
 from tensor_envs.rules import int32, unpack
+from tensor_envs.rules.plain import ended
 
 # no symmetries but the identity: with the players exchanged, the same chance lets the other one begin
 

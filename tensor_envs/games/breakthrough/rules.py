@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.ops.pieces import EMPTY, ENEMY, Move, Pieces
 from tensor_envs.rules import Grid
+from tensor_envs.rules.pieces import EMPTY, ENEMY, Move, Pieces
 
 
 @dataclass(frozen=True)

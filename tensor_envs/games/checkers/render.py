@@ -3,10 +3,10 @@
 from typing import Any
 
 from tensor_envs.games.checkers.rules import SIDE, Checkers
-from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import CROWN, INK, SquareGrid, draw_chequered, rows_of
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
+from tensor_envs.rules.plain import open_actions
 
 CELL, MARGIN = 44, 30  # pixels: a square, around the board
 LIGHT = "#f0dfc0"

@@ -7,8 +7,8 @@ Dictionaries and symmetries are those of `Pieces` (D11, D14).
 from dataclasses import dataclass
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.ops.pieces import ENEMY, Move, Pieces
 from tensor_envs.rules import CORNERS, Grid
+from tensor_envs.rules.pieces import ENEMY, Move, Pieces
 
 SIDE, SQUARES = 8, 32
 DIRECTIONS = ("up-left", "up-right", "down-right", "down-left")

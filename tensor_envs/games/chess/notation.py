@@ -22,9 +22,9 @@ from tensor_envs.games.chess.rules import (
     moved,
     turned,
 )
-from tensor_envs.ops.fields import ended, state_of
 from tensor_envs.render.tile import ActionName, StateBits
 from tensor_envs.rules import GameState, int32, uint64
+from tensor_envs.rules.plain import ended, state_of
 
 PIECES = "PNBRQK"
 CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}

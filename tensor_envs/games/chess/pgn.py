@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 from tensor_envs._validate import shown
+from tensor_envs.files.records import Record
 from tensor_envs.games.chess.notation import san
 from tensor_envs.games.chess.rules import Chess, legal_moves
-from tensor_envs.ops.fields import legal_actions, state_of
-from tensor_envs.records import Record
+from tensor_envs.rules.plain import legal_actions, state_of
 
 TAGS = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?"}
 RESULT = "Result"

@@ -4,11 +4,11 @@ from typing import Any
 
 from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict
 from tensor_envs.games.chess.rules import CASTLES, FORWARD, PLANES, SIDE, UNDER, Chess, legal_moves
-from tensor_envs.ops.fields import legal_actions, open_actions, state_of
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.rules.plain import legal_actions, open_actions, state_of
 
 NAMES = ("White", "Black")
 RANK_NAMES = "87654321"  # from the top, with white below

@@ -6,8 +6,8 @@ from typing import Any
 from tensor_envs.games._kit import stones
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games.connect_four.rules import ConnectFour
-from tensor_envs.ops.fields import ended
 from tensor_envs.rules import Symmetry
+from tensor_envs.rules.plain import ended
 
 to_dict = stones.to_dict  # C8
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs.files.records import Record
 from tensor_envs.games._kit.transcripts import check_start, words_of
 from tensor_envs.games.connect_four.notation import action_to_string
 from tensor_envs.games.connect_four.rules import ConnectFour
-from tensor_envs.records import Record
 
 
 def write(rules: ConnectFour, game: Record, positions: Sequence[dict[str, Any]]) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 from tensor_envs._validate import integer, nested
 from tensor_envs.games._kit.stones import STONES, words_of
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
-from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Grid, Symmetry, pack, unpack
+from tensor_envs.rules.plain import ended
 
 Place = tuple[int, int]  # in a grid of half boxes: (2r, 2c) is a dot, (2r, 2c + 1) and (2r + 1, 2c) are lines
 

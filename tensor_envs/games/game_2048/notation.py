@@ -5,9 +5,9 @@ from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games.game_2048.rules import CELLS, HIGHEST, SIDE, Game2048, slides
-from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import rows_of
 from tensor_envs.rules import int32
+from tensor_envs.rules.plain import ended
 
 NAMES = ("up", "right", "down", "left")
 TILES = [0, *(2**exponent for exponent in range(1, HIGHEST + 1))]

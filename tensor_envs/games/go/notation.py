@@ -9,9 +9,8 @@ from tensor_envs._validate import instance, nested
 from tensor_envs.games._kit import stones
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games.go.rules import Go
-from tensor_envs.ops import fields
 from tensor_envs.render.grids import cell_name, rows_of
-from tensor_envs.rules import Symmetry, pack
+from tensor_envs.rules import Symmetry, pack, plain
 from tensor_envs.rules.scalar import WORD_BITS
 
 KO = 2  # in `board`: an empty point that a ko closes
@@ -58,7 +57,7 @@ def from_dict(rules: Go, game: dict[str, Any]) -> dict[str, Any]:
         **past,
         "passed": game["passed"],
         "current_player": player,
-        **fields.ended(False),
+        **plain.ended(False),
     }
 
 
@@ -87,7 +86,7 @@ def areas(rules: Go, board: list[int]) -> list[int]:
 
 def legal(rules: Go, game: dict[str, Any]) -> list[int]:
     """Return the legal actions of a game that goes on."""
-    return fields.legal_actions(rules, from_dict(rules, game))
+    return plain.legal_actions(rules, from_dict(rules, game))
 
 
 def action_to_string(rules: Go, action: int) -> str:

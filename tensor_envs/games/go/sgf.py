@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs.files.records import Record
 from tensor_envs.games._kit import sgf
 from tensor_envs.games.go.notation import KO, action_to_string, areas, to_dict
 from tensor_envs.games.go.rules import MAX_PLIES_A_POINT, Go
-from tensor_envs.records import Record
 
 NUMBER, LETTERS = "1", "abcdefghijklmnopqrs"
 RESULT = sgf.RESULT

@@ -7,9 +7,9 @@ from tensor_envs.games._kit import stones
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.hex_boards import groups_of, winning
 from tensor_envs.games.hex.rules import Hex
-from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry
+from tensor_envs.rules.plain import ended
 
 to_dict = stones.to_dict  # H6
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs.files.records import Record
 from tensor_envs.games._kit import sgf
 from tensor_envs.games.hex.notation import action_to_string
 from tensor_envs.games.hex.rules import Hex
-from tensor_envs.records import Record
 
 NUMBER = "11"
 SWAP, SWAP_SIDES = "swap-pieces", "swap-sides"

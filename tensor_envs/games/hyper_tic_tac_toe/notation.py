@@ -9,10 +9,10 @@ import numpy as np
 from tensor_envs.games._kit import stones
 from tensor_envs.games._kit.symmetries import of_cells
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
-from tensor_envs.ops.fields import ended
 from tensor_envs.ops.lines import line_directions, placements, strides
 from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry
+from tensor_envs.rules.plain import ended
 
 to_dict = stones.to_dict  # G8
 

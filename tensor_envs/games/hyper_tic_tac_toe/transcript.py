@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs.files.records import Record
 from tensor_envs.games._kit.transcripts import check_start, words_of
 from tensor_envs.games.hyper_tic_tac_toe.notation import action_to_string, cells_of
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
-from tensor_envs.records import Record
 
 
 def write(rules: HyperTicTacToe, game: Record, positions: Sequence[dict[str, Any]]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from tensor_envs.games._kit import mancala
 from tensor_envs.games.kalah.rules import Kalah
-from tensor_envs.ops.fields import ended
+from tensor_envs.rules.plain import ended
 
 to_dict = mancala.to_dict  # K9
 

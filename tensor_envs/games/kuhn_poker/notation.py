@@ -4,7 +4,7 @@ from typing import Any
 
 from tensor_envs._validate import nested, shown
 from tensor_envs.games.kuhn_poker.rules import BET, CARDS, PASS, KuhnPoker
-from tensor_envs.ops.fields import ended
+from tensor_envs.rules.plain import ended
 
 NAMES = ("pass", "bet")
 OPEN: tuple[list[int], ...] = ([], [PASS], [BET], [PASS, BET])  # histories of games that go on

@@ -4,9 +4,9 @@ from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games.leduc_poker.rules import ANTE, CALL, CARDS, FOLD, RAISE, ROUND_BITS, LeducPoker
-from tensor_envs.ops.fields import ended, legal_actions, state_of, values_of
 from tensor_envs.rules import int32, scalar
 from tensor_envs.rules.chance import NoChance
+from tensor_envs.rules.plain import ended, legal_actions, state_of, values_of
 
 NAMES = ("fold", "call", "raise")
 # no symmetries but the identity: an exchange of suits maps deals, which are no actions

@@ -4,8 +4,8 @@ from typing import Any
 
 from tensor_envs._validate import nested
 from tensor_envs.games.liars_dice.rules import LiarsDice
-from tensor_envs.ops.fields import ended
 from tensor_envs.rules import pack, unpack
+from tensor_envs.rules.plain import ended
 
 # no symmetries but the identity: faces differ in rank, and the players in their turns
 

@@ -16,9 +16,9 @@ from tensor_envs.games.lines_of_action.rules import (
     is_connected,
     movable,
 )
-from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import move_name, rows_of, target_of
 from tensor_envs.rules import WORD_BITS, pack, uint64
+from tensor_envs.rules.plain import ended
 
 
 def to_dict(rules: LinesOfAction, s: dict[str, Any]) -> dict[str, Any]:

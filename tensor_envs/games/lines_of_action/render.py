@@ -6,12 +6,12 @@ from typing import Any
 from tensor_envs.games._kit.stones import SIGNS, counts
 from tensor_envs.games.lines_of_action.notation import end_of, from_dict, sets_of, step_of
 from tensor_envs.games.lines_of_action.rules import SIDE, SQUARES, LinesOfAction, is_connected
-from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import DARK, draw_pieces, labelled, rows_of, target_of
 from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Tile, stone_pixel
 from tensor_envs.rules import uint64
+from tensor_envs.rules.plain import open_actions
 
 COLOURS = {1: "#22262b", -1: "#fafafa"}
 EMPTY = DARK  # of squares in small pictures

@@ -7,9 +7,9 @@ from tensor_envs._validate import instance, integer, nested
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.stones import STONES, to_board, to_sets
 from tensor_envs.games.nine_mens_morris.rules import CELLS, PLACING, POINTS, SIDE, NineMensMorris
-from tensor_envs.ops.fields import ended, legal_actions
 from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Grid, Symmetry
+from tensor_envs.rules.plain import ended, legal_actions
 
 POINT_NAMES = [cell_name((SIDE - 1 - cell // SIDE) * SIDE + cell % SIDE, SIDE) for cell in CELLS]
 

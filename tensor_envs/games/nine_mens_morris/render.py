@@ -6,11 +6,11 @@ from typing import Any
 from tensor_envs.games._kit.stones import SIGNS, STONES
 from tensor_envs.games.nine_mens_morris.notation import ends_of, from_dict, in_hand
 from tensor_envs.games.nine_mens_morris.rules import CELLS, LINES, PLACING, SIDE, NineMensMorris
-from tensor_envs.ops.fields import legal_actions, open_actions
 from tensor_envs.render.drawing import Drawing, disc
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
+from tensor_envs.rules.plain import legal_actions, open_actions
 
 CELL, MARGIN = 52, 36  # pixels: between lines, around the board
 AREA = 0.4  # radius of what is clicked, in cells

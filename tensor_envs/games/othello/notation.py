@@ -6,9 +6,9 @@ from typing import Any
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.stones import board_and_player, to_sets
 from tensor_envs.games.othello.rules import PASS, SIDE, SQUARES, Othello, moves
-from tensor_envs.ops.fields import ended, values_of
 from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry, joined
+from tensor_envs.rules.plain import ended, values_of
 
 
 def to_dict(rules: Othello, s: dict[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 from tensor_envs.games._kit.stones import SIGNS, counts, status_of_counts
 from tensor_envs.games.othello.notation import from_dict
 from tensor_envs.games.othello.rules import PASS, SIDE, Othello
-from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.grids import INK, SquareGrid, labelled
 from tensor_envs.render.status import number_texts, seat_names, signed
 from tensor_envs.render.tile import Tile, stone_pixel
+from tensor_envs.rules.plain import open_actions
 
 COLOURS = {1: "#111418", -1: "#fafafa"}
 CLOTH = "#2c7a4b"

@@ -7,9 +7,9 @@ from typing import Any
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import mancala
 from tensor_envs.games.oware.rules import Oware, moved, playable, unpacked
-from tensor_envs.ops.fields import ended, values_of
 from tensor_envs.render.grids import rows_of
 from tensor_envs.rules import scalar
+from tensor_envs.rules.plain import ended, values_of
 
 
 def to_dict(rules: Oware, s: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from tensor_envs._validate import integer, nested
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games._kit.stones import STONES
 from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
-from tensor_envs.ops.fields import ended, state_of
 from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Symmetry, scalar
+from tensor_envs.rules.plain import ended, state_of
 
 SIDES = ("horizontal", "vertical")
 WORDS = ("groups", "tied", "odd")

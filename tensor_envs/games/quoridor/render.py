@@ -6,11 +6,11 @@ from typing import Any
 from tensor_envs.games._kit.stones import SIGNS
 from tensor_envs.games.quoridor.notation import from_dict
 from tensor_envs.games.quoridor.rules import STRIDE, Quoridor
-from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import counted, outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
+from tensor_envs.rules.plain import open_actions
 
 # pixels: a square with its gap, around the board, between squares
 CELL = 44

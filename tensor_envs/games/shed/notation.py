@@ -6,8 +6,8 @@ from typing import Any
 
 from tensor_envs._validate import integer, nested
 from tensor_envs.games.shed.rules import MAX_CARDS, Shed
-from tensor_envs.ops.fields import ended
 from tensor_envs.rules import WORD_BITS, pack, unpack
+from tensor_envs.rules.plain import ended
 
 PICK_UP = "pick up"
 # no symmetries but the identity: all cards differ in rank

@@ -11,7 +11,7 @@ from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_bits
 from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, OPERATIONS, TYPE_NAMES, TYPES, Act, Phase
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
-from tensor_envs.ops.fields import Limits, checked
+from tensor_envs.rules.plain import Limits, checked
 
 # no symmetries but the identity: a turned board would change the first tile of a MUL pair, and so the meaning of CELL
 FACE_DOWN = TYPES  # added to the code of a face-down tile

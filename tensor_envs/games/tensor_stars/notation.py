@@ -8,7 +8,7 @@ from typing import Any
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS
 from tensor_envs.games.tensor_stars.rules import StarsRules
-from tensor_envs.ops.fields import Limits, checked
+from tensor_envs.rules.plain import Limits, checked
 
 # no symmetries but the identity: a half turn would exchange the players, and player 0 is the first to place
 COMMIT, ORDER, OVER = range(3)  # phases

@@ -6,9 +6,9 @@ from typing import Any
 from tensor_envs._validate import nested
 from tensor_envs.games.texas_holdem.hands import RANKS
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
-from tensor_envs.ops.fields import ended, open_actions, state_of, values_of
 from tensor_envs.rules import int32, scalar
 from tensor_envs.rules.chance import NoChance
+from tensor_envs.rules.plain import ended, open_actions, state_of, values_of
 
 RANK_NAMES = "23456789TJQKA"
 SUIT_NAMES = "cdhs"

@@ -6,11 +6,11 @@ from tensor_envs.games._kit import cards
 from tensor_envs.games.texas_holdem.hands import CATEGORIES, RANKS, strength
 from tensor_envs.games.texas_holdem.notation import SUIT_NAMES, action_to_string, betting, card_name
 from tensor_envs.games.texas_holdem.rules import FOLD, RAISE, TexasHoldem
-from tensor_envs.ops.fields import open_actions
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules import int32
+from tensor_envs.rules.plain import open_actions
 
 # pixels
 HEIGHT = 290

@@ -11,7 +11,6 @@ from typing import Any
 
 from tensor_envs._validate import integer, nested
 from tensor_envs.games.texas_holdem.hands import MAX_CARDS, RANKS, strength
-from tensor_envs.ops.fields import Limits, checked
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -36,6 +35,7 @@ from tensor_envs.rules import (
     sort,
     where,
 )
+from tensor_envs.rules.plain import Limits, checked
 
 SUITS = 4
 MAX_STACK = 100_000

@@ -24,7 +24,7 @@ from tensor_envs.games.three_will.data import (
     USE_FREE,
 )
 from tensor_envs.games.three_will.rules import ThreeWillRules
-from tensor_envs.ops.fields import Limits, checked
+from tensor_envs.rules.plain import Limits, checked
 
 SAME_NAMES = ("ces", "dr", "free", "die", "phase", "turns", "declarer", "turn_owner", "winner")
 # no symmetries but the identity: a half turn or a mirror would exchange colours or faces of the die, not only places

@@ -8,9 +8,9 @@ from tensor_envs._validate import nested
 from tensor_envs.games._kit import stones
 from tensor_envs.games._kit import symmetries as kit
 from tensor_envs.games.ultimate_tic_tac_toe.rules import BOARDS, CELLS, SIDE, UltimateTicTacToe
-from tensor_envs.ops.fields import ended
 from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Grid, Symmetry, unpack
+from tensor_envs.rules.plain import ended
 
 SMALL_BOARDS = [[27 * (b // 3) + 3 * (b % 3) + 9 * (c // 3) + c % 3 for c in range(9)] for b in range(9)]
 

@@ -15,8 +15,8 @@ from tensor_envs.games.yahtzee.rules import (
     bonus,
     total,
 )
-from tensor_envs.ops.fields import ended
 from tensor_envs.rules import scalar
+from tensor_envs.rules.plain import ended
 
 POINTS = [{face * count for count in range(DICE + 1)} for face in range(1, SIDES + 1)]
 POINTS += [{0, *range(5, 31)}, {0, *range(5, 31)}, {0, 25}, {0, 30}, {0, 40}, {0, 50}, {*range(5, 31)}]

@@ -5,10 +5,10 @@ from typing import Any
 from tensor_envs.games._kit import cards
 from tensor_envs.games.yahtzee.notation import action_to_string, points_of
 from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yahtzee
-from tensor_envs.ops.fields import legal_actions
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.status import compared, counted, seats, shared_win, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.rules.plain import legal_actions
 
 # pixels; SMALL: the button of a set of dice
 DIE = 44

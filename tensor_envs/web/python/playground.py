@@ -18,7 +18,7 @@ from typing import Any
 bridge = import_module("bridge")
 bridge.stand_in_for_package("tensor_envs.web")
 
-ScalarGame = import_module("tensor_envs.interpreter").ScalarGame
+ScalarGame = import_module("tensor_envs.inspection.interpreter").ScalarGame
 batch = import_module("tensor_envs.web.batch")
 describe = import_module("tensor_envs.text").describe
 rule_form = import_module("tensor_envs.web.form")

@@ -13,7 +13,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs._files import write_arrays
+from tensor_envs.files.arrays import write_arrays
 from tensor_envs.games.shed import solve as solver
 from tensor_envs.games.shed import strata
 from tensor_envs.games.shed.distances import Distances

@@ -7,8 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._files import replace_file
 from tensor_envs._validate import file_path, instance, integer, integers, number, renames, shown
+from tensor_envs.files.arrays import replace_file
 from tensor_envs.render.compose import film, table
 from tensor_envs.state import DISPLAYED_GAMES, State
 

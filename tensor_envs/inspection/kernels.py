@@ -14,10 +14,10 @@ from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.rollout import UniformRollout
 from tensor_envs._engine.kernels.states import Init
 from tensor_envs._engine.kernels.step import Step
-from tensor_envs._pytree import Leaves, flatten
 from tensor_envs._runtime.devices import DeviceName, is_gpu, opened, primary
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.programs import printed
+from tensor_envs._runtime.pytree import Leaves, flatten
 from tensor_envs._validate import instance, one_of
 from tensor_envs.env import Env
 

@@ -19,12 +19,12 @@ from tinygrad.dtype import DType
 from tinygrad.helpers import TRAINING, GlobalCounters
 from tinygrad.uop.ops import Ops
 
-from tensor_envs._pytree import DistinctLeaves, flatten, rebuild
 from tensor_envs._runtime.buffers import buffer_of
 from tensor_envs._runtime.capture import CapturedFunction, NothingRecordedError, before_capture
 from tensor_envs._runtime.context import LOCK, stays_lazy
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.launcher import base_of, get_or_create
+from tensor_envs._runtime.pytree import DistinctLeaves, flatten, rebuild
 from tensor_envs._validate import function as check_function
 
 # types of a result's plain values: another object could hold tensors, which would be those of the capture

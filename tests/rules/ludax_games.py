@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs.games.checkers.rules import Checkers
-from tensor_envs.ops.pieces import Pieces
 from tensor_envs.rules import (
     CORNERS,
     SIDES,
@@ -31,6 +30,7 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.pieces import Pieces
 
 Steps = tuple[tuple[int, int], ...]
 LINES: Steps = ((0, 1), (1, 0), (1, 1), (1, -1))

@@ -9,11 +9,11 @@ import numpy as np
 
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._engine.random import KEY_WORDS
-from tensor_envs._files import read_arrays, write_arrays
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, instance
 from tensor_envs.env import Env
+from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.registry import env_of, words_metadata
 from tensor_envs.state import State
 

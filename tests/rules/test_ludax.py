@@ -23,9 +23,9 @@ import pytest
 import tensor_envs as te
 from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.rules import CORNERS, SIDES
-from tests.ops import ludax_games
-from tests.ops.ludax_games import LINES
-from tests.ops.test_pieces import HopThrough, Plain
+from tests.rules import ludax_games
+from tests.rules.ludax_games import LINES
+from tests.rules.test_pieces import HopThrough, Plain
 
 Cell = tuple[int, int]
 WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1))
@@ -184,7 +184,7 @@ JUDGES: dict[str, Any] = {
 
 def play(name: str, batch: int, seed: int) -> set[float]:
     """Play random games in both; return the results of player 0."""
-    env = te.make(f"tests.ops.ludax_games:{name}")
+    env = te.make(f"tests.rules.ludax_games:{name}")
     state, games, live = env.init(batch, seed), [JUDGES[name](name) for _ in range(batch)], set(range(batch))
     for _ in range(PLIES if JUDGES[name] is Slides else 1000):
         now, actions = state.numpy(), te.agents.uniform(state).numpy()
@@ -245,7 +245,7 @@ LUDAX: dict[str, tuple[str, Callable[[int], int]]] = {
     "hasami_shogi": ("HasamiShogi", lambda a: a % 81 * 82 + (a // 324 + 1) * SIDE_STEPS[a // 81 % 4]),
     "connect_four": ("connect_four", int),
     "gridworld": ("Gridworld", int),
-    "hop_through": ("tests.ops.test_pieces:HopThrough", turned(HopThrough(), range(64), SIDES)),
+    "hop_through": ("tests.rules.test_pieces:HopThrough", turned(HopThrough(), range(64), SIDES)),
     "english_draughts": ("checkers", turned(Checkers(), range(64), SIDES)),
     "english_draughts_hex": (
         "HexDraughts",
@@ -264,7 +264,7 @@ def test_random_games_agree_with_ludax(name: str) -> None:
     jax, games, ludax = map(pytest.importorskip, ("jax", "ludax.games", "ludax"))
     ours, number = LUDAX[name]
     fields: dict[str, Any] = {"swap": False} if ours == "hex" else {}
-    env = te.make(f"tests.ops.ludax_games:{ours}" if ours in JUDGES else ours, **fields)
+    env = te.make(f"tests.rules.ludax_games:{ours}" if ours in JUDGES else ours, **fields)
     judge = ludax.LudaxEnvironment(game_str=getattr(games, name))
     step = jax.jit(judge.step)
     state, other = env.init(1, seed=SEEDS.get(name, 3)), judge.init(jax.random.PRNGKey(0))

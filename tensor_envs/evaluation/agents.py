@@ -20,10 +20,10 @@ from tensor_envs._runtime.buffers import upload
 from tensor_envs._runtime.capture import ReadInJitError
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.exchange import ExportInJitError, to_numpy
+from tensor_envs._runtime.jitted import jit
 from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
-from tensor_envs.interop import ExportInJitError, to_numpy
-from tensor_envs.jitted import jit
-from tensor_envs.sampling import FLOOR, masked_logits, sample_action, uniform
+from tensor_envs.rollouts.sampling import FLOOR, masked_logits, sample_action, uniform
 from tensor_envs.search.outputs import Evaluate, checked, host_array_of, library_of
 from tensor_envs.search.policies import (
     EXPLORATION,

@@ -8,12 +8,12 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs import registry
+from tensor_envs.files.records import positions
 from tensor_envs.games.checkers.rules import FORWARD, Checkers
-from tensor_envs.ops.pieces import EMPTY, ENEMY, OWN, Move, Pieces
 from tensor_envs.play.tables import Table
-from tensor_envs.records import positions
 from tensor_envs.render.scene import BRIGHT
 from tensor_envs.rules import CORNERS, SIDES, Grid
+from tensor_envs.rules.pieces import EMPTY, ENEMY, OWN, Move, Pieces
 from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import catalogue_entry, variant
 

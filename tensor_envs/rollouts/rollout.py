@@ -17,12 +17,12 @@ from tensor_envs._runtime.buffers import upload
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._validate import instance, integer, one_of, renames, shown
-from tensor_envs.counts import DecisionCounts
 from tensor_envs.env import Env
-from tensor_envs.interop import to_numpy
-from tensor_envs.sampling import uniform
+from tensor_envs.rollouts.counts import DecisionCounts
+from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.state import State
 
 Policy = Callable[[State], Tensor]

@@ -1,0 +1,1 @@
+"""What the engine makes of rules: source and size of kernels, and the same rules run as plain Python."""
