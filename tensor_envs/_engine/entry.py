@@ -14,6 +14,7 @@ from tensor_envs._validate import instance, integer, shown
 FUNCTIONS = {  # required ones, and their arguments
     "notation": {"to_dict": "rules, fields", "from_dict": "rules, game"},
     "render": {"to_string": "rules, game", "draw": "rules, game"},
+    "oracle": {"solve": "rules, device", "is_quick": "rules", "load": "path, device"},
 }
 DEFAULT = "tensor_envs.render.default"  # the notation and render of games without
 INSTEAD = {"draw": "to_svg"}  # other functions that will do
@@ -53,6 +54,10 @@ class GameEntry:
             and, in games of chance, a dictionary of `seed` and `row`; see `te.save_game`. Where several
             games or boards share an ending, also `rule_fields(text)`: the rule fields that a text names, or None for
             another game's text.
+        oracle: a module of exact values, for a game that `te.solve` does not take: `solve(rules, device)` returns an
+            oracle (see `te.regret`) with `write(path)`, `load(path, device)` reads it, and `is_quick(rules)` tells
+            whether the game is solved in seconds. For pages `lookup(rules, layout)` returns a kernel that reads such a
+            file, the arrays that it takes, and the contents of some.
 
     Notation and render are optional. Where no module is named, the rules class may have the functions as methods, as
     `rules.pieces.Pieces` has; no rule field may have the name of one then. Without them dictionaries have the fields of
@@ -74,6 +79,7 @@ class GameEntry:
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     short: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    oracle: str = ""
 
     def __post_init__(self) -> None:
         instance("presets", self.presets, Mapping)
@@ -82,7 +88,7 @@ class GameEntry:
             if not re.fullmatch(r"[a-z0-9][a-z0-9_]*", name):
                 raise ValueError(f"an id must be lower case letters, digits and underscores, got {shown(name)}")
         integer("version", self.version, 0, 2**31 - 1)
-        for part in ("notation", "render"):
+        for part in FUNCTIONS:
             instance(part, getattr(self, part), str)
         if not isinstance(self.rules, str):
             _check_rules(self, self.rules)
@@ -99,7 +105,7 @@ class GameEntry:
         return rules
 
     def find(self, part: str) -> Any:
-        """Return the module "notation" or "render", else the rules class if it has their functions, else None."""
+        """Return the module of a part, else the rules class if it has the functions of the part, else None."""
         if name := getattr(self, part):
             module = importlib.import_module(name)
             if missing := [function for function in FUNCTIONS[part] if not _has(module, function)]:

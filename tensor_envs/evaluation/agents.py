@@ -509,10 +509,14 @@ class _Memory:
 
 @functools.lru_cache(8)
 def oracle_for(env: Env) -> Oracle:
-    """Return the search of a game that has a table of openings, or else its solution, as `solution_of`."""
+    """Return a game's own oracle if it is quick, the search of a game that has a table of openings, or its solution."""
     from tensor_envs.solve.alpha_beta import opening_table
     from tensor_envs.solve.enumeration import solve
 
+    own = env.entry.find("oracle")
+    if own is not None and own.is_quick(env.rules):
+        solved: Oracle = own.solve(env.rules)
+        return solved
     return solution_of(env) if opening_table(env) is None else solve(env, method="search")
 
 

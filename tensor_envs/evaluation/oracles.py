@@ -20,7 +20,6 @@ from tensor_envs.state import State
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Oracle, Policy
 
-SHED_CARDS = 14  # of the largest game of Shed that `oracle_of` solves
 MAX_NODES = 100_000  # of the largest tree of a game that `oracle_of` solves
 EXPLOITABILITY = 1e-4
 
@@ -133,12 +132,12 @@ def oracle_of(env: Env, num_simulations: int = 1024) -> Oracle:
     from tensor_envs.equilibria.equilibrium import equilibrium
     from tensor_envs.equilibria.game_tree import game_tree
     from tensor_envs.evaluation.agents import solution_of
-    from tensor_envs.games.shed.rules import Shed
-    from tensor_envs.games.shed.solve import solve as solve_shed
 
     try:
-        if isinstance(env.rules, Shed) and env.rules.cards <= SHED_CARDS:
-            return solve_shed(env.rules.cards, progress=False)
+        own = env.entry.find("oracle")
+        if own is not None and own.is_quick(env.rules):
+            solved: Oracle = own.solve(env.rules)
+            return solved
         if env.spec.perfect_information:
             return solution_of(env)
         if env.num_players == 2 and env.spec.zero_sum:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,18 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs.games.shed.tablebase import Tablebase
+from tensor_envs.registry import env_metadata
 from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.solve.enumeration import Solution
+    from tensor_envs.env import Env
+    from tensor_envs.evaluation.agents import Oracle
 
 Choose = Callable[[State], int | None]  # the action in a batch of one game; None while it is being computed
 SOLVE = """
-import sys
-from tensor_envs.games.shed.solve import solve
-solve(int(sys.argv[1]), progress=False, path=sys.argv[2])
+import json, sys
+from tensor_envs.registry import env_of
+env = env_of(json.loads(sys.argv[1]))
+env.entry.find("oracle").solve(env.rules).write(sys.argv[2])
 """
 
 
@@ -42,40 +45,42 @@ def trained(id: str) -> Choose:
     return lambda state: int(policy(state).item())
 
 
-class ShedSolver:
-    """Tablebases of Shed, each solved once in a separate process, so that other tables stay responsive."""
+class OracleSolver:
+    """Games solved by their own oracles, each once in a separate process, so that other tables stay responsive."""
 
     def __init__(self) -> None:
         self._folder: TemporaryDirectory[str] | None = None
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
-        self._tables: dict[int, Tablebase] = {}
+        self._processes: dict[Any, subprocess.Popen[bytes]] = {}  # by rules
+        self._files: dict[Any, str] = {}
+        self._solved: dict[Any, Oracle] = {}
 
-    def _path(self, cards: int) -> str:
-        self._folder = self._folder or TemporaryDirectory(prefix="tensor_envs-")
-        return str(Path(self._folder.name) / f"shed_{cards}.safetensors")
-
-    def start(self, cards: int) -> None:
-        if cards not in self._processes:
-            command = [sys.executable, "-c", SOLVE, str(cards), self._path(cards)]
+    def start(self, env: Env) -> None:
+        """Start the solving process of a game, unless it has been started."""
+        rules = env.rules
+        if rules not in self._processes:
+            self._folder = self._folder or TemporaryDirectory(prefix="tensor_envs-")
+            self._files[rules] = str(Path(self._folder.name) / f"{env.id}_{len(self._files)}.safetensors")
+            command = [sys.executable, "-c", SOLVE, json.dumps(env_metadata(env)), self._files[rules]]
             null = subprocess.DEVNULL
-            self._processes[cards] = subprocess.Popen(command, stdin=null, stdout=null, stderr=null)
+            self._processes[rules] = subprocess.Popen(command, stdin=null, stdout=null, stderr=null)
 
-    def table(self, cards: int, device: Any) -> Tablebase | None:
-        """Return a tablebase, or None while it is being solved.
+    def oracle(self, env: Env, device: Any) -> Oracle | None:
+        """Return the values of a game, or None while it is being solved.
 
         Raises:
             RuntimeError: the solving process failed.
         """
-        self.start(cards)
-        if cards not in self._tables:
-            code = self._processes[cards].poll()
+        self.start(env)
+        rules = env.rules
+        if rules not in self._solved:
+            code = self._processes[rules].poll()
             if code is None:
                 return None
             if code:
-                del self._processes[cards]  # the next call tries again
-                raise RuntimeError(f"solving shed with {cards} cards has failed, with exit code {code}")
-            self._tables[cards] = Tablebase.load(self._path(cards), device)
-        return self._tables[cards]
+                del self._processes[rules]  # the next call tries again
+                raise RuntimeError(f"solving {env!r} has failed, with exit code {code}")
+            self._solved[rules] = env.entry.find("oracle").load(self._files[rules], device)
+        return self._solved[rules]
 
     def close(self) -> None:
         for process in self._processes.values():
@@ -85,7 +90,7 @@ class ShedSolver:
             self._folder.cleanup()
 
 
-def perfect(seed: int, solver: ShedSolver) -> Choose:
+def perfect(seed: int, solver: OracleSolver) -> Choose:
     """Return a player that draws among the actions that keep the position's value.
 
     It wins won games: at least one of these actions brings the win nearer, and it is drawn sooner or later.
@@ -99,16 +104,16 @@ def perfect(seed: int, solver: ShedSolver) -> Choose:
     return choose
 
 
-def solution_for(state: State, solver: ShedSolver) -> Solution | Tablebase | None:
+def solution_for(state: State, solver: OracleSolver) -> Oracle | None:
     """Return the solution of a state's game, or None while it is being solved."""
     from tensor_envs.evaluation.agents import solution_of  # the solver, which not every table needs
 
-    if hasattr(state.env.rules, "cards"):
-        return solver.table(state.env.rules.cards, state.device)
+    if state.env.entry.find("oracle") is not None:
+        return solver.oracle(state.env, state.device)
     return solution_of(state.env)
 
 
-def best_of(solution: Solution | Tablebase, state: State) -> np.ndarray:
+def best_of(solution: Oracle, state: State) -> np.ndarray:
     """Return the actions that keep the value of a batch of one game."""
     best = solution.best_actions(state)
     return np.flatnonzero(best.numpy() if isinstance(best, Tensor) else best)
@@ -132,9 +137,9 @@ class Advice(NamedTuple):
     waiting: bool = False
 
 
-def solved(state: State, solver: ShedSolver) -> Advice | None:
-    """Return the advice of Shed's solution, or None while it is being computed."""
-    solution = solver.table(state.env.rules.cards, state.device)
+def solved(state: State, solver: OracleSolver) -> Advice | None:
+    """Return the advice of a game's own oracle, or None while it is being computed."""
+    solution = solver.oracle(state.env, state.device)
     if solution is None:
         return None
     return Advice(best_of(solution, state).tolist(), float(solution.value(state).item()), exact=True)

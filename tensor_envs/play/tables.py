@@ -11,7 +11,6 @@ from urllib.parse import quote
 import numpy as np
 
 from tensor_envs.env import Env
-from tensor_envs.games.shed.rules import Shed
 from tensor_envs.lab.about import about
 from tensor_envs.play import opponents
 from tensor_envs.play.exact import PositionSolver
@@ -73,7 +72,7 @@ class Table:
         env: Env,
         seats: Sequence[str],
         seed: int,
-        solver: opponents.ShedSolver | None = None,
+        solver: opponents.OracleSolver | None = None,
         variant: Variant | None = None,
         actions: Sequence[int] = (),
         positions: PositionSolver | None = None,
@@ -95,12 +94,12 @@ class Table:
         self.choose: dict[str, opponents.Choose] = {UNIFORM: opponents.at_random}
         if TRAINED in seats:
             self.choose[TRAINED] = opponents.trained(env.id)
-        self.solver = (solver or opponents.ShedSolver()) if has_perfect_play(env) else None
+        self.solver = (solver or opponents.OracleSolver()) if has_perfect_play(env) else None
         if self.solver is not None and PERFECT in seats:
             solver = self.solver
             self.choose[PERFECT] = opponents.perfect(seed, solver)
-            if hasattr(env.rules, "cards"):
-                solver.start(env.rules.cards)
+            if env.entry.oracle:
+                solver.start(env)
         self.positions = positions or PositionSolver()
         self.waiting = False
         self._begin(actions)
@@ -282,7 +281,7 @@ class Table:
 
     def _advice(self) -> opponents.Advice:
         waiting = False
-        if self.solver is not None and isinstance(self.env.rules, Shed):
+        if self.solver is not None and self.env.entry.oracle:
             solved = opponents.solved(self.state, self.solver)
             if solved is not None:
                 return solved
@@ -316,7 +315,7 @@ class Tables:
         self.envs: dict[str, Env] = {}  # an environment compiles its kernels once
         self.pictures: dict[str, str] = {}
         self.custom: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
-        self.solver = opponents.ShedSolver()
+        self.solver = opponents.OracleSolver()
         self.positions = PositionSolver()
         self.searcher = Searcher()
 

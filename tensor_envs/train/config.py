@@ -49,7 +49,7 @@ class TrainingConfig:
     rating_games: int = setting(128, 1, MAX_COUNT, "games of a rating")
     rating_opening: int = setting(2, 0, 10_000, "random plies at the start of these games")
     rival_simulations: int = setting(64, 0, 2**20, "simulations of the opponent's playout search; 0: uniform play")
-    regret: bool = flag("also rate by exact values (games that te.solve or Shed's solver solves)")
+    regret: bool = flag("also rate by exact values (games that te.solve or an oracle of the game solves)")
     exploitability: bool = flag("also rate by exact exploitability (games that te.exploitability holds)")
     checkpoint_steps: int = setting(20, 1, MAX_COUNT, "steps from one checkpoint to the next")
 

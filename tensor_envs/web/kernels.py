@@ -12,9 +12,6 @@ from tensor_envs._runtime.wasm import webassembly
 from tensor_envs.env import Env
 from tensor_envs.export.files import module
 from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, functions, named, sizes
-from tensor_envs.games.shed.layers import first_bytes, result_bytes
-from tensor_envs.games.shed.lookup import judge
-from tensor_envs.rules.kernel import trace
 from tensor_envs.search.kernels import PlayoutSearch
 from tensor_envs.search.memory import SearchSize, TreeArrays, num_results
 from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config
@@ -86,19 +83,8 @@ def of_player(env: Env, exploration: float = EXPLORATION) -> Kernels:
     return kernels._replace(metadata={**kernels.metadata, "initial": {"params": params}, "heads": heads})
 
 
-def of_table(env: Env) -> Kernels:
-    """Compile the lookup of a position of Shed and of its actions in the table of solved positions."""
-    cards = env.rules.cards
-    results = (dtypes.uint8, result_bytes(env.rules.cards))
-    used = {
-        "values": (dtypes.int32, cards + 2),
-        "tricks": (dtypes.int8, 1 << cards),
-        "states": arrays(env)["states"],
-        "a_to_move": results,
-        "b_to_move": results,
-        "first_bytes": (dtypes.int32, 1 << cards),
-    }
-    tape = trace(judge(cards, env.engine.layout, BlockGrid(1, 1, gpu=False)), list(used.values()))
+def of_table(env: Env, oracle: Any) -> Kernels:
+    """Compile the lookup of a position and of its actions in the table of a game's own oracle."""
+    tape, used, initial = oracle.lookup(env.rules, env.engine.layout)
     wasm = webassembly(ExportC(named(tape, used)).source("judge"), ["judge"])
-    initial = {"first_bytes": first_bytes(cards).tolist()}
     return Kernels(wasm, {"arrays": sizes(used), "calls": {"judge": list(used)}, "initial": initial})

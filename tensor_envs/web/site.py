@@ -14,7 +14,6 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from tensor_envs._validate import file_path, number, shown, wrong_type
 from tensor_envs.env import Env
-from tensor_envs.games.shed.solve import solve
 from tensor_envs.lab.about import about
 from tensor_envs.registry import is_built_in
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
@@ -126,11 +125,12 @@ def build(
 def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float = EXPLORATION) -> int:
     """Write a game's files and return the compressed size of its kernels in bytes."""
     kernels = {"": of_batch(env), "player.": of_player(env, exploration)}
-    # the page solves games of bounded length by exhaustive search; Shed is unbounded and has a table
-    table = PERFECT in kinds(env) and env.spec.max_plies is not None
-    if table:
-        kernels["table."] = of_table(env)
-        solve(env.rules.cards, progress=False).write(path.with_name(f"{path.name}.table.safetensors"))
+    # the page solves games of bounded length by exhaustive search; others have a table
+    own = env.entry.find("oracle") if PERFECT in kinds(env) else None
+    table = own is not None
+    if own is not None:
+        kernels["table."] = of_table(env, own)
+        own.solve(env.rules).write(path.with_name(f"{path.name}.table.safetensors"))
     game = {**page_metadata(env), "id": id, "hidden": which.secret, "python": is_built_in(env), "table": table}
     game["searchable"] = is_searchable(env)
     files = {"txt": (describe(env) + about(env)).encode(), "svg": example(env).encode()}

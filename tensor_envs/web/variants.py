@@ -9,7 +9,6 @@ from typing import Any
 
 from tensor_envs.env import Env
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
-from tensor_envs.games.shed.rules import Shed
 from tensor_envs.registry import make
 from tensor_envs.render.scene import names_of
 
@@ -142,8 +141,9 @@ def kinds(env: Env) -> list[str]:
 
 
 def has_perfect_play(env: Env) -> bool:
-    """Return whether a perfect player is offered: on small boards of tic-tac-toe, and in Shed up to 14 cards."""
+    """Return whether a perfect player is offered: on small tic-tac-toe, and where a game's own oracle is quick."""
     rules = env.rules
     if isinstance(rules, HyperTicTacToe):
         return prod(rules.shape) <= 9 and not (rules.misere or rules.gravity)
-    return isinstance(rules, Shed) and rules.cards <= 14
+    own = env.entry.find("oracle")
+    return own is not None and bool(own.is_quick(rules))

@@ -124,24 +124,23 @@ def test_a_game_is_solved_once_and_aside(url: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_solve_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    solver = opponents.ShedSolver()
+    env = te.make("shed", cards=3)
+    solver = opponents.OracleSolver()
     monkeypatch.setattr(opponents, "SOLVE", "import nothing")
-    solver.start(3)
-    solver.start(3)
+    solver.start(env)
+    solver.start(te.make("shed", cards=3))
     assert len(solver._processes) == 1
-    solver._processes[3].wait()
-    with pytest.raises(RuntimeError, match="solving shed with 3 cards has failed"):
-        solver.table(3, "CPU")
+    solver._processes[env.rules].wait()
+    with pytest.raises(RuntimeError, match=r"solving <Env shed-v0 cards=3.*> has failed, with exit code 1"):
+        solver.oracle(env, "CPU")
     monkeypatch.undo()
-    assert solver.table(3, "CPU") is None
-    solver._processes[3].wait()
-    assert solver.table(3, "CPU") is solver.table(3, "CPU") is not None
+    assert solver.oracle(env, "CPU") is None
+    solver._processes[env.rules].wait()
+    assert solver.oracle(env, "CPU") is solver.oracle(env, "CPU") is not None
     solver.close()
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_no_tables_behind(number: signal.Signals, tmp_path: Path) -> None:

@@ -2,4 +2,4 @@
 
 from tensor_envs.games._kit.entry import game_entry
 
-GAME = game_entry(__name__, "Shed")
+GAME = game_entry(__name__, "Shed", oracle=f"{__name__}.oracle")
