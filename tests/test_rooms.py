@@ -18,6 +18,7 @@ from documents.rooms import (
     chain,
     circles,
     duplicate_classes,
+    duplicate_constants,
     imports,
     modules,
     name_of,
@@ -56,7 +57,7 @@ FLOORS = [
 RUNTIME = 2  # the floor of `_runtime`
 MAX_DEPTH = 13  # of a chain of imports
 # The solver of Shed's cells consists of tensor programs, not of rules.
-SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "verify")}
+SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "oracle")}
 SHARED = {f"tensor_envs.games._kit.{name}" for name in ("sets", "hidden_stones", "houses")}  # by rules of several games
 LANGUAGE = {"tensor_envs.rules", "tensor_envs.rules.pieces", "tensor_envs.rules.plain", "tensor_envs._validate"}
 # names of tinygrad that any room may import
@@ -128,6 +129,20 @@ def test_no_modules_import_each_other() -> None:
 
 def test_a_class_has_a_name_of_its_own() -> None:
     assert not duplicate_classes()
+
+
+def test_an_alias_has_a_name_of_its_own() -> None:
+    """Folders of games are apart: each may have its own `Board`, as it has its `rules`."""
+    found = duplicate_constants()
+    assert {
+        name: where for name, where in found.items() if not all(x.startswith("tensor_envs.games") for x in where)
+    } == {}
+
+
+def test_a_constant_has_a_name_of_its_own_in_the_core() -> None:
+    """Each module that writes a file or keeps programs has a FORMAT; T is a type variable."""
+    found = duplicate_constants("_compiler", "_runtime", "_engine", "rules", "ops", "search", "solve", "equilibria")
+    assert found.keys() == {"FORMAT", "T"}
 
 
 def test_the_picture_of_rooms_is_that_of_the_code() -> None:

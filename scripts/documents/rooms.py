@@ -136,6 +136,27 @@ def duplicate_classes() -> dict[str, list[str]]:
     return {name: where for name, where in result.items() if len(where) > 1}
 
 
+def duplicate_constants(*rooms: str) -> dict[str, list[str]]:
+    """Return the modules of these rooms that define the same constant or alias; none named: aliases of all rooms."""
+    result = defaultdict(list)
+    for module, path in modules().items():
+        if rooms and module.split(".")[1:2] not in ([room] for room in rooms):
+            continue
+        for node in ast.parse(path.read_text()).body:
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AnnAssign)
+                else []
+            )
+            names = {x.id for target in targets for x in ast.walk(target) if isinstance(x, ast.Name)}
+            for name in names:
+                if not name.startswith("_") and (rooms or not name.isupper()):
+                    result[name].append(module)
+    return {name: where for name, where in result.items() if len(where) > 1}
+
+
 class Docstring(NamedTuple):
     """Docstring, with its place and the kind of its owner."""
 

@@ -331,7 +331,7 @@ class WGSL(C):
         for k, array in enumerate(self.parameters):
             element = "atomic<u32>" if self.is_packed(array) else self.types[array.dtype]
             self.prefix += f"@group(0) @binding({k + 1}) var<storage, read_write> {array.name}: array<{element}>;\n"
-        self.prefix += PAIRS
+        self.prefix += ADD64
         return super().source(name)
 
     def signature(self, name: str) -> str:
@@ -450,7 +450,7 @@ PAIR_OPERATIONS = {
     "<s": "less64(flip64({0}), flip64({1}))",
     ">=s": "(!less64(flip64({0}), flip64({1})))",
 }
-PAIRS = """fn add64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+ADD64 = """fn add64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   let low = a.x + b.x;
   return vec2(low, a.y + b.y + u32(low < a.x));
 }

@@ -85,9 +85,9 @@ class Operation(NamedTuple):
     opposite: str = ""
 
 
-WHOLE = SIGNED + UNSIGNED
-NUMBERS = (*WHOLE, FLOAT32)
-BITS = (*WHOLE, BOOL)
+INTEGERS = SIGNED + UNSIGNED
+NUMBERS = (*INTEGERS, FLOAT32)
+BITWISE = (*INTEGERS, BOOL)
 ANY = (*NUMBERS, BOOL)
 # by the operator of C, if it has one
 # `>=` is of integers alone: of floats, it is not the negation of `<` where one is NaN.
@@ -96,14 +96,14 @@ OPERATIONS: dict[str, Operation] = {
     "-": Operation("sub", "xx", "x", NUMBERS, operator.sub),
     "*": Operation("mul", "xx", "x", NUMBERS, operator.mul),
     "/": Operation("div", "xx", "x", NUMBERS, _divide),
-    "%": Operation("rem", "xx", "x", WHOLE, lambda a, b: a - b * _divide(a, b)),
-    "&": Operation("and", "xx", "x", BITS, operator.and_),
-    "|": Operation("or", "xx", "x", BITS, operator.or_),
-    "^": Operation("xor", "xx", "x", BITS, operator.xor),
-    "<<": Operation("shl", "xx", "x", WHOLE, operator.lshift),
-    ">>": Operation("shr", "xx", "x", WHOLE, operator.rshift),
+    "%": Operation("rem", "xx", "x", INTEGERS, lambda a, b: a - b * _divide(a, b)),
+    "&": Operation("and", "xx", "x", BITWISE, operator.and_),
+    "|": Operation("or", "xx", "x", BITWISE, operator.or_),
+    "^": Operation("xor", "xx", "x", BITWISE, operator.xor),
+    "<<": Operation("shl", "xx", "x", INTEGERS, operator.lshift),
+    ">>": Operation("shr", "xx", "x", INTEGERS, operator.rshift),
     "<": Operation("lt", "xx", "b", NUMBERS, operator.lt, ">="),
-    ">=": Operation("ge", "xx", "b", WHOLE, operator.ge, "<"),
+    ">=": Operation("ge", "xx", "b", INTEGERS, operator.ge, "<"),
     "==": Operation("eq", "xx", "b", ANY, operator.eq, "!="),
     "!=": Operation("ne", "xx", "b", ANY, operator.ne, "=="),
     "!": Operation("not", "b", "b", (), operator.not_),

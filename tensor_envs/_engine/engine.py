@@ -15,7 +15,7 @@ from tinygrad.dtype import DType
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout, BlockGrid, batch_layout
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Autoreset, Kernel, trace_blocks
-from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
+from tensor_envs._engine.kernels.observe import DTYPE_BY_NAME, Observe, Outputs
 from tensor_envs._engine.kernels.read import ACTION_COUNTER, Read
 from tensor_envs._engine.kernels.rollout import Playout, UniformRollout, num_counts
 from tensor_envs._engine.kernels.states import Copy, Gather, Init, Refresh, Reset, Seed
@@ -271,7 +271,7 @@ class Engine:
         """Shape per game and dtype of what learners read."""
         spec, flag = self.spec, ((), dtypes.bool)
         return Outputs(
-            (spec.observation_shape, DTYPES[spec.observation_dtype]),
+            (spec.observation_shape, DTYPE_BY_NAME[spec.observation_dtype]),
             ((spec.num_actions,), dtypes.bool),
             ((spec.num_players,), dtypes.float32),
             terminated=flag,

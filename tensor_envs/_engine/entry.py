@@ -54,10 +54,10 @@ class GameEntry:
             and, in games of chance, a dictionary of `seed` and `row`; see `te.save_game`. Where several
             games or boards share an ending, also `rule_fields(text)`: the rule fields that a text names, or None for
             another game's text.
-        oracle: a module of exact values, for a game that `te.solve` does not take: `solve(rules, device)` returns an
-            oracle (see `te.regret`) with `write(path)`, `load(path, device)` reads it, and `is_quick(rules)` tells
-            whether the game is solved in seconds. For pages `lookup(rules, layout)` returns a kernel that reads such a
-            file, the arrays that it takes, and the contents of some.
+        oracle: a module of exact values, for a game that `te.solve` does not take. `solve(rules, device)` returns an
+            oracle (see `te.regret`) with `value(state)` and `write(path)`, `load(path, device)` reads it, and
+            `is_quick(rules)` tells whether the game is solved in seconds. For pages `lookup(rules, layout)` returns a
+            kernel that reads such a file, the arrays that it takes, and the contents of some.
 
     Notation and render are optional. Where no module is named, the rules class may have the functions as methods, as
     `rules.pieces.Pieces` has; no rule field may have the name of one then. Without them dictionaries have the fields of

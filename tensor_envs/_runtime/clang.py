@@ -21,7 +21,7 @@ from tinygrad.helpers import Context, getenv
 # LLVM 21 miscompiles the vectorised remainder of a loop whose length is no multiple of the vector's (seen with AVX-512)
 NO_EPILOGUES = "-mllvm -enable-epilogue-vectorization=false"
 # for an object file that tinygrad's loader takes; without errno a square root is one instruction
-FLAGS = (
+OPTIONS = (
     *["-c", "-x", "c", "-O2", "-fPIC", "-ffreestanding", "-fno-math-errno", "-nostdlib", "-fno-ident"],
     *NO_EPILOGUES.split(),
     "-mprefer-vector-width=512",  # clang takes half of AVX-512's vectors otherwise
@@ -242,7 +242,7 @@ def compile_object(source: str, arch: str, options: Sequence[str]) -> bytes:
         RuntimeError: if clang refuses the source, with what it says.
     """
     # tinygrad's loader reads ELF on every system, so the target has no operating system.
-    command = [cpu_compiler(), *FLAGS, f"--target={arch}-none-unknown-elf", *options, "-", "-o", "-"]
+    command = [cpu_compiler(), *OPTIONS, f"--target={arch}-none-unknown-elf", *options, "-", "-o", "-"]
     result = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
     if result.returncode:
         raise RuntimeError(f"{command[0]} exits with {result.returncode}: {result.stderr.decode()}")

@@ -39,7 +39,7 @@ CODES = {
     **dict.fromkeys((dtypes.float16, dtypes.float32, dtypes.float64), 2),
     dtypes.bfloat16: 4,
 }
-DTYPES = {(code, 8 * dtype.itemsize): dtype for dtype, code in CODES.items()}
+DTYPE_BY_CODE = {(code, 8 * dtype.itemsize): dtype for dtype, code in CODES.items()}
 
 
 class _Tensor(Structure):
@@ -171,7 +171,7 @@ def imported(x: Any) -> Imported:
     # The owner is made before the checks, so that a refused array is released as well.
     owner = _Owner(ctypes.addressof(tensor), tensor.deleter)
     shape = tuple(tensor.shape[: tensor.ndim])
-    dtype = DTYPES.get((tensor.code, tensor.bits))
+    dtype = DTYPE_BY_CODE.get((tensor.code, tensor.bits))
     if dtype is None or tensor.lanes != 1:
         raise TypeError(
             f"array must be of bool, bfloat16, or integers or floats of 8 to 64 bits, got DLPack's code {tensor.code}"

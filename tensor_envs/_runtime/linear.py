@@ -12,7 +12,7 @@ from tinygrad.uop.ops import AxisType, Ops
 from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, UINT32, UNSIGNED_OF
 from tensor_envs._compiler.tape import Array, Block, Instruction, Tape
 
-OPERATIONS = {
+UOPS = {
     "+": Ops.ADD,
     "*": Ops.MUL,
     "%": Ops.CMOD,
@@ -120,7 +120,7 @@ class Linear:
                 # tinygrad has no operation for a negation.
                 return self.new(Ops.CMPNE, BOOL, src[0], self.const(True, BOOL))
             case ">=":
-                # `>=` is recorded for integers only, see `OPERATIONS`, so it is the negation of `<`.
+                # `>=` is recorded for integers only, see `UOPS`, so it is the negation of `<`.
                 less = self.new(Ops.CMPLT, BOOL, *src)
                 return self.new(Ops.CMPNE, BOOL, less, self.const(True, BOOL))
             case "/":
@@ -135,7 +135,7 @@ class Linear:
                 return self.new(Ops.CAST if x.op == "cast" else Ops.BITCAST, dtype, src[0], arg=dtype)
             case "popcount":
                 return self.popcount(src[0])
-        return self.new(OPERATIONS[x.op], dtype, *src)
+        return self.new(UOPS[x.op], dtype, *src)
 
     def wrapping_sum(self, dtype: Any, *src: UOp) -> UOp:
         """Add numbers; signed ones as unsigned.

@@ -221,7 +221,7 @@ class BinaryFuture:
         return self.binary
 
     def _compile(self) -> bytes:
-        # tinygrad's own call of clang would compile without `clang.FLAGS`.
+        # tinygrad's own call of clang would compile without `clang.OPTIONS`.
         if self.is_clang:
             binary = clang.compile_object(self.source, self.compiler.arch, self.compiler.args)
         else:
@@ -237,7 +237,7 @@ class BinaryFuture:
         # tinygrad's compilers hold their options, such as the architecture, in attributes of these types.
         flags = [x for x in vars(self.compiler).values() if isinstance(x, (str, bool, list))]
         if self.is_clang:
-            compiler: Any = clang.FLAGS, clang.identity()
+            compiler: Any = clang.OPTIONS, clang.identity()
         else:
             compiler = compiler_version(type(self.compiler).__name__), clang.processor()
         key = f"{FORMAT} {type(self.compiler).__name__} {flags} {compiler}\n{self.source}"

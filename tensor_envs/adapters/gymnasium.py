@@ -47,14 +47,12 @@ try:
     from gymnasium.vector import AutoresetMode
     from gymnasium.vector.utils import batch_space
 
-    from tensor_envs.adapters.spaces import FRAMES, observation_space
+    from tensor_envs.adapters.spaces import FRAMES, Info, observation_space
 except ImportError:
     raise ImportError("this adapter needs Gymnasium: pip install 'tensor_envs[gymnasium]'") from None
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Policy
-
-Info = dict[str, Any]
 
 
 METADATA: dict[str, Any] = {"render_modes": list(FRAMES), "render_fps": 2}

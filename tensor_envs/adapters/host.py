@@ -13,7 +13,7 @@ from tinygrad.dtype import DType
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._engine.kernels import until
-from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
+from tensor_envs._engine.kernels.observe import DTYPE_BY_NAME, Observe, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs._runtime.buffers import cached_upload, download, host_memory, write
 from tensor_envs._runtime.devices import DeviceName
@@ -83,7 +83,7 @@ class HostBuffer:
 
 def observation_buffer(env: Env, layout: BatchLayout) -> HostBuffer:
     """Return a buffer for observations; int8 stands for bool."""
-    dtype = DTYPES[env.spec.observation_dtype]
+    dtype = DTYPE_BY_NAME[env.spec.observation_dtype]
     return HostBuffer(layout, math.prod(env.observation_shape), dtypes.int8 if dtype is dtypes.bool else dtype)
 
 
@@ -276,13 +276,13 @@ class SingleAgent:
         table[rows, episode] = episodes
         loaded = current._replace(words=layout.upload(table))
         engine.copy(engine.refresh(loaded), live=False, new=current.words)
-        self._advance(np.where(rows, np.int32(until.OPEN), np.int32(until.LEAVE)))
+        self._advance(np.where(rows, np.int32(until.OPEN), np.int32(until.SKIP)))
 
     def restart(self, rows: np.ndarray) -> None:
         """Start the next episode where `rows`, bool [B], is True."""
-        assert until.BEGIN == until.LEAVE + 1
+        assert until.RESTART == until.SKIP + 1
         self._check_turn(rows)
-        self._advance(np.add(rows, until.LEAVE, dtype=np.int32))
+        self._advance(np.add(rows, until.SKIP, dtype=np.int32))
 
     def step(self, action: Any, played: np.ndarray | None = None) -> None:
         """Play an action of the learner in every game, then the other players until the learner is to move again.
@@ -303,7 +303,7 @@ class SingleAgent:
         if isinstance(action, Tensor) or self.env.illegal == "raise":
             action = self._host_actions(self._state(self._launches[-1].new), action)
         commands = np.maximum(host_ints("action", action, self.batch), until.PASS)
-        self._advance(commands if played is None else np.where(played, commands, np.int32(until.LEAVE)))
+        self._advance(commands if played is None else np.where(played, commands, np.int32(until.SKIP)))
 
     def _check_turn(self, rows: np.ndarray | np.bool_) -> None:
         """Raise RuntimeError if games wait for other players, unless all `rows` begin anew."""
@@ -324,7 +324,7 @@ class SingleAgent:
                 state = self._state(self._launches[-1].others)
                 actions = host_ints("opponent's actions", self._policy(state), self.batch)
                 chosen = np.maximum(self._host_actions(state, actions), until.PASS)
-                status = self._launch(np.where(waits, chosen, np.int32(until.LEAVE)))
+                status = self._launch(np.where(waits, chosen, np.int32(until.SKIP)))
             self._is_waiting = False
         self.over = status != until.TO_MOVE
         if self.seats is None or len(self.seats) > 1:

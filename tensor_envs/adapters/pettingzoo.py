@@ -30,12 +30,13 @@ except ImportError:
     raise ImportError("this adapter needs PettingZoo: pip install 'tensor_envs[pettingzoo]'") from None
 from gymnasium.error import ResetNeeded
 
-from tensor_envs.adapters.pettingzoo_parallel import Info, Observation, ZooBase, parallel_env
+from tensor_envs.adapters.pettingzoo_parallel import ZooBase, parallel_env
+from tensor_envs.adapters.spaces import Info, MaskedObservation
 
 __all__ = ["env", "parallel_env", "raw_env"]
 
 
-class raw_env(ZooBase, AECEnv[str, Observation, int | None]):  # type: ignore[misc]
+class raw_env(ZooBase, AECEnv[str, MaskedObservation, int | None]):  # type: ignore[misc]
     """A game agent by agent, in the order of its rules; `env` adds checks of the order of calls.
 
     A cycle of `max_cycles` is as many decisions as there are agents. The other arguments: see `ZooBase`.
@@ -81,7 +82,7 @@ class raw_env(ZooBase, AECEnv[str, Observation, int | None]):  # type: ignore[mi
         self.agent_selection = self.agents[0 if over else game.number("current_player")]
         self._mask = game.mask * (not over)
 
-    def observe(self, agent: str) -> Observation:
+    def observe(self, agent: str) -> MaskedObservation:
         """Return the observation of any agent. Raise ValueError for an unknown agent, ResetNeeded without a game."""
         game = self._current
         player = self.possible_agents.index(self._checked(agent))
@@ -89,6 +90,6 @@ class raw_env(ZooBase, AECEnv[str, Observation, int | None]):  # type: ignore[mi
         return {"observation": game.observe(player), "action_mask": mask}
 
 
-def env(id: str, render_mode: str | None = None, **arguments: Any) -> AECEnv[str, Observation, int | None]:
+def env(id: str, render_mode: str | None = None, **arguments: Any) -> AECEnv[str, MaskedObservation, int | None]:
     """Return a game agent by agent that raises for calls in a wrong order. The arguments are those of `raw_env`."""
     return OrderEnforcingWrapper(raw_env(id, render_mode, **arguments))

@@ -15,15 +15,13 @@ from tensor_envs._engine.inputs import INT32_END
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.adapters.host import HostGame
-from tensor_envs.adapters.spaces import FRAMES, observation_space
+from tensor_envs.adapters.spaces import FRAMES, Info, MaskedObservation, observation_space
 from tensor_envs.env import Illegal
 from tensor_envs.games.tensor_stars.data import PIECES
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED
 from tensor_envs.registry import make
 from tensor_envs.state import State
 
-Info = dict[str, Any]
-Observation = dict[str, np.ndarray]
 RENDER_MODES = ("human", *FRAMES)
 
 
@@ -131,7 +129,7 @@ class ZooBase(EzPickle):
         """Do nothing: there is nothing to release."""
 
 
-class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore[misc]
+class parallel_env(ZooBase, ParallelEnv[str, MaskedObservation, int]):  # type: ignore[misc]
     """Tensor (stars) with both players acting in every step, since they place their cards at the same time.
 
     A step has one of two kinds. Placing: both agents choose a card for the next piece, red, blue, then yellow; the turn
@@ -160,7 +158,7 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Observation], dict[str, Info]]:
+    ) -> tuple[dict[str, MaskedObservation], dict[str, Info]]:
         """Start the first game of a seed, 0..2^64-1, or the next game. Options are ignored."""
         self._begin(seed)
         self._cycles = 0
@@ -171,7 +169,7 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
 
     def step(
         self, actions: dict[str, int]
-    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]:
+    ) -> tuple[dict[str, MaskedObservation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Info]]:
         """Play an action of every agent. Once the game is over there are no agents, no actions, and five empty dicts.
 
         Returns:
@@ -248,7 +246,7 @@ class parallel_env(ZooBase, ParallelEnv[str, Observation, int]):  # type: ignore
             else:
                 self._masks[player, self.wait] = not mine.over
 
-    def _observations(self) -> dict[str, Observation]:
+    def _observations(self) -> dict[str, MaskedObservation]:
         return {
             agent: {"observation": view.observe(player), "action_mask": mask.copy()}
             for player, (agent, view, mask) in enumerate(

@@ -17,9 +17,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from tensor_envs.adapters.gymnasium import Info, SingleAgentEnv
-
-Observation = dict[str, np.ndarray]
+from tensor_envs.adapters.gymnasium import SingleAgentEnv
+from tensor_envs.adapters.spaces import Info, MaskedObservation
 
 
 class MaskedEnv(gymnasium.Env[Any, Any]):
@@ -34,12 +33,14 @@ class MaskedEnv(gymnasium.Env[Any, Any]):
         mask = spaces.Box(0, 1, (game.num_actions,), np.float32)
         self.observation_space = spaces.Dict({"observations": observations, "action_mask": mask})
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[MaskedObservation, Info]:
         super().reset(seed=seed)
         observation, info = self.env.reset(seed=seed, options=options)
         return self._with_mask(observation, info), info
 
-    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
+    def step(self, action: Any) -> tuple[MaskedObservation, float, bool, bool, Info]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         return self._with_mask(observation, info), reward, terminated, truncated, info
 
@@ -47,7 +48,7 @@ class MaskedEnv(gymnasium.Env[Any, Any]):
         return self.env.render()
 
     @staticmethod
-    def _with_mask(observation: np.ndarray, info: Info) -> Observation:
+    def _with_mask(observation: np.ndarray, info: Info) -> MaskedObservation:
         """Return the observation, flat and float32, with the action mask."""
         flat = observation.astype(np.float32).reshape(-1)
         mask = info["action_mask"].astype(np.float32)

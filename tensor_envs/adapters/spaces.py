@@ -13,6 +13,9 @@ from tensor_envs.env import Env
 from tensor_envs.rules import Spec
 from tensor_envs.state import State
 
+Info = dict[str, Any]
+MaskedObservation = dict[str, np.ndarray]  # "observation" and "action_mask"
+
 
 def observation_space(spec: Spec) -> spaces.Box:
     """Return the space of one observation: int8 0..1 for bool, otherwise the range of the dtype."""

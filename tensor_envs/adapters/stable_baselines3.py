@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.adapters.gymnasium import Info, SingleAgentEnv, SingleAgentVectorEnv
+from tensor_envs.adapters.gymnasium import SingleAgentEnv, SingleAgentVectorEnv
+from tensor_envs.adapters.spaces import Info
 from tensor_envs.env import Env
 
 try:

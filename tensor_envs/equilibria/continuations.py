@@ -9,7 +9,7 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import function, shown, wrong_type
-from tensor_envs.equilibria.tabular_policy import ROWS, Probabilities, TabularPolicy, asked
+from tensor_envs.equilibria.tabular_policy import GAMES_AT_ONCE, Probabilities, TabularPolicy, asked
 from tensor_envs.solve.packed import Array
 from tensor_envs.state import State
 
@@ -62,10 +62,10 @@ def _by_network(evaluate: Evaluate, leaves: State, opponent: int) -> Array:
     """Return the opponent's returns by a network, float64 [B, 1]."""
     parts = list[Array]()
     count = leaves.batch
-    for begin in range(0, count, ROWS):
+    for begin in range(0, count, GAMES_AT_ONCE):
         # Networks take large batches in parts.
-        rows = np.arange(begin, min(begin + ROWS, count))
-        state = leaves[np.resize(rows, min(ROWS, count))]  # one batch size for all
+        rows = np.arange(begin, min(begin + GAMES_AT_ONCE, count))
+        state = leaves[np.resize(rows, min(GAMES_AT_ONCE, count))]  # one batch size for all
         output = evaluate(state)
         if not isinstance(output, tuple) or len(output) != 2:
             raise TypeError(f"leaf must return two arrays, logits and values, got {shown(output)}")

@@ -15,7 +15,7 @@ from tensor_envs.equilibria.tree_parts import Belief, Cut, Parts
 from tensor_envs.solve.branches import PARENTS, Branches, counter
 from tensor_envs.solve.packed import Array, Numbering, Packed, concat, groups, view_columns
 
-BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1)  # of each byte
+BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1)  # of each byte
 
 
 class Nodes(NamedTuple):
@@ -169,7 +169,7 @@ class Histories:
     def _counts(self, table: Array) -> Array:
         """Return the number of legal actions in each game, int64 [n]."""
         mask = np.ascontiguousarray(table[:, self.game.layout.mask :]).view(np.uint8)
-        return BITS[mask].sum(1, dtype=np.int64) // self.game.outcomes
+        return BITS_OF_BYTE[mask].sum(1, dtype=np.int64) // self.game.outcomes
 
     def _number(self, nodes: Nodes, views: Packed, places: Array, ply: int) -> Array:
         """Number the information states of a depth. Returns the first sequence of each, by the numbers in `nodes`.

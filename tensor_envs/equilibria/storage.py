@@ -16,7 +16,7 @@ import numpy as np
 
 from tensor_envs.solve.packed import Array
 
-ROWS = 1 << 18  # of arrays in files that are in memory at a time
+ROWS_AT_ONCE = 1 << 18  # of arrays in files that are in memory at a time
 
 
 class Storage:
@@ -29,7 +29,7 @@ class Storage:
 
     def __init__(self, folder: Path | None = None):
         self.folder = folder
-        self.rows = sys.maxsize if folder is None else ROWS
+        self.rows = sys.maxsize if folder is None else ROWS_AT_ONCE
 
     def slices(self, count: int) -> Iterator[slice]:
         """Yield the ranges of rows that are worked on at a time."""

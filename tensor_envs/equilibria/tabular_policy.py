@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tensor_envs.equilibria.sequence_form import SequenceForm
 
 Probabilities = Callable[[State], Any]  # float [B, A], a Tensor or what NumPy takes
-ROWS = 4096  # games that a policy is asked about at once
+GAMES_AT_ONCE = 4096  # games that a policy is asked about at once
 TOLERANCE = 1e-3  # allowed deviation of a policy's probabilities from a sum of 1, and from 0 for illegal actions
 
 
@@ -117,10 +117,10 @@ def asked(policy: Probabilities, states: State) -> Array:
     """Return a policy's probabilities in all games of a State, float64 [B, A]. ValueError for no probabilities."""
     tables = list[Array]()
     count = states.batch
-    for begin in range(0, count, ROWS):
-        rows = np.arange(begin, min(begin + ROWS, count))
+    for begin in range(0, count, GAMES_AT_ONCE):
+        rows = np.arange(begin, min(begin + GAMES_AT_ONCE, count))
         # one batch size for all, so that nothing is captured twice
-        state = states[np.resize(rows, min(ROWS, count))]
+        state = states[np.resize(rows, min(GAMES_AT_ONCE, count))]
         probabilities = host_array("a policy's probabilities", policy(state))
         shape = (state.batch, states.env.num_actions)
         if probabilities.shape != shape or probabilities.dtype.kind not in "biuf":

@@ -16,7 +16,7 @@ from tensor_envs.solve.branches import Branches, start_arrays, start_of
 from tensor_envs.solve.packed import Packed
 from tensor_envs.state import State
 
-NAME = "tree.safetensors"
+TREE_FILE = "tree.safetensors"
 FORMAT = "tensor_envs game tree 1"
 STATES = ("player", "ply", "view", "before", "level", "counts", "actions")  # arrays of information states
 
@@ -35,7 +35,7 @@ def write_tree(parts: Parts, folder: Path) -> None:
     arrays = {"base": parts.views.base, "varying": parts.views.varying} | start_arrays(parts.game.origin)
     if isinstance(parts.game.origin, State):
         arrays["weights"] = parts.belief.weights.view(np.uint64)
-    write_arrays(folder / NAME, FORMAT, metadata, arrays)
+    write_arrays(folder / TREE_FILE, FORMAT, metadata, arrays)
 
 
 def read_tree(folder: Path) -> Parts:
@@ -43,7 +43,7 @@ def read_tree(folder: Path) -> Parts:
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {str(folder)!r}")
     try:
-        metadata, arrays = read_arrays(folder / NAME, FORMAT)
+        metadata, arrays = read_arrays(folder / TREE_FILE, FORMAT)
         game = Branches(start_of(env_of(metadata["env"]), arrays))
         belief = belief_of(game, np.array(arrays["weights"]).view(np.float64) if "weights" in arrays else None)
         files = mapped(folder, metadata["files"])
@@ -59,6 +59,6 @@ def read_tree(folder: Path) -> Parts:
         views = Packed(arrays["base"], arrays["varying"], files["views"])
         return Parts(game, belief, files, views, forms_of(files, ends, storage), metadata["nodes"])
     except FileNotFoundError:
-        raise ValueError(f"{str(folder)!r} holds no whole game tree: there is no file {NAME!r}") from None
+        raise ValueError(f"{str(folder)!r} holds no whole game tree: there is no file {TREE_FILE!r}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ValueError(f"{str(folder)!r} holds no game tree that can be read: {error}") from None

@@ -15,8 +15,6 @@ from tensor_envs.state import State
 if TYPE_CHECKING:
     from tensor_envs.solve.branches import Branches
 
-MAX_DEPTH = 2**31 - 1
-
 
 class Belief(NamedTuple):
     """Distribution of the games that a tree starts from, and what a player is offered to leave them.

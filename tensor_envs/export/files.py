@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tensor_envs._compiler.dialects import PAIRS
+from tensor_envs._compiler.dialects import ADD64
 from tensor_envs._engine.batch_layout import MAX_BLOCKS, BlockGrid
 from tensor_envs._runtime.wasm import webassembly
 from tensor_envs.export.functions import (
@@ -169,7 +169,7 @@ def shader(env: Env, chosen: Mapping[str, Function], arrays: Arrays, lanes: int)
     """Return functions in WGSL as entry points that share the declarations of their arrays."""
     printed = printers(ExportWGSL, env, chosen, arrays, _grid(env, lanes, "wgsl"))
     elements = {array.name: x.element(array) for x in printed.values() for array in x.tape.arrays}
-    texts = [PAIRS]
+    texts = [ADD64]
     for k, name in enumerate(name for name in (*arrays, "numbers") if name in elements):
         texts.append(f"@group(0) @binding({k}) var<storage, read_write> {name}: array<{elements[name]}>;\n")
     for name, printer in printed.items():

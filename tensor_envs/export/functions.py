@@ -14,7 +14,7 @@ from tensor_envs._compiler.operations import BOOL, INT32
 from tensor_envs._compiler.tape import Array, Tape
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.base import Kernel, trace_blocks
-from tensor_envs._engine.kernels.observe import DTYPES, Observe, Outputs
+from tensor_envs._engine.kernels.observe import DTYPE_BY_NAME, Observe, Outputs
 from tensor_envs._engine.kernels.rollout import UniformRollout
 from tensor_envs._engine.kernels.states import Init, Reset, Seed
 from tensor_envs._engine.kernels.step import Sample, Step
@@ -78,7 +78,7 @@ def arrays(env: Env) -> dict[str, tuple[DType, int]]:
         "states": (dtypes.uint32, env.engine.layout.words),
         "keys": (dtypes.uint32, KEY_WORDS),
         "actions": (dtypes.int32, 1),
-        "observations": (DTYPES[spec.observation_dtype], math.prod(spec.observation_shape)),
+        "observations": (DTYPE_BY_NAME[spec.observation_dtype], math.prod(spec.observation_shape)),
         "masks": (dtypes.bool, spec.num_actions),
         "totals": (dtypes.float32, 2 * spec.num_players),
     }

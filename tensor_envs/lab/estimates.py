@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 Z = 1.96  # half the width of a 95 % interval, in standard errors
 LEVEL = 0.05  # significance level of a whole family of comparisons
-Array = np.ndarray[Any, Any]
 K = TypeVar("K", bound=Hashable)
 
 
@@ -52,21 +52,21 @@ class Measurement:
         return f"{self.value:.{decimals}f} ± {self.half_width:.{decimals}f}"
 
 
-def first(means: Array) -> Array:
+def first(means: NDArray[Any]) -> NDArray[Any]:
     """Return the first mean, the number that `estimate` estimates by default."""
     return np.asarray(means[0])
 
 
-def ratio(means: Array) -> Array:
+def ratio(means: NDArray[Any]) -> NDArray[Any]:
     """Return the first mean divided by the second one."""
     return np.asarray(means[0] / means[1])
 
 
 def estimate(
-    *columns: Array,
-    of: Callable[[Array], Array] = first,
+    *columns: NDArray[Any],
+    of: Callable[[NDArray[Any]], NDArray[Any]] = first,
     share: bool = False,
-    more: Array | None = None,
+    more: NDArray[Any] | None = None,
     scale: Callable[[float], float] = float,
 ) -> Measurement:
     """Estimate a function of means by the jackknife, from one value per game in each column.
@@ -102,7 +102,7 @@ def estimate(
     return Measurement(value, low, high, (high - low) / (2 * Z))
 
 
-def _jackknife(table: Array, of: Callable[[Array], Array]) -> tuple[float, float]:
+def _jackknife(table: NDArray[Any], of: Callable[[NDArray[Any]], NDArray[Any]]) -> tuple[float, float]:
     """Return a function of the means of a table [columns, N] without bias, and its standard error."""
     count = table.shape[1]
     total = table.sum(1, keepdims=True)
@@ -112,7 +112,7 @@ def _jackknife(table: Array, of: Callable[[Array], Array]) -> tuple[float, float
     return count * whole - (count - 1) * float(without.mean()), math.sqrt(spread * (count - 1) / count)
 
 
-def quantile(values: Array, share: float) -> Measurement:
+def quantile(values: NDArray[Any], share: float) -> Measurement:
     """Estimate a quantile by order statistics; it is not compared, since values may be discrete."""
     ordered = np.sort(values)
     count = len(values)
@@ -144,7 +144,7 @@ def p_value(a: Measurement, b: Measurement) -> float:
     return math.erfc(abs(a.value - b.value) / error / math.sqrt(2))
 
 
-def sums(tables: Sequence[Array], names: Sequence[str]) -> dict[str, list[Array]]:
+def sums(tables: Sequence[NDArray[Any]], names: Sequence[str]) -> dict[str, list[NDArray[Any]]]:
     """Add up the columns of each table [N, columns] that have the same name."""
     order = {name: number for number, name in enumerate(dict.fromkeys(names))}
     columns = np.array([order[name] for name in names])

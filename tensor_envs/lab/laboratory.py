@@ -12,13 +12,14 @@ from itertools import combinations, islice, pairwise, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensor_envs._validate import instance, integer, number, shown, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.evaluation import agents
 from tensor_envs.evaluation.agents import Policy
 from tensor_envs.lab import measures
-from tensor_envs.lab.estimates import Array, Measurement, estimate
+from tensor_envs.lab.estimates import Measurement, estimate
 from tensor_envs.lab.measures import ActionUse
 from tensor_envs.lab.play import COUNTED, Match, Played, play, play_uniform
 from tensor_envs.lab.progress import ProgressBar
@@ -36,7 +37,7 @@ LENGTH = 64  # number of games from which the length of all others is estimated
 MAX_ROUNDS = 64  # of `games` with a precision
 MAX_GAMES = 2**20
 MAX_TOGETHER = 16  # rule fields
-Numbers = Callable[[Array], Iterator[tuple[str, Measurement]]]  # of the points of a contest
+Estimates = Callable[[NDArray[Any]], Iterator[tuple[str, Measurement]]]  # of the points of a contest
 
 
 def measure(
@@ -310,7 +311,7 @@ class _Variant:
         policies: Mapping[str | int, Policy],
         weak: str | int,
         strong: str | int,
-        numbers: Numbers,
+        numbers: Estimates,
         replicas: int = REPLICAS,
     ) -> _Series:
         """Return games between two players: replicas of each deal, with the stronger one on each seat."""
@@ -371,14 +372,14 @@ class _Variant:
             self.counts[inside] = len(played) * len(COUNTED) * self.strongest
             self._count_actions(inside, searched, played.searched[:, 0], played.searched[:, 1:])
 
-    def _count_actions(self, who: str, uses: dict[str, ActionUse], legal: Array, taken: Array) -> None:
+    def _count_actions(self, who: str, uses: dict[str, ActionUse], legal: NDArray[Any], taken: NDArray[Any]) -> None:
         self.actions[who], self.unused[who] = uses, measures.unused(self.env, legal, taken)
 
     def _add(self, who: str, numbers: Iterator[tuple[str, Measurement]]) -> None:
         self.numbers.update({(who, what): number for what, number in numbers})
 
 
-def _points(played: Sequence[Played]) -> Array:
+def _points(played: Sequence[Played]) -> NDArray[Any]:
     """Return the points of matches, float64 [matches, games, P]."""
     return np.array([games.points for games in played])
 

@@ -7,11 +7,12 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tensor_envs.lab.estimates import Array, Measurement, estimate, quantile, ratio, sums
+from tensor_envs.lab.estimates import Measurement, estimate, quantile, ratio, sums
 
 if TYPE_CHECKING:
     from tensor_envs.env import Env
@@ -156,7 +157,7 @@ def tension(games: Played) -> Iterator[tuple[str, Measurement]]:
 # *** contests ***
 
 
-def stronger(points: Array, doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
+def stronger(points: NDArray[Any], doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
     """Yield the gain of the stronger player of a contest.
 
     Args:
@@ -170,7 +171,7 @@ def stronger(points: Array, doublings: float | None = None) -> Iterator[tuple[st
         yield ELO, estimate(score, share=True, scale=functools.partial(_elo, doublings=doublings))
 
 
-def contest(points: Array, doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
+def contest(points: NDArray[Any], doublings: float | None = None) -> Iterator[tuple[str, Measurement]]:
     """Yield the gain of the stronger player, and the shares of luck and skill; arguments as in `stronger`."""
     yield from stronger(points, doublings)
     players = points.shape[3]
@@ -188,7 +189,7 @@ def contest(points: Array, doublings: float | None = None) -> Iterator[tuple[str
     yield "skill", estimate(*columns, of=functools.partial(_skill, players=players), more=more)
 
 
-def _columns(games: Array) -> Array:
+def _columns(games: NDArray[Any]) -> NDArray[Any]:
     """Return columns of values for each deal, of which luck and skill are functions of the means."""
     count, _, players = games.shape
     pairs = (games.sum(0) ** 2 - np.square(games).sum(0)) / (count * (count - 1))  # products of two games
@@ -201,14 +202,14 @@ def _elo(score: float, doublings: float) -> float:
     return min(max(400 * math.log10(odds), -MAX_ELO), MAX_ELO) / doublings
 
 
-def _moments(means: Array, players: int) -> tuple[Array, Array, Array]:
+def _moments(means: NDArray[Any], players: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Split means into the points of each player by game of a deal, the products of pairs, and the variances."""
     table = means.reshape(players, -1, *means.shape[1:])
     games = table[:, :-2]
     return games, table[:, -2], table[:, -1] - games.mean(1) ** 2
 
 
-def _luck(means: Array, players: int) -> Array:
+def _luck(means: NDArray[Any], players: int) -> NDArray[Any]:
     """Return the share of the variance that the deals explain: the covariance of two games of a deal."""
     games, pairs, variance = _moments(means, players)
     count = games.shape[1]
@@ -216,7 +217,7 @@ def _luck(means: Array, players: int) -> Array:
     return np.asarray((pairs - apart).sum(0) / variance.sum(0))
 
 
-def _skill(means: Array, players: int) -> Array:
+def _skill(means: NDArray[Any], players: int) -> NDArray[Any]:
     """Return the share of the variance that the seat of the stronger player explains."""
     games, _, variance = _moments(means, players)
     seats = games.reshape(players, players, -1, *games.shape[2:]).mean(2)  # of the replicas of a seating
@@ -241,7 +242,9 @@ def searched_uses(env: Env, games: Played) -> dict[str, ActionUse]:
     return _uses(env, legal[some], taken[some]) if some.sum() > 1 else {}
 
 
-def _uses(env: Env, legal_counts: Array, taken_counts: Array, plies: Array | None = None) -> dict[str, ActionUse]:
+def _uses(
+    env: Env, legal_counts: NDArray[Any], taken_counts: NDArray[Any], plies: NDArray[Any] | None = None
+) -> dict[str, ActionUse]:
     """Return the use of actions in games from their counts, with the sums of plies at which actions were taken."""
     names = list(env.action_names)
     decided = taken_counts.sum((1, 2))
@@ -263,7 +266,7 @@ def _uses(env: Env, legal_counts: Array, taken_counts: Array, plies: Array | Non
     return uses
 
 
-def _share(part: Array, whole: Array) -> Measurement | None:
+def _share(part: NDArray[Any], whole: NDArray[Any]) -> Measurement | None:
     """Estimate a share over the games that count in `whole`; None for fewer than two, since the jackknife omits one."""
     return estimate(part, whole, of=ratio, share=True) if np.count_nonzero(whole) > 1 else None
 
@@ -274,7 +277,7 @@ def kind(name: str) -> str:
     return re.sub(r"[-+]?\d+", "#", re.sub(r"\(.*\)", "#", short)).strip()
 
 
-def unused(env: Env, legal_counts: Array, taken_counts: Array) -> dict[str, list[str]]:
+def unused(env: Env, legal_counts: NDArray[Any], taken_counts: NDArray[Any]) -> dict[str, list[str]]:
     """Return the names of actions that were never legal, and of those that were legal and never taken."""
     legal = legal_counts.any(0)
     taken = taken_counts.any((0, 1))

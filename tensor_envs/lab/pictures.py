@@ -23,11 +23,11 @@ PLOT = 170
 DOT = 2.5
 LINE = 6  # height of a player's line
 NAME_LENGTH = 20
-Numbers = Mapping[tuple[str, str], Measurement]
+Measurements = Mapping[tuple[str, str], Measurement]
 QUANTILE = re.compile(r"plies, ([\d.]+) % quantile")
 
 
-def multiples(variants: Sequence[tuple[str, Numbers]], marked: Collection[tuple[str, tuple[str, str]]]) -> str:
+def multiples(variants: Sequence[tuple[str, Measurements]], marked: Collection[tuple[str, tuple[str, str]]]) -> str:
     """Return an SVG with a panel for each measure.
 
     Args:
@@ -62,7 +62,7 @@ def _panel(
     place: tuple[float, float],
     measure: str,
     players: Sequence[str],
-    variants: Sequence[tuple[str, Numbers]],
+    variants: Sequence[tuple[str, Measurements]],
     marked: Collection[tuple[str, tuple[str, str]]],
 ) -> None:
     """Draw the numbers of a measure with their intervals; of plies also the middle 90 % and 50 % of the games."""
@@ -101,6 +101,6 @@ def _panel(
         y += height + 4
 
 
-def _ends(numbers: Numbers, who: str, what: str) -> list[float]:
+def _ends(numbers: Measurements, who: str, what: str) -> list[float]:
     number = numbers.get((who, what))
     return [] if number is None or math.isnan(number.value) else [number.low, number.high]

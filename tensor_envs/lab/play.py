@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs.env import Env
@@ -25,7 +26,6 @@ COUNTED = (2, 4, 6)  # moments, at quarters of a game, from which playouts of a 
 PLAYOUTS = 32  # of a position, for each of two independent values
 LANES = 64  # games of a block
 REPLICA_BITS = 28  # position of the replica in the number of a row
-Array = np.ndarray[Any, Any]
 Tick = Callable[[float, float], object]  # called with the work that is done, and an estimate of what is left
 
 
@@ -49,25 +49,25 @@ class Played:
             legal, and in which each player took it, int [N, 1 + P, A]; [N, 0, A] if they were not counted.
     """
 
-    returns: Array
-    begins: Array
-    plies: Array
-    turns: Array
-    truncated: Array
-    legal: Array
-    taken: Array
-    when: Array
-    widths: Array
-    events: Array
-    values: Array
-    searched: Array
+    returns: NDArray[Any]
+    begins: NDArray[Any]
+    plies: NDArray[Any]
+    turns: NDArray[Any]
+    truncated: NDArray[Any]
+    legal: NDArray[Any]
+    taken: NDArray[Any]
+    when: NDArray[Any]
+    widths: NDArray[Any]
+    events: NDArray[Any]
+    values: NDArray[Any]
+    searched: NDArray[Any]
 
     def __len__(self) -> int:
         """Return the number of games."""
         return len(self.plies)
 
     @property
-    def points(self) -> Array:
+    def points(self) -> NDArray[Any]:
         """Points, float64 [N, P]: 1 for the highest return, shared equally in a tie, else 0."""
         best = self.returns == self.returns.max(1, keepdims=True)
         return np.asarray(best / best.sum(1, keepdims=True))
@@ -183,9 +183,9 @@ class _GamePool:
         self.legal, self.when, self.widths = (np.zeros(self.mask.shape, np.int32) for _ in range(3))
         self.taken = np.zeros((len(self.rows), env.num_players, env.num_actions), np.int32)
         self.events = np.zeros((len(self.rows), len(env.spec.events)), np.int32)
-        self.history: list[list[Array]] = [[] for _ in self.rows]
+        self.history: list[list[NDArray[Any]]] = [[] for _ in self.rows]
 
-    def step(self) -> Array:
+    def step(self) -> NDArray[Any]:
         """Call the policy with the most waiting games, play its actions, and return the games."""
         who = np.where(self.plies < self.opening, 0, self.seats[self.rows, self.mover])
         policy = int(np.bincount(who[self.live]).argmax())
@@ -211,7 +211,7 @@ class _GamePool:
         self.live[here] = self.mask[here].any(1) & (self.plies[here] < LIMIT)
         return here
 
-    def _record(self, here: Array, chosen: Array) -> None:
+    def _record(self, here: NDArray[Any], chosen: NDArray[Any]) -> None:
         """Count the decisions of some games, and keep the positions of those that are valued."""
         for game in here[self.valued[here]]:
             self.history[game].append(self.words[game].copy())
@@ -237,20 +237,20 @@ class _GamePool:
         counted = (self.returns, self.begins, self.plies, self.turns, truncated, *counts)
         return Played(*[*(x[part] for x in counted), values, searched])
 
-    def _positions(self, part: Array, moments: Sequence[int]) -> State:
+    def _positions(self, part: NDArray[Any], moments: Sequence[int]) -> State:
         """Return the positions of games at some moments, moment by moment."""
         history = [self.history[game] for game in np.flatnonzero(part)]
         table = [game[len(game) * moment // (MOMENTS + 1)] for moment in moments for game in history]
         keys = np.tile(self.keys[part], (len(moments), 1))
         return State(self.env, self.env.engine.load(np.array(table), keys, self.device))
 
-    def _values(self, part: Array, seed: int) -> Array:
+    def _values(self, part: NDArray[Any], seed: int) -> NDArray[Any]:
         """Return the values of positions of games."""
         positions = self._positions(part, range(1, MOMENTS + 1))
         values = [to_numpy(playout(positions, PLAYOUTS, seed=seed + 1 + half, limit=LIMIT)) for half in range(2)]
         return np.array(values, np.float64).reshape(2, MOMENTS, part.sum(), -1).transpose(2, 0, 1, 3)
 
-    def _searched(self, part: Array, simulations: int, seed: int) -> Array:
+    def _searched(self, part: NDArray[Any], simulations: int, seed: int) -> NDArray[Any]:
         """Return counts of the playouts of a search from positions of games."""
         positions = self._positions(part, COUNTED)
         output = playout_policy(positions, simulations, seed=seed, limit=LIMIT, count_actions=True)

@@ -52,7 +52,7 @@ class OracleSolver:
         self._folder: TemporaryDirectory[str] | None = None
         self._processes: dict[Any, subprocess.Popen[bytes]] = {}  # by rules
         self._files: dict[Any, str] = {}
-        self._solved: dict[Any, Oracle] = {}
+        self._solved: dict[Any, Any] = {}
 
     def start(self, env: Env) -> None:
         """Start the solving process of a game, unless it has been started."""
@@ -64,7 +64,7 @@ class OracleSolver:
             null = subprocess.DEVNULL
             self._processes[rules] = subprocess.Popen(command, stdin=null, stdout=null, stderr=null)
 
-    def oracle(self, env: Env, device: Any) -> Oracle | None:
+    def oracle(self, env: Env, device: Any) -> Any:
         """Return the values of a game, or None while it is being solved.
 
         Raises:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-Game = Mapping[str, Any]
+Game = dict[str, Any]  # a state as a dictionary of its notation
 FACE_DOWN = "a card, face down"
 HIDDEN = "a hidden move"
 

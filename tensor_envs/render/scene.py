@@ -20,10 +20,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs.render.drawing import Drawing, Point
-from tensor_envs.render.moves import seen_moves
+from tensor_envs.render.moves import Game, seen_moves
 from tensor_envs.render.status import seats
 
-Game = dict[str, Any]
 # strokes of a mark: one of them differs from any ground
 DARK = "#24303f"
 BRIGHT = "#ffd43b"

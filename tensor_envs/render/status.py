@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-Game = dict[str, Any]
+from tensor_envs.render.moves import Game
 
 
 def seats(count: int) -> list[str]:

@@ -25,7 +25,7 @@ from tensor_envs.rollouts.counts import DecisionCounts
 from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.state import State
 
-Policy = Callable[[State], Tensor]
+TensorPolicy = Callable[[State], Tensor]
 RolloutReset = Literal["same_step", "disabled"]
 MAX_STEPS = 2**31 - 1
 STEPS_PER_CHECK = 32  # steps of a captured policy between two looks at whether all games are played
@@ -82,7 +82,7 @@ class Rollout(DecisionCounts):
 
 def rollout(
     env: Env,
-    policy: Literal["uniform"] | Policy,
+    policy: Literal["uniform"] | TensorPolicy,
     batch: int,
     steps: int | None = None,
     seed: int = 0,
@@ -134,7 +134,7 @@ def rollout(
 
 def rollout_from(
     state: State,
-    policy: Literal["uniform"] | Policy,
+    policy: Literal["uniform"] | TensorPolicy,
     steps: int | None = None,
     autoreset: RolloutReset = "same_step",
     count_actions: bool = False,
@@ -204,7 +204,12 @@ def _length(steps: int | None, games: int | None, autoreset: RolloutReset) -> _L
 
 
 def _play(
-    state: State, policy: Literal["uniform"] | Policy, length: _Length, reset: RolloutReset, count: bool, fresh: bool
+    state: State,
+    policy: Literal["uniform"] | TensorPolicy,
+    length: _Length,
+    reset: RolloutReset,
+    count: bool,
+    fresh: bool,
 ) -> Rollout:
     """Play a policy in the games of a state; `fresh` means that none of them is finished."""
     instance("count_actions", count, bool)
@@ -261,7 +266,7 @@ def playout(state: State, num_playouts: int, action: Any = None, seed: int = 0, 
     return settled(returns.reshape(state.batch, count, env.num_players).mean(1))
 
 
-def _captured(policy: Policy, state: State, length: _Length, reset: RolloutReset) -> tuple[BatchBuffers, Tensor]:
+def _captured(policy: TensorPolicy, state: State, length: _Length, reset: RolloutReset) -> tuple[BatchBuffers, Tensor]:
     """Play a policy by one captured graph per step, between two buffers. Returns the last buffers and the totals."""
     env, engine = state.env, state.env.engine
     buffers = state.buffers

@@ -17,7 +17,7 @@ Step = tuple[int, int]  # rows down, columns to the right
 SIDES: tuple[Step, ...] = ((-1, 0), (1, 0), (0, -1), (0, 1))
 CORNERS: tuple[Step, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 MAX_SIDE = 2**15
-MAX_CELLS = 2**16
+MAX_GRID_CELLS = 2**16
 SET_KINDS: tuple[Kind, ...] = ("uint32", "uint64")
 
 
@@ -122,7 +122,7 @@ class Grid:
         self.rows = integer("rows", rows, 1, MAX_SIDE)
         self.columns = integer("columns", columns, 1, MAX_SIDE)
         kind = checked_kind("kind", kind, SET_KINDS)
-        self.size = integer("rows * columns", self.rows * self.columns, 1, MAX_CELLS)
+        self.size = integer("rows * columns", self.rows * self.columns, 1, MAX_GRID_CELLS)
         self.dtype, self.word_bits = KINDS[kind], BITS[KINDS[kind]]
         self.words = -(-self.size // self.word_bits)
         self._insides: dict[Step, GridSet] = {}

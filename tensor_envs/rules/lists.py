@@ -75,7 +75,7 @@ class FixedList(list[Any]):
     append = extend = insert = pop = remove = clear = sort = reverse = _refused  # type: ignore[assignment]
 
 
-Array = Sequence[Any] | MemoryArray
+AnyList = Sequence[Any] | MemoryArray
 
 
 def flat(value: Any) -> list[Any]:
@@ -164,7 +164,7 @@ def select(values: Any, index: Value) -> Any:
     return chosen
 
 
-def put(values: Array, index: Value, value: Any) -> Any:
+def put(values: AnyList, index: Value, value: Any) -> Any:
     """Return the list with one entry, a number or a row, replaced at a computed index; beyond the range, none is.
 
     Examples:

@@ -29,8 +29,8 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.grid import Step
 
-Step = tuple[int, int]  # rows down, columns to the right
 # contents of a cell; a union is one of them
 EMPTY = 1
 ENEMY = 2

@@ -9,15 +9,15 @@ from typing import Any
 from tensor_envs._validate import integer, nested
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import DARK, LIGHT, cell_name, draw_pieces, labelled, target_of
+from tensor_envs.render.moves import Game
 from tensor_envs.render.status import counted, outcome, to_move
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 from tensor_envs.rules import Symmetry, pack, union_of, unpack
-from tensor_envs.rules.piece_rules import EMPTY, ENEMY, OWN, Move, PieceRules, Step
+from tensor_envs.rules.grid import Step
+from tensor_envs.rules.piece_rules import EMPTY, ENEMY, OWN, Move, PieceRules
 from tensor_envs.rules.plain import ended, open_actions, state_of
 
 __all__ = ["EMPTY", "ENEMY", "OWN", "Move", "Pieces"]
-
-Game = dict[str, Any]
 
 
 class Pieces(PieceRules):

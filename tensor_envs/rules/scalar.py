@@ -21,7 +21,7 @@ from tinygrad.dtype import DType
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, LIMITS, SIGNED, UINT32, UINT64, UNSIGNED, wrap
 from tensor_envs._compiler.tape import Instruction, recording
-from tensor_envs.rules.kinds import BITS, NAMES
+from tensor_envs.rules.kinds import BITS, KIND_NAMES
 
 WORD_BITS = 32
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
@@ -56,7 +56,7 @@ def is_gpu() -> bool:
 
 def _a(dtype: DType) -> str:
     """Return a kind's name with its article."""
-    return f"{'an' if dtype is INT32 else 'a'} {NAMES[dtype]}"
+    return f"{'an' if dtype is INT32 else 'a'} {KIND_NAMES[dtype]}"
 
 
 Operation = Callable[[Any, Any], Any]
@@ -97,7 +97,7 @@ NUMBER: Results = BITS_OF | {
     BOOL: lambda value, _: _whole(value, INT32),
     FLOAT32: lambda value, dtype: Scalar(wrap(value, dtype), dtype),
 }
-WHOLE: Results = {kind: result for kind, result in NUMBER.items() if kind is not FLOAT32}
+INTEGER: Results = {kind: result for kind, result in NUMBER.items() if kind is not FLOAT32}
 TRUTH: Results = dict.fromkeys(NUMBER, _truth)
 
 
@@ -174,7 +174,7 @@ class Scalar:
     @property
     def kind(self) -> str:
         """Name of the kind: "bool", "int32", "uint32", "uint64" or "float32"."""
-        return NAMES.get(self.dtype, str(self.dtype))
+        return KIND_NAMES.get(self.dtype, str(self.dtype))
 
     @property
     def known(self) -> bool:
@@ -237,8 +237,8 @@ class Scalar:
     __add__, __radd__ = _operator(operator.add, NUMBER)
     __sub__, __rsub__ = _operator(operator.sub, NUMBER)
     __mul__, __rmul__ = _operator(operator.mul, NUMBER)
-    __floordiv__, __rfloordiv__ = _operator(_divide, WHOLE)
-    __mod__, __rmod__ = _operator(_remainder, WHOLE)
+    __floordiv__, __rfloordiv__ = _operator(_divide, INTEGER)
+    __mod__, __rmod__ = _operator(_remainder, INTEGER)
     __lshift__, __rlshift__ = _shifts(operator.lshift)
     __rshift__, __rrshift__ = _shifts(operator.rshift)
     __and__, __rand__ = _operator(operator.and_, BITS_OF)
@@ -373,12 +373,12 @@ def _operate(op: Operation, results: Results, a: Any, b: Any) -> Scalar:
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
     if a.dtype not in results:
-        if results is WHOLE:
+        if results is INTEGER:
             refuse("a float32 has no // and %: write int32(x), or x * (1 / n)")
         refuse("a float32 has no bits")
     if a.is_plain and b.is_plain:
         return results[a.dtype](op(a.node, b.node), a.dtype)
-    if (results is NUMBER or results is WHOLE) and a.dtype is BOOL:
+    if (results is NUMBER or results is INTEGER) and a.dtype is BOOL:
         a = a.to(INT32)
         b = b.to(INT32)
     return Scalar(_RECORD[op](a.instruction(), b.instruction()), BOOL if results is TRUTH else a.dtype)

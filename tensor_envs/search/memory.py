@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
 VECTOR = 16  # packed edges of a vector
 PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
-MAX_BLOCKS = 256  # of the trees in memory at once
-MAX_ROWS = MAX_BLOCKS * LANES  # of a network's output
+MAX_TREE_BLOCKS = 256  # of the trees in memory at once
+MAX_ROWS = MAX_TREE_BLOCKS * LANES  # of a network's output
 
-Mask = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
+MaskWord = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def wrap_index(x: Scalar, count: int) -> Scalar:
     return x & (1 << (count - 1).bit_length()) - 1
 
 
-def each_legal(mask: Mask, words: Value, visit: Callable[[Scalar, Scalar], None]) -> Scalar:
+def each_legal(mask: MaskWord, words: Value, visit: Callable[[Scalar, Scalar], None]) -> Scalar:
     """Visit the legal actions of a mask of `words` words in ascending order, and return how many they are.
 
     visit: receives the number of an action among the legal ones, from 0 on, and the action.
@@ -279,7 +279,7 @@ class TreeMemory:
         """Return the edge at an offset, which counts like that of `node_offset`."""
         return Edge(self.edges, self._first_row * self.sizes.edges + self.index(offset), self.index(stride))
 
-    def edges_of(self, at: Coords, slot: Value, mask: Mask | None = None) -> Edges:
+    def edges_of(self, at: Coords, slot: Value, mask: MaskWord | None = None) -> Edges:
         """Return the edges of a node. mask: legal actions of this visit, where simulations replay."""
         return PackedEdges(self, at, slot) if self.config.packed else AllActions(self, at, slot, mask)
 
@@ -326,7 +326,7 @@ class TreeMemory:
         # the mask of bits shows the compiler that vectors are whole: it writes no scalar loop for a remainder
         return loop(minimum(maximum(stride, 0), self.width) & -VECTOR, vector=VECTOR)
 
-    def take_edges(self, at: Coords, slot: Value, mask: Mask, live: Value) -> None:
+    def take_edges(self, at: Coords, slot: Value, mask: MaskWord, live: Value) -> None:
         """Give a new node a packed edge for each action of a mask.
 
         It gets none if its game is over, or if the actions are more than `Spec.max_legal`.
@@ -414,7 +414,7 @@ class PackedEdges(Edges):
 class AllActions(Edges):
     """Edges for all actions of the game, of which a mask has the legal ones."""
 
-    def __init__(self, tree: TreeMemory, at: Coords, slot: Value, mask: Mask | None):
+    def __init__(self, tree: TreeMemory, at: Coords, slot: Value, mask: MaskWord | None):
         super().__init__(tree, at, slot)
         # where simulations replay, the legal actions are those of this visit
         self.mask = mask or self.node.mask

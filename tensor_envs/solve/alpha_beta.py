@@ -29,16 +29,16 @@ from tensor_envs.solve.canonical import BitMaps
 from tensor_envs.solve.field_maps import FieldMaps
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.proof import BEGIN, FAR, NO_ACTION, OTHER_RESULTS, PAID_EARLY, PROVEN, RUNNING, TOO_DEEP, Prove
+from tensor_envs.solve.proof import BEGIN, FAR, NO_MOVE, OTHER_RESULTS, PAID_EARLY, PROVEN, RUNNING, TOO_DEEP, Prove
 from tensor_envs.solve.stack import MAX_PLIES, REPEATS, Control, Packing, Sizes
 from tensor_envs.solve.transpositions import BUCKET, entry_words
 from tensor_envs.solve.values import ExactValues
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs search 1"
-HEAD = 2048  # bytes of a file without rows
+HEAD_BYTES = 2048  # bytes of a file without rows
 MAX_MEMORY = 2**34  # bytes that the indices of a table reach
-DEPTH = 1000  # plies of the longest line
+MAX_LINE = 1000  # plies of the longest line
 STACK = 2**25  # upper bound for the words of a stack, and of all stacks where a thread has several
 STACKS = 64  # on a CPU with fewer threads, so that many positions share the cost of a launch
 GPU_BLOCKS = 16  # of 64 threads
@@ -92,7 +92,7 @@ class SearchSolution(ExactValues):
         self._sizes = Sizes.of(game, by_ply)
         node = self._sizes.frame + 2 * self._sizes.position * self._sizes.width
         # Every thread keeps a whole path in memory: games with many actions get shorter paths.
-        depth = min(DEPTH, STACK // node)
+        depth = min(MAX_LINE, STACK // node)
         if is_gpu(device):
             stacks = GPU_BLOCKS * LANES
             grid = BlockGrid(GPU_BLOCKS, LANES, True)
@@ -169,13 +169,13 @@ class SearchSolution(ExactValues):
             OSError: the file cannot be written; an existing file stays as it was.
         """
         path = file_path("path", path)
-        size = integer("max_bytes", max_bytes, HEAD, MAX_MEMORY)
+        size = integer("max_bytes", max_bytes, HEAD_BYTES, MAX_MEMORY)
         memory = host_memory(self._arrays.table)
         table = memory[0] if memory else download(self._arrays.table)
-        max_rows = (size - HEAD) // ROW_BYTES
+        max_rows = (size - HEAD_BYTES) // ROW_BYTES
         bounds = bounds_of(table, self._sizes.position, self._sizes.region, max_rows, self._maps)
         row_bytes = ROW_BYTES + 8 * len(bounds.arrays()["keys"])
-        arrays = bounds.first((size - HEAD) // row_bytes).arrays()
+        arrays = bounds.first((size - HEAD_BYTES) // row_bytes).arrays()
         write_arrays(path, FORMAT, {"env": words_metadata(self.env)}, arrays)
 
     @staticmethod
@@ -422,7 +422,7 @@ class SearchSolution(ExactValues):
         """Raise ValueError for a game that cannot be searched."""
         reasons = {
             TOO_DEEP: f"whose lines of play end within {self._kernel.depth} plies",
-            NO_ACTION: "in which whoever is to move can",
+            NO_MOVE: "in which whoever is to move can",
             OTHER_RESULTS: "with no results but wins, draws and losses",
             PAID_EARLY: "that pays at its end alone",
         }

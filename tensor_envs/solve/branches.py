@@ -25,7 +25,7 @@ from tensor_envs.state import State
 # maximum numbers of a batch
 PARENTS = 1 << 16
 EDGES = 1 << 18
-STEP = EDGES // 8  # difference between the sizes of large batches
+SIZE_STEP = EDGES // 8  # difference between the sizes of large batches
 
 
 class Branches:
@@ -153,7 +153,7 @@ def padded_size(count: int) -> int:
 
     No size is below a block's lanes, which would need other kernels.
     """
-    return -(-count // STEP) * STEP if count > STEP else max(LANES, 1 << (count - 1).bit_length())
+    return -(-count // SIZE_STEP) * SIZE_STEP if count > SIZE_STEP else max(LANES, 1 << (count - 1).bit_length())
 
 
 def counter(what: str, total: int | None, shown: bool) -> Any:

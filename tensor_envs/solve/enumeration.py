@@ -25,7 +25,7 @@ from tensor_envs.solve.values import MAX_POSITIONS, SETTLED, ExactValues, farthe
 from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
-EDGES = 1 << 20  # edges per batch
+EDGES_AT_ONCE = 1 << 20  # edges per batch
 POSITION_BYTES = 40
 SWEEPS = 100_000  # limit of the iteration in games with cycles
 UNIQUE = 1e-9  # how far values from above and from below may differ
@@ -364,10 +364,10 @@ def _best(layer: PlyGraph, values: Array, outcomes: int) -> Array:
     ends = np.cumsum(layer.degrees, dtype=np.int64)
     best = np.empty(len(layer.degrees), values.dtype)
     begin = 0
-    # Batches of whole positions with at most `EDGES` edges bound the memory.
+    # Batches of whole positions with at most `EDGES_AT_ONCE` edges bound the memory.
     while begin < len(best):
         before = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + EDGES, "right")))
+        end = max(begin + 1, int(np.searchsorted(ends, before + EDGES_AT_ONCE, "right")))
         child = farther(values[layer.edges[before : ends[end - 1]]])
         if outcomes > 1:
             # The outcomes of an action are consecutive edges and equally likely.

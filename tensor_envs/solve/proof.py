@@ -28,8 +28,8 @@ from tensor_envs.solve import claims
 from tensor_envs.solve.canonical import BitMaps
 from tensor_envs.solve.must_play import MustPlay, Region
 from tensor_envs.solve.stack import (
+    CHILDREN_AT_ONCE,
     REPEATS,
-    VECTOR,
     Child,
     Control,
     Frame,
@@ -46,7 +46,7 @@ FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its
 # Symmetries are applied down to this depth alone: deeper nodes are many, and seldom equal by symmetry.
 TURNED = 10
 # statuses of a search
-RUNNING, PROVEN, TOO_DEEP, NO_ACTION, OTHER_RESULTS, PAID_EARLY = range(6)
+RUNNING, PROVEN, TOO_DEEP, NO_MOVE, OTHER_RESULTS, PAID_EARLY = range(6)
 BEGIN, ENTER, LEAVE, SELECT = range(4)  # what a thread does next
 PRIORITY = 2**20  # bound of a move's history, and of its promise times `TIES`
 # Children of equal promise are ordered by the history of moves, which is less than half of this.
@@ -163,8 +163,8 @@ class Prover:
     @contextmanager
     def vectors(self, children: Scalar) -> Iterator[Scalar]:
         """Record a loop over the children of a node and its padding, in whole vectors."""
-        with loop((children + (VECTOR - 1)) // VECTOR) as group, loop(VECTOR) as lane:
-            yield group * VECTOR + lane
+        with loop((children + (CHILDREN_AT_ONCE - 1)) // CHILDREN_AT_ONCE) as group, loop(CHILDREN_AT_ONCE) as lane:
+            yield group * CHILDREN_AT_ONCE + lane
 
     def clamp(self, child: Scalar) -> Scalar:
         return maximum(minimum(child, self.sizes.width - 1), 0)
@@ -223,7 +223,7 @@ class Prover:
         self.status[0] = where(
             wrong[0] != 0,
             wrong[0],
-            where(children == 0, NO_ACTION, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING)),
+            where(children == 0, NO_MOVE, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING)),
         )
         wins = low >= threshold
         # A null window asks one question: is the score at least the threshold? Either bound may answer it.
@@ -270,7 +270,7 @@ class Prover:
                 bits[0] = lowest & (lowest - 1)
         last = self.child(frame, self.clamp(count[0] - 1)).action
         # Whole vectors need no remainder loop, which LLVM 21 miscompiles. Repeated actions change no maximum.
-        missing = where(count[0] > 0, (-count[0]) & (VECTOR - 1), 0)
+        missing = where(count[0] > 0, (-count[0]) & (CHILDREN_AT_ONCE - 1), 0)
         with loop(missing) as k:
             self.child(frame, self.clamp(count[0] + k)).action = last
 
@@ -383,7 +383,7 @@ class Prover:
         threshold = frame.threshold
         children = frame.children
         # Threads with the same question avoid each other: a child that another thread is searching comes later.
-        with branch((depth <= claims.DEPTH) & (frame.visited > 0)), loop(children) as i:
+        with branch((depth <= claims.MAX_CLAIMED_DEPTH) & (frame.visited > 0)), loop(children) as i:
             self.claims.defer(self.child(frame, i))
         best, chosen, highest = (registers(1, INT32) for _ in range(3))
         best[0], chosen[0], highest[0] = -(2**30), -1, -FAR
@@ -406,7 +406,7 @@ class Prover:
             frame.visited = frame.visited + 1
             action = maximum(minimum(child.action, self.actions - 1), 0)
             self.arrays.history[self.path_index(action)] = self.path_count(action) + 1
-            with branch(depth <= claims.DEPTH):
+            with branch(depth <= claims.MAX_CLAIMED_DEPTH):
                 self.claims.add(child)
             same = self.chosen_player(depth, chosen[0]) == frame.player
             # The child's question is the same one, seen by its player to move and one ply later.
@@ -425,7 +425,7 @@ class Prover:
         child = self.child(frame, self.clamp(frame.chosen))
         action = maximum(minimum(child.action, self.actions - 1), 0)
         self.arrays.history[self.path_index(action)] = self.path_count(action) - 1
-        with branch(depth <= claims.DEPTH):
+        with branch(depth <= claims.MAX_CLAIMED_DEPTH):
             self.claims.remove(child)
 
     def resume(self) -> None:

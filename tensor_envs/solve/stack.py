@@ -14,7 +14,7 @@ from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.records import Entry, NamedRecord
 
 MAX_PLIES = 2**12 - 1
-VECTOR = 8  # children that are played together
+CHILDREN_AT_ONCE = 8  # children that are played together
 REPEATS = 8  # times an action is played on a path that the history of moves tells apart
 
 
@@ -115,7 +115,7 @@ class Sizes(NamedTuple):
     def of(cls, game: Game, by_ply: bool) -> Sizes:
         actions = game.spec.num_actions
         words = Packing(game.spec, by_ply).count
-        width = -(-actions // VECTOR) * VECTOR
+        width = -(-actions // CHILDREN_AT_ONCE) * CHILDREN_AT_ONCE
         cells = getattr(game.rules, "set_colouring", 0)
         frame = Frame.size + Child.size * width + 2 * -(-cells // WORD_BITS)
         return cls(width, words, frame, (2 * REPEATS + 1) * actions, cells)

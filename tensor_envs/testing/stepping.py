@@ -8,7 +8,7 @@ import numpy as np
 from tinygrad import Tensor
 from tinygrad.helpers import GlobalCounters
 
-from tensor_envs._engine.kernels.observe import DTYPES
+from tensor_envs._engine.kernels.observe import DTYPE_BY_NAME
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.jitted import jit
 from tensor_envs.env import Env
@@ -42,11 +42,11 @@ def check_shapes(env: Env, steps: int, device: DeviceName | None) -> str:
     state = env.init(BATCH, SEED, device)
     spec = env.spec
     expected: dict[str, tuple[Tensor, tuple[int, ...], Any]] = {
-        "legal_action_mask": (state.legal_action_mask, (BATCH, spec.num_actions), DTYPES["bool"]),
-        "rewards": (state.rewards, (BATCH, spec.num_players), DTYPES["float32"]),
-        "terminated": (state.terminated, (BATCH,), DTYPES["bool"]),
-        "truncated": (state.truncated, (BATCH,), DTYPES["bool"]),
-        "observation": (env.observe(state), (BATCH, *spec.observation_shape), DTYPES[spec.observation_dtype]),
+        "legal_action_mask": (state.legal_action_mask, (BATCH, spec.num_actions), DTYPE_BY_NAME["bool"]),
+        "rewards": (state.rewards, (BATCH, spec.num_players), DTYPE_BY_NAME["float32"]),
+        "terminated": (state.terminated, (BATCH,), DTYPE_BY_NAME["bool"]),
+        "truncated": (state.truncated, (BATCH,), DTYPE_BY_NAME["bool"]),
+        "observation": (env.observe(state), (BATCH, *spec.observation_shape), DTYPE_BY_NAME[spec.observation_dtype]),
     }
     for field in spec.all_fields:
         expected[field.name] = (getattr(state, field.name), (BATCH, *field.shape), field.dtype)

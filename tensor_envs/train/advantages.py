@@ -7,13 +7,17 @@ from typing import Any
 
 from tensor_envs._validate import instance, number, renames, shown
 
-Array = Any  # a NumPy array, torch.Tensor or tinygrad Tensor
+AnyArray = Any  # of NumPy, tinygrad, PyTorch or JAX
 
 
 @renames(steps="outcomes", lam="gae_lambda")
 def advantages(
-    outcomes: Sequence[tuple[Array, ...]], next_player: Array, next_value: Array, gamma: float, gae_lambda: float
-) -> tuple[list[Array], list[Array]]:
+    outcomes: Sequence[tuple[AnyArray, ...]],
+    next_player: AnyArray,
+    next_value: AnyArray,
+    gamma: float,
+    gae_lambda: float,
+) -> tuple[list[AnyArray], list[AnyArray]]:
     """Estimate advantages (GAE) for any number of players, zero-sum or not, who move in any order.
 
     One network plays every player; its value V is the return that the player to move expects from there on. The

@@ -29,7 +29,7 @@ from tensor_envs.evaluation.agents import Policy, greedy, softmax
 from tensor_envs.evaluation.matches import actions_of
 from tensor_envs.rollouts.sampling import sample_action
 from tensor_envs.state import State
-from tensor_envs.train.advantages import advantages
+from tensor_envs.train.advantages import AnyArray, advantages
 from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.network import look
 from tensor_envs.train.rating import Judges, rate
@@ -40,22 +40,21 @@ RESPONSE_RANK = 2**16  # number of an actor whose games no evaluation plays
 Decision = tuple[Tensor, ...]
 Outcome = tuple[Tensor, ...]
 Minibatches = list[list[Any]]  # Tensors; arrays of another process
-Array = Any  # of tinygrad, PyTorch or JAX
 
 
 def ppo_loss(
-    logs: Array,
-    chosen: Array,
-    value: Array,
-    old_chosen: Array,
-    old_value: Array,
-    advantage: Array,
-    valid: Array,
+    logs: AnyArray,
+    chosen: AnyArray,
+    value: AnyArray,
+    old_chosen: AnyArray,
+    old_value: AnyArray,
+    advantage: AnyArray,
+    valid: AnyArray,
     *,
     clip: float,
     entropy: float,
     kl: float,
-) -> tuple[Array, Array]:
+) -> tuple[AnyArray, AnyArray]:
     """Compute the loss of J. Schulman et al., arXiv:1707.06347, equation 9, over decisions with valid advantages.
 
     Args:

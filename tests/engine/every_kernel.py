@@ -16,7 +16,7 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs._engine import kernels
-from tensor_envs._engine.kernels.observe import DTYPES, Outputs
+from tensor_envs._engine.kernels.observe import DTYPE_BY_NAME, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs.rollouts.rollout import RolloutReset
 from tests.games import dice_race
@@ -62,7 +62,9 @@ def use(env: te.Env) -> None:
             te.playout(state, 3, first)
     where, engine = state.buffers.layout, env.engine
     size = int(np.prod(env.observation_shape))
-    seen = Outputs(where.empty(size, DTYPES[env.spec.observation_dtype]), where.empty(env.num_actions, dtypes.int8))
+    seen = Outputs(
+        where.empty(size, DTYPE_BY_NAME[env.spec.observation_dtype]), where.empty(env.num_actions, dtypes.int8)
+    )
     every = tuple(range(env.num_players))
     for kernel in (
         *(PlayUntil(seats, uniform) for seats in ((0,), every) for uniform in (True, False)[memory:]),

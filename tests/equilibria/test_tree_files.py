@@ -68,10 +68,10 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work on few rows at a time, with what earlier tests left out of the collections of garbage."""
     gc.collect()
     gc.freeze()
-    monkeypatch.setattr(storage, "ROWS", 1 << 12)
+    monkeypatch.setattr(storage, "ROWS_AT_ONCE", 1 << 12)
     monkeypatch.setattr(histories, "PARENTS", 1 << 10)
     monkeypatch.setattr(branches, "EDGES", 1 << 12)
-    monkeypatch.setattr(branches, "STEP", 1 << 9)
+    monkeypatch.setattr(branches, "SIZE_STEP", 1 << 9)
 
 
 def env_of(game: str, config: dict[str, int]) -> te.Env:
@@ -102,12 +102,12 @@ def peak(work: Callable[[], object]) -> int:
 
 @pytest.mark.few("50")
 @pytest.mark.parametrize(("game", "config"), GAMES, ids=str)
-@pytest.mark.parametrize("rows", [storage.ROWS, 50])
+@pytest.mark.parametrize("rows", [storage.ROWS_AT_ONCE, 50])
 def test_it_is_the_tree_in_memory(
     game: str, config: dict[str, int], rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compare information states, values, best responses, CFR+ and samples, also of a tree that is loaded."""
-    monkeypatch.setattr(storage, "ROWS", rows)
+    monkeypatch.setattr(storage, "ROWS_AT_ONCE", rows)
     env = env_of(game, config)
     expected, made = te.game_tree(env), te.game_tree(env, folder=tmp_path / "new" / "tree")
     found = [made] if game == "hidden_dice" else [made, te.GameTree.load(tmp_path / "new" / "tree")]

@@ -86,7 +86,7 @@ def test_a_compiler_that_fails_leaves_nothing_half_made(monkeypatch: pytest.Monk
     state = other.init(3)
     step = te.jit(lambda state: other.step(state, [0] * 3).ply)
     with monkeypatch.context() as broken:
-        broken.setattr(clang, "FLAGS", ("--no-such-flag",))
+        broken.setattr(clang, "OPTIONS", ("--no-such-flag",))
         for call in (results, lambda: env.init(3), lambda: step(state)):
             with pytest.raises(RuntimeError, match=r"exits with 1: .*no-such-flag"):
                 call()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Runs of more words are stored by a loop, which keeps the kernel short.
 INLINE_MAX_WORDS = 8
-DTYPES = {name: getattr(dtypes, name) for name in ("bool", "int8", "int16", "int32", "float32")}
+DTYPE_BY_NAME = {name: getattr(dtypes, name) for name in ("bool", "int8", "int16", "int32", "float32")}
 
 
 class Outputs(NamedTuple):
@@ -135,7 +135,7 @@ class OutputStage:
         self.by_lanes = lanes is None and t.grid.gpu
         self.lanes = lanes or t.grid.lanes
         self.plan = ObservationPlan(t.game, t.layout)
-        dtype = DTYPES[t.game.spec.observation_dtype]
+        dtype = DTYPE_BY_NAME[t.game.spec.observation_dtype]
         self.numbers = t.block.registers(max(len(self.plan.numbers), 1), dtype)
         self.registers = t.block.registers(max(self.plan.words, 1), UINT32)
 

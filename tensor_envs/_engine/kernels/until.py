@@ -21,8 +21,8 @@ RESET: Autoreset = "next_step"
 # commands beside the actions from 0 on; PASS stands for an illegal action
 PASS = -1
 OPEN = -2
-BEGIN = -3
-LEAVE = -4
+RESTART = -3
+SKIP = -4
 # tally of a game. SUM: rewards of the learner since its last decision. OPENINGS_LEFT: openings that may still end,
 # plus one; 0 once the learner has moved. REWARD: the sum, or 0 if the learner has not moved in this episode
 SUM, OPENINGS_LEFT, REWARD, STATUS = range(4)
@@ -37,8 +37,8 @@ SEAT_COUNTER = 0xFFFFFFFE  # counter of no decision: the uniform policy's key an
 class PlayUntil:
     """Play an action in every game, then the uniform policy until the learner is to move or the game is over.
 
-    `actions` holds a command for each game. An action is played, but a finished game resets instead. BEGIN resets any
-    game, OPEN marks a new one, and LEAVE does nothing. An episode that ends before the learner's first decision is
+    `actions` holds a command for each game. An action is played, but a finished game resets instead. RESTART resets any
+    game, OPEN marks a new one, and SKIP does nothing. An episode that ends before the learner's first decision is
     skipped: the next one starts, up to OPENINGS times.
 
     Without `uniform` every game gets at most one action. `others` is then a copy of the state in which only the games
@@ -150,7 +150,7 @@ class _Block:
         tally = load(self.a.tally, at.batch, self.values)
         reward, openings = tally[:REWARD]
         # A command for a finished game begins a new episode, whatever its action was.
-        opens = (command == OPEN) | (command == BEGIN) | (over & (command >= PASS))
+        opens = (command == OPEN) | (command == RESTART) | (over & (command >= PASS))
         decides = (command >= PASS) & ~over & ~self.others_to_move(self.source, at)
         # Rewards of an opening belong to the learner's first decision, and count from the last one on after that.
         reward = where(opens | (decides & (openings == 0.0)), 0.0, reward)
@@ -166,7 +166,7 @@ class _Block:
         if self.limit is None:
             return command
         status = load(self.a.tally, at.batch, self.values)[STATUS]
-        return where((status == float32(TRUNCATED)) & (command >= PASS), BEGIN, command)
+        return where((status == float32(TRUNCATED)) & (command >= PASS), RESTART, command)
 
     def play(self, first: Scalar) -> None:
         """Play at most one action in every game: the command if `first`, else the uniform policy's."""
@@ -200,10 +200,10 @@ class _Block:
         reward = where(plays, reward + select(rewards, learner), reward)
         if self.paid is not None:
             last = load(self.a.tally, at.batch, self.values)[REWARDS:]
-            before = [where(command == LEAVE, x, 0.0) for x in last]
+            before = [where(command == SKIP, x, 0.0) for x in last]
             store(self.paid, at.register, [where(plays, x, y) for x, y in zip(rewards, before, strict=True)])
         # An episode that ends in its opening is skipped, as long as openings are left.
-        resets = (flags[0] | flags[1] | (first & (command == BEGIN))) & (openings > 1.0)
+        resets = (flags[0] | flags[1] | (first & (command == RESTART))) & (openings > 1.0)
         if not self.in_branch:
             s = t.game.where(resets, t.game.init(keys, s.episode + 1), s).replace(episode=s.episode + uint32(resets))
         self.target.store(at, s=s, flags=[flag & ~resets for flag in flags])
