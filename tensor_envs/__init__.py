@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 else:
     from tensor_envs.registry import make
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # names of version 0.2, until 0.4
 _RENAMED = {"PlainGame": "ScalarGame", "policies": "agents", "random_policy": "agents.uniform"}
