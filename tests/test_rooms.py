@@ -283,3 +283,13 @@ def test_import_is_quick_and_opens_no_device() -> None:
         assert (opened, device) == ("0", "None")
         ratios.append(float(ratio))
     assert min(ratios) < 1, "it takes longer than NumPy and tinygrad themselves"
+
+
+def test_tests_of_extras_are_marked() -> None:
+    """Without the mark `extra` no part of `.ci/run` has both the test and its package."""
+    alone = ("test_openenv.py", "test_verifiers.py")  # each has an environment of its own there
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text()
+        whole = re.search(r"^(\w+ = |\w+: Any = )?pytest\.importorskip", text, re.M)
+        marked = re.search(r"^pytestmark = \[?\s*(.*\n)?.*pytest\.mark\.extra\(", text, re.M)
+        assert not whole or marked or path.name in alone, path

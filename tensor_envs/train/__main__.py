@@ -4,6 +4,7 @@
     python -m tensor_envs.train alphazero gomoku --blocks 2 --channels 32 --minutes 60 --folder runs/gomoku
     python -m tensor_envs.train alphazero othello --network resnet --blocks 5 --channels 64 --minutes 60    # PyTorch
     python -m tensor_envs.train alphazero othello --minutes 60 --ray auto --num-actors 64    # a running cluster
+    torchrun --nproc-per-node 4 -m tensor_envs.train alphazero othello --network resnet --minutes 60    # four learners
     python -m tensor_envs.train ppo tic_tac_toe --steps 100
     python -m tensor_envs.train alphazero my_games:DiceRace --minutes 5    # a custom game
     python -m tensor_envs.train rate tic_tac_toe --simulations 0 32 --regret
@@ -54,6 +55,7 @@ from tensor_envs.train.config import RunSettings, read_config
 from tensor_envs.train.network import Player
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
+from tensor_envs.train.parallel import connect, is_started
 from tensor_envs.train.rating import CriticalPositions, exact_oracle
 from tensor_envs.train.run import CONFIG, Callback
 
@@ -65,7 +67,7 @@ OPENING = 2  # random plies before rated games
 RIVALS = (128, 1024)  # simulations of the playout searches that players are rated by
 
 
-def make_trainer(options: argparse.Namespace, env: Env, folder: Path) -> Trainer:
+def make_trainer(options: argparse.Namespace, env: Env, folder: Path, rank: int = 0) -> Trainer:
     """Return the trainer of a run: settings that are not given are those of the folder or the defaults.
 
     Raises:
@@ -86,7 +88,7 @@ def make_trainer(options: argparse.Namespace, env: Env, folder: Path) -> Trainer
             )
     else:
         run = RunSettings(env, kind.Config(**settings), network)
-    trainer: Trainer = kind.from_settings(run, options.device, folder)
+    trainer: Trainer = kind.from_settings(run, options.device, folder, rank)
     if options.weights is not None:
         player = load_network(options.weights)
         if not player.env.plays_like(trainer.env):
@@ -139,6 +141,11 @@ def train(options: argparse.Namespace) -> None:
     """Run a training command."""
     if options.num_actors is not None and options.ray is None:
         raise ValueError(f"--num-actors needs --ray, got {options.num_actors} without it")
+    rank = 0
+    if is_started():
+        if options.ray is not None:
+            raise ValueError(f"--ray must not be given to learners that torchrun has started, got {options.ray}")
+        rank, options.device = connect(options.device)
     env = make(options.id, **dict(options.rules))
     name = f"{options.command}-{env.id.replace(':', '-').replace('/', '-')}"
     folder = options.folder or Path("runs") / name
@@ -146,14 +153,17 @@ def train(options: argparse.Namespace) -> None:
     callbacks += [TensorBoard(folder)] if options.tensorboard else []
     callbacks += [WandB(project=options.wandb, name=folder.name)] if options.wandb else []
     with busy("compiling"):
-        trainer = make_trainer(options, env, folder)
+        trainer = make_trainer(options, env, folder, rank)
+    seconds = None if options.minutes is None else options.minutes * MINUTE
+    if rank > 0:  # the first learner speaks
+        trainer.run(options.steps, seconds, folder)
+        return
     is_local = options.ray is None
-    clock = "processor time" if is_local else "the clock"
+    clock = "processor time" if is_local and trainer.device.startswith("CPU") else "the clock"
     budget = f"{options.steps} steps" if options.minutes is None else f"{options.minutes:g} minutes of {clock}"
     games = f"{trainer.config.num_envs} games x {trainer.config.rollout_length} decisions a step"
     print(f"{trainer.env.id}: {budget}, {games}, on {device_of(trainer.device)}, in {folder}", flush=True)
     say_at_signal(f"stopped; the same command continues the run in {folder}")
-    seconds = None if options.minutes is None else options.minutes * MINUTE
     if not is_local:
         address = None if options.ray == "local" else options.ray
         common: dict[str, Any] = {"steps": options.steps, "seconds": seconds, "folder": folder, "callbacks": callbacks}
@@ -163,7 +173,7 @@ def train(options: argparse.Namespace) -> None:
     else:
         trainer.run(options.steps, seconds, folder, callbacks)
     if is_local and trainer.seconds:
-        print(f"{trainer.positions / trainer.seconds:,.0f} positions per second of processor time, compiling included")
+        print(f"{trainer.positions / trainer.seconds:,.0f} positions per second of {clock}, compiling included")
 
 
 def rate(options: argparse.Namespace) -> None:
@@ -226,7 +236,11 @@ def rate_by_engine(
 def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
     """Add the options of a training command, one for every setting."""
     budget = parser.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=real(0, 1e7, False), help="budget in minutes of processor time, in all")
+    budget.add_argument(
+        "--minutes",
+        type=real(0, 1e7, False),
+        help="budget in minutes of processor time, on a card of the clock, in all",
+    )
     text = "budget in steps, in all; on one thread the weights then depend on the settings alone"
     budget.add_argument("--steps", type=whole(1, MAX_COUNT), help=text)
     parser.add_argument("--folder", type=Path, help="folder of the run; default: runs/<algorithm>-<game>")

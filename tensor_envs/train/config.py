@@ -44,6 +44,8 @@ class TrainingConfig:
     blocks: int = setting(0, 0, 64, "residual blocks of two 3x3 convolutions, which replace the first hidden layer")
     tanh: bool = flag("tanh in place of ReLU as the activation of the hidden layers")
     channels: int = setting(32, 1, MAX_COUNT, "channels of each convolution")
+    bfloat16: bool = flag("compute in bfloat16 where PyTorch's autocast does (networks of PyTorch)")
+    compiled: bool = flag("compile the network by torch.compile, which needs a C++ compiler (networks of PyTorch)")
     value_scale: float = setting(1.0, 1e-4, 1e4, "return that the network learns as a value of 1")
     ratings: int = setting(10, 0, MAX_COUNT, "ratings of the player during a run")
     rating_games: int = setting(128, 1, MAX_COUNT, "games of a rating")

@@ -31,6 +31,7 @@ from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, rea
 from tensor_envs.train.curves import curves
 from tensor_envs.train.network import WEIGHTS
 from tensor_envs.train.network import load as load_network
+from tensor_envs.train.parallel import num_learners, of_first
 from tensor_envs.train.replay import ReplayBuffer
 from tensor_envs.train.trainable import OwnNetwork, TrainableNetwork
 
@@ -70,7 +71,7 @@ class Trainer(ABC):
         optimizer: an optimiser of the network's library.
         steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
         positions: decisions learned from so far.
-        seconds: processor time of these steps, without ratings and checkpoints.
+        seconds: processor time of these steps, on a card time of the clock, without ratings and checkpoints.
         progress: share of the present run's budget that is spent, 0..1.
 
     Examples:
@@ -103,7 +104,7 @@ class Trainer(ABC):
                 [B]. It moves to the games' device and learns from its present weights. Or a pair for JAX: a function
                 of parameters and observations, and the parameters as nested dictionaries of arrays. None: a network of
                 tinygrad with random weights, whose sizes are settings.
-            rank: number of the actor that plays: others have other games.
+            rank: number of the actor or learner that plays: others have other games.
 
         Raises:
             ValueError, TypeError: an argument is of another type, the settings do not fit the game, or the network
@@ -161,6 +162,11 @@ class Trainer(ABC):
     def _trainable(self, network: Any, device: str | None) -> TrainableNetwork:
         """Return the network in training: None for one of tinygrad, a pair for one of JAX, or a module of PyTorch."""
         common = self.config, device, self.loss, self.adam_epsilon
+        modes = [name for name in ("bfloat16", "compiled") if getattr(self.config, name)]
+        if modes and (network is None or isinstance(network, tuple)):
+            raise ValueError(f"{modes[0]} must be False for a network of {'tinygrad' if network is None else 'JAX'}")
+        if num_learners() > 1 and (network is None or isinstance(network, tuple)):
+            raise ValueError("network must be a module of PyTorch where torchrun has started several learners")
         if network is None:
             from tensor_envs.train.trainable_tinygrad import TrainableTinygrad
 
@@ -199,11 +205,19 @@ class Trainer(ABC):
             raise ValueError(f"weights must be finite numbers, got others in {broken}")
         self.trainable.assign_weights(wide)
 
+    def join(self) -> None:
+        """Take weights, optimiser and counters of the first of several learners, which may continue a run."""
+        if num_learners() > 1:
+            arrays, counters = of_first((self.trainable.checkpoint(), (self.steps, self.positions, self.seconds)))
+            self.trainable.restore(arrays)
+            self.steps, self.positions, self.seconds = counters
+
     def step(self) -> Metrics:
         """Play and learn once, and return metrics by name."""
-        begin = time.process_time()
+        clock = time.process_time if self.device.startswith("CPU") else time.monotonic
+        begin = clock()
         metrics = self.update(self.play(self.steps))
-        self.seconds += time.process_time() - begin
+        self.seconds += clock() - begin
         return metrics | {"seconds": self.seconds}
 
     def update(self, data: Any) -> Metrics:
@@ -215,7 +229,7 @@ class Trainer(ABC):
                 f"training diverged in step {self.steps + 1}: {broken}; try a smaller learning_rate"
             )
         self.steps += 1
-        self.positions += self.config.num_envs * self.config.rollout_length
+        self.positions += self.config.num_envs * self.config.rollout_length * num_learners()
         return {"step": self.steps, "positions": self.positions, "learning_rate": rate, **losses}
 
     def learn(self, data: Any) -> Metrics:
@@ -238,7 +252,7 @@ class Trainer(ABC):
 
         Args:
             steps: budget in steps, those already done included.
-            seconds: budget in seconds of processor time, those already spent included.
+            seconds: budget in seconds of processor time, on a card of the clock, those already spent included.
             folder: folder of the run. If it has a checkpoint, a new trainer continues from it.
             callbacks: functions that are called with the trainer and the metrics of every step.
 
@@ -323,7 +337,7 @@ class Trainer(ABC):
 
     @classmethod
     def from_settings(
-        cls, settings: RunSettings[Any], device: str | None = None, folder: str | Path | None = None
+        cls, settings: RunSettings[Any], device: str | None = None, folder: str | Path | None = None, rank: int = 0
     ) -> Self:
         """Return a new trainer of settings. The form of the parameters of JAX is that of the weights in the folder.
 
@@ -343,7 +357,7 @@ class Trainer(ABC):
             from tensor_envs.train.torch_network import build  # its module imports PyTorch
 
             network = build(settings.network, settings.env, settings.config.seed)
-        return cls(settings.env, settings.config, device, network=network)
+        return cls(settings.env, settings.config, device, network=network, rank=rank)
 
     def resume(self, folder: str | Path) -> None:
         """Continue from the checkpoint of a folder, which is of the same game and settings."""
@@ -426,21 +440,25 @@ def train(
 
     def progress() -> float:
         done, budget = (trainer.seconds, seconds) if steps is None else (trainer.steps, steps)
-        return min(1.0, done / budget) if budget else 1.0
+        share: float = of_first(min(1.0, done / budget) if budget else 1.0)
+        return share
 
     rating = Metrics()
     ratings = trainer.config.ratings
-    with nullcontext() if folder is None else closing(RunFolder(file_path("folder", folder), trainer)) as log:
+    is_first = trainer.rank == 0  # of the learners of `parallel`
+    has_folder = folder is not None and is_first
+    with closing(RunFolder(file_path("folder", folder), trainer)) if has_folder else nullcontext() as log:
+        trainer.join()
         trainer.progress = progress()
         while (before := trainer.progress) < 1:
             metrics = step()
             trainer.progress = progress()
-            if int(trainer.progress * ratings + ROUNDING) > int(before * ratings + ROUNDING):
+            if is_first and int(trainer.progress * ratings + ROUNDING) > int(before * ratings + ROUNDING):
                 rating = trainer.rate()
                 metrics |= rating
             if log is not None:
                 log.add(trainer, metrics)
-            for callback in callbacks:
+            for callback in callbacks if is_first else ():
                 callback(trainer, metrics)
     return rating
 

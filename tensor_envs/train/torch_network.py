@@ -36,10 +36,28 @@ class TorchNetwork:
         module: the module, in evaluation mode.
         value_scale: return that the module gives as a value of 1.
         place: PyTorch's device: the card of the games, the first of several, or "cpu".
+        forward: the module as it is called: itself or compiled.
     """
 
-    def __init__(self, env: Env, module: torch.nn.Module, value_scale: float, device: DeviceName | None):
+    def __init__(
+        self,
+        env: Env,
+        module: torch.nn.Module,
+        value_scale: float,
+        device: DeviceName | None,
+        *,
+        bfloat16: bool = False,
+        compiled: bool = False,
+    ):
         """Move a module to the games' device and try it.
+
+        Args:
+            env: the environment.
+            module: the module.
+            value_scale: return that the module gives as a value of 1.
+            device: as in `Env.init`.
+            bfloat16: whether operations that PyTorch's autocast names compute in bfloat16; weights stay float32.
+            compiled: whether `torch.compile` compiles the module, at the first call of each shape.
 
         Raises:
             TypeError: it is no module, or returns anything but two tensors of a float dtype.
@@ -53,6 +71,8 @@ class TorchNetwork:
         self.value_scale = value_scale
         self.place = f"cuda:{card_of(place)}" if is_cuda(place) else "cpu"
         self.module = module.to(self.place).eval()
+        self.forward = torch.compile(self.module) if compiled else self.module
+        self.precision = {"dtype": torch.bfloat16, "enabled": bfloat16}
         for name, tensor in module.state_dict().items():
             if tensor.is_floating_point() and tensor.dtype is not torch.float32:
                 raise ValueError(f"network must have weights of float32, got {tensor.dtype} for {name!r}")
@@ -60,10 +80,17 @@ class TorchNetwork:
         with torch.inference_mode():
             check_output(env, self.module(observation.float()), torch.Tensor)
 
-    def __call__(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the module's logits [B, A] and values [B] for observations [B, n] of numbers or bools."""
-        logits, value = self.module(observation.reshape(-1, *self.env.observation_shape).float())
-        return logits, value
+    def __call__(self, observation: torch.Tensor, forward: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the module's logits [B, A] and values [B], float32.
+
+        Args:
+            observation: numbers or bools, [B, n].
+            forward: what calls the module in place of `forward`.
+        """
+        planes = observation.reshape(-1, *self.env.observation_shape).float()
+        with torch.autocast(planes.device.type, **self.precision):
+            logits, value = self.forward(planes) if forward is None else forward(planes)
+        return logits.float(), value.float()
 
     def evaluate(self, state: State) -> tuple[torch.Tensor, torch.Tensor]:
         """Evaluate positions for a search: logits [B, A], and returns [B] or, for every player, [B, P]."""

@@ -16,6 +16,7 @@ from tensor_envs.env import Env
 from tensor_envs.rollouts.sampling import FLOOR
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.network import save_imported
+from tensor_envs.train.parallel import num_learners
 from tensor_envs.train.torch_network import TorchNetwork, architecture_of, to_array
 from tensor_envs.train.trainable import Loss, TrainableNetwork, check_shape
 
@@ -28,7 +29,11 @@ class TrainableTorch(TrainableNetwork):
 
     def __init__(self, env: Env, module: Any, config: TrainingConfig, device: str | None, loss: Loss, epsilon: float):
         """Make an optimiser for a module with its present weights; `epsilon` is that of Adam."""
-        self.inner = TorchNetwork(env, module, config.value_scale, device)
+        modes = {"bfloat16": config.bfloat16, "compiled": config.compiled}
+        self.inner = TorchNetwork(env, module, config.value_scale, device, **modes)
+        self.forward = self.inner.forward  # while it learns
+        if num_learners() > 1:  # whose gradients PyTorch averages; their weights become those of rank 0
+            self.forward = torch.nn.parallel.DistributedDataParallel(self.forward)
         self.loss = loss
         self.network = module
         self.optimizer = torch.optim.Adam(module.parameters(), eps=epsilon)
@@ -36,13 +41,13 @@ class TrainableTorch(TrainableNetwork):
 
     def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         with torch.inference_mode():
-            logs, value = self._masked(self._placed(observation), self._placed(mask))
+            logs, value = self._masked(self._placed(observation), self._placed(mask), self.inner.forward)
         return from_torch(logs), from_torch(value.contiguous())
 
-    def _masked(self, observation: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return masked log-probabilities [B, A] and values [B]."""
-        logits, value = self.inner(observation)
-        return logits.float().masked_fill(~mask, FLOOR).log_softmax(1), value.float()
+    def _masked(self, observation: torch.Tensor, mask: torch.Tensor, forward: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return masked log-probabilities [B, A] and values [B] of the module, which `forward` calls."""
+        logits, value = self.inner(observation, forward)
+        return logits.masked_fill(~mask, FLOOR).log_softmax(1), value
 
     def _placed(self, part: Any) -> torch.Tensor:
         """Return a Tensor or an array as one of PyTorch on the module's device."""
@@ -64,7 +69,7 @@ class TrainableTorch(TrainableNetwork):
 
     def _fit(self, observation: torch.Tensor, mask: torch.Tensor, *targets: torch.Tensor) -> torch.Tensor:
         """Take an optimiser step and return the losses of policy and value, [2]."""
-        losses = torch.stack(self.loss(*self._masked(observation, mask), *targets))
+        losses = torch.stack(self.loss(*self._masked(observation, mask, self.forward), *targets))
         self.optimizer.zero_grad()
         losses.sum().backward()
         self.optimizer.step()

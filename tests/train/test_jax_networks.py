@@ -15,6 +15,7 @@ from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tests.games.shared import shared_env
 from tests.train.sizes import TRAINERS, alphazero, ppo
 
+pytestmark = pytest.mark.extra("jax", "optax")
 jax = pytest.importorskip("jax")
 pytest.importorskip("optax")
 functions: Any = pytest.importorskip("tests.train.jax_functions")

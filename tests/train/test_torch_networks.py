@@ -20,6 +20,7 @@ from tests.games.shared import shared_env
 from tests.scripts.here import run_here
 from tests.train.sizes import SETTINGS, TRAINERS, alphazero, ppo
 
+pytestmark = pytest.mark.extra("torch")
 torch = pytest.importorskip("torch")
 networks: Any = pytest.importorskip("tests.train.networks")
 from tensor_envs.train import modules  # noqa: E402
