@@ -12,7 +12,6 @@ import sys
 from datetime import timedelta
 from typing import Any
 
-from tensor_envs._command import need
 from tensor_envs._runtime.cuda import is_cuda
 from tensor_envs._runtime.opening import open_device
 
@@ -30,11 +29,9 @@ def connect(device: str | None) -> tuple[int, str]:
 
     Args:
         device: as in `Env.init`; on a machine with several NVIDIA cards each process takes the next.
-
-    Raises:
-        ImportError: PyTorch is not installed.
     """
-    torch = need("torch", "learning in several processes", "torch")
+    import torch  # torchrun comes with it
+
     opened = str(open_device(device))
     on_cards = is_cuda(opened)
     if on_cards:
