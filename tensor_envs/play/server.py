@@ -1,4 +1,4 @@
-"""HTTP server of the play page, for this machine only: static files, and JSON in and out.
+"""HTTP server of the play page: static files, and JSON in and out, for this machine or for people with invitations.
 
 A thread per connection reads requests and writes answers. One worker thread runs all games, one request after another.
 """
@@ -26,6 +26,8 @@ from tensor_envs.play.tables import MAX_SEED, BadRequest, Tables
 from tensor_envs.search.policies import EXPLORATION
 
 ADDRESS = "127.0.0.1"
+EVERYWHERE = "0.0.0.0"
+ELSEWHERE = "192.0.2.1"  # reserved for documents, RFC 5737
 MAX_BYTES = 2**15  # maximum size of a request's body
 MAX_CONNECTIONS = 64  # connections that wait for their client; a browser holds six
 CLIENT_SECONDS = 20.0  # for a client to read an answer and to send its next request
@@ -43,7 +45,10 @@ Body = dict[str, Any]
 
 
 class Server(ThreadingHTTPServer):
-    """Server on 127.0.0.1; port 0 takes a free one.
+    """Server on 127.0.0.1, or with invitations on another address; port 0 takes a free one.
+
+    With invitations each person of a game has a link of their own, whose key is the only way to the seat. Games are
+    begun on this machine alone.
 
     A slow client blocks no other one: a connection that has waited for its client for `CLIENT_SECONDS` is closed, and
     so is the oldest of more than `MAX_CONNECTIONS` that wait.
@@ -52,31 +57,38 @@ class Server(ThreadingHTTPServer):
         port: the TCP port.
         games: importable names of custom games, offered besides.
         exploration: weight of the exploration of players by playout search.
+        host: address of this machine to listen on, such as "0.0.0.0" for all; None for 127.0.0.1, without invitations.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the address is not this machine's, or the port is taken.
     """
 
     daemon_threads = True
     request_queue_size = MAX_CONNECTIONS
 
-    def __init__(self, port: int, games: Sequence[str] = (), exploration: float = EXPLORATION):
+    def __init__(self, port: int, games: Sequence[str] = (), exploration: float = EXPLORATION, host: str | None = None):
         self.waiting: dict[socket.socket, float] = {}  # connections and their deadlines, oldest first
         self.tables = Tables(exploration)
         self.worker = ThreadPoolExecutor(max_workers=1)
         for name in games:
             self.worker.submit(self.tables.add, name).result()
         try:
-            super().__init__((ADDRESS, port), Handler)
+            super().__init__((host or ADDRESS, port), Handler)
         except OSError as error:
-            raise OSError(f"{ADDRESS}:{port} cannot be served: {error.strerror}") from None
-        self.hosts = {f"{name}:{self.server_port}" for name in (ADDRESS, "localhost")}
+            raise OSError(f"{host or ADDRESS}:{port} cannot be served: {error.strerror}") from None
+        self.here = ADDRESS if host in (None, EVERYWHERE) else host
+        names = {ADDRESS, "localhost"}
+        if host is not None:
+            own = own_address() if host == EVERYWHERE else host
+            names |= {host, own}
+            self.tables.invites = f"http://{own}:{self.server_port}/"
+        self.hosts = {f"{name}:{self.server_port}" for name in names}
         if self.server_port == 80:
-            self.hosts |= {ADDRESS, "localhost"}
+            self.hosts |= names
 
     @property
     def url(self) -> str:
-        return f"http://{ADDRESS}:{self.server_port}/"
+        return f"http://{self.here}:{self.server_port}/"
 
     def wait_for(self, connection: socket.socket) -> None:
         """Start the deadline of a connection's client."""
@@ -154,6 +166,8 @@ class Handler(BaseHTTPRequestHandler):
         raise BadRequest(404, f"there is nothing at {path!r}")
 
     def post(self, path: str) -> tuple[bytes, str]:
+        if path in ("/api/games", "/api/tables") and self.server.tables.invites and not self.is_from_here():
+            raise BadRequest(403, "games are begun on the machine that invites")
         match parts(path):
             case ["api", "games"]:
                 id, texts = fields(self.body(), id=str, fields=dict)
@@ -207,6 +221,10 @@ class Handler(BaseHTTPRequestHandler):
         except Exception:
             traceback.print_exc()
             self.refuse(500, "the server failed; its terminal says how")
+
+    def is_from_here(self) -> bool:
+        """Return whether the client is on this machine: it has the address that it has called."""
+        return self.client_address[0] in (ADDRESS, self.connection.getsockname()[0])
 
     def check_origin(self) -> None:
         """Refuse other host names and pages of other origins, against DNS rebinding and forged requests."""
@@ -266,6 +284,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Log nothing: the page shows errors."""
+
+
+def own_address() -> str:
+    """Return the address by which other machines reach this one; 127.0.0.1 without a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        probe.connect((ELSEWHERE, 1))  # sends nothing, and chooses the way there
+        return str(probe.getsockname()[0])
+    return ADDRESS
 
 
 def parts(path: str) -> list[str]:

@@ -64,7 +64,12 @@ class PlayedMove(NamedTuple):
 
 
 class Table:
-    """Game in progress, a batch of one, and its seats."""
+    """Game in progress, a batch of one, and its seats.
+
+    Attributes:
+        asking: seat of the person whose request is answered, at a table with invitations; None where all look at one
+            screen.
+    """
 
     def __init__(
         self,
@@ -102,6 +107,7 @@ class Table:
                 solver.start(env)
         self.positions = positions or PositionSolver()
         self.waiting = False
+        self.asking: int | None = None
         self._begin(actions)
 
     def _begin(self, actions: Sequence[int]) -> None:
@@ -128,19 +134,30 @@ class Table:
     def is_persons_turn(self) -> bool:
         return self.player is not None and self.seats[self.player] == PERSON
 
+    @property
+    def may_act(self) -> bool:
+        """Return whether whoever asks may act now."""
+        return self.is_persons_turn and self.asking in (None, self.player)
+
+    def _check_may_act(self) -> None:
+        if not self.may_act:
+            who = "who sits elsewhere" if self.is_persons_turn else "whom the computer plays"
+            raise BadRequest(409, f"it is the turn of player {self.player}, {who}")
+
     def act(self, ply: int, action: int) -> None:
         """Play a person's action."""
         self._check_turn(ply)
-        if not self.is_persons_turn:
-            raise BadRequest(409, f"it is the turn of player {self.player}, whom the computer plays")
+        self._check_may_act()
         self._check_legal(action)
         self._play(action)
 
     def advance(self, ply: int) -> None:
-        """Play the computer's action, unless it is still being computed."""
+        """Play the computer's action, unless it is still being computed, or a person elsewhere is to move."""
         self._check_turn(ply)
-        if self.player is None or self.is_persons_turn:
+        if self.player is None or self.may_act:
             raise BadRequest(409, f"it is the turn of player {self.player}, a person")
+        if self.is_persons_turn:
+            return
         kind = self.seats[self.player]
         if kind in LEVELS:
             searched = self._search(LEVELS[kind])
@@ -154,6 +171,8 @@ class Table:
     def undo(self, ply: int) -> None:
         """Return to the last position with a person to move."""
         self._check_ply(ply)
+        if self.asking is not None:
+            raise BadRequest(409, "no move is taken back at a table with invitations")
         persons = [move.ply for move in self.moves if self.seats[move.player] == PERSON]
         if not persons:
             raise BadRequest(409, "no person has moved yet")
@@ -187,18 +206,22 @@ class Table:
     def viewer(self) -> int | None:
         """Return the seat whose observation is shown; None shows all, if no person plays or no secret is left.
 
-        With several persons it is the one to move where hands are secret. Otherwise it is the first, which keeps the
-        board's orientation.
+        With several persons at one screen it is the one to move where hands are secret. Otherwise it is the first,
+        which keeps the board's orientation.
         """
         persons = [seat for seat, kind in enumerate(self.seats) if kind == PERSON]
         if not persons or (self.variant.secret and self.over):
             return None
+        if self.asking is not None:
+            return self.asking
         return self.player if self.variant.secret and self.is_persons_turn else persons[0]
 
     @property
     def position(self) -> dict[str, Any] | None:
-        """Return what reproduces the position; None while the seed would reveal cards or chance."""
+        """Return what reproduces the position; None while the seed would reveal cards or chance, or others play on."""
         spec = self.env.spec
+        if not self.over and self.asking is not None:
+            return None
         if not self.over and (spec.chance or not spec.perfect_information):
             return None
         actions = [move.action for move in self.moves]
@@ -206,19 +229,21 @@ class Table:
 
     def view(self) -> dict[str, Any]:
         """Return all that the page shows."""
-        legal = self.legal if self.is_persons_turn else {}
+        legal = self.legal if self.may_act else {}
+        elsewhere = self.is_persons_turn and not self.may_act
         shown = self._scene(len(self.moves), legal)
         return {
             **shown,
             "game": self.key,
             "position": self.position,
-            "secret": self.variant.secret and self.seats.count(PERSON) > 1,
+            "secret": self.variant.secret and self.seats.count(PERSON) > 1 and self.asking is None,
+            "seat": self.asking,
             "seed": self.seed if self.over else None,  # hidden cards follow from it
-            "waiting": self.waiting,
+            "waiting": self.waiting or elsewhere,
             "seats": list(self.seats),
             "ply": len(self.moves),
             "player": self.player,
-            "computer": not (self.over or self.is_persons_turn),
+            "computer": not (self.over or self.may_act),
             "viewer": self.viewer,
             "actions": [{"action": a, "name": name} for a, name in legal.items()],
             "moves": [
@@ -273,8 +298,7 @@ class Table:
     def hint(self, ply: int) -> dict[str, Any]:
         """Return the best actions for the person to move and their value: exact if they are known, else by search."""
         self._check_turn(ply)
-        if not self.is_persons_turn:
-            raise BadRequest(409, f"it is the turn of player {self.player}, whom the computer plays")
+        self._check_may_act()
         if self.env.engine.game.has_memory or not is_fair(self.env):
             raise BadRequest(404, f"there are no hints for {self.key}")
         return self._advice()._asdict()
@@ -306,10 +330,13 @@ class Tables:
     """All tables of a server. All calls are made on one thread, the only one that may use tinygrad.
 
     exploration: weight of the exploration of playout search at these tables.
+    invites: address of the page, to which keys of seats are appended, if every person has a screen; None: one screen.
     """
 
-    def __init__(self, exploration: float = EXPLORATION) -> None:
+    def __init__(self, exploration: float = EXPLORATION, invites: str | None = None) -> None:
         self.exploration = exploration
+        self.invites = invites
+        self.seats: dict[str, tuple[str, int]] = {}  # the table and the seat of a key
         self.variants = dict(VARIANTS)
         self.open: OrderedDict[str, Table] = OrderedDict()
         self.envs: dict[str, Env] = {}  # an environment compiles its kernels once
@@ -403,8 +430,17 @@ class Tables:
         name = secrets.token_urlsafe(9)
         self.open[name] = table
         while len(self.open) > MAX_TABLES:
-            self.open.popitem(last=False)
-        return {"table": name, **table.view()}
+            closed, _ = self.open.popitem(last=False)
+            self.seats = {key: seat for key, seat in self.seats.items() if seat[0] != closed}
+        persons = [seat for seat, kind in enumerate(seats) if kind == PERSON]
+        if self.invites is None or len(persons) < 2:
+            return self.view(name)
+        # a key is the only way to a seat, and nobody is told the table's own name
+        keys = {seat: secrets.token_urlsafe(18) for seat in persons}
+        self.seats |= {key: (name, seat) for seat, key in keys.items()}
+        own, *others = persons
+        links = [{"player": seat, "link": f"{self.invites}#table={keys[seat]}"} for seat in others]
+        return {**self.view(keys[own]), "invites": links}
 
     def picture(self, game: str) -> str:
         """Return the picture of a position."""
@@ -425,9 +461,12 @@ class Tables:
         return self.view(name)
 
     def find(self, name: str) -> Table:
+        """Return the table of a name or of a key, which says who asks."""
+        name, seat = self.seats.get(name, (name, None))
         if name not in self.open:
             raise BadRequest(410, f"there is no table {name!r}; it may have been closed for newer ones")
         self.open.move_to_end(name)
+        self.open[name].asking = seat
         return self.open[name]
 
 

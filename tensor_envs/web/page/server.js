@@ -24,7 +24,7 @@ async function about({ table, position }, what, body) {
     return await ask(now(table), body);
   } catch (error) {
     if (!error.gone) throw error;
-    if (!position) throw new Error("The server was started again. The cards or the dice of this game were its secret, so it cannot go on: begin a new one.");
+    if (!position) throw new Error("The server was started again. What it alone knew of this game, cards, dice or invitations, is lost: begin a new one.");
     reopened.set(table, (await ask("api/tables", position)).table);
     return ask(now(table), body);
   }

@@ -3,6 +3,7 @@
 const KINDS = { person: "person", uniform: "random", trained: "trained network", perfect: "perfect", playouts: "a second of random games" };
 const USUAL = "playout:32"; // a new opponent
 const WAITING = 100; // milliseconds until it is asked again for what is being computed
+const ELSEWHERE = 1000; // and for the move of a person at another screen
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
 const MARKED = 40; // parts of a picture that are marked before one is chosen; where more are legal, nearly all are
 const NAMED = 3; // best actions whose names are shown
@@ -158,9 +159,10 @@ export class Table {
   async show(view) {
     const { over, computer, viewer, ply } = view, serial = this.serial;
     const again = () => { if (serial === this.serial) this.ask("advance", view); };
+    const pause = view.seats[view.player] === "person" ? ELSEWHERE : WAITING;
     if (view.waiting && this.view?.waiting && ply === this.view.ply) { // all this is shown
       document.body.dataset.state = "computer";
-      setTimeout(again, WAITING);
+      setTimeout(again, pause);
       return;
     }
     this.view = { players: this.names, ...view };
@@ -173,7 +175,8 @@ export class Table {
     element("curtain").hidden = !this.covered;
     element("curtain").firstElementChild.textContent = `Only ${this.view.players[viewer]} looks at the screen now.`;
     this.say();
-    element("undo").disabled = !view.moves.some(({ player }) => view.seats[player] === "person");
+    element("undo").disabled = Number.isInteger(view.seat) || !view.moves.some(({ player }) => view.seats[player] === "person");
+    if (view.invites) this.invite(view.invites);
     element("hint").disabled = over || computer || this.covered;
     element("link").textContent = "Copy link";
     this.tell(view.moves);
@@ -190,7 +193,7 @@ export class Table {
     Object.assign(document.body.dataset, { state, ply });
     const found = this.covered ? null : await view.drawn;
     // the last move is seen before the computer's search, which may hold up the page
-    if (computer) painted().then(() => setTimeout(again, view.waiting ? WAITING : 0));
+    if (computer) painted().then(() => setTimeout(again, view.waiting ? pause : 0));
     if (!found || current !== this.view || this.at !== null) return;
     Object.assign(this.view, found);
     this.say();
@@ -233,8 +236,8 @@ export class Table {
   }
 
   named(player) {
-    const { seats, players } = this.view, persons = seats.filter((kind) => kind === "person").length;
-    return `${players[player]}${seats[player] !== "person" ? ` (${kindName(seats[player])})` : persons === 1 && seats.length > 1 ? " (you)" : ""}`;
+    const { seats, players, seat } = this.view, persons = seats.filter((kind) => kind === "person").length;
+    return `${players[player]}${seats[player] !== "person" ? ` (${kindName(seats[player])})` : (seat ?? (persons === 1 ? player : null)) === player && seats.length > 1 ? " (you)" : ""}`;
   }
 
   // the moves, the last one first; each shows the position after it
@@ -514,6 +517,15 @@ export class Table {
     const left = Math.min(inner.left - outer.left, outer.width - choice.offsetWidth - 4);
     Object.assign(choice.style, { left: `${Math.max(4, left)}px`, top: `${inner.bottom - outer.top + 6}px` });
     choice.querySelector("button").focus({ preventScroll: true });
+  }
+
+  // links to the seats of persons at other screens
+  invite(invites) {
+    element("invites").replaceChildren(...invites.map(({ player, link }) => {
+      const button = made("button", { type: "button", textContent: `Invite ${this.names[player]}` });
+      button.addEventListener("click", async () => { button.textContent = await copied(link) ? "Copied" : link; });
+      return button;
+    }));
   }
 
   async link() {
