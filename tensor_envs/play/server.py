@@ -6,6 +6,7 @@ A thread per connection reads requests and writes answers. One worker thread run
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sys
 import time
@@ -41,6 +42,8 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+PLIES = ("at", "hint", "judge", "prompt")  # questions about a ply of a table
+ENDING = re.compile(r"\.[a-z]{1,8}")
 Body = dict[str, Any]
 
 
@@ -155,13 +158,15 @@ class Handler(BaseHTTPRequestHandler):
                 return self.work(lambda tables: tables.form(name))
             case ["api", "tables", name]:
                 return self.work(lambda tables: tables.view(name))
-            case ["api", "tables", name, "at" | "hint" | "prompt" as what, ply] if ply.isdecimal() and len(ply) < 10:
+            case ["api", "tables", name, "file", ending]:
+                return self.work(lambda tables: tables.find(name).file(ending))
+            case ["api", "tables", name, what, ply] if what in PLIES and ply.isdecimal() and len(ply) < 10:
                 return self.work(lambda tables: getattr(tables.find(name), what)(int(ply)))
             case ["rules", name]:
                 return self.work(lambda tables: tables.rules(name))
             case ["pictures", name]:
                 return self.work(lambda tables: tables.picture(name))[0], KINDS[".svg"]
-            case ["api", "games" | "tables"] | ["api", "tables", _, "act" | "advance" | "undo"]:
+            case ["api", "games" | "tables" | "files"] | ["api", "tables", _, "act" | "advance" | "undo"]:
                 raise BadRequest(405, f"{path} takes POST")
         raise BadRequest(404, f"there is nothing at {path!r}")
 
@@ -183,6 +188,11 @@ class Handler(BaseHTTPRequestHandler):
                 if not all(type(action) is int for action in actions):
                     raise BadRequest(400, f"actions must be integers, got {shown(actions)}")
                 return self.work(lambda tables: tables.create(game, seats, seed, actions))
+            case ["api", "files"]:
+                game, ending, text = fields(self.body(), game=str, ending=str, text=str)
+                if not ENDING.fullmatch(ending):
+                    raise BadRequest(400, f"ending must be like .pgn, got {shown(ending)}")
+                return self.work(lambda tables: tables.read(game, ending, text))
             case ["api", "tables", name, "act"]:
                 ply, action = fields(self.body(), ply=int, action=int)
                 return self.work(lambda tables: tables.change(name, "act", ply, action))
@@ -193,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
                 ["games.json"]
                 | ["api", "games" | "tables", _]
                 | ["api", "games", _, "form"]
-                | ["api", "tables", _, "at" | "hint" | "prompt", _]
+                | ["api", "tables", _, "at" | "file" | "hint" | "judge" | "prompt", _]
             ):
                 raise BadRequest(405, f"{path} takes GET")
         raise BadRequest(405 if path in FILES else 404, f"there is nothing to post to at {path!r}")

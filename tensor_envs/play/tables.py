@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import numpy as np
 
 from tensor_envs.env import Env
+from tensor_envs.files.records import JSON_LINES, NO_ACTION, load_game, record, save_game
 from tensor_envs.lab.about import about
 from tensor_envs.play import opponents
 from tensor_envs.play.exact import PositionSolver
 from tensor_envs.play.searches import Searched, Searcher
+from tensor_envs.registry import env_metadata
 from tensor_envs.render.scene import scene
 from tensor_envs.search.policies import EXPLORATION
 from tensor_envs.state import State
@@ -114,6 +119,7 @@ class Table:
         self.state = self.env.init(1, self.seed)
         self.returns = np.zeros(self.env.num_players)
         self.moves: list[PlayedMove] = []
+        self.judged: dict[int, int] = {}  # numbers of searches of the positions of a finished game, by ply
         self.past: list[State] = []  # before each of the moves
         self.before: list[tuple[dict[str, Any], int]] = []  # as dictionaries, with the actions
         self._read()
@@ -236,6 +242,7 @@ class Table:
             **shown,
             "game": self.key,
             "position": self.position,
+            "files": [] if self.position is None else self.endings,
             "secret": self.variant.secret and self.seats.count(PERSON) > 1 and self.asking is None,
             "seat": self.asking,
             "seed": self.seed if self.over else None,  # hidden cards follow from it
@@ -318,6 +325,40 @@ class Table:
         if searched is None:
             return opponents.Advice([], None, waiting=True)
         return opponents.Advice([searched.action], searched.value, searched.proven, waiting=waiting)
+
+    def judge(self, ply: int) -> dict[str, Any]:
+        """Return what the player to move could expect at a ply of a finished game, and the best action, by search."""
+        self._check_past(ply)
+        if not self.over:
+            raise BadRequest(409, "a game is reviewed when it is over")
+        if self.env.engine.game.has_memory or not is_fair(self.env):
+            raise BadRequest(404, f"there is no review of {self.key}")
+        if ply == len(self.moves):
+            return {"returns": self.returns.tolist(), "waiting": False}
+        state = self._at(ply)
+        if ply not in self.judged:
+            self.judged[ply] = self.searcher.start(state, SIMULATIONS, self.exploration)
+        found = self.searcher.answer(self.judged[ply], GLANCE)
+        if found is None:
+            return {"waiting": True}
+        return {"value": found.value, "best": self.env.legal_actions(state)[found.action], "waiting": False}
+
+    def file(self, ending: str) -> dict[str, str]:
+        """Return the text of a file of the game, see `te.save_game`."""
+        if self.position is None:
+            raise BadRequest(409, "the game is saved when it is over: its seed would give hidden things away")
+        if ending not in self.endings:
+            raise BadRequest(404, f"games of {self.key} are saved as {', '.join(self.endings)}, not as {ending}")
+        played = record(self.env, [move.action for move in self.moves], seed=self.seed)
+        with TemporaryDirectory(prefix="tensor_envs-") as folder:
+            path = Path(folder) / f"game{ending}"
+            or_bad_request(save_game, played, path)
+            return {"text": path.read_text()}
+
+    @property
+    def endings(self) -> list[str]:
+        """Return the endings of files of this game."""
+        return [JSON_LINES, *self.env.entry.files]
 
     def _search(self, simulations: int) -> Searched | None:
         """Return the result of a playout search of the position, or None while it is being searched."""
@@ -441,6 +482,18 @@ class Tables:
         own, *others = persons
         links = [{"player": seat, "link": f"{self.invites}#table={keys[seat]}"} for seat in others]
         return {**self.view(keys[own]), "invites": links}
+
+    def read(self, game: str, ending: str, text: str) -> dict[str, Any]:
+        """Return the position of a file of a game, as `create` takes it, with the same person in every seat."""
+        env = self.game(game)[1]
+        with TemporaryDirectory(prefix="tensor_envs-") as folder:
+            path = Path(folder) / f"game{ending}"
+            path.write_text(text)
+            found = or_bad_request(load_game, path, None if ending == JSON_LINES else env)
+        own, other = (json.dumps(of | {"illegal": None}, sort_keys=True) for of in (env_metadata(env), found.game))
+        if own != other or found.start is not None or NO_ACTION in found.actions:
+            raise BadRequest(400, f"the file must have a game of {env!r} from its start, got one of {found.game['id']}")
+        return {"game": game, "seats": [PERSON] * env.num_players, "seed": found.seed, "actions": list(found.actions)}
 
     def picture(self, game: str) -> str:
         """Return the picture of a position."""

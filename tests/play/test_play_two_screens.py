@@ -1,8 +1,9 @@
-"""A game of two people who have a screen each, played by clicking."""
+"""Games of two people, played by clicking: a screen each, and what comes after a game."""
 
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -44,5 +45,34 @@ def test_a_link_leads_to_the_other_seat() -> None:
         guest.click("#actions button[data-action='0']")
         host.wait_for_selector("body[data-state=ready][data-ply='2']")
         assert host.locator("#moves li").count() == guest.locator("#moves li").count() == 2
+        browser.close()
+        served.shutdown()
+
+
+def test_after_a_game(tmp_path: Path) -> None:
+    """The graph and the worst move are shown, the game goes on from an earlier position, and a file is read again."""
+    with server.Server(0) as served, sync_api.sync_playwright() as playwright:
+        Thread(target=served.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--headless", "--no-sandbox"])
+        page = browser.new_page()
+        page.set_default_timeout(MILLISECONDS)
+        page.goto(f"{served.url}#game=tic_tac_toe&seats=person.person&moves=0.1.4.2.8")
+        page.wait_for_selector("body[data-state=over]")
+        with page.expect_download() as download:
+            page.click("#files button")
+        file = tmp_path / download.value.suggested_filename
+        download.value.save_as(file)
+        page.click("#review")
+        page.wait_for_selector("#graph polyline")
+        points = page.get_attribute("#graph polyline", "points").split()
+        assert len(points) == 6 and points[-1] == "600,0", "X has won"
+        assert "better was" in page.inner_text("#graph li")
+        page.click("#graph li button")
+        page.click("#branch")
+        page.wait_for_selector("body[data-state=ready]")
+        assert page.locator("#moves li").count() < 5 and page.is_hidden("#review") and not page.inner_text("#graph")
+        page.set_input_files("#open", file)
+        page.wait_for_selector("body[data-state=over]")
+        assert page.locator("#moves li").count() == 5
         browser.close()
         served.shutdown()

@@ -2,6 +2,7 @@
 import { Form } from "./form.js";
 import { Local } from "./local.js";
 import { fetched, onLost, tryNow } from "./net.js";
+import { Review } from "./review.js";
 import { markdown } from "./rules.js";
 import { server } from "./server.js";
 import { Table, element, made } from "./table.js";
@@ -102,6 +103,7 @@ const catalogue = await (await fetched("games.json")).json();
 const games = new Map(catalogue.games.map((game) => [game.game, game]));
 const engine = catalogue.server ? server : new Local(games, catalogue.python, fail);
 const table = new Table(engine, fail);
+new Review(engine, table, fail);
 const form = new Form(engine, () => element("game").value, async (game) => {
   offer(game);
   await choose();

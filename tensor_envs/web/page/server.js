@@ -50,6 +50,9 @@ export const server = {
   advance: (view) => change(view, "advance"),
   undo: (view) => change(view, "undo"),
   at: (view, ply) => about(view, `at/${ply}`),
+  judge: (view, ply) => about(view, `judge/${ply}`),
+  file: async (view, ending) => (await about(view, `file/${ending}`)).text,
+  read: (game, ending, text) => ask("api/files", { game, ending, text }),
   hint: (view) => about(view, `hint/${view.ply}`),
   prompt: async (view, ply) => (await about(view, `prompt/${ply}`)).prompt,
   async position({ position }) {

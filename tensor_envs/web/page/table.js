@@ -255,6 +255,7 @@ export class Table {
 
   place(at) {
     const { ply } = this.view;
+    dispatchEvent(new Event("shown"));
     element("first").disabled = element("back").disabled = this.covered || at <= 0;
     element("on").disabled = element("now").disabled = at >= ply;
     for (const button of element("moves").querySelectorAll("button")) {
