@@ -12,7 +12,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.play import server
 from tensor_envs.play.__main__ import main
-from tensor_envs.play.tables import MAX_TABLES
+from tensor_envs.play.tables import MAX_TABLES, Tables
 from tests.games.shared import shared_env
 from tests.play.client import TWO, act, ask, create
 from tests.scripts.here import run_here
@@ -123,7 +123,7 @@ def test_only_this_machine_begins_games(inviting: str, monkeypatch: pytest.Monke
 
 
 def test_closed_tables_leave_no_keys() -> None:
-    tables = server.Tables(invites="http://127.0.0.1/")
+    tables = Tables(invites="http://127.0.0.1/")
     try:
         views = [tables.create("tic_tac_toe", TWO, 0) for _ in range(MAX_TABLES + 1)]
         assert len(tables.seats) == 2 * MAX_TABLES and views[0]["table"] not in tables.seats
