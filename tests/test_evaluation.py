@@ -11,8 +11,10 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.evaluation import agents
+from tensor_envs.evaluation.oracles import oracle_of
 from tensor_envs.evaluation.ratings import _elo, ratings_of
 from tensor_envs.games.shed.solve import solve
+from tensor_envs.solve import enumeration
 from tensor_envs.train.network import FOLDER, Network, load, look, save
 from tests.games.shared import shared_env
 
@@ -258,3 +260,19 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
     te.save_state(env.init(1), path)
     with pytest.raises(ValueError, match="is a 'tensor_envs state 2', not a 'tensor_envs network 2'"):
         agents.load(path)
+
+
+@pytest.mark.few("othello")
+@pytest.mark.parametrize("game", ["othello", "chess", "go", "gomoku", "backgammon"])
+def test_large_games_are_searched_without_an_attempt_to_solve_them(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random games of few equal positions show that there are too many; small games are still solved."""
+
+    def attempted(env: te.Env, **_: Any) -> Any:
+        raise ValueError(f"an attempt to solve {env!r}")
+
+    monkeypatch.setattr(enumeration, "solve", attempted)
+    assert isinstance(oracle_of(shared_env(game), 17), te.PlayoutOracle)
+    with pytest.raises(ValueError, match="needs an oracle: it has more than 250000 positions"):
+        agents.solution_of.__wrapped__(shared_env(game))  # without its cache
+    with pytest.raises(ValueError, match="needs an oracle: an attempt to solve <Env connect_four"):
+        agents.solution_of.__wrapped__(shared_env("connect_four", rows=4, columns=4))  # without its cache

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -59,6 +60,9 @@ Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
 LEAGUE_COUNTER = 0xFFFFFFFF  # counter of no decision
 DRAW_BITS = 24  # of a league's random numbers
 MAX_POSITIONS = 250_000  # upper bound for a game that is solved without an oracle
+SAMPLED_GAMES = 2**16  # upper bound
+SAMPLED_PLIES = 64
+EQUAL_PAIRS = 30  # of sampled positions that are expected; a Poisson variable of this mean is hardly a third of it
 
 
 class Oracle(Protocol):
@@ -526,9 +530,33 @@ def solution_of(env: Env) -> Solution:
     from tensor_envs.solve.enumeration import solve
 
     try:
+        if env.spec.perfect_information and _is_large(env):
+            raise ValueError(f"it has more than {MAX_POSITIONS} positions")
         return solve(env, max_positions=MAX_POSITIONS)
     except ValueError as error:
         raise ValueError(f"perfect play of {env!r} needs an oracle: {error}") from None
+
+
+def _is_large(env: Env) -> bool:
+    """Return whether random games meet so few equal positions that the game has more than `MAX_POSITIONS`.
+
+    Of n positions that are drawn from N, at least n * n / 2N pairs are equal on average (birthday problem).
+    """
+    limit = MAX_POSITIONS * sum(1 for _ in env.symmetries())  # the solver counts those equal by symmetry once
+    games = math.isqrt(2 * EQUAL_PAIRS * limit) + 1
+    if games > SAMPLED_GAMES:
+        return False
+    state = env.init(games)
+    names = [field.name for field in env.spec.fields]
+    for _ in range(SAMPLED_PLIES):
+        state = env.step(state, uniform(state))
+        values = state.numpy()
+        if (values["terminated"] | values["truncated"]).all():
+            break
+        rows = np.concatenate([values[name].reshape(games, -1) for name in (*names, "current_player")], axis=1)
+        if games - len(np.unique(rows, axis=0)) < EQUAL_PAIRS / 3:
+            return True
+    return False
 
 
 @jit
