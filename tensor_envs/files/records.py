@@ -7,7 +7,7 @@ import importlib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import NoneType
@@ -286,11 +286,16 @@ def _read(path: Path, text: str, env: Env | None) -> Record:
         raise ValueError(f"{place}: {error}" if place else str(error)) from None
     if after_end:
         notes["after_end"] = after_end
-        message = f"{str(path)!r}: by the rules of {env!r} the game is over after {len(game.actions)} moves"
-        warnings.warn(f"{message}; the rest, {len(after_end)}, is in the record's notes", stacklevel=4)
+        warn_after_end(path, game, after_end)
     if game.terminated or game.truncated:  # the rules say who has won
         notes.get("tags", {}).pop(getattr(format, "RESULT", None), None)
     return replace(game, notes={name: value for name, value in notes.items() if value})
+
+
+def warn_after_end(path: Path, game: Record, rest: Sequence[str]) -> None:
+    """Warn of moves in a file that follow an end by our rules."""
+    message = f"{str(path)!r}: by the rules of {env_of(game.game)!r} the game is over after {len(game.actions)} moves"
+    warnings.warn(f"{message}; the rest, {len(rest)}, is in the record's notes", stacklevel=5)
 
 
 def _text(data: bytes, path: Path) -> str:

@@ -4,25 +4,64 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tensor_envs._validate import literal, shown
-from tensor_envs.files.records import Record, record
+from tensor_envs.env import Env
+from tensor_envs.evaluation.engines.open_spiel import GAMES, SpielGame
+from tensor_envs.files.records import Record, begin, extend, warn_after_end
+from tensor_envs.games.lines_of_action.rules import BACK, PLANES
 from tensor_envs.registry import make
 
 GAME = re.compile(r"(\w+?)(?:_proxy)?\((.*)\)")  # of OpenSpiel, such as "connect_four_proxy(rows=6,columns=7)"
-# our rule field for each parameter of OpenSpiel's games, whose actions have our numbers
-FIELDS: dict[str, dict[str, str]] = {
-    "chess": {},
-    "connect_four": {"rows": "rows", "columns": "columns", "x_in_row": "k"},
-    "go": {"board_size": "size", "komi": "komi", "max_game_length": "max_plies"},
-    "hex": {"board_size": "size", "swap": "swap"},
-    "othello": {},
-    "tic_tac_toe": {},
+
+
+def checkers_number(action: int) -> int:
+    """Return the number of OpenSpiel's action: row, column, direction and kind, on a board turned by 180 degrees."""
+    square, rest = divmod(action, 8)
+    row, column = divmod(63 - square, 8)
+    return rest % 2 * 128 + (rest // 2 + 2) % 4 * 32 + row * 4 + column // 2
+
+
+def lines_number(action: int) -> int:
+    """Return the number of OpenSpiel's action, which is a start, an end and whether it captures."""
+    start = action // 128
+    end = action // 2 % 64
+    step = (end // 8 - start // 8, end % 8 - start % 8)
+    return 64 * (PLANES if step in PLANES else BACK).index(step) + start
+
+
+def quoridor_number(action: int, game: dict[str, Any], rules: Any) -> int:
+    """Return the number of OpenSpiel's action, a row and a column of a grid with lines between squares.
+
+    An even row and column are those of a step, where 2 is none. A jump over the other pawn has the number of a step.
+    """
+    size = rules.size
+    row, column = divmod(action, 2 * size - 1)
+    if row % 2 or column % 2:
+        wall = row // 2 * (size - 1) + column // 2
+        return size * size + wall + (size - 1) ** 2 * (column % 2)
+    step = (row // 2 - 1) * size + column // 2 - 1
+    own, other = game["pawns"][:: -1 if game["current_player"] else 1]
+    return own + step + step * (own + step == other)
+
+
+# OpenSpiel's other games with our moves. Their draws may differ, so that they are no engines.
+OTHERS = {
+    "checkers": SpielGame("checkers", checkers_number),
+    "dark_hex": SpielGame("dark_hex(board_size={size})"),
+    "lines_of_action": SpielGame("lines_of_action", lines_number),
+    "quoridor": SpielGame("quoridor(board_size={size},wall_count={walls})"),
+    "ultimate_tic_tac_toe": SpielGame("ultimate_tic_tac_toe"),
 }
-REQUIRED = {"chess960": False, "handicap": 0}  # values of parameters that we have no field for
+ALL = GAMES | OTHERS
+IDS = {game.name.partition("(")[0]: name for name, game in ALL.items()}  # ours by OpenSpiel's
+# values of parameters that we have no field for
+REQUIRED = {"chess960": False, "handicap": 0, "utility_margin": False, "players": 2, "gameversion": "cdh"}
+SIZES = {"breakthrough": {"rows": 8, "columns": 8}, "checkers": {"rows": 8, "columns": 8}}
 SECOND_BEGINS = {"chess"}  # OpenSpiel's player 1 is our player 0
 
 
@@ -37,16 +76,49 @@ def read(path: Path) -> Record:
     """
     try:
         info = _entry(json.loads(path.read_bytes()), "info")
-        name, parameters = _game_of(str(_entry(info, "openSpielGameStringResolved")))
-        fields = {field: parameters[ours] for ours, field in FIELDS[name].items() if ours in parameters}
+        env = _game_of(str(_entry(info, "openSpielGameStringResolved")))
         actions = [int(action) for action in _entry(info, "actionHistory")]
-        game = record(make(name, **fields), actions)
+        game, rest = _played(env, actions)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} holds no replay that can be read: {error}") from None
+    if rest:
+        warn_after_end(path, game, rest)
+    notes: dict[str, Any] = {"after_end": rest} if rest else {}
     teams = info.get("TeamNames")
-    if not (isinstance(teams, list) and len(teams) == 2):
-        return game
-    return replace(game, notes={"players": [str(team) for team in teams[:: -1 if name in SECOND_BEGINS else 1]]})
+    if isinstance(teams, list) and len(teams) == 2:
+        notes["players"] = [str(team) for team in teams[:: -1 if env.id in SECOND_BEGINS else 1]]
+    return replace(game, notes=notes)
+
+
+def _played(env: Env, history: Sequence[int]) -> tuple[Record, list[str]]:
+    """Return the record of OpenSpiel's actions, and those that follow an end by our rules."""
+    game, state = begin(env)
+    actions = iter(history)
+    for action in actions:
+        if game.terminated or game.truncated:
+            return game, list(map(str, (action, *actions)))
+        number = _number(env, game, env.row(state, 0), action, actions)
+        if number not in env.legal_actions(state):
+            raise ValueError(f"ply {len(game.actions)}: OpenSpiel's action {action} is not legal")
+        game, state = extend(game, state, number)
+    return game, []
+
+
+def _number(env: Env, game: Record, fields: dict[str, Any], action: int, more: Iterator[int]) -> int:
+    """Return the number of OpenSpiel's action, or of one and the next. -1 if there is none."""
+    try:
+        if env.id == "quoridor":
+            return quoridor_number(action, fields, env.rules)
+        if env.id == "ultimate_tic_tac_toe":
+            row, column = divmod(game.actions[-1], 9) if game.actions else (0, 0)
+            board = row % 3 * 3 + column % 3
+            if not game.actions or fields["closed"] >> board & 1:  # the choice of a board is an action of its own
+                board = action
+                action = next(more, action)
+            return 27 * (board // 3) + 3 * (board % 3) + 9 * (action // 3) + action % 3
+        return ALL[env.id].number(action)
+    except ValueError:  # no direction of a move
+        return -1
 
 
 def _entry(values: Any, name: str) -> Any:
@@ -56,16 +128,18 @@ def _entry(values: Any, name: str) -> Any:
     return values[name]
 
 
-def _game_of(text: str) -> tuple[str, dict[str, Any]]:
-    """Return our id and the parameters of a game of OpenSpiel. ValueError for a game that we cannot replay."""
+def _game_of(text: str) -> Env:
+    """Return the environment of a game of OpenSpiel. ValueError for a game that we cannot replay."""
     match = GAME.fullmatch(text)
-    if match is None or match[1] not in FIELDS:
-        raise ValueError(f"its game must be one of {', '.join(FIELDS)}, got {shown(text)}")
+    if match is None or match[1] not in IDS:
+        raise ValueError(f"its game must be one of {', '.join(sorted(IDS))}, got {shown(text)}")
+    name = IDS[match[1]]
     parameters = dict[str, Any]()
     for part in filter(None, match[2].split(",")):
-        name, _, value = part.partition("=")
-        parameters[name] = literal(value) if re.fullmatch(r"-?[\d.]+|True|False", value) else value
-    for name, value in REQUIRED.items():
-        if parameters.get(name, value) != value:
-            raise ValueError(f"{name} of its game must be {value}, got {shown(parameters[name])}")
-    return match[1], parameters
+        parameter, _, value = part.partition("=")
+        parameters[parameter] = literal(value) if re.fullmatch(r"-?[\d.]+|True|False", value) else value
+    for parameter, value in (REQUIRED | SIZES.get(name, {})).items():
+        if parameters.get(parameter, value) != value:
+            raise ValueError(f"{parameter} of its game must be {value}, got {shown(parameters[parameter])}")
+    fields = dict(re.findall(r"(\w+)={(\w+)}", ALL[name].name))
+    return make(name, **{field: parameters[ours] for ours, field in fields.items() if ours in parameters})

@@ -42,7 +42,7 @@ GAMES = {
     "chess": SpielGame("chess"),
     "connect_four": SpielGame("connect_four(rows={rows},columns={columns},x_in_row={k})"),
     "dots_and_boxes": SpielGame("dots_and_boxes(num_rows={rows},num_cols={columns})"),
-    "go": SpielGame("go(board_size={size},komi={komi})"),
+    "go": SpielGame("go(board_size={size},komi={komi},max_game_length={max_plies})"),
     "hex": SpielGame("hex(board_size={size},swap={swap})"),
     "kalah": SpielGame("mancala", lambda action: action % 7 - 1),
     "nine_mens_morris": SpielGame("nine_mens_morris"),
