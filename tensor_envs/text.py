@@ -7,9 +7,10 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from io import BytesIO
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from tensor_envs._validate import function, instance, integer, renames, shown, wrong_type
 from tensor_envs.env import Env
@@ -84,6 +85,27 @@ def describe(env: Env) -> str:
     return f"{rulebook(env.rules).strip()}\n\nThis game is {env.id} with {fields or 'no fields'}; {players}.\n"
 
 
+@overload
+def prompt(
+    state: State,
+    row: int = 0,
+    player: int | None = None,
+    history: Record | None = None,
+    legal: bool = True,
+    rules: bool = False,
+    image: Literal[False] = False,
+) -> str: ...
+@overload
+def prompt(
+    state: State,
+    row: int = 0,
+    player: int | None = None,
+    history: Record | None = None,
+    legal: bool = True,
+    rules: bool = False,
+    *,
+    image: Literal[True],
+) -> tuple[str, bytes]: ...
 @renames(i="row")
 def prompt(
     state: State,
@@ -92,7 +114,8 @@ def prompt(
     history: Record | None = None,
     legal: bool = True,
     rules: bool = False,
-) -> str:
+    image: bool = False,
+) -> str | tuple[str, bytes]:
     """Return one game as text: what a player may know and, if that player is to move, the legal moves.
 
     Args:
@@ -103,13 +126,16 @@ def prompt(
             hidden from the player are not named.
         legal: whether the legal moves are listed.
         rules: whether the text begins with the rules in short, see `how_to_play`.
+        image: whether a picture is returned, too, which needs Pillow (extra `draw`).
 
     Returns:
-        Text that ends with an instruction for an answer that `parse` understands. It does not depend on anything that
-        is hidden from the player.
+        Text that ends with an instruction for an answer that `parse` understands; with `image` also a PNG of the
+            position, as `Env.render` shows it to the player. Neither depends on what is hidden from the player.
 
     Raises:
-        ValueError, TypeError: no State, or no such row or player; a history of another game or of another length.
+        ImportError: `image` without Pillow.
+        ValueError, TypeError: no State, or no such row or player; a history of another game or of another length;
+            `image` of a game that has no `draw`.
         NotImplementedError: a game of imperfect information without a render module that has `seen_by`.
 
     Examples:
@@ -136,9 +162,21 @@ def prompt(
         player = integer("player", player, 0, env.num_players - 1)
     instance("legal", legal, bool)
     instance("rules", rules, bool)
+    instance("image", image, bool)
     moves = None if history is None else moves_of(history, state, row)
     short = how_to_play(env) if rules else ""
-    return short + "\n" * bool(short) + compose(state, row, player, moves, legal, env.id, str)
+    text = short + "\n" * bool(short) + compose(state, row, player, moves, legal, env.id, str)
+    return (text, picture(state, row, player)) if image else text
+
+
+def picture(state: State, row: int, player: int | None) -> bytes:
+    """Return a PNG of one game as a player may know it, by default the one to move. Errors are those of `prompt`."""
+    from tensor_envs.files.pictures import pixels  # reads files, which a page in a browser does not
+
+    file = BytesIO()
+    player = state.env.row(state, row)["current_player"] if player is None else player
+    pixels(state, row, player, 1.0).save(file, "PNG")
+    return file.getvalue()
 
 
 def moves_of(history: Record, state: State, row: int) -> list[tuple[int, str]]:

@@ -1,5 +1,6 @@
 """Games as text: rules, prompts without hidden information, and free-form answers."""
 
+import io
 import json
 import re
 from dataclasses import fields, replace
@@ -335,6 +336,26 @@ def test_wrong_arguments_of_rewards(change: dict[str, Any], error: type[Exceptio
     arguments: dict[str, Any] = {"env": TTT, "state": TTT.init(1), "answers": ["(1,1)"]}
     with pytest.raises(error, match=message):
         te.text.rewards(**arguments | change)
+
+
+def test_a_prompt_with_a_picture() -> None:
+    """The text is the same, and the picture that of `render` without what is hidden."""
+    pillow = pytest.importorskip("PIL.Image")
+    env = shared_env("kuhn_poker")
+    state = env.init(24, seed=1)
+    cards = [env.state_to_dict(state, row)["cards"] for row in range(24)]
+    pictures = dict[int, set[bytes]]()
+    for row, (own, _) in enumerate(cards):
+        text, png = te.text.prompt(state, row, image=True)
+        assert text == te.text.prompt(state, row)
+        pictures.setdefault(own, set()).add(png)
+    assert len({*map(tuple, cards)}) == 6 and [len(pictures[card]) for card in (0, 1, 2)] == [1, 1, 1]
+    assert len(set.union(*pictures.values())) == 3 and te.text.prompt(state, player=1, image=True)[1] not in pictures[0]
+    image = pillow.open(io.BytesIO(te.text.prompt(TTT.init(1), image=True)[1]))
+    drawn = TTT.entry.load("render").draw(TTT.rules, TTT.state_to_dict(TTT.init(1), 0, 0) | {"viewer": 0})
+    assert image.format == "PNG" and image.size == (round(drawn.width), round(drawn.height))
+    with pytest.raises(TypeError, match="image must be of type bool, got 1"):
+        te.text.prompt(state, image=1)  # type: ignore[call-overload]
 
 
 def last(game: te.Record) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -34,7 +35,7 @@ from tensor_envs import __version__
 from tensor_envs._command import add_rules, command_parser, run, whole
 from tensor_envs._validate import integer
 from tensor_envs.referee.options import add_settings, settings_of
-from tensor_envs.referee.sessions import REWARDS, Session
+from tensor_envs.referee.sessions import REWARDS, Feedback, Session
 
 MAX_SESSIONS = 1024
 
@@ -59,6 +60,12 @@ class View(Observation):
     rewards: list[float] = Field([], description="results of all seats since the last observation, and no regrets")
     regret: float | None = Field(None, description="value that the last answer gave away, if the reward counts it")
     returns: list[float] = Field([], description="results of all seats of the whole game")
+    image: str = Field("", description="PNG of the position in base64, if the server has pictures")
+
+
+def _view(feedback: Feedback) -> View:
+    """Return a session's feedback as an observation."""
+    return View(**asdict(feedback) | {"image": b64encode(feedback.image or b"").decode()})
 
 
 class SessionState(ServerState):
@@ -77,7 +84,7 @@ class TextEnvironment(Environment[Answer, View, SessionState]):
     Args:
         game: an id, or "package.module:Name" for a custom game.
         options: further arguments of `tensor_envs.referee.sessions.Session`: `rules`, `opponent`, `player`, `reward`,
-            `settings`, `num_simulations` and `custom`.
+            `settings`, `num_simulations`, `custom` and `image`.
 
     Raises:
         ValueError, TypeError: no such game, field, player or seat.
@@ -104,7 +111,7 @@ class TextEnvironment(Environment[Answer, View, SessionState]):
         episode_id: str | None = None,
         game: str | None = None,
         rules: dict[str, Any] | None = None,
-        opponent: str | None = None,
+        opponent: str | list[str] | None = None,
         player: int | None = None,
         reward: str | None = None,
     ) -> View:
@@ -114,11 +121,11 @@ class TextEnvironment(Environment[Answer, View, SessionState]):
         """
         turn = self.session.reset(seed, game, rules, opponent, player, reward)
         self._episode_id = str(uuid4()) if episode_id is None else episode_id
-        return View(**asdict(turn))
+        return _view(turn)
 
     def step(self, action: Answer, timeout_s: float | None = None, **_: Any) -> View:
         """Play the move that an answer names, and those of the other seats. Errors name what is wrong."""
-        return View(**asdict(self.session.step(action.text)))
+        return _view(self.session.step(action.text))
 
     @property
     def state(self) -> SessionState:
@@ -176,12 +183,13 @@ def work(options: argparse.Namespace) -> None:
         options.sessions,
         game=options.game,
         rules=dict(options.rules),
-        opponent=options.opponent,
+        opponent=options.opponent[0] if len(options.opponent or []) == 1 else options.opponent or "uniform",
         player=options.seat,
         reward=options.reward,
         settings=settings_of(options),
         num_simulations=options.simulations,
         custom=options.custom,
+        image=options.image,
     )
     uvicorn.run(app, host=options.host, port=options.port)
 
@@ -192,12 +200,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = "a registered game, or package.module:Name for a custom one; default: %(default)s"
     parser.add_argument("game", nargs="?", default="tic_tac_toe", metavar="GAME", help=text)
     add_rules(parser)
-    parser.add_argument("--opponent", default="uniform", metavar="NAME", help="default: %(default)s")
+    text = "player of the other seats; several times: one for each; default: uniform"
+    parser.add_argument("--opponent", action="append", metavar="NAME", help=text)
     text = "the client's player; default: one after the other, by the seed"
     parser.add_argument("--seat", type=whole(0), metavar="N", help=text)
     text = "what a move earns: the game's rewards, minus its regret, or their sum; default: %(default)s"
     parser.add_argument("--reward", choices=REWARDS, default="result", help=text)
     add_settings(parser, tries=1, opening=0)
+    text = "show a picture of each position beside the text (extra `draw`)"
+    parser.add_argument("--image", action="store_true", help=text)
     parser.add_argument("--custom", action="store_true", help="let clients name games and players of this machine")
     parser.add_argument("--sessions", type=whole(1, MAX_SESSIONS), default=64, help="games at once; default: 64")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at; default: %(default)s")

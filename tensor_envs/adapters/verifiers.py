@@ -17,7 +17,8 @@ import verifiers.v1 as vf
 from pydantic import Field
 from verifiers.v1.dialects.chat import message_to_wire
 
-from tensor_envs.referee.sessions import Session
+from tensor_envs.referee.players import content_of
+from tensor_envs.referee.sessions import Feedback, Session
 from tensor_envs.referee.settings import Settings
 
 __all__ = ["ChatHarness", "GameEnv", "GameTaskset", "load_environment"]
@@ -30,7 +31,7 @@ class GameTasksetConfig(vf.TasksetConfig):
 
     game: str = "tic_tac_toe"
     rules: dict[str, Any] = Field(default_factory=dict)
-    opponent: str = "uniform"
+    opponent: str | list[str] = "uniform"
     player: int | None = None
     reward: str = "both"
     num_simulations: int = 1024
@@ -40,13 +41,23 @@ class GameTasksetConfig(vf.TasksetConfig):
     opening: int = 0
     limit: int = 10_000
     disguise: Sequence[str] = ()
+    image: bool = False
     games: int = 1000
     seed: int = 0
 
     def session(self) -> Session:
         """Return a session of these settings. ValueError or TypeError for wrong ones."""
         settings = Settings(self.history, self.legal, self.tries, self.opening, self.limit, tuple(self.disguise))
-        return Session(self.game, self.rules, self.opponent, self.player, self.reward, settings, self.num_simulations)
+        return Session(
+            self.game,
+            self.rules,
+            self.opponent,
+            self.player,
+            self.reward,
+            settings,
+            self.num_simulations,
+            image=self.image,
+        )
 
 
 class GameData(vf.TaskData):
@@ -69,9 +80,13 @@ class GameTaskset(vf.Taskset[GameTask, GameTasksetConfig]):
             first = session.reset(seed)
             if not first.done:  # a random opening or the other seats may have ended it
                 name = f"{self.config.game}-{seed}"
-                yield GameTask(
-                    GameData(name=name, prompt=f"{first.rules}\n{first.prompt}", seed=seed), self.config.task
-                )
+                yield GameTask(GameData(name=name, prompt=_message(first), seed=seed), self.config.task)
+
+
+def _message(feedback: Feedback) -> Any:
+    """Return rules, error and position as a message of the user, with the picture if there is one."""
+    text = "\n".join(filter(None, (feedback.rules, feedback.error, feedback.prompt)))
+    return text if feedback.image is None else [{"role": "user", "content": content_of(text, feedback.image)}]
 
 
 class GameEnvConfig(vf.EnvConfig):
@@ -98,7 +113,7 @@ class GameEnv(vf.Env[GameEnvConfig]):
                 rewards.append(feedback.reward)
                 if feedback.done:
                     break
-                segment = await interaction.turn("\n".join(filter(None, (feedback.error, feedback.prompt))))
+                segment = await interaction.turn(_message(feedback))
         trace = interaction.trace
         for turn, reward in enumerate(rewards):
             trace.record_reward(f"turn_{turn}", reward)

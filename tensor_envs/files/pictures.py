@@ -67,7 +67,7 @@ def save_animation(
     if path.suffix.lower() == ".gif":
         if seconds + hold > MAX_GIF_SECONDS:
             raise ValueError(f"seconds + hold must be at most {MAX_GIF_SECONDS} in a GIF, got {seconds} + {hold}")
-        data = _gif([_pixels(state, row, player, scale) for state in states], seconds, hold, loop)
+        data = _gif([pixels(state, row, player, scale) for state in states], seconds, hold, loop)
     else:
         data = film([state.env.render(state, row, player) for state in states], seconds, hold, loop).encode()
     replace_file(path, [data])
@@ -118,10 +118,11 @@ def _states(states: Iterable[State]) -> list[State]:
     return states
 
 
-def _pixels(state: State, row: int, player: int | None, scale: float) -> Any:
+def pixels(state: State, row: int, player: int | None, scale: float) -> Any:
+    """Return a game as a PIL.Image.Image. ValueError for a game without `draw`, ImportError without Pillow."""
     render = state.env.entry.load("render")
     if not hasattr(render, "draw"):
-        raise ValueError(f"{state.env.id!r} has no `draw` for a GIF in {render.__name__}; write an .svg")
+        raise ValueError(f"{state.env.id!r} has no `draw` for pixels in {render.__name__}; an SVG needs none")
     return render.draw(state.env.rules, state.env.state_to_dict(state, row, player)).image(scale)
 
 

@@ -93,9 +93,10 @@ def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
     """Return the players of the options; one that is named twice gets a number."""
     if bool(options.model) != (options.url is not None):
         raise ValueError("--model needs the --url of an endpoint, and --url a --model")
-    sampling = {name: getattr(options, name) for name in ("temperature", "max_tokens", "system", "extra_body")}
-    if not options.model and (given := [name for name, value in sampling.items() if value is not None]):
-        raise ValueError(f"--{given[0].replace('_', '-')} needs a --model")
+    names = ("temperature", "max_tokens", "system", "extra_body", "image")
+    sampling = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if sampling and not options.model:
+        raise ValueError(f"--{next(iter(sampling)).replace('_', '-')} needs a --model")
     players = list[Participant]()
     for name in options.player:
         players.append(function(name) if is_function(name) else packaged(name, env, options.seed))
@@ -136,7 +137,7 @@ def _play_all(
             matches = tournament(
                 env,
                 players,
-                options.games,
+                options.games or max(2, min(env.num_players, len(players))),
                 options.seed,
                 settings,
                 num_simulations=options.simulations,
@@ -205,9 +206,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--system", metavar="TEXT", help="system prompt of each --model")
     text = 'further entries of requests to each --model, such as \'{"reasoning_effort": "low"}\''
     parser.add_argument("--extra-body", type=json_object, metavar="JSON", help=text)
+    text = "show each --model a picture of the position beside the text (extra `draw`)"
+    parser.add_argument("--image", action="store_const", const=True, help=text)
     text = "games at once, so that endpoints get several requests at a time; default: 1"
     parser.add_argument("--parallel", type=whole(1, MAX_PARALLEL), default=1, metavar="N", help=text)
-    parser.add_argument("--games", type=whole(1, MAX_GAMES), default=2, help="games of each pair; default: 2")
+    text = "games of each pair, or in games for more of each group; default: 2, or all rotations of the seats"
+    parser.add_argument("--games", type=whole(1, MAX_GAMES), help=text)
     add_settings(parser, tries=3, opening=2)
     parser.add_argument("--seed", type=whole(0, 2**32), default=0, help="seed of the first game; default: 0")
     text = "records of the games, as JSON lines; games that it has are not played again"

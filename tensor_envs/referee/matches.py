@@ -21,7 +21,7 @@ from tensor_envs.referee.disguise import Disguise
 from tensor_envs.referee.settings import Settings
 from tensor_envs.registry import env_metadata
 from tensor_envs.rollouts.sampling import uniform
-from tensor_envs.text import IllegalMove, reward
+from tensor_envs.text import IllegalMove, picture, reward
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Oracle
@@ -117,6 +117,14 @@ class Episode:
         """Return the position as text for a player, by default the one to move."""
         return self.skin.prompt(self._image, self._seen if self.settings.history else None, self.settings.legal, player)
 
+    def picture(self, player: int | None = None) -> bytes:
+        """Return the position as a PNG for a player, by default the one to move. ValueError in a disguise of labels."""
+        if {*self.skin.kinds} - {"symmetry"}:
+            raise ValueError(
+                f"disguise must be symmetry alone where pictures are shown, got {', '.join(self.skin.kinds)}"
+            )
+        return picture(self._image, 0, player)
+
     def legal_moves(self) -> list[str]:
         """Return the names of the legal moves as players of text read them; none once the game is over."""
         return [] if self.over else [self.skin.spell(name) for name in self.env.legal_actions(self._image).values()]
@@ -168,9 +176,10 @@ class Episode:
     def _ask(self, participant: Participant) -> None:
         """Ask a participant until an answer is played."""
         question = text = self.question()
+        png = self.picture() if participant.image else None
         plies = len(self.moves)
         while len(self.moves) == plies:
-            wrong = self.answer(*_answer(participant, text, self.settings))
+            wrong = self.answer(*_answer(participant, text, png, self.settings))
             text = f"{question}\n{wrong}"
 
     def _extend(self, action: int, noted: dict[str, Any] | None) -> None:
@@ -187,7 +196,7 @@ def _unanswered() -> dict[str, Any]:
     return {"seconds": 0.0, "answers": [], "illegal": 0, "unparsable": 0, "tokens": None}
 
 
-def _answer(player: Participant, text: str, settings: Settings) -> tuple[str, Any, float]:
+def _answer(player: Participant, text: str, png: bytes | None, settings: Settings) -> tuple[str, Any, float]:
     """Ask a player until it answers. Return the answer, the number of tokens or None, and the answer's seconds."""
     from tensor_envs.referee.players import time_limit  # see `Episode.answer`
 
@@ -195,7 +204,7 @@ def _answer(player: Participant, text: str, settings: Settings) -> tuple[str, An
         start = time.perf_counter()
         try:
             with time_limit(settings.time_limit):
-                answer = player.ask(text) if player.ask else None
+                answer = player.ask(text, *([] if png is None else [png])) if player.ask else None
             break
         except (ConnectionError, TimeoutError) as error:
             named = getattr(error, "retry_after", None)
@@ -283,9 +292,10 @@ def tournament(
 
     Args:
         env: the environment.
-        players: two or more, with different names. Each pair fills the seats in turn; in a game for one player
-            everyone plays the same seeds.
-        games: number of games of each pair; an even number, so that each deal is played with exchanged seats.
+        players: two or more, with different names. Each group of as many players as the game has seats, or all where
+            they are fewer, fills the seats in turn; in a game for one player everyone plays the same seeds.
+        games: number of games of each group, a multiple of its size, so that each deal is played with all rotations of
+            the seats.
         seed: seed of the first game.
         settings: default: `Settings()`.
         oracle: values for the regret of each move; None: as in `te.text.reward`.
@@ -301,7 +311,7 @@ def tournament(
             "regret", a number for each action (None in the opening), and "oracle".
 
     Raises:
-        ValueError, TypeError: fewer players, names that are not different, or an odd number of games; arguments that
+        ValueError, TypeError: fewer players, names that are not different, or another number of games; arguments that
             `play` refuses; a record of another tournament among those played.
         ConnectionError, TimeoutError: from the iterator, as in `play`.
 
@@ -319,16 +329,18 @@ def tournament(
         raise ValueError(f"players must be two or more with different names, got {', '.join(names) or 'none'}")
     games = integer("games", games, 1, MAX_GAMES)
     count = env.num_players
-    if games % 2 and count > 1:
-        raise ValueError(f"games must be even, so that seats are exchanged, got {games}")
+    size = min(count, len(names))  # of a group that plays together
+    if games % size:
+        multiple = "even" if size == 2 else f"a multiple of {size}"
+        raise ValueError(f"games must be {multiple}, so that seats are exchanged, got {games}")
     seed = integer("seed", seed, 0, 2**64 - games)
     judge = oracle_of(env, num_simulations) if oracle is None else oracle
     if count == 1:
         schedule = [(seed + game, [player]) for game in range(games) for player in players]
     else:
         schedule = [
-            (seed + game // 2, [pair[(seat + game) % 2] for seat in range(count)])
-            for pair in combinations(players, 2)
+            (seed + game // size, [group[(seat + game) % size] for seat in range(count)])
+            for group in combinations(players, size)
             for game in range(games)
         ]
     done = dict[tuple[int, tuple[str, ...]], Record]()

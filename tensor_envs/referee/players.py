@@ -16,6 +16,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -64,6 +65,7 @@ class Participant(NamedTuple):
         policy: a policy, see `te.agents`.
         ask: a function of the prompt to the answer, or to the answer and the number of tokens that it took.
         options: what else the player is asked with, such as a temperature; records note it.
+        image: whether `ask` takes a PNG of the position as a second argument.
 
     Examples:
         >>> from tensor_envs.referee import Participant
@@ -73,8 +75,9 @@ class Participant(NamedTuple):
 
     name: str
     policy: Policy | None = None
-    ask: Callable[[str], Any] | None = None
+    ask: Callable[..., Any] | None = None
     options: Mapping[str, Any] = MappingProxyType({})
+    image: bool = False
 
 
 def packaged(name: str, env: Env, seed: int = 0) -> Participant:
@@ -200,6 +203,7 @@ def endpoint(
     max_tokens: int | None = None,
     system: str | None = None,
     extra_body: Mapping[str, Any] | None = None,
+    image: bool = False,
 ) -> Participant:
     """Return a player that asks a language model at an endpoint with the interface of OpenAI's chat completions.
 
@@ -213,6 +217,7 @@ def endpoint(
         max_tokens: upper bound of an answer's tokens; None: the endpoint's default.
         system: system prompt before each question.
         extra_body: further entries of the request in JSON, such as {"reasoning_effort": "low"}.
+        image: whether the model also gets a picture of the position, a PNG in a data URL.
 
     Raises:
         ValueError, TypeError: a URL, a key or an option that cannot be sent.
@@ -231,6 +236,7 @@ def endpoint(
     if max_tokens is not None:
         options["max_tokens"] = integer("max_tokens", max_tokens, 1, 2**31 - 1)
     more = _json_entries(extra_body)
+    instance("image", image, bool)
     messages = list[dict[str, str]]()
     if system is not None:
         instance("system", system, str)
@@ -247,8 +253,8 @@ def endpoint(
             text = text.replace(spelled, "***")
         return text
 
-    def ask(text: str) -> tuple[str, int | None]:
-        question = {"role": "user", "content": text}
+    def ask(text: str, png: bytes | None = None) -> tuple[str, int | None]:
+        question = {"role": "user", "content": text if png is None else content_of(text, png)}
         body = json.dumps({"model": model, "messages": [*messages, question], **options, **more}).encode()
         request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)
         try:
@@ -274,7 +280,13 @@ def endpoint(
         return without_key(answer) if len(secret) >= MIN_SECRET else answer, tokens
 
     noted = options | ({} if system is None else {"system": system}) | ({"extra_body": more} if more else {})
-    return Participant(model, ask=ask, options=noted)
+    return Participant(model, ask=ask, options=noted | ({"image": True} if image else {}), image=image)
+
+
+def content_of(text: str, png: bytes) -> list[dict[str, Any]]:
+    """Return a text and a picture as the content of a message in a chat completion."""
+    url = f"data:image/png;base64,{b64encode(png).decode()}"
+    return [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
 
 
 def _json_entries(extra_body: Mapping[str, Any] | None) -> dict[str, Any]:

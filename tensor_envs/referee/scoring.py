@@ -21,8 +21,10 @@ class Score:
 
     Attributes:
         name: the player.
-        won, drawn, lost: games by their returns; in a game for one player, comparisons of two with one seed.
+        won, drawn, lost: returns compared with those of each other player of a game; in a game for one player, with
+            those of the same seed.
         mean_return: mean return of a game.
+        seats: games, mean return and half the width of its 95 % interval in each seat.
         regret, interval: mean regret of a move, and half the width of its 95 % interval.
         moves: number of moves.
         answers: number of answers; 0 for a policy.
@@ -44,6 +46,7 @@ class Score:
     drawn: int
     lost: int
     mean_return: float
+    seats: tuple[tuple[int, float, float], ...]
     regret: float
     interval: float
     moves: int
@@ -56,9 +59,11 @@ class Score:
     def __str__(self) -> str:
         """Return a line of a table."""
         answered = f"; {self.answers} answers, {self.illegal:.1%} illegal, {self.unparsable:.1%} unparsable"
+        by_seat = " ".join(f"{mean:+.3f} +- {half:.3f}" for _, mean, half in self.seats)
         spent = f", {self.tokens} tokens" if self.tokens is not None else ""
         return (
-            f"{self.name}: {self.won} won, {self.drawn} drawn, {self.lost} lost; mean return {self.mean_return:+.3f}; "
+            f"{self.name}: {self.won} won, {self.drawn} drawn, {self.lost} lost; mean return {self.mean_return:+.3f}"
+            f"{f', by seat {by_seat}' if len(self.seats) > 2 else ''}; "
             f"regret {self.regret:.4f} +- {self.interval:.4f} in {self.moves} moves of {self.seconds:.3f} s"
             f"{answered if self.answers else ''}{spent}"
         )
@@ -80,6 +85,10 @@ def scores(records: Sequence[Record]) -> list[Score]:
         answers = sum(len(noted.get("answers", ())) for noted in moves)
         tokens = [noted["tokens"] for noted in moves if noted.get("tokens") is not None]
         returns = [value for game in records for who, value in _returns(game).items() if who == name]
+        by_seat = [
+            [_totals(game)[seat] for game in records if game.notes["players"][seat] == name]
+            for seat in range(len(records[0].notes["players"]))
+        ]
         rows.append(
             Score(
                 name,
@@ -87,8 +96,8 @@ def scores(records: Sequence[Record]) -> list[Score]:
                 against.count(0.5),
                 against.count(0.0),
                 float(np.mean(returns)),
-                float(np.mean(regrets)) if regrets else 0.0,
-                float(Z * np.std(regrets) / np.sqrt(len(regrets))) if regrets else 0.0,
+                tuple(map(_with_interval, by_seat)),
+                *_with_interval(regrets)[1:],
                 len(moves),
                 answers,
                 sum(noted.get("illegal", 0) for noted in moves) / max(answers, 1),
@@ -107,11 +116,22 @@ def ratings(records: Sequence[Record]) -> Ratings:
     return ratings_of(names, points, max(len(of_pair) for row in table for of_pair in row))
 
 
+def _with_interval(returns: Sequence[float]) -> tuple[int, float, float]:
+    """Return the number of returns, their mean, and half the width of its 95 % interval; 0.0 of none."""
+    if not returns:
+        return 0, 0.0, 0.0
+    return len(returns), float(np.mean(returns)), float(Z * np.std(returns) / np.sqrt(len(returns)))
+
+
+def _totals(game: Record) -> list[float]:
+    """Return the return of each seat."""
+    return [sum(column) for column in zip(*game.rewards, strict=True)] or [0.0] * len(game.notes["players"])
+
+
 def _returns(game: Record) -> dict[str, float]:
     """Return the mean return of each player's seats."""
-    totals = np.sum(game.rewards, axis=0) if game.rewards else np.zeros(len(game.notes["players"]))
     seats = defaultdict[str, list[float]](list)
-    for name, value in zip(game.notes["players"], totals.tolist(), strict=True):
+    for name, value in zip(game.notes["players"], _totals(game), strict=True):
         seats[name].append(value)
     return {name: float(np.mean(values)) for name, values in seats.items()}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs._validate import integer, one_of
+from tensor_envs._validate import integer, one_of, shown
 from tensor_envs.referee.settings import Settings
 from tensor_envs.search.policies import MAX_SIMULATIONS
 
@@ -34,6 +34,7 @@ class Feedback:
         regret: value that the last answer gave away, if the reward counts it.
         rules: rules of the game, after a reset only.
         error: what is wrong with the last answer, or "".
+        image: PNG of the position, None unless the session has pictures.
     """
 
     prompt: str
@@ -46,6 +47,7 @@ class Feedback:
     regret: float | None = None
     rules: str = ""
     error: str = ""
+    image: bytes | None = None
 
 
 class Session:
@@ -54,12 +56,13 @@ class Session:
     Args:
         game: an id, or "package.module:Name" for a custom game.
         rules: rule fields.
-        opponent: player of the other seats, or "self".
+        opponent: player of the other seats, or "self" for the client; a list has one for each of them.
         player: the client's seat; None: one after the other, by the seed.
         reward: "result": what the game pays; "regret": minus what each move gives away; "both": their sum.
         settings: what prompts contain and how many wrong answers lose. Default: one answer, and no random opening.
         num_simulations: simulations of the search that judges moves of games without exact values.
         custom: whether clients may name games and players of modules and files.
+        image: whether positions are also shown as pictures, which needs Pillow (extra `draw`).
 
     Attributes:
         defaults: `game`, `rules`, `opponent`, `player` and `reward` of games without others.
@@ -81,26 +84,30 @@ class Session:
         self,
         game: str = "tic_tac_toe",
         rules: dict[str, Any] | None = None,
-        opponent: str = "uniform",
+        opponent: str | Sequence[str] = "uniform",
         player: int | None = None,
         reward: str = "result",
         settings: Settings | None = None,
         num_simulations: int = 1024,
         custom: bool = False,
+        image: bool = False,
     ):
         self.defaults: dict[str, Any] = {"game": game, "rules": rules or {}}
         self.defaults |= {"opponent": opponent, "player": player, "reward": reward}
         self._settings = Settings(tries=1, opening=0) if settings is None else settings
         self._simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
         self._custom = custom
+        self._image = image
         self._start(0, **self.defaults)
+        if image:
+            self.episode.picture()  # says what is missing
 
     def reset(
         self,
         seed: int | None = None,
         game: str | None = None,
         rules: dict[str, Any] | None = None,
-        opponent: str | None = None,
+        opponent: str | Sequence[str] | None = None,
         player: int | None = None,
         reward: str | None = None,
     ) -> Feedback:
@@ -116,7 +123,13 @@ class Session:
         return self._observed(None, rules=self.episode.skin.rules())
 
     def _start(
-        self, seed: int, game: str, rules: dict[str, Any], opponent: str, player: int | None, reward: str
+        self,
+        seed: int,
+        game: str,
+        rules: dict[str, Any],
+        opponent: str | Sequence[str],
+        player: int | None,
+        reward: str,
     ) -> None:
         """Start a game, and play until a seat of the client is to move."""
         # records and agents, which make the chain of imports too long above
@@ -127,8 +140,13 @@ class Session:
         env = hosted_game(game, rules, self._custom or game == self.defaults["game"])
         seat = seed % env.num_players if player is None else integer("player", player, 0, env.num_players - 1)
         custom = self._custom or opponent == self.defaults["opponent"]
-        other = None if opponent == SELF else hosted_player(opponent, env, seed, custom)
-        seats = [None if seat == number else other for number in range(env.num_players)]
+        names = [opponent] * (env.num_players - 1) if isinstance(opponent, str) else list(opponent)
+        if len(names) != env.num_players - 1:
+            raise ValueError(
+                f"opponent must be one, or one for each of {env.num_players - 1} seats, got {shown(names)}"
+            )
+        seats = [None if name == SELF else hosted_player(name, env, seed, custom) for name in names]
+        seats.insert(seat, None)
         self.episode = Episode(env, seats, seed, self._settings)
         self._reward = reward
         self._plies = 0  # of the last feedback
@@ -175,6 +193,7 @@ class Session:
             returns=_totals(paid, episode.env.num_players),
             done=episode.over,
             reward=reward,
+            image=episode.picture(seat) if self._image else None,
             **texts,
         )
 

@@ -7,6 +7,7 @@ import re
 import shlex
 import socket
 import threading
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -139,6 +140,19 @@ def test_another_model_plays_the_other_seat() -> None:
     assert custom.reset(game="tests.types.program:Nim", opponent=f"{HERE}:first").prompt
 
 
+def test_pictures_and_players_of_each_seat_reach_the_client() -> None:
+    opponents = ["uniform", "self"]
+    options = {"game": "liars_dice", "rules": {"players": 3}, "player": 0}
+    with served(image=True, opponent="perfect") as url, GameClient(base_url=url).sync() as client:
+        shown = played(client, seed=1)
+        dice = played(client, seed=1, opponent=opponents, **options)
+        record = te.Record.from_json(json.dumps(client.state().record))
+    assert all(b64decode(step.observation.image).startswith(b"\x89PNG") for step in shown)
+    assert len({step.observation.image for step in shown}) == len(shown)
+    assert record.notes["players"] == ["client", "uniform", "client"]
+    assert {step.observation.player for step in dice} <= {0, 2} and len(dice[-1].observation.returns) == 3
+
+
 @pytest.mark.parametrize("tries", [1, 3])
 def test_wrong_answers(tries: int) -> None:
     """The last try loses as an illegal action; those before are told what is wrong and cost nothing."""
@@ -200,6 +214,8 @@ def test_the_command_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["hex", "--rules", "size=3", "--opponent", "playout:8", "--seat", "1", "--reward", "regret"]
     assert run_here(openenv.main, [*arguments, "--no-legal", "--disguise", "renamed", "--tries", "2"])[0] == 0
     assert calls == [{"host": "127.0.0.1", "port": 8000}]
+    several = ["liars_dice", "--rules", "players=3", "--image", "--opponent", "self", "--opponent", "uniform"]
+    assert run_here(openenv.main, several)[0] == 0
     for wrong, message in (("--reward all", "invalid choice: 'all'"), ("--seat 2", "player must be in 0..1, got 2")):
         code, _, errors = run_here(openenv.main, ["hex", *wrong.split()])
         assert code == 2 and message in errors

@@ -27,7 +27,7 @@ def episodes(env: Any, answer: Any, count: int = 1) -> list[Any]:
     """Return the traces of some games that an endpoint plays by a function of text."""
 
     def reply(handler: Handler, text: Any) -> None:
-        content = text if isinstance(text, str) else "".join(part["text"] for part in text)
+        content = text if isinstance(text, str) else "".join(part.get("text", "") for part in text)
         message = {"role": "assistant", "content": answer(content)}
         choices = [{"index": 0, "finish_reason": "stop", "message": message}]
         body = {"id": "1", "object": "chat.completion", "created": 1, "model": "a-model", "choices": choices}
@@ -72,6 +72,20 @@ def test_seats_seeds_and_wrong_answers() -> None:
     game = te.Record.from_json(trace.info["record"])
     paid = [rewards[player] for rewards, player in zip(game.rewards, game.players, strict=True)]
     assert trace.info["turn_rewards"] == paid and len(paid) > 1
+
+
+def test_pictures_are_parts_of_messages() -> None:
+    env = load_environment(game="tic_tac_toe", opponent="perfect", player=0, image=True)
+    (trace,) = episodes(env, first)
+    urls = [
+        part["image_url"]["url"]
+        for message in BODIES[-1]["messages"]
+        if message["role"] == "user"
+        for part in message["content"]
+        if part["type"] == "image_url"
+    ]
+    assert len(urls) == len(trace.info["turn_rewards"]) == len({*urls}) > 2
+    assert all(url.startswith("data:image/png;base64,iVBORw0KGgo") for url in urls)
 
 
 @pytest.mark.parametrize(

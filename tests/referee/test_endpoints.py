@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
+from tensor_envs.files.records import positions
 from tensor_envs.referee import Participant, Settings, endpoint, packaged, play, tournament
 from tensor_envs.referee import __main__ as command
 from tensor_envs.referee import players as of_players
@@ -199,9 +201,32 @@ def test_options_are_sent_and_noted(tmp_path: Path) -> None:
     }
 
 
+def test_a_model_gets_a_picture() -> None:
+    """The picture is a PNG of the position in a data URL, and records note the option."""
+    pytest.importorskip("PIL")
+
+    def reply(handler: Handler, content: Any) -> None:
+        handler.send(200, completion(f"move: {legal(content[0]['text'])[0]}"))
+
+    with serving(reply) as (url, _):
+        players = [endpoint(url, "a-model", image=True), packaged("perfect", TTT)]
+        game = play(TTT, players, seed=1, settings=OPENING)
+        arguments = ["tic_tac_toe", "--player", "uniform", "--url", url, "--model", "a-model", "--image"]
+        status, _, errors = run_here(command.main, [*arguments, "--disguise", "retold"])
+    states = positions(game)[::2]
+    for body, state in zip(BODIES, states, strict=False):
+        text, png = te.text.prompt(state, history=te.record(TTT, game.actions[: 2 * states.index(state)]), image=True)
+        written, image = body["messages"][-1]["content"]
+        assert written["type"] == "text" and written["text"].endswith(f"\n{text}")
+        assert image == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(png).decode()}"}}
+    assert len(BODIES) > 1 and game.notes["options"] == {"a-model": {"image": True}}
+    assert status == 2 and "disguise must be symmetry alone where pictures are shown, got retold" in errors
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"image": 1}, "image must be of type bool"),
         ({"temperature": -1}, r"temperature must be in 0\.?0?\.\.100"),
         ({"max_tokens": 0}, r"max_tokens must be in 1\.\."),
         ({"system": 1}, "system must be of type str"),
@@ -221,6 +246,7 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
         (["--temperature", "1"], "--temperature needs a --model"),
         (["--extra-body", "[1]"], "--extra-body: must be an object of JSON, got '[1]'"),
         (["--extra-body", "{"], "--extra-body: must be an object of JSON, got '{'"),
+        (["--image"], "--image needs a --model"),
         (["--parallel", "0"], "--parallel: must be in 1..256, got 0"),
     ],
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.evaluation.matches import Z
 from tensor_envs.files.records import NO_ACTION
 from tensor_envs.referee import (
     Participant,
@@ -157,6 +159,41 @@ def test_a_report_has_scores_and_boards() -> None:
     assert tags.opened.count("img") == 4 + sum(regret > 0 for regret in regrets) > 4
     assert tags.opened.count("li") == sum(len(game.actions) for game in records)
     assert "<b>a & b</b>" in tags.texts and f"{scores(records)[0].regret:.4f} ± " in text
+
+
+class Nobody:
+    """Oracle to which all moves are the same."""
+
+    def best_actions(self, state: te.State) -> np.ndarray:
+        return state.legal_action_mask.numpy()
+
+    def regret(self, state: te.State, action: Any) -> np.ndarray:
+        return np.zeros(len(state))
+
+
+def test_a_game_for_three_is_played_in_all_rotations_of_each_group() -> None:
+    """Each player sits in each seat of the same deal, and scores by seat are those of the records."""
+    env = shared_env("liars_dice", players=3)
+    players = [packaged("uniform", env), FIRST, SCATTERED, SILENT]
+    judge = Nobody()
+    records = list(tournament(env, players, games=3, seed=5, settings=Settings(opening=0), oracle=judge))
+    names = [tuple(game.notes["players"]) for game in records]
+    groups = [*combinations([player.name for player in players], 3)]
+    assert names == [(*group[k:], *group[:k]) for group in groups for k in range(3)]
+    assert [game.seed for game in records] == [5] * 12
+    for score in scores(records):
+        for seat, (count, mean, half) in enumerate(score.seats):
+            totals = [
+                sum(rewards[seat] for rewards in g.rewards) for g in records if g.notes["players"][seat] == score.name
+            ]
+            assert count == len(totals) == 3 and mean == pytest.approx(sum(totals) / 3)
+            assert half == pytest.approx(Z * np.std(totals) / 3**0.5)
+        assert str(score).count(" +- ") == 4 and score.won + score.drawn + score.lost == 18
+    assert scores(records)[-1].mean_return < 0 and ratings(records).names[-1] == "silent"
+    with pytest.raises(ValueError, match="games must be a multiple of 3, so that seats are exchanged, got 4"):
+        tournament(env, players, games=4)
+    pair = list(tournament(env, players[:2], games=2, settings=Settings(opening=0), oracle=judge))
+    assert [game.notes["players"] for game in pair] == [["uniform", "first", "uniform"], ["first", "uniform", "first"]]
 
 
 @pytest.mark.parametrize(
