@@ -65,10 +65,10 @@ class Verdict(NamedTuple):
         env = env_of(self.game.game)
         noted = self.game.notes.get("players")
         if isinstance(noted, list):
-            return tuple(map(str, noted))
+            return tuple(map(_in_a_line, noted))
         tags = self.game.notes.get("tags", {})
         names = zip(TAGS.get(env.entry.id, ()) or seat_names(env), seat_names(env), strict=True)
-        return tuple(str(tags.get(tag) or seat) for tag, seat in names)
+        return tuple(_in_a_line(tags.get(tag) or seat) for tag, seat in names)
 
     def __str__(self) -> str:
         """Return a line for each move."""
@@ -81,6 +81,11 @@ class Verdict(NamedTuple):
             )
         ]
         return "\n".join(lines)
+
+
+def _in_a_line(name: Any) -> str:
+    """Return a name from a file without breaks of lines and other signs that are not printed."""
+    return "".join(sign if sign.isprintable() else " " for sign in str(name))
 
 
 def judged(game: Record, num_simulations: int = 1024) -> Verdict:

@@ -48,6 +48,7 @@ COMMANDS = {
     "train/ppo_torch.py": "train.ppo_torch",
     "train/maskable_ppo.py": "train.maskable_ppo",
     "train/torchrl_ppo.py": "train.torchrl_ppo",
+    "train/grpo.py": "train.grpo",
 }
 
 
