@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "guide.md": "tensor_envs/GUIDE.md",
         "adapters.md": "tensor_envs/adapters/README.md",
         "referee.md": "tensor_envs/referee/README.md",
+        "train_a_model.md": "scripts/documents/train_a_model.md",
         "search/index.md": "tensor_envs/search/README.md",
         "search/training.md": "tensor_envs/train/README.md",
         "search/solve.md": "tensor_envs/solve/README.md",
