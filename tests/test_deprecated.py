@@ -36,7 +36,7 @@ BOARD = np.eye(4, dtype=np.int32)
             lambda: te.solve(ENV).line(ENV.init(1), most=1) == te.solve(ENV).line(ENV.init(1), max_actions=1),
             "max_actions=",
         ),
-        (lambda: te.text.prompt(ENV.init(2), i=1) == te.text.prompt(ENV.init(2), 1), "row="),
+        (lambda: te.text.prompt(ENV.init(2), i=1) == te.text.prompt(ENV.init(2), 1), "row="),  # type: ignore[call-overload]
         (lambda: te.text.parse(ENV, ENV.action_to_string(0), ENV.init(2), i=1) == 0, "row="),
         (lambda: ENV.state_to_dict(ENV.init(2), i=1) == ENV.state_to_dict(ENV.init(2), 1), "row="),
         (lambda: te.playout(ENV.init(2), n=2).shape == (2, 2), "num_playouts="),

@@ -13,7 +13,6 @@ from tensor_envs._validate import literal, shown
 from tensor_envs.env import Env
 from tensor_envs.evaluation.engines.open_spiel import GAMES, SpielGame
 from tensor_envs.files.records import Record, begin, extend, warn_after_end
-from tensor_envs.games.lines_of_action.rules import BACK, PLANES
 from tensor_envs.registry import make
 
 GAME = re.compile(r"(\w+?)(?:_proxy)?\((.*)\)")  # of OpenSpiel, such as "connect_four_proxy(rows=6,columns=7)"
@@ -26,12 +25,10 @@ def checkers_number(action: int) -> int:
     return rest % 2 * 128 + (rest // 2 + 2) % 4 * 32 + row * 4 + column // 2
 
 
-def lines_number(action: int) -> int:
-    """Return the number of OpenSpiel's action, which is a start, an end and whether it captures."""
-    start = action // 128
-    end = action // 2 % 64
-    step = (end // 8 - start // 8, end % 8 - start % 8)
-    return 64 * (PLANES if step in PLANES else BACK).index(step) + start
+def lines_name(action: int) -> str:
+    """Return the name of OpenSpiel's action, which is a start, an end and whether it captures."""
+    start, end = divmod(action // 2, 64)
+    return "".join("abcdefgh"[square % 8] + str(square // 8 + 1) for square in (start, end))
 
 
 def quoridor_number(action: int, game: dict[str, Any], rules: Any) -> int:
@@ -53,7 +50,7 @@ def quoridor_number(action: int, game: dict[str, Any], rules: Any) -> int:
 OTHERS = {
     "checkers": SpielGame("checkers", checkers_number),
     "dark_hex": SpielGame("dark_hex(board_size={size})"),
-    "lines_of_action": SpielGame("lines_of_action", lines_number),
+    "lines_of_action": SpielGame("lines_of_action"),
     "quoridor": SpielGame("quoridor(board_size={size},wall_count={walls})"),
     "ultimate_tic_tac_toe": SpielGame("ultimate_tic_tac_toe"),
 }
@@ -98,15 +95,19 @@ def _played(env: Env, history: Sequence[int]) -> tuple[Record, list[str]]:
         if game.terminated or game.truncated:
             return game, list(map(str, (action, *actions)))
         number = _number(env, game, env.row(state, 0), action, actions)
+        if number is None:
+            break
         if number not in env.legal_actions(state):
             raise ValueError(f"ply {len(game.actions)}: OpenSpiel's action {action} is not legal")
         game, state = extend(game, state, number)
     return game, []
 
 
-def _number(env: Env, game: Record, fields: dict[str, Any], action: int, more: Iterator[int]) -> int:
-    """Return the number of OpenSpiel's action, or of one and the next. -1 if there is none."""
+def _number(env: Env, game: Record, fields: dict[str, Any], action: int, more: Iterator[int]) -> int | None:
+    """Return the number of OpenSpiel's action, or of one and the next; -1 for none, None if the next is missing."""
     try:
+        if env.id == "lines_of_action":
+            return env.string_to_action(lines_name(action))
         if env.id == "quoridor":
             return quoridor_number(action, fields, env.rules)
         if env.id == "ultimate_tic_tac_toe":
@@ -114,10 +115,13 @@ def _number(env: Env, game: Record, fields: dict[str, Any], action: int, more: I
             board = row % 3 * 3 + column % 3
             if not game.actions or fields["closed"] >> board & 1:  # the choice of a board is an action of its own
                 board = action
-                action = next(more, action)
+                cell = next(more, None)
+                if cell is None:
+                    return None
+                action = cell
             return 27 * (board // 3) + 3 * (board % 3) + 9 * (action // 3) + action % 3
         return ALL[env.id].number(action)
-    except ValueError:  # no direction of a move
+    except ValueError:  # no direction of a piece
         return -1
 
 

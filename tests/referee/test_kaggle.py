@@ -53,6 +53,7 @@ def replay_of(game: str, actions: list[int], **info: Any) -> dict[str, Any]:
         ("nine_mens_morris_proxy()", [19, 8], {}, ("d2", "e5")),
         ("quoridor_proxy(board_size=9,players=2,wall_count=8)", [2, 70, 7], {"walls": 8}, ("e2", "e8", "d8v")),
         ("ultimate_tic_tac_toe_proxy()", [4, 5, 8], {}, ("f5", "i6")),
+        ("ultimate_tic_tac_toe_proxy()", [4], {}, ()),  # a board without a cell
     ],
 )
 def test_replays(game: str, actions: list[int], fields: dict[str, Any], names: tuple[str, ...], tmp_path: Path) -> None:
