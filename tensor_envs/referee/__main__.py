@@ -93,8 +93,8 @@ def players_of(options: argparse.Namespace, env: Env) -> list[Participant]:
     """Return the players of the options; one that is named twice gets a number."""
     if bool(options.model) != (options.url is not None):
         raise ValueError("--model needs the --url of an endpoint, and --url a --model")
-    names = ("temperature", "max_tokens", "system", "extra_body", "image")
-    sampling = {name: value for name in names if (value := getattr(options, name)) is not None}
+    allowed = ("temperature", "max_tokens", "system", "extra_body", "image")
+    sampling = {name: value for name in allowed if (value := getattr(options, name)) is not None}
     if sampling and not options.model:
         raise ValueError(f"--{next(iter(sampling)).replace('_', '-')} needs a --model")
     players = list[Participant]()
