@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import tensor_envs as te
 from tensor_envs import rules
@@ -100,7 +102,7 @@ def directive(name: str) -> str:
     heading = last if module == "rules" else f"te.{name}"
     path, options = f"tensor_envs.{name}", f"heading: {heading}, toc_label: {last}"
     if not name.startswith("adapters."):  # adapters need packages
-        target = getattr(importlib.import_module(f"tensor_envs.{module}".rstrip(".")), last)
+        target = getattr(public_module(module), last)
         path = f"{getattr(target, '__module__', 'typing')}.{getattr(target, '__qualname__', '')}"
         path = path if path.startswith("tensor_envs.") else f"tensor_envs.{name}"
         if any(base.__module__.startswith("tensor_envs._") for base in getattr(target, "__mro__", ())[1:]):
@@ -108,11 +110,19 @@ def directive(name: str) -> str:
     return f"::: {path}\n    options: {{{options}}}"
 
 
+def public_module(name: str) -> Any:
+    """Return the package for "", an attribute of it that is a module, or a module that only an import loads."""
+    if not name:
+        return te
+    known = inspect.ismodule(getattr(te, name, None))
+    return getattr(te, name) if known else importlib.import_module(f"tensor_envs.{name}")
+
+
 def named(group: str) -> Iterator[str]:
     for name in group.split():
         module, _, every = name.rpartition(".")
         if every == "*":
-            yield from (f"{module}.{one}" for one in importlib.import_module(f"tensor_envs.{module}").__all__)
+            yield from (f"{module}.{one}" for one in public_module(module).__all__)
         else:
             yield name
 
