@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from tinygrad import Tensor, UOp, dtypes
 from tinygrad.dtype import DType
@@ -95,6 +96,11 @@ class Architecture:
         return [*accumulate(sizes, initial=0)]
 
     @property
+    def first_head(self) -> int:
+        """Index of the first head among all layers."""
+        return len(self.convolutions) + len(self.hidden)
+
+    @property
     def rows(self) -> int:
         """Number of rows of a block."""
         features = self.cells * self.channels
@@ -142,6 +148,7 @@ def evaluate(
     widths = architecture.heads
     shapes = [(batch, widths[0]), *[(batch,)] * (len(widths) - 1)]
 
+    # Each call has outputs of its own, since tinygrad may hold them as long as it likes.
     def run(keep: bool) -> list[Tensor]:
         outputs = [empty_buffer(math.prod(s), dtypes.float32, device).reshape(s) for s in shapes]
         if keep:
@@ -164,22 +171,26 @@ def evaluate(
             for s in shapes
         ]
         assert call is not None
-        made = [Tensor(u.after(call)) for u in call.src[1 + before + len(weights) :]]
-        logs = made[0]
-        features = made[-1] if keep else run(keep=True)[-1]
-        grouped = max(1, min(MAX_GROUPS, batch // GROUP_ROWS))
-        rows = -(-batch // grouped)
+        # Without kept features, as after a search, the forward kernel runs again.
+        outputs = [Tensor(u.after(call)) for u in call.src[1 + before + len(weights) :]]
+        logs = outputs[0]
+        features = outputs[-1] if keep else run(keep=True)[-1]
+        # Threads sum over groups of rows. Their number depends on the batch alone, so that results do not depend on
+        # the number of threads.
+        groups = max(1, min(MAX_GROUPS, batch // GROUP_ROWS))
+        rows = -(-batch // groups)
         size = architecture.offsets[-1]
-        partial = empty_buffer(grouped * size, dtypes.float32, device)
-        turned = [w.detach().T.contiguous() for w in weights[2::2]]
+        partial = empty_buffer(groups * size, dtypes.float32, device)
+        transposed = [w.detach().T.contiguous() for w in weights[2::2]]
         program = _program(_Backward(architecture, mask is not None), observation.dtype, device)
-        head = [all_blocks(grouped, device), cached_upload((batch, rows), device), *fixed]
-        arrays = [*head, features.detach(), logs.detach(), *(g.detach() for g in wanted), *turned, partial]
-        total = launch_program(program(), arrays)[-1].reshape(grouped, size).sum(0).contiguous()
+        head = [all_blocks(groups, device), cached_upload((batch, rows), device), *fixed]
+        arrays = [*head, features.detach(), logs.detach(), *(g.detach() for g in wanted), *transposed, partial]
+        total = launch_program(program(), arrays)[-1].reshape(groups, size).sum(0).contiguous()
+        # The total holds each matrix, and its bias behind it.
         parts = []
         for at, (k, n) in zip(architecture.offsets, architecture.shapes, strict=False):
             parts += [total[at : at + k * n].reshape(k, n).uop, total[at + k * n : at + (k + 1) * n].uop]
-        return (*[None] * before, *parts, *[None] * len(made))
+        return (*[None] * before, *parts, *[None] * len(outputs))
 
     return run(keep)[: len(shapes)]
 
@@ -196,8 +207,18 @@ def _parts() -> str:
     return Path(__file__).with_name("fused.c").read_text()
 
 
+class _Rows(NamedTuple):
+    """Rows of numbers in a kernel: the place of the first row of a block, and the distance between rows."""
+
+    first: str
+    pitch: int
+
+
 class _Text:
-    """Text of a kernel, with its parameters."""
+    """Text of a kernel, with its parameters.
+
+    In the text, `i` is the first row of a block of `n` rows, and `k` is a row of the block.
+    """
 
     def __init__(self, architecture: Architecture, masked: bool, dtype: DType):
         self.net = architecture
@@ -216,19 +237,26 @@ class _Text:
     def array(self, kind: str, name: str, dtype: DType = dtypes.float32, written: bool = False) -> None:
         self.parameters.append((kind, name, dtype, written))
 
-    def add(self, *lines: str) -> None:
-        self.lines += lines
+    def add(self, code: str) -> None:
+        """Append lines of C; their indentation is dropped."""
+        self.lines += [line.strip() for line in code.strip().split("\n")]
+
+    def features(self, layer: int) -> _Rows:
+        """Return the rows of the features of a layer."""
+        places = self.net.features
+        return _Rows(f"(features + (long)i * {places[-1]} + {places[layer]})", places[-1])
 
     def function(self, name: str, signature: str, body: str) -> str:
         """Return the name of a function, which is compiled once for all layers of the same sizes."""
         self.functions[name] = f"CALLED void {name}({signature}) {{ {body}; }}\n"
         return name
 
-    def padded(self, name: str, depth: int, columns: int) -> str:
-        """Pad a matrix to at least the columns of a vector, and return its name."""
-        self.add(f"float {name}_[{columns} < V ? {depth} * V : 1];")
-        self.add(f"const float *{name}p = padded({name}, {depth}, {columns}, {name}_);")
-        return f"{name}p"
+    def padded(self, name: str, depth: int, columns: int) -> None:
+        """Pad a matrix to at least the columns of a vector; the name of the result ends in `p`."""
+        self.add(f"""
+            float {name}_[{columns} < V ? {depth} * V : 1];
+            const float *{name}p = padded({name}, {depth}, {columns}, {name}_);
+        """)
 
     def finish(self, name: str) -> tuple[str, list[DType], list[int]]:
         signature = ", ".join(f"{'' if w else 'const '}{kind} *{n}" for kind, n, _, w in self.parameters)
@@ -241,8 +269,10 @@ class _Text:
         """Convert an observation [planes, cells] to `image` [cells, planes]."""
         planes = self.net.convolutions[0][0]
         cells = self.net.cells
-        self.add(f"for (int c = 0; c < {cells}; c++) for (int p = 0; p < {planes}; p++)")
-        self.add(f"image[c * {planes} + p] = x[((long)i + k) * {self.net.inputs} + p * {cells} + c];")
+        self.add(f"""
+            for (int c = 0; c < {cells}; c++) for (int p = 0; p < {planes}; p++)
+            image[c * {planes} + p] = x[((long)i + k) * {self.net.inputs} + p * {cells} + c];
+        """)
 
 
 @dataclass(frozen=True)
@@ -257,86 +287,116 @@ class _Forward:
     def source(self, dtype: DType) -> tuple[str, list[DType], list[int]]:
         """Return the source, the dtypes of its arrays, and the indices of the arrays that it writes."""
         net = self.net
-        t = _Text(self.net, self.masked, dtype)
-        convolutions = len(net.convolutions)
-        hidden = len(net.hidden)
         rows = net.rows
-        kind = ACTIVATIONS[net.activation]
+        t = _Text(net, self.masked, dtype)
+        self._parameters(t)
+        self._scratch(t)
+        t.add(f"""
+            for (int i = share[0] * {rows}; i < smaller(batch, (share[0] + share[1]) * {rows}); i += {rows}) {{
+            int n = smaller({rows}, batch - i);
+        """)
+        # All layers of a block follow each other, so that its features stay in the caches.
+        x = self._tower(t) if net.blocks else _Rows(f"(x + (long)i * {net.inputs})", net.inputs)
+        for k in range(len(net.hidden)):
+            x = self._hidden(t, k, x)
+        self._heads(t, x)
+        t.add("}")
+        return t.finish(self.name)
+
+    def _parameters(self, t: _Text) -> None:
+        """Declare the arrays, and pad matrices that are read in vectors: all but those of further heads."""
+        net = self.net
         for k in range(len(net.shapes)):
             t.array("float", f"w{k}")
             t.array("float", f"b{k}")
         for k in range(len(net.heads)):
             t.array("float", f"y{k}", written=True)
-        places = net.features
         if self.keep:
             t.array("float", "features", written=True)
-        matrices = [t.padded(f"w{k}", *shape) for k, shape in enumerate(net.shapes[: convolutions + hidden + 1])]
-        t.add("int batch = sizes[0];", f"float sums[{rows} + V];")
+        for k, shape in enumerate(net.shapes[: net.first_head + 1]):
+            t.padded(f"w{k}", *shape)
+
+    def _scratch(self, t: _Text) -> None:
+        """Declare memory of a block; features that are kept need none."""
+        net = self.net
+        t.add(f"""
+            int batch = sizes[0];
+            float sums[{net.rows} + V];
+        """)
         if t.kind == "u8" and not net.blocks:
             t.add(f"int places[{net.inputs} + 1];")
-        for k, n in enumerate(net.hidden):
-            t.add(*([] if self.keep else [f"float h{k}[{rows * n}];"]))
+        if not self.keep:
+            for k, n in enumerate(net.hidden):
+                t.add(f"float h{k}[{net.rows * n}];")
         if net.blocks:
             t.add(f"float image[{net.inputs}];")
+        if net.blocks and not self.keep:
             size = net.cells * net.channels
-            t.add(*([] if self.keep else [f"float last[{rows * size}], level[3][{size}];"]))
-        t.add(f"for (int i = share[0] * {rows}; i < smaller(batch, (share[0] + share[1]) * {rows}); i += {rows}) {{")
-        t.add(f"int n = smaller({rows}, batch - i);")
-        source = f"(x + (long)i * {net.inputs})"
-        pitch = net.inputs
+            t.add(f"float last[{net.rows * size}], level[3][{size}];")
 
-        def features(layer: int) -> str:
-            return f"(features + (long)i * {places[-1]} + {places[layer]})"
+    def _tower(self, t: _Text) -> _Rows:
+        """Write the convolutions, board by board, and return the rows of the last one's features."""
+        net = self.net
+        size = net.cells * net.channels
+        top = len(net.convolutions) - 1
 
-        if net.blocks:
-            size = net.cells * net.channels
-            t.add("for (int k = 0; k < n; k++) {")
-            t.board()
+        def level(layer: int) -> str:
+            """Return the place of a board's features; a residual block reads three levels, which take turns."""
+            if self.keep:
+                rows = t.features(layer)
+                return f"({rows.first} + (long)k * {rows.pitch})"
+            return f"(last + k * {size})" if layer == top else f"level[{layer % 3}]"
 
-            def level(layer: int) -> str:
-                if self.keep:
-                    return f"({features(layer)} + (long)k * {places[-1]})"
-                return f"(last + k * {size})" if layer == convolutions - 1 else f"level[{layer % 3}]"
-
-            for layer, (inputs, outputs) in enumerate(net.convolutions):
-                before = "image" if not layer else level(layer - 1)
-                call = t.function(
-                    f"convolution_{layer > 0:d}",
-                    "const float *x, const float *w, const float *start, float *y",
-                    f"convolution({net.board[0]}, {net.board[1]}, {inputs}, {outputs}, x, w, start, y)",
-                )
-                t.add(f"{call}({before}, {matrices[layer]}, b{layer}, {level(layer)});")
-                if layer and layer % 2 == 0:
-                    t.add(f"add({size}, {level(layer - 2)}, {level(layer)});")
-                t.add(f"activate(1, {size}, {level(layer)}, 0, {'RELU' if layer else kind});")
-            t.add("}")
-            source, pitch = (features(convolutions - 1), places[-1]) if self.keep else ("last", size)
-        for k, (inputs, outputs) in enumerate(net.dense):
-            layer = convolutions + k
-            to, stride = (features(layer), places[-1]) if self.keep else (f"h{k}", outputs)
-            matrix = matrices[layer]
-            relu = kind == "RELU"
-            tail = f"WIDTH({outputs}), b{layer}, {to}, {stride}, {relu:d}"
-            if not layer and t.kind == "u8":
-                t.add(f"sparse_product(n, {inputs}, {outputs}, {source}, {int(t.binary)}, {matrix}, {tail}, places);")
-            else:
-                t.add(f"product(n, {inputs}, {outputs}, {source}, {pitch}, 1, {matrix}, {tail}, 0);")
-            if not relu:
-                t.add(f"activate(n, {outputs}, {to}, {stride}, {kind});")
-            source = to
-            pitch = stride
-        for k, n in enumerate(net.heads):
-            layer = convolutions + hidden + k
-            to = f"y{k} + (long)i * {n}"
-            depth = net.hidden[-1]
-            if k:
-                t.add(f"dot(n, {depth}, {source}, {pitch}, w{layer}, b{layer}[0], {to});")
-            else:
-                matrix = f"{matrices[layer]}, WIDTH({n}), b{layer}"
-                t.add(f"product(n, {depth}, {n}, {source}, {pitch}, 1, {matrix}, {to}, {n}, 0, 0);")
-        t.add(f"log_softmax(n, {net.heads[0]}, y0 + (long)i * {net.heads[0]}, {t.mask.format(net.heads[0])}, sums);")
+        t.add("for (int k = 0; k < n; k++) {")
+        t.board()
+        for layer, (inputs, outputs) in enumerate(net.convolutions):
+            before = level(layer - 1) if layer else "image"
+            call = t.function(
+                f"convolution_{layer > 0:d}",
+                "const float *x, const float *w, const float *start, float *y",
+                f"convolution({net.board[0]}, {net.board[1]}, {inputs}, {outputs}, x, w, start, y)",
+            )
+            t.add(f"{call}({before}, w{layer}p, b{layer}, {level(layer)});")
+            # The second convolution of a residual block adds what the block began with.
+            if layer and layer % 2 == 0:
+                t.add(f"add({size}, {level(layer - 2)}, {level(layer)});")
+            activation = "RELU" if layer else ACTIVATIONS[net.activation]
+            t.add(f"activate(1, {size}, {level(layer)}, 0, {activation});")
         t.add("}")
-        return t.finish(self.name)
+        return t.features(top) if self.keep else _Rows("last", size)
+
+    def _hidden(self, t: _Text, k: int, x: _Rows) -> _Rows:
+        """Write a hidden layer, and return the rows of its features."""
+        inputs, outputs = self.net.dense[k]
+        layer = len(self.net.convolutions) + k
+        y = t.features(layer) if self.keep else _Rows(f"h{k}", outputs)
+        # ReLU is part of the product; other activations need the whole row in vectors.
+        activation = ACTIVATIONS[self.net.activation]
+        relu = activation == "RELU"
+        tail = f"w{layer}p, WIDTH({outputs}), b{layer}, {y.first}, {y.pitch}, {relu:d}"
+        # Observations in bytes are mostly zeros, which the first layer skips.
+        if not layer and t.kind == "u8":
+            t.add(f"sparse_product(n, {inputs}, {outputs}, {x.first}, {int(t.binary)}, {tail}, places);")
+        else:
+            t.add(f"product(n, {inputs}, {outputs}, {x.first}, {x.pitch}, 1, {tail}, 0);")
+        if not relu:
+            t.add(f"activate(n, {outputs}, {y.first}, {y.pitch}, {activation});")
+        return y
+
+    def _heads(self, t: _Text, x: _Rows) -> None:
+        """Write the heads: logits and their log softmax, and one unit for each further head."""
+        net = self.net
+        depth = net.hidden[-1]
+        for k, n in enumerate(net.heads):
+            layer = net.first_head + k
+            y = f"y{k} + (long)i * {n}"
+            if k:
+                t.add(f"dot(n, {depth}, {x.first}, {x.pitch}, w{layer}, b{layer}[0], {y});")
+            else:
+                matrix = f"w{layer}p, WIDTH({n}), b{layer}"
+                t.add(f"product(n, {depth}, {n}, {x.first}, {x.pitch}, 1, {matrix}, {y}, {n}, 0, 0);")
+        n = net.heads[0]
+        t.add(f"log_softmax(n, {n}, y0 + (long)i * {n}, {t.mask.format(n)}, sums);")
 
 
 @dataclass(frozen=True)
@@ -350,101 +410,125 @@ class _Backward:
     def source(self, dtype: DType) -> tuple[str, list[DType], list[int]]:
         """Return the source, the dtypes of its arrays, and the indices of the arrays that it writes."""
         net = self.net
-        t = _Text(self.net, self.masked, dtype)
-        convolutions = len(net.convolutions)
         rows = net.rows
-        places = net.features
-        kind = ACTIVATIONS[net.activation]
-        shapes = net.shapes
-        offsets = net.offsets
-        first_head = len(net.features) - 1
+        total = net.offsets[-1]
+        t = _Text(net, self.masked, dtype)
+        self._parameters(t)
+        self._scratch(t)
+        # A group of rows has a partial sum of its own, so that threads need not share one.
+        t.add(f"""
+            for (int group = share[0]; group < share[0] + share[1]; group++) {{
+            float *to = partial + (long)group * {total};
+            clear({total}, to);
+            int end = smaller(batch, (group + 1) * size);
+            for (int i = group * size; i < end; i += {rows}) {{
+            int n = smaller({rows}, end - i);
+        """)
+        self._heads(t)
+        for k in reversed(range(len(net.hidden))):
+            self._hidden(t, k)
+        if net.blocks:
+            self._tower(t)
+        t.add("}")
+        t.add("}")
+        return t.finish(self.name)
+
+    def _parameters(self, t: _Text) -> None:
+        """Declare the arrays, and pad transposed matrices; the first layer's is not read."""
+        net = self.net
         t.array("float", "features")
         t.array("float", "logs")
         for k in range(len(net.heads)):
             t.array("float", f"g{k}")
-        for k in range(1, len(shapes)):
+        for k in range(1, len(net.shapes)):
             t.array("float", f"w{k}")
         t.array("float", "partial", written=True)
-        matrices = {k: t.padded(f"w{k}", n, m) for k, (m, n) in enumerate(shapes[: first_head + 1]) if k}
-        t.add("int batch = sizes[0], size = sizes[1];")
-        t.add(f"float e[{rows} * WIDTH({net.heads[0]})];")
+        for k, (m, n) in enumerate(net.shapes[1 : net.first_head + 1], 1):
+            t.padded(f"w{k}", n, m)
+
+    def _scratch(self, t: _Text) -> None:
+        """Declare memory of a block: gradients of logits (e), hidden layers (d) and levels of the tower."""
+        net = self.net
+        t.add(f"""
+            int batch = sizes[0], size = sizes[1];
+            float e[{net.rows} * WIDTH({net.heads[0]})];
+        """)
         for k, n in enumerate(net.hidden):
-            t.add(f"float d{k}[{rows} * WIDTH({n})];")
+            t.add(f"float d{k}[{net.rows} * WIDTH({n})];")
         if not net.blocks and t.kind == "u8":
-            t.add(f"float input[{rows * net.inputs}];")
+            t.add(f"float input[{net.rows * net.inputs}];")
         if net.blocks:
             size = net.cells * net.channels
-            t.add(f"float image[{net.inputs}], last[{rows} * WIDTH({size})];")
-            t.add(f"float outer[{net.cells} * WIDTH({net.channels})], inner[{net.cells} * WIDTH({net.channels})];")
-            t.add(f"float one[{size}];")
-        t.add("for (int group = share[0]; group < share[0] + share[1]; group++) {")
-        t.add(f"float *to = partial + (long)group * {offsets[-1]};", f"clear({offsets[-1]}, to);")
-        t.add("int end = smaller(batch, (group + 1) * size);")
-        t.add(f"for (int i = group * size; i < end; i += {rows}) {{", f"int n = smaller({rows}, end - i);")
+            t.add(f"""
+                float image[{net.inputs}], last[{net.rows} * WIDTH({size})];
+                float outer[{net.cells} * WIDTH({net.channels})], inner[{net.cells} * WIDTH({net.channels})];
+                float one[{size}];
+            """)
 
-        def features(layer: int) -> str:
-            return f"(features + (long)i * {places[-1]} + {places[layer]})"
+    def _weight_gradient(self, t: _Text, layer: int, x: _Rows, d: str) -> None:
+        """Add the gradients of a dense layer's matrix and bias, from its input and the gradient of its output."""
+        depth, columns = self.net.shapes[layer]
+        at = self.net.offsets[layer]
+        matrix = f"{d}, WIDTH({columns})"
+        t.add(f"""
+            product({depth}, n, {columns}, {x.first}, 1, {x.pitch}, {matrix}, 0, to + {at}, {columns}, 0, 1);
+            add_rows(n, {columns}, {matrix}, to + {at + depth * columns});
+        """)
 
-        def weight_gradient(layer: int, source: str, pitch: int, d: str) -> None:
-            depth, columns = shapes[layer]
-            at = offsets[layer]
-            matrix = f"{d}, WIDTH({columns})"
-            to = f"to + {at}, {columns}"
-            t.add(f"product({depth}, n, {columns}, {source}, 1, {pitch}, {matrix}, 0, {to}, 0, 1);")
-            t.add(f"add_rows(n, {columns}, {d}, WIDTH({columns}), to + {at + depth * columns});")
-
-        last = len(net.hidden) - 1
-        top = features(first_head - 1)
+    def _heads(self, t: _Text) -> None:
+        """Write the gradients of the heads, and of the last hidden layer's features, to which all heads add."""
+        net = self.net
+        first = net.first_head
+        x = t.features(first - 1)
         n = net.heads[0]
         m = net.hidden[-1]
-        mask = t.mask.format(net.heads[0])
+        d = f"d{len(net.hidden) - 1}"
         here = f"(long)i * {n}"
-        t.add(f"log_softmax_backward(n, {n}, logs + {here}, g0 + {here}, {mask}, e, WIDTH({n}));")
-        weight_gradient(first_head, top, places[-1], "e")
-        t.add(
-            f"product(n, {n}, {m}, e, WIDTH({n}), 1, {matrices[first_head]}, WIDTH({m}), 0, d{last}, WIDTH({m}), 0, 0);"
-        )
+        t.add(f"log_softmax_backward(n, {n}, logs + {here}, g0 + {here}, {t.mask.format(n)}, e, WIDTH({n}));")
+        self._weight_gradient(t, first, x, "e")
+        t.add(f"product(n, {n}, {m}, e, WIDTH({n}), 1, w{first}p, WIDTH({m}), 0, {d}, WIDTH({m}), 0, 0);")
         for k in range(1, len(net.heads)):
-            layer = first_head + k
-            t.add("for (int k = 0; k < n; k++) {")
-            t.add(f"float *dw = to + {offsets[layer]};", f"dw[{m}] += g{k}[i + k];")
-            t.add(f"add_scaled({m}, {top} + (long)k * {places[-1]}, g{k}[i + k], dw);")
-            t.add(f"add_scaled({m}, w{layer}, g{k}[i + k], d{last} + k * WIDTH({m}));", "}")
-        for k in reversed(range(len(net.hidden))):
-            layer = convolutions + k
-            m, n = net.dense[k]
-            t.add(f"backward(n, {n}, d{k}, WIDTH({n}), {features(layer)}, {places[-1]}, {kind});")
-            if layer:
-                weight_gradient(layer, features(layer - 1), places[-1], f"d{k}")
-                to = f"d{k - 1}" if k else "last"
-                matrix = f"{matrices[layer]}, WIDTH({m})"
-                t.add(f"product(n, {n}, {m}, d{k}, WIDTH({n}), 1, {matrix}, 0, {to}, WIDTH({m}), 0, 0);")
-            elif t.kind == "u8":
-                t.add(f"for (long k = 0; k < (long)n * {m}; k++) input[k] = x[(long)i * {m} + k];")
-                weight_gradient(0, "input", m, "d0")
-            else:
-                weight_gradient(0, f"x + (long)i * {m}", m, "d0")
-        if net.blocks:
-            self._tower(t, features)
-        t.add("}", "}")
-        return t.finish(self.name)
+            layer = first + k
+            t.add(f"""
+                for (int k = 0; k < n; k++) {{
+                float *dw = to + {net.offsets[layer]};
+                dw[{m}] += g{k}[i + k];
+                add_scaled({m}, {x.first} + (long)k * {x.pitch}, g{k}[i + k], dw);
+                add_scaled({m}, w{layer}, g{k}[i + k], {d} + k * WIDTH({m}));
+                }}
+            """)
 
-    def _tower(self, t: _Text, features: Callable[[int], str]) -> None:
+    def _hidden(self, t: _Text, k: int) -> None:
+        """Write the gradients of a hidden layer, and of the features below it; observations have none."""
+        net = self.net
+        layer = len(net.convolutions) + k
+        m, n = net.dense[k]
+        y = t.features(layer)
+        t.add(f"backward(n, {n}, d{k}, WIDTH({n}), {y.first}, {y.pitch}, {ACTIVATIONS[net.activation]});")
+        if layer:
+            self._weight_gradient(t, layer, t.features(layer - 1), f"d{k}")
+            below = f"d{k - 1}" if k else "last"
+            t.add(f"product(n, {n}, {m}, d{k}, WIDTH({n}), 1, w{layer}p, WIDTH({m}), 0, {below}, WIDTH({m}), 0, 0);")
+        elif t.kind == "u8":
+            t.add(f"for (long k = 0; k < (long)n * {m}; k++) input[k] = x[(long)i * {m} + k];")
+            self._weight_gradient(t, 0, _Rows("input", m), "d0")
+        else:
+            self._weight_gradient(t, 0, _Rows(f"x + (long)i * {m}", m), "d0")
+
+    def _tower(self, t: _Text) -> None:
         """Write the gradients of the convolutions, board by board."""
         net = self.net
         size = net.cells * net.channels
-        places = net.features
-        offsets = net.offsets
-        shapes = net.shapes
         board = f"{net.board[0]}, {net.board[1]}"
 
         def level(layer: int) -> str:
-            return f"({features(layer)} + (long)k * {places[-1]})"
+            rows = t.features(layer)
+            return f"({rows.first} + (long)k * {rows.pitch})"
 
         def convolution(layer: int, source: str, d: str, dx: str) -> None:
             inputs, outputs = net.convolutions[layer]
-            at = offsets[layer]
-            depth, columns = shapes[layer]
+            at = net.offsets[layer]
+            depth, columns = net.shapes[layer]
             call = t.function(
                 f"convolution_backward_{layer > 0:d}",
                 "const float *x, const float *d, const float *w, float *dw, float *db, float *dx",
@@ -456,11 +540,16 @@ class _Backward:
         def derived(layer: int, source: str, to: str, activation: str) -> None:
             """Write rows of WIDTH(channels) of the gradient before an activation."""
             n = net.channels
-            t.add(f"for (int c = 0; c < {net.cells}; c++) for (int j = 0; j < {n}; j++)")
-            t.add(f"{to}[c * WIDTH({n}) + j] = {source}[c * {n} + j];")
-            t.add(f"backward({net.cells}, {n}, {to}, WIDTH({n}), {level(layer)}, {n}, {activation});")
+            t.add(f"""
+                for (int c = 0; c < {net.cells}; c++) for (int j = 0; j < {n}; j++)
+                {to}[c * WIDTH({n}) + j] = {source}[c * {n} + j];
+                backward({net.cells}, {n}, {to}, WIDTH({n}), {level(layer)}, {n}, {activation});
+            """)
 
-        t.add("for (int k = 0; k < n; k++) {", f"float *dx = last + k * WIDTH({size});")
+        t.add(f"""
+            for (int k = 0; k < n; k++) {{
+            float *dx = last + k * WIDTH({size});
+        """)
         t.board()
         for block in reversed(range(net.blocks)):
             one = 2 * block + 1
@@ -469,8 +558,11 @@ class _Backward:
             t.add(f"clear({size}, one);")
             convolution(two, level(one), "outer", "one")
             derived(one, "one", "inner", "RELU")
-            t.add(f"for (int c = 0; c < {net.cells}; c++) for (int j = 0; j < {net.channels}; j++)")
-            t.add(f"dx[c * {net.channels} + j] = outer[c * WIDTH({net.channels}) + j];")
+            # The block's input has the gradient of its sum, and that of the first convolution on top.
+            t.add(f"""
+                for (int c = 0; c < {net.cells}; c++) for (int j = 0; j < {net.channels}; j++)
+                dx[c * {net.channels} + j] = outer[c * WIDTH({net.channels}) + j];
+            """)
             convolution(one, level(two - 2), "inner", "dx")
         derived(0, "dx", "outer", ACTIVATIONS[net.activation])
         convolution(0, "image", "outer", "0")
