@@ -186,11 +186,13 @@ def rate(options: argparse.Namespace) -> None:
     if options.engine and env.num_players != 2:
         raise ValueError(f"--engine needs a game for two, {env!r} has {env.num_players} players")
     path = options.weights or env.id
+    # Regret is measured by a table of all positions or, after some random plies, by search of single ones.
     oracle = exact_oracle(env) if options.regret else None
     opening = OPENING
     if options.search_regret is not None:
         oracle = solve(env, method="search")
         opening = options.search_regret
+    # Playout search is the yardstick, unless an engine is, or the user names rivals.
     rival = functools.partial(agents.playout_search, seed=1, exploration=options.exploration)
     rivals = options.rivals if options.rivals is not None else [] if options.engine else RIVALS
     players: dict[str, agents.Policy] = {f"playout search of {n}": rival(n) for n in rivals}
@@ -201,6 +203,7 @@ def rate(options: argparse.Namespace) -> None:
     print(f"{env.id} on {device_of()}, {games}, weights of {path}", flush=True)
     everyone = {"uniform": agents.uniform, **players}
     common: dict[str, Any] = {"opening": OPENING, "seed": options.seed}
+    # Games for two give ratings; a game for one gives mean returns, since nobody is beaten.
     with busy("compiling and playing"):
         if options.engine:
             for name in options.engine:
@@ -213,6 +216,7 @@ def rate(options: argparse.Namespace) -> None:
                 interval = result.interval(result.returns)[0]
                 print(f"{name}: mean return {result.mean_returns[0]:,.1f} +- {interval:,.1f}", flush=True)
     if oracle is not None:
+        # The uniform player has no regret of interest, so it is left out.
         for name, player in players.items():
             judge = CriticalPositions(oracle)
             value = regret(env, player, judge, options.games, options.seed, opening=opening)

@@ -90,6 +90,7 @@ class Network:
             integer(name, size, low, 2**20)
             for name, size, low in (("hidden", hidden, 1), ("blocks", blocks, 0), ("channels", channels, 1))
         )
+        # Given weights define the sizes, so that a file needs no other description.
         if weights is not None:
             if missing := [f"{name}.bias" for name in ("first", "second") if f"{name}.bias" not in weights]:
                 raise ValueError(f"weights must have {missing[0]!r}, got {shown(list(weights))}")
@@ -102,6 +103,7 @@ class Network:
             raise ValueError(
                 f"blocks must be 0 where [planes, rows, columns] are not observed, got {blocks} for {env!r}"
             )
+        # A tower stands for the first hidden layer.
         self.architecture = fused.Architecture(
             math.prod(self.shape),
             (hidden,) * (1 if blocks else 2),
@@ -111,6 +113,7 @@ class Network:
             channels if blocks else 0,
             blocks,
         )
+        # Names and shapes are those of PyTorch's layers, so that weights can be exchanged.
         filters = (3, 3) if blocks else ()
         shapes = {  # [outputs, inputs] or [outputs, inputs, 3, 3]
             "first": (channels, self.shape[0], *filters) if blocks else (hidden, math.prod(self.shape)),
@@ -122,6 +125,7 @@ class Network:
         own = {f"{name}.weight": shape for name, shape in shapes.items()}
         own |= {f"{name}.bias": shape[:1] for name, shape in shapes.items()}
         open_device(device)  # opens the device with the package's compiler, for tinygrad's kernels too
+        # Shapes are compared as a whole, since one wrong size changes several of them.
         if weights is None:
             weights = _random_weights(shapes, None if seed is None else integer("seed", seed, 0, 2**63 - 1))
         elif {k: w.shape for k, w in weights.items()} != own:
@@ -133,6 +137,7 @@ class Network:
                 return values
             return values.to(device) if isinstance(device, str) else values.shard(device)
 
+        # Matrices are kept transposed, [inputs, outputs], as the kernels read them.
         self.layers = {
             name: LayerWeights(tensor(self._matrix(name, weights[f"{name}.weight"])), tensor(weights[f"{name}.bias"]))
             for name in shapes

@@ -247,6 +247,7 @@ class _Response(PPO):
         players = np.eye(env.num_players, dtype=np.float32)
         decisions = []
         outcomes = []
+        # Every game takes one step per turn of the loop, whether the learner or the fixed policy decides.
         for _ in range(config.rollout_length):
             before = state.numpy()
             observation, mask, logs, value, action = (to_numpy(part) for part in self.see(state))
@@ -262,6 +263,7 @@ class _Response(PPO):
             outcomes.append((after["rewards"] / np.float32(config.value_scale), player, value, *ended))
             state = env.reset(state)
         self.state = state
+        # The value of the state after the last step completes unfinished games.
         last = state.numpy()["current_player"]
         next_player = players[last] * (last == self.learner)[:, None]
         next_value = to_numpy(self.see(state)[3])
