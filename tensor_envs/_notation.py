@@ -167,6 +167,7 @@ class NotatedGame(Generic[R_co]):
         """Return the values of all fields and flags. ValueError, TypeError or KeyError for an invalid game."""
         instance("a game", game, dict)
         entries = {name: game[name] for name in STATE_ENTRIES if name in game}
+        # Flags are checked last, since a notation may compute them; numbers must fit int32 before it reads them.
         for name in entries.keys() - {*FLAGS}:
             entries[name] = integer(name, entries[name], INT_LOW, INT_HIGH)
         position = self.entry.load("notation").from_dict(self.rules, game)
@@ -176,6 +177,7 @@ class NotatedGame(Generic[R_co]):
         for name in FLAGS:
             if values[name] not in (0, 1):
                 raise ValueError(f"{name} must be True or False, got {values[name]!r}")
+        # A dictionary must not play on a position that the rules have ended, but max_plies may end any position.
         if any(position.get(name) for name in FLAGS) and not any(values[name] for name in FLAGS):
             raise ValueError("terminated or truncated must be True, since the position is over")
         limit, player = self.spec.max_plies, values["current_player"]

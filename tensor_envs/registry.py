@@ -138,6 +138,7 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
     """
     instance("id", id, str)
     ids = {id: _named(id)} if ":" in id else entries()
+    # Both spellings with a version are of the current rules; other versions are unknown ids.
     versioned = {write(name, e.version): name for name, e in ids.items() for write in (gymnasium_id, "{}-v{}".format)}
     id = versioned.get(id, id)
     if id not in ids:
@@ -151,10 +152,12 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
         rule_fields["max_plies"] = max_plies
     rule_fields = plain(rule_fields)
     fixed = entry.presets.get(id, {})
+    # `max_plies` is a rule field of every game, also where the rules do not declare it.
     names = [f.name for f in fields(rules)]
     if "max_plies" not in names and "max_plies" in {**fixed, **rule_fields}:
         rules = with_max_plies(rules)
         names = [*names, "max_plies"]
+    # A mistake is reported by the names of the fields before the rules check values.
     unknown = [name for name in rule_fields if name not in names]
     if unknown:
         raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(names) or 'none'}")

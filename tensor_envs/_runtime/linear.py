@@ -127,6 +127,7 @@ class Linear:
                 if dtype is FLOAT32 and not self.divides:
                     return self.new(Ops.MUL, dtype, src[0], self.new(Ops.RECIPROCAL, dtype, src[1]))
                 return self.new(Ops.FDIV if dtype is FLOAT32 else Ops.CDIV, dtype, *src)
+            # LLVM may assume that tinygrad's sums do not overflow, so sums and differences go through uint32.
             case "+" if x.wraps:
                 return self.wrapping_sum(dtype, *src)
             case "-":

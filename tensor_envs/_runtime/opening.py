@@ -59,6 +59,7 @@ def _open_one(device: Any) -> str:
     # Without a clang this raises an error that names what to install. tinygrad's own error would not.
     if is_cpu(name):
         cpu_compiler()
+    # A missing driver, library or card raises whatever its backend raises; the error names the device first.
     try:
         renderer = opened(name).renderer
     except Exception as error:  # whatever a backend raises when it is not there
@@ -71,6 +72,7 @@ def _open_one(device: Any) -> str:
             f"device {device!r} needs NVRTC, NVIDIA's compiler of CUDA, when it is first opened: pip install "
             "'tensor_envs[cuda]', or name its library by the environment variable NVRTC_PATH, without PTX in DEV"
         )
+    # A renderer must have a dialect that prints the tape, or a converter into tinygrad's instructions.
     if dialect(renderer) is None and type(renderer).__name__ not in CONVERTED:
         raise ValueError(
             f"device {device!r} would be programmed by tinygrad's {type(renderer).__name__}; kernels are written in "

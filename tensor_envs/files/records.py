@@ -80,11 +80,13 @@ class Record:
         instance("text", text, str)
         try:
             values = json.loads(text)
+            # A record of another version has other fields, so its format is checked before any value.
             if values.pop("format") != FORMAT or {*values, "notes"} != {column.name for column in fields(Record)}:
                 raise ValueError("its format is another one")
             for name, kind in KINDS.items():
                 if not isinstance(values.get(name, {}), kind):
                     raise TypeError(f"{name} is {shown(values[name])}")
+            # JSON has lists where a record has tuples, and integers where rewards are floats.
             moves = {name: tuple(values[name]) for name in ("actions", "names", "players")}
             moves["rewards"] = tuple(tuple(map(float, rewards)) for rewards in values["rewards"])
             if {*values["game"]} != {"id", "version", "illegal", "rules"} or type(values["game"]["rules"]) is not dict:

@@ -38,6 +38,7 @@ def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor,
     """
     if not isinstance(board, (Tensor, np.ndarray)):
         raise TypeError(f"board must be a Tensor or a NumPy array, got {type(board).__name__}")
+    # An unsigned dtype has no -1, so its boards would silently have no second player.
     integral = dtypes.is_int(board.dtype) if isinstance(board, Tensor) else board.dtype.kind in "iu"
     unsigned = isinstance(board, Tensor) and dtypes.is_unsigned(board.dtype)
     if not integral or unsigned or (isinstance(board, np.ndarray) and board.dtype.kind == "u"):
@@ -51,6 +52,7 @@ def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor,
     check_k(shape, k)
     if isinstance(board, np.ndarray):
         return _upload(board, device), lead, shape
+    # A Tensor stays on its device; a constant has none, so it is copied to the chosen one.
     own = open_device(device if board.device is None else board.device)
     if not isinstance(own, str):
         raise ValueError(f"board must be on one device, got {own}")

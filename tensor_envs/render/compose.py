@@ -95,6 +95,7 @@ def film(documents: Sequence[str], seconds: float, hold: float, loop: bool) -> s
     Elements that several pictures share are written once. A viewer without SMIL shows the last picture.
     """
     pictures = [Picture.of(document) for document in documents]
+    # Pictures of one size share elements; others are nested documents in the largest frame.
     if len({picture.attributes for picture in pictures}) == 1:
         root = dict(pictures[0].attributes)
         frames = [picture.elements for picture in pictures]
@@ -106,6 +107,7 @@ def film(documents: Sequence[str], seconds: float, hold: float, loop: bool) -> s
     last = len(frames) - 1
     length = len(frames) * seconds + hold
     body = []
+    # Neighbouring elements that are shown in the same frames form a group, which is animated as a whole.
     for shown, parts in groupby(merged(frames), key=lambda part: part[1]):
         texts = [text for text, _ in parts]
         if len(shown) == len(frames):
@@ -119,6 +121,7 @@ def film(documents: Sequence[str], seconds: float, hold: float, loop: bool) -> s
             f'<animate attributeName="visibility" calcMode="discrete" values="{values}" keyTimes="{times}" '
             f'dur="{written(length)}s" {how}/>'
         )
+        # The attribute without animation is what viewers without SMIL show: the last frame.
         group = "<g>" if last in shown else '<g visibility="hidden">'
         body += [group, *texts, animate, "</g>"]
     return _document(root, body)

@@ -297,6 +297,7 @@ def _captured(policy: TensorPolicy, state: State, length: _Length, reset: Rollou
         words = (x.reshape(-1, engine.layout.words, layout.grid.lanes) for x in (new, old))
         Tensor.realize(new.assign(plays.where(*words).flatten()))
 
+    # Two buffers take turns as input and output, so one launch is prepared for each direction.
     replay = CapturedFunction(step)
     words = [engine.empty(buffers), engine.empty(buffers)]
     replay(buffers.words, words[0], buffers.row_keys, totals, *last_episodes)
@@ -304,6 +305,7 @@ def _captured(policy: TensorPolicy, state: State, length: _Length, reset: Rollou
     turns = [replay.bind(*arguments) for arguments in bound] if length.steps > 1 else []
     count = 1
     while count < length.steps:
+        # Reading the device stops its queue, so the end of the last game is looked for only now and then.
         if targets is not None and count % STEPS_PER_CHECK == 0:
             now = State(env, buffers._replace(words=words[(count - 1) % 2]))
             if (to_numpy(now.episode) == targets).all():

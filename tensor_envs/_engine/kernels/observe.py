@@ -24,6 +24,7 @@ from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32, where
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
     from tensor_envs._engine.layout import Layout
+    from tensor_envs.rules.spec import GameState
 
 # Runs of more words are stored by a loop, which keeps the kernel short.
 INLINE_MAX_WORDS = 8
@@ -164,6 +165,16 @@ class OutputStage:
         entries = array.size // self.t.grid.rows
         return at.batch.index(entry, entries) if self.by_lanes else at.batch.row * entries + entry
 
+    def _player(self, s: GameState, source: Coords, at: Coords) -> Scalar:
+        """Return the player whose view is observed: to move, fixed, computed in the kernel, or read from memory."""
+        if self.players is None:
+            return s.current_player
+        if isinstance(self.players, int):
+            return int32(self.players)
+        if callable(self.players):
+            return self.players(at)
+        return load(self.players, source.batch)[0]
+
     def _fill(self, words: Words, at: Coords) -> None:
         """Collect the numbers and bits of a game in registers."""
         source = self.t.place_in(self.lanes, at)
@@ -173,18 +184,11 @@ class OutputStage:
         bits = [uint32(0)] * self.plan.words
         if self.a.observation is not None:
             s = layout.get_state(game)
-            if self.players is None:
-                player = s.current_player
-            elif isinstance(self.players, int):
-                player = int32(self.players)
-            elif callable(self.players):
-                player = self.players(at)
-            else:
-                player = load(self.players, source.batch)[0]
-            # Parts and runs come in the order of entries.
+            # Parts and runs come in the order of entries, so one pass over the runs finds each part's bits.
             runs = iter(self.plan.runs)
             run = next(runs, None)
-            for entry, part in placed(self.t.game.observe(s, mask, player)):
+            for entry, part in placed(self.t.game.observe(s, mask, self._player(s, source, at))):
+                # Numbers and arrays in memory have no bits; they are stored at once.
                 if not in_registers(part):
                     self._store_part(part, entry, at)
                     continue
@@ -196,6 +200,7 @@ class OutputStage:
                     add_one_hot(bits, first, part.value, part.size)
                 elif isinstance(part, Bits):
                     add_bits(bits, first, part.words, part.size)
+        # The mask goes out with the observation's bits, unless it has too many actions for registers.
         if self.a.legal_action_mask is not None:
             if isinstance(mask, MemoryArray):
                 self._store_memory(self.a.legal_action_mask, 0, mask, self.t.game.spec.num_actions, at)
