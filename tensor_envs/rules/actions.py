@@ -139,10 +139,12 @@ def _words(name: str, legal: Any, size: int) -> list[Scalar]:
     """Return the legal actions of a range as words."""
     values = [scalar(x, UINT32) for x in flat(legal)]
     count = num_words(size)
+    # One condition holds for the whole range.
     if isinstance(legal, (bool, Scalar)) and values[0].dtype is BOOL:
         return [where(values[0], uint32(w), 0) for w in pack(range(size), size)]
     if values and values[0].dtype is UINT64 and len(values) == 1:
         values = [*halves(values[0])][: max(count, 1)]
+    # Conditions come before words: a range of one action has one of either.
     if all(x.dtype is BOOL for x in values) and len(values) == size:
         return pack_flags(values)
     if not all(x.dtype is UINT32 for x in values) or len(values) != count:

@@ -237,6 +237,7 @@ def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], S
             refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
         return scalars
 
+    # Plain numbers need no kernel: the loop runs in Python, and so does a single turn.
     values = of_one_kind(start)
     turns = whole("a number of turns", size)
     if not values or (turns.is_plain and (recording() is None or turns.value < 2)):
@@ -246,6 +247,7 @@ def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], S
             if all(a.is_plain and b.is_plain and a.value == b.value for a, b in zip(before, values, strict=True)):
                 break
         return values
+    # A loop of the kernel is traced once, so what it changes must be in registers instead of expressions.
     count = len(values)
     variables = registers(count, values[0].dtype)
     remaining = registers(1, INT32)
@@ -262,11 +264,13 @@ def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], S
         variables[k] = x
     if turns.is_plain:
         remaining[0] = turns
+        # A loop of a fixed size ends for all games together once no game changes.
         with do_while(together=True) as block:
             changed = turn()
             remaining[0] = remaining[0] - 1
             block.again = changed & (remaining[0] > 0)
     else:
+        # Games with sizes of their own take all of their steps, without a test for changes.
         with loop(turns, together=True):
             turn()
     return [variables[k] for k in range(count)]

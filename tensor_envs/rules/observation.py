@@ -54,6 +54,7 @@ def bits(words: Any, size: int) -> Bits:
         return Bits(words, size)
     if isinstance(words, (list, tuple)):
         flags = [scalar(x, UINT32) for x in words]
+        # `all` is true of an empty list, which has no conditions.
         if flags and all(x.dtype is BOOL for x in flags):
             if len(flags) != size:
                 refuse(f"{len(flags)} conditions are no {size} entries", ValueError)
@@ -67,6 +68,7 @@ def bits(words: Any, size: int) -> Bits:
     else:
         one = scalar(words, UINT32)
         parts = [uint32(one), uint32(one >> WORD_BITS)] if one.dtype is UINT64 else [uint32(one)]
+    # Further words are dropped: sets of a grid may have padding.
     if num_words(size) > len(parts):
         refuse(f"{size} entries need {num_words(size)} words, got {len(parts)}", ValueError)
     return Bits(parts[: num_words(size)], size)

@@ -347,8 +347,10 @@ class PieceRules:
             is_king = (kings & start).any()
             crowned = ~is_king & (end & self._of(player, self.promote)).any()
             changes["kings"] = kings - start - taken | where(is_king | crowned, end, grid.empty)
+        # Captures and moves of men are irreversible, so they begin the count of quiet plies again.
         if self.quiet_plies:
             changes["quiet"] = where(captured | bool(self.king) & ~is_king, 0, s.quiet + 1)
+        # Sets are stored for the player to move, so they are exchanged with every turn.
         turned: dict[str, Any] = {"own": other, "other": own, "current_player": 1 - player}
         if self.again:
             # the same piece goes on if it can capture once more and was not crowned just now

@@ -166,10 +166,12 @@ class Pieces(PieceRules):
 
             if flip and not self._is_mirrored([image(cell) for cell in range(size)]):
                 return
+            # Actions are numbered plane by plane: an image permutes the ways among planes, and the cells in each.
             places = tuple(self.places.index(image(cell)) for cell in self.places)
             ways = [self.ways.index((down, -right if flip else right)) for down, right in self.ways]
             planes = [hop * len(ways) + way for hop in range(len(self._plane_names) // len(ways)) for way in ways]
             actions = tuple(plane * len(places) + place for plane in planes for place in places)
+            # Every plane of the observation shows a set of cells, so all are mirrored alike.
             observed = self.spec.observation_shape[0]
             observation = tuple(plane * size + image(cell) for plane in range(observed) for cell in range(size))
             fields = dict.fromkeys(self._set_names, places)

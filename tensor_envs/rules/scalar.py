@@ -324,6 +324,7 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
         return TRUE if x else FALSE
     if kind is int and 0 <= x < 0x80000000 and like is not FLOAT32:  # the common case first
         return _whole(x, INT32 if like is None or like is BOOL else like)
+    # Rare cases: NumPy's numbers, and Python's that need a check of their range.
     if isinstance(x, (bool, np.bool_)):
         return Scalar(bool(x), BOOL)
     if isinstance(x, (float, np.floating)):
@@ -332,6 +333,7 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
         return Scalar(wrap(x, FLOAT32), FLOAT32)
     if not isinstance(x, (int, np.integer)):
         refuse(f"scalars and numbers mix, but not {type(x).__name__}")
+    # A number takes the kind of its partner; a bool is no kind to count in.
     dtype = INT32 if like is None or like is BOOL else like
     if dtype is FLOAT32:
         return Scalar(wrap(x, FLOAT32), FLOAT32)
@@ -459,7 +461,9 @@ def where(condition: Any, a: Any, b: Any) -> Any:
             refuse("where chooses between two lists of one length")
         make = getattr(a, "like", list)  # a set of a grid stays one
         return make(where_list([chosen] * len(a), a, b))
-    if chosen.is_plain:  # the common cases first
+    # A plain condition selects in Python. Conversions are skipped where the kinds agree, since most choices are of this
+    # kind when rules run without a kernel.
+    if chosen.is_plain:
         x, other = (a, b) if chosen.node else (b, a)
         if type(x) is Scalar:
             if x.dtype is other.dtype if type(other) is Scalar else type(other) is int and 0 <= other < HIGH[x.dtype]:
