@@ -144,18 +144,16 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
         "castling": sum(1 << number_of(CORNERS[right]) for right in rights),
         "en_passant": 1 << number_of(target) if target else 0,
     }
-    history = [0] * rules.spec.fields[-1].size
-    for k, move in enumerate(reversed(moves)):
-        packed = number_of(move[:2]) | number_of(move[2:]) << 6
-        packed ^= TURN if black == k % 2 else 0
-        history[k // MOVES_A_WORD] |= packed << MOVE_BITS * (k % MOVES_A_WORD)
+    # The letters are white's view; the rules see the board from the side of the player to move.
     s: dict[str, Any] = {**sets, "current_player": black}
     s |= of_white(s)
-    s |= {"quiet": quiet, "reversible": len(moves), "repeats": 0, "history": history}
+    s |= {"quiet": quiet, "reversible": len(moves), "repeats": 0, "history": _history(rules, moves, black)}
+    # A king that could be captured is in check after the sides are exchanged.
     attacked = GameState(state_of(rules, s).asdict() | {"own": uint64(s["other"]), "other": uint64(s["own"])})
     reverse = {name: turned(squares) for name, squares in attacked.asdict().items() if name in SETS}
     if legal_moves(GameState(reverse)).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
+    # The same test one ply earlier: with the pawn moved back, the king must not have been in check either.
     if target:
         pawn = s["en_passant"]
         before = state_of(
@@ -163,14 +161,27 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
         )
         if legal_moves(before.replace(en_passant=uint64(0))).check.value:
             raise ValueError(f"no pawn can have passed {target}: the king was attacked")
+    # A target that no pawn can take is dropped, so that equal positions are equal states.
     legal = legal_moves(state_of(rules, s))
     if not legal.en_passant.value:
         s["en_passant"] = 0
     elif moves:
         raise ValueError(f"moves must be empty if a pawn can be taken on {target}, got {shown(moves)}")
+    # Repetitions, mate and stalemate follow from the fields, so the dictionary need not have them.
     s["repeats"] = int(rules.repeats(state_of(rules, s)).value)
     lost, drawn = rules.ends(state_of(rules, s), legal)
     return {**s, "ply": 2 * number - 2 + black, **ended(bool(lost.value or drawn.value))}
+
+
+def _history(rules: Chess, moves: Sequence[str], black: int) -> list[int]:
+    """Return the words of the last reversible moves, the latest move in the lowest bits."""
+    words = [0] * rules.spec.fields[-1].size
+    for k, move in enumerate(reversed(moves)):
+        packed = number_of(move[:2]) | number_of(move[2:]) << 6
+        # Squares are stored from the mover's side, and movers alternate.
+        packed ^= TURN if black == k % 2 else 0
+        words[k // MOVES_A_WORD] |= packed << MOVE_BITS * (k % MOVES_A_WORD)
+    return words
 
 
 def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
@@ -182,6 +193,7 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
     if len(words) != 6:
         raise ValueError(f"fen must be six words, or four without the numbers, got {shown(fen)}")
     placed, player, rights, target, quiet, number = words
+    # Digits become dots, so that each rank is a string of eight squares.
     rows = re.sub("[1-8]", lambda digit: "." * int(digit.group()), placed).split("/")
     if len(rows) != SIDE or any(not re.fullmatch(f"[.{PIECES}{PIECES.lower()}]{{8}}", row) for row in rows):
         raise ValueError(f"fen must have eight ranks of eight squares, of pieces {PIECES}, got {shown(placed)}")
@@ -198,12 +210,14 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
     if player not in ("w", "b"):
         raise ValueError(f"fen must have w or b to move, got {shown(player)}")
     rights = "" if rights == "-" else rights
+    # A right needs its king and rook on their first squares, or castling would move other pieces.
     if not re.fullmatch("K?Q?k?q?", rights) or any(
         board.get(CORNERS[r]) != "Rr"[r.islower()] or board.get(KINGS[r]) != "Kk"[r.islower()] for r in rights
     ):
         raise ValueError(f"fen must have - or rights KQkq of kings and rooks in place, got {shown(rights)}")
     white = player == "w"
     target = "" if target == "-" else target
+    # The pawn stands one square beyond the target; the target and the pawn's first square are empty.
     if target and not (
         re.fullmatch("[a-h]" + ("6" if white else "3"), target)
         and board.get(target[0] + ("5" if white else "4")) == "Pp"[white]
@@ -306,12 +320,14 @@ def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str
         standard, _, promotion = name.partition("=")
         piece = standard[0] if standard[0] in PIECES else ""
         takes = "x" in standard
+        # Pawns that take name their file in any case; other pieces may leave out as much as stays unique.
         origins = ["", start[0], start[1], start] if piece else [start[0], start] if takes else ["", start]
         for origin in origins:
             signs = ("x", "") if takes else ("-", "") if origin == start else ("",)
             for sign in signs:
                 for equals in ("=", "") if promotion else ("",):
                     longer.setdefault(piece + origin + sign + end + equals + promotion, set()).add(action)
+    # A name of two actions is nobody's. Standard names come last: they win over long ones that look the same.
     unique = {name: min(actions) for name, actions in longer.items() if len(actions) == 1}
     return unique | names
 
@@ -363,13 +379,16 @@ def _algebraic(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> list[st
             continue
         target = square_of(end, s)
         file = FILE_NAMES[start // SIDE]
+        # A pawn that changes its file takes, also en passant, where the end square is empty.
         takes = "x" * bool(s["other"] >> end & 1 or (kind == 0 and start // SIDE != end // SIDE))
         if kind == 0:
             piece = promoted(action, s).upper()
             names.append(file * bool(takes) + takes + target + f"={piece}" * bool(piece))
             continue
+        # Other pieces of the kind that may go to the same square decide how much of the start is written.
         rivals = [a for a, b, other in moves if (b, other) == (end, kind) and a != start]
         rank = square_of(start, s)[1]
+        # FIDE's order: the file if it is enough, else the rank, else both.
         if not rivals:
             origin = ""
         elif all(a // SIDE != start // SIDE for a in rivals):

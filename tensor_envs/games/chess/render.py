@@ -172,9 +172,11 @@ def tile(rules: Chess) -> Tile:
         square = SIDE * file + (row if black else SIDE - 1 - row)
         ground = TILE_SQUARES[(row + file) % 2]
         colours = list[str]()
+        # A pixel looks up its colour by the six bits that its square has in the sets of the state.
         for key in range(64):
             own, other, pawn, knight, diagonal, line = (key >> i & 1 for i in range(6))
             kind = "p" if pawn else "n" if knight else "kbrq"[diagonal + 2 * line]
+            # Keys that no square can have need a colour as well, since the table is complete.
             shown = (own or other) and SMALL_SHAPES[kind][y % 3][x % 3] == "#"
             colours.append((INK if own == black else PAPER) if shown else ground)
         return Pixel(tuple(colours), tuple(StateBits(name, 0, square, 1) for name in TILE_SETS))

@@ -108,11 +108,13 @@ class Distances:
             wins[at] = np.minimum(wins[at], np.minimum(loses_then.reshape(shape) + cost, NEVER))
             loses[at] = np.maximum(loses[at], np.minimum(wins_then.reshape(shape) + cost, NEVER))
 
+        # Picking up changes the sets' digits: the pile's cards join the mover's hand, and the other player moves.
         if top >= 0:
             after = np.ix_(*(_digits(PICKED_UP, i, top) for i in range(n)))
             moved(..., win[after], lose[after], pick_up)
         at: Any
         for card in range(rest[top] + 1 if top >= 0 else 0, self.cards):
+            # After a card is played the other player moves, so the digits are seen from the other side.
             digits = [_digits(SEEN_BY_OTHER, i, top) for i in range(n)]
             if card in rest:  # out of the own hand
                 i = rest.index(card)
@@ -128,6 +130,7 @@ class Distances:
         if top < 0 and talon == 0:  # the player who holds all cards after picking up has lost
             end = (1,) * n
             wins[end], loses[end] = 0, NEVER
+        # The results are written last, since moves read positions of the same arrays.
         win[part], lose[part] = wins, loses
 
 

@@ -47,6 +47,7 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
     size = 1 << cards
     load = Words(layout, words).load(Coords(place, place))
     own, other, pile = (layout.get(load, name) for name in ("own", "other", "pile"))
+    # Every bit up to the pile's highest card: only cards above it can be played.
     top = pile
     for shift in (1, 2, 4, 8, 16):
         top = top | top >> shift
@@ -66,6 +67,7 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
 
     def quiet(mover: Scalar, waits: Scalar) -> Scalar:
         """Return the value for the player to move, from the table."""
+        # Number the position as the tables do: of the cards in play, by rank, those that the waiting player holds.
         rank = uint32(0)
         index = uint32(0)
         for card in range(cards):
@@ -73,6 +75,7 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
             index = index | (waits >> card & held) << rank
             rank = rank + held
         start = first_bytes[int32(~(mover | waits) & everything)]
+        # Both tables say whether A wins. With the hands exchanged, B's table says whether the player to move loses.
         mirrored = index ^ ((1 << rank) - 1)
 
         def bit(table: Cells, k: Scalar) -> Scalar:
@@ -82,8 +85,11 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
 
     begin = (place.row.to(INT64) if tricks.size > 2**31 else place.row) * size
     nothing = pile == 0  # without a pile, a card must be played (F3)
+    # At first each cell holds the value of picking up, which ends the trick in a position of the tables.
     with loop(size) as d:
         tricks[begin + d] = where(nothing & (d == 0), LOSS, pick_up(uint32(d)))
+    # A cell has the cards played so far, so playing `card` leads to the cell 2^card further on. From the highest
+    # card down, that cell is final before a cell with lower cards reads it.
     for card in reversed(range(cards)):
         with loop(1 << card) as d:
             without = int32(tricks[begin + d])
@@ -92,6 +98,7 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
             better = where(second_moves, play < without, without < play)
             may = where(second_moves, theirs, mine) >> card & 1 != 0
             tricks[begin + d] = where(may & better, play, without)
+    # A play's value is that of the cell with this card alone, for the player who has played it.
     out = place.row * (cards + 2)
     for card in range(cards):
         values[out + card] = where(mine >> card & 1 != 0, int32(tricks[begin + (1 << card)]), ILLEGAL)

@@ -246,10 +246,13 @@ class LayerSolver:
             b_has_all=1 << (3**low - 1) // 2 if layer.empty else 0, a_has_all=int(layer.empty),
             gaps=group.free - layer.k + 2,
         )  # fmt: skip
+        # Plays out of the talon are the same in every sweep, so they are made once, before the first one.
         begin = [(SolverKernel(strata.recall), common), (SolverKernel(strata.clear), common)]
         emit = []
         sweep = [(SolverKernel(strata.begin), common)] if n <= HIGH else []
+        # Tops of the pile go down, since a play raises the top: a top's positions depend on those of higher tops.
         for t in range(n, -1, -1):
+            # Distances between words, and numbers of sets, of rank t; see `Launch`.
             power = 3 ** (t - HIGH if t >= HIGH else max(t - LOW, 0))
             above = 1 << max(n - max(t, LOW), 0) >> 1
             at = common._replace(top=t, power=power, above=above)
@@ -260,6 +263,8 @@ class LayerSolver:
                 begin.append((SolverKernel(strata.draw, ranks), at._replace(gap=t - group.in_hands)))
             for card in range(group.fixed):
                 if group.rank(card) == t:
+                    # A fixed card of the talon is played by a slice of another group,
+                    # which emits a slice for each of its fixed cards in a hand.
                     if group.talon >> card & 1:
                         other = Group(self.cards, group.fixed, group.talon ^ 1 << card).layers[layer.k]
                         begin.append((SolverKernel(strata.draw_slice, ranks), at._replace(**self.slice(other, card))))

@@ -446,6 +446,7 @@ def settle(k: Stage) -> None:
     with k.rows(k.launch.quiet_blocks) as (s, row):
         start = k.table(s, ternary[row])
         block = address(s * k.launch.quiet_blocks + row)
+        # Ranks that number words: a decision is one of whole words within the block.
         for t in reversed(range(LOW, HIGH)):
             power = 3 ** (t - LOW)
             with loop(sets >> t + 1) as higher:
@@ -456,6 +457,7 @@ def settle(k: Stage) -> None:
                     b_picks = a.picked_b[block + (held + power)]
                     k.decide(start + held, power, a_picks, b_picks)
         first_byte = a.first_byte[s].to(INT64) + row * 2**MIDDLE
+        # The lowest ranks lie within a word, so the rest concerns quiet words alone.
         with loop(maximum(sets >> LOW, 1)) as i:
             number = row * 2**MIDDLE + i
             place = ternary[i]
@@ -469,9 +471,11 @@ def settle(k: Stage) -> None:
             a_new, b_new = k.quiet(number, a_word, b_word)
             a_byte = in_byte(a_new)
             b_byte = in_byte(b_new)
+            # The sweep is the last one of the set unless a result changes.
             with branch((a_byte != uint32(a.a_to_move[byte])) | (b_byte != uint32(a.b_to_move[byte]))):
                 a.changed[s] = k.launch.sweep
             a.a_moves[at], a.b_moves[at] = a_word, b_word
+            # A pick-up passes the move, so the next sweep's pick-ups by A read the result of B's turn, and vice versa.
             a.picked_a[pick], a.picked_b[pick] = fill_piles(b_new, 0), fill_piles(a_new, 1)
             a.a_to_move[byte], a.b_to_move[byte] = a_byte, b_byte
         k.fill_in(block)
