@@ -162,9 +162,11 @@ def setup_of(nodes: Sequence[Node], cells: Callable[[str], list[int]], size: int
     given = handicap_of(nodes)
     for number, node in enumerate(nodes):
         stones = {name: node.get(name, ()) for name in SETUP}
+        # Some programs write handicap stones as Black's first moves; these are part of the setup.
         if given and COLOURS[0] in node:
             stones["AB"] = node[COLOURS[0]]
             given -= len(stones["AB"])
+        # A later setup changes the board of an earlier one, so cells are overwritten in the order of the nodes.
         for name, values in stones.items():
             for value in values:
                 board = board or [0] * size

@@ -53,6 +53,7 @@ def turn_to_string(side: Side, actions: Iterable[int]) -> str:
     hit = {end for _, end in hops if side.hits(end)}
     paths = list[list[int]]()
     words = list[str]()
+    # From the highest point on, a hop that starts where a path ends is the same man's next one.
     for start, end in hops:
         path = next((path for path in paths if path[-1] == start), None)
         if path is None:
@@ -64,6 +65,7 @@ def turn_to_string(side: Side, actions: Iterable[int]) -> str:
             ends += f"/{point or 'off'}{'*' * (point in hit)}"
             hit.discard(point)
         words.append(f"{'bar' if first == BAR else first}{ends}")
+    # Equal moves are written once, with their number; the star of one of them is kept.
     counts = Counter(word.replace("*", "") for word in words)
     distinct = {word.replace("*", ""): word for word in reversed(words)}
     return " ".join(word + f"({counts[plain]})" * (counts[plain] > 1) for plain, word in reversed(distinct.items()))
@@ -90,16 +92,19 @@ def turn_to_actions(side: Side, dice: Sequence[int], text: str) -> list[int]:
         start = BAR if match[1].lower() == "bar" else int(match[1])
         for _ in range(int(match[3] or 1)):
             at = start
+            # Each hop is played on a copy of the side, whatever the dice: the text only defines the final position.
             for end_text in match[2][1:].split("/"):
                 point = end_text.rstrip("*").lower()
                 end = 0 if point == "off" else int(point)
                 if not BAR >= at > end >= 0:
                     raise ValueError(f"a man moves from a higher to a lower point of 24..1, got {shown(word)}")
+                # A second man on the point may also have the star, as programs write it.
                 hit |= {end} if goal.hits(end) else set()
                 if "*" in end_text and end not in hit:
                     raise ValueError(f"no man is hit by {word}")
                 goal = goal.moved(at, end)
                 at = end
+    # Orders and dice that lead to one position are one turn, so the first order that the rules allow is taken.
     actions = _search(side, tuple(dice), goal, set())
     if actions is None:
         raise ValueError(f"{shown(text)} is no legal turn by the dice {' '.join(map(str, dice))}")

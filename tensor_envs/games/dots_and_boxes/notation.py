@@ -69,6 +69,7 @@ def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
     wide = 2 * rules.columns + 1
     lines = [wide * y + x for y, x in (place(rules, line) for line in range(rules.lines))]
     boxes = [wide * y + x for y in range(1, high, 2) for x in range(1, wide, 2)]
+    # Lines and boxes are places of one finer grid, so that its images move all of them at once.
     parities = ((0, 1), (1, 0), (1, 1), (1, 1))  # of the places on each plane of an observation
     places = [
         (k, y, x) for k, (a, b) in enumerate(parities) for y in range(a, high + 1, 2) for x in range(b, wide + 1, 2)
@@ -77,6 +78,7 @@ def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
     for image in Grid(high, wide).symmetries():
         seen = list(range(len(places)))  # entries beyond the board stay: they are 0
         for (plane, cell), k in numbers.items():
+            # An image may turn horizontal lines into vertical ones, which have another plane; boxes stay on theirs.
             seen[k] = numbers[image[cell] // wide % 2 if plane < 2 else plane, image[cell]]
         moved = tuple(lines.index(image[cell]) for cell in lines)
         owners = tuple(boxes.index(image[cell]) for cell in boxes)

@@ -55,6 +55,7 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
     def at(row: float, column: float) -> tuple[float, float]:
         return left + column * CELL, top + (n - 1 - row) * CELL
 
+    # The ground, the lines with their names, and the star points.
     picture.rect(left - 0.6 * CELL, top - 0.6 * CELL, side + 1.2 * CELL, side + 1.2 * CELL, WOOD)
     for k in range(n):
         picture.line(at(k, 0), at(k, n - 1), stroke=LINE)
@@ -64,12 +65,14 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
     for row in STARS.get(n, ()):
         for column in STARS[n]:
             picture.circle(at(row, column), 3, LINE)
+    # Stones, and a square on the point that the ko rule forbids.
     for point, stone in enumerate(game["board"]):
         x, y = at(*divmod(point, n))
         if stone in COLOURS:
             picture.circle((x, y), 0.46 * CELL, COLOURS[stone], LINE)
         elif stone == KO:
             picture.rect(x - 6, y - 6, 12, 12, stroke=INK, width=2)
+    # An empty region counts for a player if only this player's stones border it.
     if game.get("terminated"):
         for points, border in regions(rules, game["board"], empty=True):
             if len(owners := {game["board"][point] for point in border}) == 1:
@@ -77,6 +80,7 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
                     picture.rect(x - 5, y - 5, 10, 10, COLOURS[min(owners)], LINE)
     foot = top + side + 0.6 * CELL
     if not game.get("terminated"):
+        # Areas for clicks come last, so that nothing covers them; the last legal action is the pass.
         for action in legal(rules, game)[:-1]:
             x, y = at(*divmod(action, n))
             picture.area(box(x - CELL / 2, y - CELL / 2, CELL, CELL), action)

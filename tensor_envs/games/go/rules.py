@@ -147,6 +147,7 @@ class Go:
         for which in (group, *(group - taken for group, _ in others)):
             alone = (grid.around(which) & empty).count() == 1
             atari = where(alone, atari | which, atari - which)
+        # The second pass in a row, or the last ply, ends the game; areas are counted only then, since floods are slow.
         passes = action == self.points
         over = (passes & s.passed) | (s.ply + 1 >= self.max_plies)
         counted = where(over, empty, grid.empty)  # empty before the end, so that `flood` stops at once

@@ -73,7 +73,8 @@ def symmetries(rules: HyperTicTacToe) -> Iterator[Symmetry]:
     for axes in permutations(range(len(shape))):
         if [shape[a] for a in axes] != list(shape) or (rules.gravity and axes[0] != 0):
             continue
-        if any(n == 1 and axes[a] != a for a, n in enumerate(shape)):  # moves no cell
+        # Exchanging axes of one cell moves no cell, so it would repeat a symmetry.
+        if any(n == 1 and axes[a] != a for a, n in enumerate(shape)):
             continue
         may_flip = [n > 1 and not (rules.gravity and a == 0) for a, n in enumerate(shape)]
         for flips in product(*((False, True)[: 1 + flip] for flip in may_flip)):

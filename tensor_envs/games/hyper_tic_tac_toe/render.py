@@ -125,6 +125,7 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
     width = max(2 * MARGIN + len(across) * wide - GAP, 8 * room)
     picture = Drawing(width, 3 * MARGIN + len(down) * high - GAP, title="Tic-tac-toe")
     left = (width - len(across) * wide + GAP) / 2
+    # All slices look up the same marks, lines and actions by full places, of all axes.
     marked = {place for _, cells in lines for place in cells}
     actions = {place: action for action, place in enumerate(marks)}
     for fixed, rows in slices.items():
@@ -134,6 +135,7 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
         places = {place: (0, *place)[-2:] for row in rows for place in row}  # rows and columns of the slice
         for place, at in places.items():
             picture.polygon(grid.square(*at), "#ffe9a8" if place in marked else "#f8fafc", GRID)
+        # A board of one or two axes has room for names of columns and rows, and for lines through the marks.
         if flat:
             for column in range(len(rows[0])):
                 picture.text((x + (column + 0.5) * cell, y - 12), str(column), 14, PALE)
@@ -144,6 +146,7 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
                 picture.line(*ends, stroke=GOLD, width=0.24 * cell)
         else:
             picture.text((x, y - 10), f"[{', '.join(map(str, fixed))}, :, :]", 11, PALE, "start")
+        # Marks cover the lines; areas for clicks cover everything.
         for place, at in places.items():
             draw_mark(picture, grid.centre(*at), cell, marks[place])
             if not marks[place]:

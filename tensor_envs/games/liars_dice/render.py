@@ -63,6 +63,7 @@ def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
     top = 20 + rules.players * (CELL + 6)
     width = max(MIN_WIDTH, 2 * LEFT + 90 + rules.dice * CELL, 2 * LEFT + (rules.sides + 1) * BID[0])
     picture = Drawing(width, top + rows * BID[1] + FOOT, cards.CLOTH, title="Liar's dice")
+    # A row of dice for each seat; hidden dice show their backs.
     for player, (name, dice) in enumerate(zip(seats(rules.players), game["dice"], strict=True)):
         grid = SquareGrid(LEFT + 90, 14 + player * (CELL + 6), CELL)
         picture.text((LEFT + 35, grid.centre(0, 0)[1]), name, 14, cards.PALE)
@@ -71,12 +72,14 @@ def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
             picture.rect(x - 16, y - 16, 32, 32, cards.FACE if die else cards.BACK, cards.INK)
             picture.text((x, y), str(die or "?"), 18, cards.INK, bold=True)
     over = is_over(rules, game) or game.get("terminated")
+    # Bids ascend, so the highest bid of the history is the last one, and only calls need it to exist.
     highest = max(game["history"], default=-1)
     for action in range(rules.bids + 1):
         row, column = (0, rules.sides) if action == rules.bids else divmod(action, rules.sides)
         x = LEFT + column * BID[0]
         y = top + row * BID[1]
         legal = not over and (highest >= 0 if action == rules.bids else action > highest)
+        # Bids that were passed over are not drawn, so the history can be read off the buttons.
         if legal or action in game["history"]:
             picture.rect(x + 1, y + 1, BID[0] - 2, BID[1] - 2, cards.FACE if legal else cards.CHIP, cards.INK)
             picture.text((x + BID[0] / 2, y + BID[1] / 2), action_to_string(rules, action), 12, cards.INK)

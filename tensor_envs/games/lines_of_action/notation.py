@@ -40,6 +40,7 @@ def from_dict(rules: LinesOfAction, game: dict[str, Any]) -> dict[str, Any]:
     moves = rows_of(nested("history", game["history"], (None,), 0, SQUARES - 1), 2)[::-1]
     if len(moves) > rules.quiet_plies or any(len(move) != 2 for move in moves):
         raise ValueError(f"history must be two squares for each of up to {rules.quiet_plies} moves")
+    # Take the moves back, the last one first: they must lead from an earlier board to this one.
     before = board.copy()
     boards = list[list[int]]()
     for plies, (start, end) in enumerate(moves, 1):
@@ -47,12 +48,14 @@ def from_dict(rules: LinesOfAction, game: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"history must lead to the board, and the move from {start} to {end} does not")
         before[start], before[end] = before[end], 0
         boards.append(before.copy())
+    # The rules keep the history as sets of plies, one for each binary digit of a number. Ply 0 is the last one.
     numbers = {
         "starts": ([start for start, _ in moves], DIGITS),
         "ends": ([end for _, end in moves], DIGITS),
         "changes": ([sum(x not in (0, y) for x, y in zip(board, past, strict=True)) for past in boards], CHANGE_DIGITS),
     }
     fields: dict[str, Any] = {"own": own, "other": other, "quiet": len(moves), "current_player": player}
+    # Member p of the k-th set is the k-th digit of the number of ply p.
     for name, (values, digits) in numbers.items():
         members = ([ply for ply, n in enumerate(values) if n >> k & 1] for k in range(digits))
         fields[name] = [pack(plies, rules.quiet_plies) for plies in members]

@@ -44,9 +44,11 @@ def to_string(rules: Quoridor, game: dict[str, Any]) -> str:
         below = "   "
         for column in range(rules.size):
             line += signs[rules.size * row + column]
+            # A wall is two squares long, so it also shows at the square after its own.
             if column < n:
                 upright = any(game["vertical"][n * r + column] for r in (row - 1, row) if 0 <= r < n)
                 line += " | " if upright else "   "
+            # The corner between four squares shows the middle of a wall, which belongs to one orientation.
             if row < n:
                 flat = [game["horizontal"][n * row + c] for c in (column - 1, column) if 0 <= c < n]
                 middle = column < n and game["horizontal"][n * row + column]

@@ -236,6 +236,7 @@ class Quoridor:
             pairs = ((0, 1), (1, 2), (0, 2))
             same_group = (alike[0], alike[0] >> ahead, alike[1] >> ahead)
             joined = [ends[a] & ends[b] & same for (a, b), same in zip(pairs, same_group, strict=True)]
+            # A wall that joins two points of one group, or two tied ones, closes a ring; see the text of this module.
             for player in (0, 1):
                 at_start, at_end = self.edges(upright, player)
                 tied = [before(s.tied[player]) | at_start, s.tied[player], behind(s.tied[player]) | at_end]

@@ -205,6 +205,7 @@ def _is_card(card: Any) -> bool:
 
 def _contradictions(r: RuleFields) -> Iterator[str]:
     """Yield a message for each pair of rule fields that contradict each other."""
+    # The board
     if not all(0 <= h < r.cells for h in r.dark_cells):
         yield f"dark_cells must be cells of the board of {r.cells}, got {r.dark_cells}"
     if not -1 <= r.centre_cell < r.cells:
@@ -214,6 +215,7 @@ def _contradictions(r: RuleFields) -> Iterator[str]:
     q, s = cells[r.centre]
     if (q, s) not in light or not any({(q + dq, s + ds), (q - dq, s - ds)} & light for dq, ds in DIRECTIONS):
         yield f"centre_cell {r.centre} and a cell beside it must be light"
+    # Cards: every player needs one, and indices are stored as int8.
     if not all(map(_is_card, r.tensor_cards)) or not r.players <= len(r.tensor_cards) <= MAX_INT8:
         yield (
             f"tensor_cards must be {r.players}..{MAX_INT8} cards of two rows of two, each of four different types"
@@ -225,10 +227,12 @@ def _contradictions(r: RuleFields) -> Iterator[str]:
             f"fixed_cards must be empty or an index into tensor_cards for each of {r.players} players,"
             f" got {r.fixed_cards}"
         )
+    # Tiles: the set-up must not exhaust the pile.
     if r.tiles_per_type < r.tiles_per_type_per_player * r.players:
         yield f"tiles_per_type {r.tiles_per_type} are too few for {r.players} players"
     if r.pile_start <= r.market_size:
         yield f"market_size {r.market_size} leaves no draw pile of {r.pile_start} tiles"
+    # Levels are counts in a packed word; each level has the last tier that begins at or below it.
     if not r.level_min <= r.level_start <= r.level_max <= r.level_min + MAX_COUNT:
         yield (
             f"level_min, level_start and level_max must ascend and span at most {MAX_COUNT} steps,"

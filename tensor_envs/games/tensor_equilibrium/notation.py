@@ -25,6 +25,7 @@ def to_dict(rules: TensorEquilibrium, s: dict[str, Any]) -> dict[str, Any]:
     hexagon = Hexagon(rules.board_radius)
     over = s["terminated"] or s["truncated"]
     actor = -1 if over else s["current_player"]
+    # Counts of five types or of operations lie packed in one word; the dictionary lists them.
     return {
         "board": [_codes(hexagon, planes) for planes in s["tiles"]],
         "level": [[rules.level_min + n for n in tally.unpack(level)] for level in s["level"]],
@@ -39,6 +40,7 @@ def to_dict(rules: TensorEquilibrium, s: dict[str, Any]) -> dict[str, Any]:
         "actor": actor,
         "pend_slot": _slot(rules, s),
         "pend_flip": [[types >> t & 1 for t in range(TYPES)] for types in s["pend_flip"]],
+        # The table of RULES.md has 0 and 1, where the fields are bools.
         "final": int(s["final"]),
         "decisions": s["ply"],
         "done": int(over),
@@ -75,11 +77,13 @@ def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError, TypeError: an entry of another shape, type or range, or a state that no rules of the game allow.
     """
+    # All entries are valid after this, so nothing below refuses one.
     game = _checked(rules, game)
     hexagon = Hexagon(rules.board_radius)
     cards = [rules.tensor_cards[card] for card in game["card"]]
     slot = game["pend_slot"]
     over = bool(game["done"])
+    # Some fields follow from others: tallies of face-up tiles, and what the cards say.
     return {
         "tiles": [_planes(hexagon, board) for board in game["board"]],
         "face_up": [tally.pack([board.count(1 + t) for t in range(TYPES)]) for board in game["board"]],
@@ -92,6 +96,7 @@ def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
         "pend_flip": [sum(flip << t for t, flip in enumerate(flips)) for flips in game["pend_flip"]],
         "passed": [bool(passed) for passed in game["passed"]],
         **{name: game[name] for name in SAME},
+        # A slot names a cell, or a pair of cells by the first one and a direction.
         "pend_bit": hexagon.bits[slot % rules.cells] if slot >= 0 else -1,
         "pend_direction": slot // rules.cells if slot >= 0 else 0,
         "final": bool(game["final"]),
@@ -153,18 +158,21 @@ def _checked(rules: TensorEquilibrium, entries: dict[str, Any]) -> dict[str, Any
 
 def _faults(rules: TensorEquilibrium, game: dict[str, Any]) -> Iterator[str]:
     """Yield a message for each rule of the game that a state breaks."""
+    # Seats, in the order of the turn and of those that have passed.
     if sorted(game["order"]) != list(range(rules.players)):
         yield "order must be each seat once"
     n, spots = game["n_passed"], game["next_order"]
     seats = [p for p, passed in enumerate(game["passed"]) if passed]
     if sorted(spots[:n]) != seats or any(seat >= 0 for seat in spots[n:]):
         yield "next_order must hold the seats that have passed, then -1"
+    # What lies on the boards and in the hands.
     light = Hexagon(rules.board_radius).cells_of(light_cells(rules))
     if any(code and cell not in light for board in game["board"] for cell, code in enumerate(board)):
         yield "board has a tile on a dark cell"
     cards = zip(game["ops"], *game["hand"], strict=True)
     if any(sum(places) != rules.op_copies[rules.players - 1] for places in cards):
         yield "ops and hand together must hold every operation card"
+    # The phase decides who acts, and which entries of a pending action must be set.
     done, phase = game["done"], game["phase"]
     if not done and (phase == Phase.OVER or game["truncated"]):
         yield "done must be 1 when phase is OVER or truncated is 1"
@@ -181,6 +189,7 @@ def _faults(rules: TensorEquilibrium, game: dict[str, Any]) -> Iterator[str]:
     }
     if any(game[name] < 0 for name in pending.get(phase, ())):
         yield "pend_target, pend_type or pend_slot is missing for this phase"
+    # Tiles are neither lost nor made; a tile in hand during PLACE lies nowhere else.
     for t in range(TYPES):  # I1
         count = sum(board.count(1 + t) + board.count(1 + FACE_DOWN + t) for board in game["board"])
         count += sum(tiles[t] for tiles in (game["pile"], game["market"], game["supply"], *game["storage"]))

@@ -314,6 +314,7 @@ def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
     """Draw the cells and tiles of a seat. A face-down tile shows its back and a small letter."""
     axial = Hexagon(rules.board_radius).axial
     places = [(middle[0] + sqrt(3) * CELL * (q + r / 2), middle[1] + 1.5 * CELL * r) for q, r in axial]
+    # A tile is placed on the board of the seat that it was sent to; all else happens on the actor's.
     target = game["pend_target"] if game["phase"] == Phase.PLACE else game["actor"]
     for cell, at in enumerate(places):
         code = game["board"][seat][cell]
@@ -323,7 +324,8 @@ def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
             draw_tile(picture, at, (code - 1) % TYPES, CELL - 4, code <= TYPES)
         if seat == target and game["phase"] in CELL_PHASES:
             picture.area(hexagon(at, CELL - 1), Act.CELL + cell)
-    if seat == target and game["phase"] == Phase.MUL_EDGE:  # a pair of cells is chosen between them
+    # A pair of cells is chosen by a click between them.
+    if seat == target and game["phase"] == Phase.MUL_EDGE:
         for number, (cell, direction) in enumerate((c, d) for d in DIRECTIONS for c in range(rules.cells)):
             other = axial[cell][0] + direction[0], axial[cell][1] + direction[1]
             if other in axial and game["board"][seat][cell] and game["board"][seat][axial.index(other)]:

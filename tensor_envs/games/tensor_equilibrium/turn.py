@@ -122,13 +122,17 @@ def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: S
     adds = from_pile | from_supply | action.at(Phase.PLACE)
     board = board_of(rules, s, player)
 
+    # The tile in question: a copy's comes from the pending pair, a new one's type from the action or the pending
+    # draw, and any other tile lies on the chosen cell.
     beyond = select(STRIDES, s.pend_direction)  # bits from a pair's first tile to its second
     source = where(copies, s.pend_bit & 63, action.bit)
     there, face = board.tile_at(source)
     second, second_face = board.tile_at(source + beyond & 63)
     kind = where(adds, where(centres, action.type, s.pend_type), there)
 
-    # the board: removed, new and turned tiles
+    # The board. Actions exclude each other, so all of them are applied to planes of bits at once, with empty sets
+    # for what does not happen: removed cells are cleared, new tiles are set by the bits of their codes, and turned
+    # ones change their face.
     cell = uint64(1) << action.bit
     removed = where(removes, cell, 0)
     turned = where(flips | divides, cell, 0)
@@ -147,7 +151,7 @@ def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: S
     shown = board.face_up & ~removed | where(up, new, 0) | where(copy_up, copy, 0)
     after.append(shown ^ turned)
 
-    # the tallies
+    # The tallies follow the tiles, so that nothing has to count the board.
     tile = tally.one(kind)
     other = tally.one(second)
     appears = up | divides & ~face

@@ -114,6 +114,7 @@ class Board:
         lines = (_sequence("a line of the board", line, 2) for line in _sequence("board.lines", self.lines))
         stars = (_sequence("a Star of the board", star, 2) for star in _sequence("board.stars", self.stars))
         starts = _sequence("board.starts", self.starts, PIECES)
+        # Lists become tuples, since the board is part of frozen rules and must have a hash.
         object.__setattr__(self, "lines", tuple((_space(a), _space(b)) for a, b in lines))
         object.__setattr__(self, "stars", tuple((_space(space), side) for space, side in stars))
         object.__setattr__(self, "starts", tuple(map(_space, starts)))
@@ -122,6 +123,7 @@ class Board:
                 raise ValueError(f"a line of the board must run straight along x or y, got {((x0, y0), (x1, y1))}")
         if not all(side in (BLACK, WHITE) and type(side) is int for _, side in self.stars):
             raise ValueError(f"a Star of the board must be (space, side) with side 0 or 1, got {shown(self.stars)}")
+        # Pieces move along lines only, so whatever is marked must be on one.
         ends = {space for join in self.joins for space in join}
         for name, marked in (("starts", self.starts), ("stars", tuple(space for space, _ in self.stars))):
             if off := [space for space in marked if space not in ends]:

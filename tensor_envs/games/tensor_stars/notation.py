@@ -73,6 +73,7 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
 
 def _faults(rules: StarsRules, game: dict[str, Any]) -> Iterator[str]:
     """Yield a message for each rule of the game that a state breaks."""
+    # Pieces and cards: each is in one place.
     in_play = [space for space in game["pos"] if space >= 0]
     if not rules.board.spaces.issuperset(in_play) or len(set(in_play)) < len(in_play):  # I1
         yield f"pos must be different spaces of the board, got {game['pos']}"
@@ -85,6 +86,7 @@ def _faults(rules: StarsRules, game: dict[str, Any]) -> Iterator[str]:
             yield f"cards must be placed for red, blue and yellow in this order, got {commit}"
         if sum(hand) + len(placed) != left:  # I2
             yield f"hand and commit must hold {left} cards of a player in turn {game['turn']}"
+    # What each phase requires of the placed cards.
     phase, player = game["phase"], game["player"]
     counts = [sum(card >= 0 for card in cards) for cards in game["commit"]]
     if sum(counts) != ALL_PLACED and game["mover"] != -1:
@@ -97,6 +99,7 @@ def _faults(rules: StarsRules, game: dict[str, Any]) -> Iterator[str]:
         yield f"all six cards must be placed when an order is asked for, got {game['commit']}"
     if phase == ORDER and not rules.deck[game["commit"][player][game["cursor"] // 2]].either:  # I7
         yield f"player {player} is asked for an order, but the card at the cursor has none"
+    # The end: the phase, the winner and the points must agree.
     if phase != OVER and (game["winner"] >= 0 or game["truncated"] or game["hands"] == rules.max_hands):  # I4
         yield f"phase must be {OVER} when the game is over"
     for owner, points in enumerate(game["points"]):

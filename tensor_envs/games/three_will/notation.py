@@ -103,6 +103,7 @@ def _faults(rules: ThreeWillRules, game: dict[str, Any]) -> Iterator[str]:
     if sum(game["dr"]) + sum(game["free"]) > rules.cards_total:  # I3
         yield f"dr and free must be at most {rules.cards_total} cards together"
     pos, lvl = game["pos"], game["lvl"]
+    # Stacks: a square holds one agent on the ground, and at most one on top of it.
     for square in set(pos):  # I1, I2
         here = sorted((a for a in range(AGENTS) if pos[a] == square), key=lambda a: lvl[a])
         if [lvl[a] for a in here] not in ([0], [0, 1]):
@@ -110,6 +111,7 @@ def _faults(rules: ThreeWillRules, game: dict[str, Any]) -> Iterator[str]:
         locked = [square // SIDE == (0 if a // SLOTS else SIDE - 1) for a in here]
         if rules.held_under_locked == "released" and locked == [True, False]:
             yield f"agent {here[1]} on square {square} cannot be under agent {here[0]}, which is locked"
+    # What the end, and each phase, require.
     phase, player = game["phase"], game["player"]
     if (phase == OVER) != (game["winner"] != NOBODY or game["truncated"] == 1):  # I5, I8
         yield f"phase must be {OVER} if and only if the game has a winner or is truncated"
@@ -120,6 +122,7 @@ def _faults(rules: ThreeWillRules, game: dict[str, Any]) -> Iterator[str]:
     declared = game["declarer"] == 1 - player and game["turn_owner"] != NOBODY and game["challenge_left"]
     if phase == CHALLENGE and not declared:
         yield "a challenge needs challenge_left, a turn_owner, and the player's opponent as declarer"
+    # Numbers are exchanged within a colour only.
     for first in range(0, AGENTS, SLOTS):
         if sorted(game["ids"][first:][:SLOTS]) != list(range(1, SLOTS + 1)):
             yield f"ids must be 1..{SLOTS} in some order for either colour, got {game['ids']}"

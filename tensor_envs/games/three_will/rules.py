@@ -144,12 +144,15 @@ class ThreeWillRules(ThreeWillFields):
         truncated = turn_ends & (turns >= self.max_turns)  # G28
         next_turn = turn_ends & ~truncated
 
+        # The end wins over a declaration, and a declaration over whatever would come next.
         phase = where(uses_free, FMOVE, where(to_free, FREE, where(next_turn, MOVE, s.phase)))
         phase = where(ends | truncated, OVER, where(declares, CHALLENGE, phase))
+        # A declaration interrupts a turn; its owner and what was to follow are kept until the challenge is lost.
         interrupted = where(resumes, [NOBODY, NOBODY, False], [s.declarer, s.turn_owner, s.after])
         declarer, turn_owner, after = where(declares, [victor, me, free_follows], interrupted)
         turn_of = where(resumes, s.turn_owner, me)
         dr, free, lends = paid(s, attempts=effect.stacks | effect.fails, uses_free=uses_free)
+        # A new directive is thrown for every turn and every Free card.
         state = s.replace(
             agents=effect.agents,
             turns=turns,
