@@ -24,7 +24,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ from tensor_envs.env import Env
 from tensor_envs.inspection.interpreter import debug
 from tensor_envs.rules.chance import KeyedChance
 from tensor_envs.rules.scalar import int32
-from tensor_envs.rules.spec import MAX_PLAYERS
+from tensor_envs.rules.spec import MAX_PLAYERS, Spec
 from tensor_envs.solve.outcomes import facts, first_states
 from tensor_envs.state import State
 
@@ -454,19 +454,19 @@ def packed_first_states(env: Env) -> np.ndarray | None:
     return env.engine.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
 
 
-def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
-    """Return pyspiel's description of a game, and its class."""
-    env = registry.make(name)
-    spec = env.spec
-    kinds = pyspiel.GameType
-    fixed = entry.presets.get(name, {})
-    chances = kinds.ChanceMode
-    informations = kinds.Information
+def _parameters(env: Env, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a game with their defaults: the seed, and rule fields of types that pyspiel has."""
     fields = [field.name for field in dataclasses.fields(env.rules) if field.name not in fixed]
-    parameters = {"seed": -1} | {
+    return {"seed": -1} | {
         field: value for field in fields if isinstance(value := getattr(env.rules, field), (bool, int, str))
     }
-    game_type = functools.partial(
+
+
+def _game_type(name: str, spec: Spec, parameters: Mapping[str, Any]) -> functools.partial[pyspiel.GameType]:
+    """Return pyspiel's description of a game, in which the kind of chance and of tensors is open."""
+    kinds = pyspiel.GameType
+    informations = kinds.Information
+    return functools.partial(
         pyspiel.GameType,
         short_name=PREFIX + name,
         long_name=f"tensor_envs: {name}",
@@ -484,13 +484,21 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         parameter_specification=parameters,
     )
 
+
+def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
+    """Return pyspiel's description of a game, and its class."""
+    env = registry.make(name)
+    spec = env.spec
+    parameters = _parameters(env, entry.presets.get(name, {}))
+    game_type = _game_type(name, spec, parameters)
+    chances = pyspiel.GameType.ChanceMode
     sampled = chances.SAMPLED_STOCHASTIC if spec.chance else chances.DETERMINISTIC
 
     class SpielGame(pyspiel.Game):
         def __init__(self, params: dict[str, Any] | None = None):
             chosen = {key: value for key, value in (params or {}).items() if value != parameters[key]}
             seed = chosen.pop("seed", -1)
-            env = registry.make(name, **chosen)  # defaults may depend on each other
+            env = registry.make(name, **chosen)  # without defaults, since they may depend on each other
             self.tree = PositionTree(env, seed)
             spec = env.spec
             info = pyspiel.GameInfo(
@@ -502,6 +510,7 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
                 utility_sum=0.0 if spec.zero_sum else None,
                 max_game_length=self.tree.plies or MAX_PLIES,
             )
+            # Parameters decide whether chance can be enumerated, so a game's type may differ from its class's.
             mode = sampled if self.tree.first is None else chances.EXPLICIT_STOCHASTIC
             tensor = self.tree.information_size > 0
             super().__init__(game_type(chance_mode=mode, provides_information_state_tensor=tensor), info, params or {})
