@@ -171,6 +171,7 @@ class ResponseValues:
         children = list[Packed]()
         rewards = list[Array]()
         over = list[Array]()
+        # Chunks bound the device memory for successors, of which each state has one per edge.
         for begin in range(0, len(table), PARENTS):
             chunk = table[begin : begin + PARENTS]
             buffers = game.upload(chunk)
@@ -194,6 +195,7 @@ class ResponseValues:
             same = groups(rest)
             child[goes_on] = same.number
             later = np.stack(rest[same.first].columns(), axis=1)
+        # A state's edges are consecutive: legal actions in order, each with all of its equally likely outcomes.
         counts = legal.sum(1)
         edges = counts * game.outcomes
         rank = ranks(edges) // game.outcomes

@@ -64,6 +64,7 @@ def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[
             that requires grad, or is neither on the CPU nor on the card of the games.
     """
     pair: tuple[Any, Any] = output if isinstance(output, tuple) and len(output) == 2 else (None, None)
+    # The library is fixed by the first call, since it decides how memory is shared with the search.
     library, other = map(library_of, pair)
     if library is None or library != other:
         raise TypeError(
@@ -81,9 +82,11 @@ def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[
     shape = batch, env.num_actions
     if tuple(logits.shape) != shape:
         raise ValueError(f"evaluate must return logits [B, A] = {shape}, got {tuple(logits.shape)}")
+    # A value of the player to move is enough where the other one's follows from it.
     shapes: list[tuple[int, ...]] = [(batch, env.num_players)]
     if env.num_players == 1 or (env.num_players == 2 and env.spec.zero_sum):
         shapes.append((batch,))
+    # Both shapes may be allowed, but the kernels are compiled for one number of values.
     if form is not None:
         shapes = [shape for shape in shapes if math.prod(shape) == batch * form.values]
     if tuple(values.shape) not in shapes:

@@ -464,9 +464,12 @@ def tree_svg(edges: TriedEdges, count: int, names: Callable[[Sequence[tuple[int,
         child = int(edges.child[k])
         if 0 < child < len(begins) - 1:  # a node without visits has no edges
             push(child, item, depth + 1)
-    x, order = [0.0] * len(items), 0
+    # Leaves stand side by side in the order of their depth-first visit; a node is centred above its children, so it is
+    # placed when the stack shows it again, after all of them.
+    x = [0.0] * len(items)
+    order = 0
     stack = [(0, False)]
-    while stack:  # a node is centred above its children
+    while stack:
         item, is_placed = stack.pop()
         if is_placed:
             x[item] = (x[children_of[item][0]] + x[children_of[item][-1]]) / 2
@@ -474,6 +477,7 @@ def tree_svg(edges: TriedEdges, count: int, names: Callable[[Sequence[tuple[int,
             stack += [(item, True), *((k, False) for k in reversed(children_of[item]))]
         else:
             x[item], order = order * STEP + MARGIN, order + 1
+    # Lines are drawn first, so that nodes cover their ends; a line's width is the share of visits.
     width = max(order - 1, 1) * STEP + 2 * MARGIN
     drawing = Drawing(width, max(item[0] for item in items) * LEVEL + 2 * MARGIN, title="Search tree")
     largest = max((abs(item[2]) for item in items), default=0) or 1.0
@@ -482,6 +486,7 @@ def tree_svg(edges: TriedEdges, count: int, names: Callable[[Sequence[tuple[int,
         for child in items_below:
             share = items[child][1] / max(items[0][1], 1)
             drawing.line(places[item], places[child], stroke="#8a8a8a", width=1 + 7 * share)
+    # Colours are relative to the largest value, since returns of different games have different scales.
     labels = ["", *names(paths[1:])]
     for place, label, (depth, visit_count, value) in zip(places, labels, items, strict=True):
         part = value / largest

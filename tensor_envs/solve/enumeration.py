@@ -155,20 +155,19 @@ def solve(
     instance("symmetry", symmetry, bool)
     instance("progress", progress, bool)
     max_positions = integer("max_positions", max_positions, 1, MAX_POSITIONS)
+    # Equal positions at different plies are one, so that games with cycles have finitely many.
     game = Expander(start, symmetry, count_plies=False)
     spec = game.env.spec
     if spec.num_players > 2 or (spec.num_players == 2 and not spec.zero_sum):
         raise ValueError(f"start must be of a game for one, or for two with zero sum, got {game.env!r}")
+    # Find out before the long work whether the file can be written, or has the solution already.
     path = None if path is None else file_path("path", path)
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):  # found before the long work
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise ValueError(f"path must name a file in a folder that exists, got {str(path)!r}")
     if path is not None and path.exists():
-        solution = Solution.load(path)
-        if (solution.depth, _signature(solution._game)) != (depth, _signature(game)):
-            raise ValueError(
-                f"{str(path)!r} holds the solution of another start, depth or symmetry, of {solution.env!r}"
-            )
-        return solution
+        return _loaded(path, game, depth)
+    # Forward: all positions, ply by ply. Backward: values from the ends, and distances where results are only wins,
+    # draws and losses.
     graph = _explored(game, MAX_DEPTH if depth is None else depth, max_positions, progress)
     results = np.array([0.0, *(result[0] for result in game.results)])
     wins = game.outcomes == 1 and bool(np.isin(results, (-1, 0, 1)).all())
@@ -196,6 +195,14 @@ class GameGraph(NamedTuple):
     results: Array
     orbits: Array
     layers: list[PlyGraph]
+
+
+def _loaded(path: Path, game: Expander, depth: int | None) -> Solution:
+    """Load the solution of a game from a file; ValueError for the solution of another game or depth."""
+    solution = Solution.load(path)
+    if (solution.depth, _signature(solution._game)) != (depth, _signature(game)):
+        raise ValueError(f"{str(path)!r} holds the solution of another start, depth or symmetry, of {solution.env!r}")
+    return solution
 
 
 def _explored(game: Expander, depth: int, max_positions: int, progress: bool) -> GameGraph:
@@ -526,6 +533,7 @@ class Solution(ExactValues):
             places = np.array([place for place in fresh.values() if not over[place]], np.int32)
             if not len(places):
                 break
+            # All legal moves of all sampled positions are one step of a larger batch.
             state = state[rng.choice(places, min(limit, len(places)), replace=False)]
             scores = self._scores(state).astype(np.float64)
             values = state.numpy()
