@@ -80,6 +80,7 @@ def shortest(env: Env, other: OtherEngine, best: Difference, seconds: float, ran
         difference, _ = play(env, other, best.seed, best.row, choose)
         return difference if difference is not None and difference.what == best.what else None
 
+    # Drop runs of actions, first halves, then ever shorter runs, as delta debugging does.
     size = max(1, len(best.actions) // 2)
     while size and time.monotonic() < end:
         start = 0
@@ -90,7 +91,9 @@ def shortest(env: Env, other: OtherEngine, best: Difference, seconds: float, ran
                 start += 1 if size <= 2 else size
             else:
                 best = shorter
+        # A pass that dropped something is repeated, since it may have made more runs superfluous.
         size = size // 2 if len(best.actions) == before else min(size, len(best.actions))
+    # Runs cannot shorten games of chance, so the time that is left goes to random continuations.
     while best.actions and time.monotonic() < end:
         # half of the games follow the shortest one to some ply; the others may have other dice
         shared = random.randrange(len(best.actions)) if random.random() < 0.5 else 0

@@ -132,6 +132,7 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
     instance("base", base, Env)
     together = integer("together", together, 1, MAX_TOGETHER)
     own = {name: getattr(base.rules, name) for name in base.rules.__dataclass_fields__}
+    # An id's preset fields are part of its name, so they are kept and cannot vary.
     preset = base.entry.presets.get(base.id, {})
     changed = {name: value for name, value in own.items() if name not in preset}
     if fields is None:
@@ -148,10 +149,12 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
         others = [value for value in values or [not own[name]] if value != own[name]]
         choices[name] = [(f"{name}={x}" if isinstance(x, (str, int)) else f"{name}={shown(x)}", x) for x in others]
     envs = {base.id: base}
+    # Variants with fewer changes come first, so that tables show single switches before combinations.
     for count in range(1, together + 1):
         for names in combinations(choices, count):
             for picked in product(*(choices[name] for name in names)):
                 values_of = {name: value for name, (_, value) in zip(names, picked, strict=True)}
+                # A single value that the rules refuse is the caller's mistake; a combination may contradict itself.
                 with suppress(ValueError) if count > 1 else nullcontext():
                     env = make(base.id, illegal=base.illegal, **{**changed, **values_of})
                     text = ", ".join(text for text, _ in picked)

@@ -68,10 +68,12 @@ def _panel(
     """Draw the numbers of a measure with their intervals; of plies also the middle 90 % and 50 % of the games."""
     left, y = place
     drawing.text((left, y + 12), measure, 12, INK, "start", bold=True)
+    # All variants share one scale, from the lowest to the highest end of any interval.
     shown = [measure] + [f"plies, {q} % quantile" for q in ("5", "95") if measure == "plies"]
     ends = [x for _, numbers in variants for who in players for what in shown for x in _ends(numbers, who, what)]
     low = min(ends)
     high = max(ends)
+    # Equal numbers would divide by zero; they stand in the middle.
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     scale = PLOT / (high - low)
 
@@ -88,10 +90,12 @@ def _panel(
         drawing.line((left + NAMES, y), (left + NAMES, y + height), stroke=PALE)
         text = name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
         drawing.text((left, y + height / 2), text, 10, INK, "start")
+        # One line per player; a player whom a variant lacks keeps an empty line, so that colours stay aligned.
         for k, who in enumerate(players):
             if (number := numbers.get((who, measure))) is None or math.isnan(number.value):
                 continue
             middle = y + LINE * k + LINE / 2
+            # Pale lines show the spread of single games; the dark line is the interval of their mean.
             if measure == "plies":
                 for ends_of, thick in ((("5", "95"), 1.0), (("25", "75"), 3.0)):
                     values = [numbers[who, f"plies, {q} % quantile"].value for q in ends_of]

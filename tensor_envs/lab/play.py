@@ -158,6 +158,7 @@ class _GamePool:
         self.matches = matches
         self.device = starts[0].device
         self.match = np.repeat(np.arange(len(matches)), [match.games for match in matches])  # of each game
+        # Matches share policies: each policy is called once per step for its games of all matches.
         order = dict.fromkeys([uniform, *(policy for match in matches for policy in match.policies)])
         self.policies = list(order)
         numbers = {policy: number for number, policy in enumerate(order)}
@@ -166,10 +167,12 @@ class _GamePool:
         self.opening = np.array([match.opening for match in matches])[self.match]
         self.valued = np.array([match.valued for match in matches])[self.match]
         self.work = np.array([match.work for match in matches])[self.match]
+        # Games lie in rows on the host: a step gathers the live games of any match into one batch.
         self.words, self.keys = (
             np.concatenate([start.buffers.layout.table(getattr(start.buffers, name)) for start in starts])
             for name in ("words", "row_keys")
         )
+        # Replicas replay the same chance with other draws of the policies, for paired comparisons.
         replica = np.array([match.replica for match in matches], np.uint32)[self.match]
         self.policy_keys = self.keys.copy()  # by which policies draw: searches by the row, uniform play by its own key
         self.policy_keys[:, 2] += replica << np.uint32(REPLICA_BITS)

@@ -153,10 +153,12 @@ class Report:
         """Yield the ranking, the table of numbers and those of the base's actions, as rows of cells."""
         if len(self.variants) > 1 and self.ranking:
             yield [*self._ranked()]
+        # Measurements of one kind of play form a section with a heading row and the number of games.
         shown = self._shown
         who = ""
         rows = [[self.base.name, "base", *(variant.name for variant in shown[1:])]]
         if len(shown) == 1:
+            # Without variants the heading names the game alone.
             rows = [[self.base.name, ""]]
         for key in self.keys:
             if key[0] != who:
@@ -169,6 +171,7 @@ class Report:
                 cells.append(f"{variant.numbers.get(key, '')}{mark * differs}")
             rows.append([key[1], *cells])
         yield rows
+        # The table of uses is the base's alone; the remarks name actions that a variant never uses.
         players = list(self.base.actions)
         if players:
             rows = [["action", *(f"{player}: legal, taken" for player in players)]]
@@ -207,6 +210,7 @@ class Report:
         """Yield remarks on facts that the tables do not show."""
         if len(self.variants) > 1:
             yield f"A {MARK} marks what differs from the base (5 % for all cells together, Holm's method)."
+        # A switch without effect on any number may be one that the rules do not need.
         if self.dead:
             yield f"No measured number differs from the base with {'; '.join(self.dead)}."
         if self.base.profile:
@@ -215,6 +219,7 @@ class Report:
         for variant in self._shown:
             for player, lists in variant.unused.items():
                 for what, names in lists.items():
+                    # A variant repeats what the base lacks; only what is new says something about the change.
                     of_base = [] if variant is self.base else self.base.unused.get(player, {}).get(what, [])
                     new = [name for name in names if name not in of_base]
                     more = f" and {len(new) - LISTED} more" if len(new) > LISTED else ""

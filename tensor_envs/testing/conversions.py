@@ -34,6 +34,7 @@ from tensor_envs.testing.conditions import (
 def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
     """Check that states survive conversion to dictionaries, that wrong dictionaries raise, and the names of actions."""
     start = env.init(1, SEED, device)
+    # Names: of legal actions and, where a name needs no position, of some others.
     names = env.legal_actions(start)
     if not env.names_depend_on_position:
         names |= {a: env.action_to_string(a) for a in (0, env.num_actions // 2, env.num_actions - 1)}
@@ -41,12 +42,14 @@ def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
         state = start if env.names_depend_on_position else None
         action_of_name = env.string_to_action(name, state)
         require(action_of_name == action, f"the name {name!r} does not lead back to action {action}")
+    # States: early ones, and those of the first ply that ends a game, which have flags and rewards of their own.
     env = short(env)
     state = env.init(BATCH, SEED, device)
     compared = 0
     for step in waiting(steps, "no game ended"):
         ended = bool(over(state.numpy()).any())
         if ended or step == min(steps, 5):
+            # Games that an illegal action has ended are states as well.
             states = [state, env.step(state, np.full(BATCH, -1))] if env.illegal == "lose" else [state]
             for played in states:
                 games = [env.state_to_dict(played, i) for i in range(BATCH)]
@@ -62,6 +65,7 @@ def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
         if ended and step >= min(steps, 5):
             break
         state = env.step(state, uniform(state))
+    # Mistakes must be errors instead of states.
     for foreign in ({}, {"no such field": 0}):
         try:
             env.state_from_dicts([foreign], SEED, device)

@@ -163,6 +163,7 @@ def check_hidden_information(env: Env, steps: int, device: DeviceName | None) ->
         return "nothing is hidden"
     if not hasattr(env.entry.load("render"), "seen_by"):
         raise ConformanceError("the Spec says perfect_information=False, so render must have seen_by")
+    # Games are grouped by what render says a player sees; within a group only hidden information differs.
     state = env.init(MANY, SEED, device)
     compared = 0
     for _ in range(HIDDEN_PLIES):
@@ -177,6 +178,7 @@ def check_hidden_information(env: Env, steps: int, device: DeviceName | None) ->
             for rows in groups.values():
                 first = rows[0]
                 prompts = set[str]()
+                # All games of a group are compared with its first one: equality is transitive.
                 for i in rows[1:]:
                     if games[i] == games[first]:
                         continue
@@ -186,9 +188,11 @@ def check_hidden_information(env: Env, steps: int, device: DeviceName | None) ->
                     if not prompts:  # one pair in each group, since prompts are slow
                         prompts = {prompt(state, row, player) for row in (first, i)}
                     require(len(prompts) == 1, f"{what}, but other prompts")
+                    # Other players' masks may depend on what they hold; this player may not read them.
                     if values["current_player"][i] == player:
                         same = (values["legal_action_mask"][i] == values["legal_action_mask"][first]).all()
                         require(same, f"{what}, but other masks")
         state = env.step(state, uniform(state))
+    # A check without a single pair has tested nothing.
     require(compared, "no two games differed only in what is hidden")
     return f"{compared} pairs of games that differ in what is hidden alone"

@@ -141,12 +141,14 @@ def check_plain_python(env: Env, steps: int, device: DeviceName | None) -> str:
     games = [ScalarGame(env.rules, SEED, row) for row in range(2)]
     plies = ended = 0
     for _ in waiting(steps, "no game ended"):
+        # The kernels go first, and Python takes the actions of their uniform policy once it has made the same choice.
         before = vector.state
         kernel_observed = [env.observe(before, p).numpy() for p in range(env.num_players)]
         transition = vector.step_uniform()
         reported = transition.numpy()
         actions = transition.numpy()["actions"]
         events = {name: x.numpy() for name, x in env.events(before, actions).items()}
+        # Before and within the step: mask, choice, observations, rewards, flags and events.
         for row, game in enumerate(games):
             same = functools.partial(_require_same, env, place_of(game))
             legal_actions(env, game)
@@ -161,9 +163,11 @@ def check_plain_python(env: Env, steps: int, device: DeviceName | None) -> str:
                 same("step", name, reported[name][row], getattr(game, name))
             for name, event in game.events.items():
                 same("step", f"the event {name!r}", events[name][row], event)
+            # A VectorEnv resets finished games within the step.
             if game.over:
                 ended += 1
                 game.reset()
+        # After it: all fields of the next state, or of a new game's first one.
         values = vector.state.numpy()
         for row, game in enumerate(games):
             same = functools.partial(_require_same, env, place_of(game))
@@ -175,12 +179,17 @@ def check_plain_python(env: Env, steps: int, device: DeviceName | None) -> str:
         if ended and plies >= steps:
             break
     if env.illegal == "lose":
-        illegal = ScalarGame(env.rules, SEED)
-        illegal.step(env.num_actions)
-        state = env.step(env.init(BATCH, SEED, device), [env.num_actions] * BATCH).numpy()
-        alike = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(state["terminated"][0])
-        require(alike, "an illegal action ends the game otherwise in Python")
+        _check_illegal(env, device)
     return f"{plies} plies, {ended} games ended"
+
+
+def _check_illegal(env: Env, device: DeviceName | None) -> None:
+    """Check that an illegal action ends a game in Python as in a kernel."""
+    illegal = ScalarGame(env.rules, SEED)
+    illegal.step(env.num_actions)
+    state = env.step(env.init(BATCH, SEED, device), [env.num_actions] * BATCH).numpy()
+    alike = illegal.rewards == state["rewards"][0].tolist() and illegal.terminated == bool(state["terminated"][0])
+    require(alike, "an illegal action ends the game otherwise in Python")
 
 
 def _require_same(env: Env, place: str, method: str, name: str, kernel: Any, plain: Any) -> None:
