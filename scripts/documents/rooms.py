@@ -32,6 +32,8 @@ PACKAGE = ROOT / "tensor_envs"
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->\n", "<!-- rooms end -->"
 NO_COMMENTS = ("# type:", "# noqa", "# fmt:", "# ***")  # for tools, and titles of sections
+MAX_NAMES, MAX_BRANCHES = 25, 12  # of a function that needs no comments
+BRANCHES = (ast.If, ast.IfExp, ast.For, ast.While, ast.comprehension, ast.BoolOp, ast.Try, ast.match_case)
 Use = Literal["module", "function", "type"]  # where an import runs: at import, in a call, for type checkers alone
 
 # openings of a docstring that is no whole sentence and no noun phrase
@@ -185,8 +187,9 @@ def docstrings(path: Path) -> tuple[Docstring, ...]:
     return tuple(result)
 
 
-def code_lines(path: Path) -> int:
-    """Return the number of lines with code: no blanks, comments and docstrings."""
+@functools.cache
+def code_lines(path: Path) -> frozenset[int]:
+    """Return the numbers of the lines with code: no blanks, comments and docstrings."""
     text = path.read_text()
     skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
     lines: set[int] = set()
@@ -197,7 +200,7 @@ def code_lines(path: Path) -> int:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             string = node.body[0]
             lines -= {*range(string.lineno, (string.end_lineno or 0) + 1)}
-    return len(lines)
+    return frozenset(lines)
 
 
 @functools.cache
@@ -210,10 +213,43 @@ def parallel_assignments(path: Path) -> tuple[int, ...]:
     )
 
 
-def comment_lines(path: Path) -> int:
-    """Return the number of lines that hold a comment alone; notes to tools and titles of sections do not count."""
-    lines = (line.strip() for line in path.read_text().splitlines())
-    return sum(line.startswith("# ") and not line.startswith(NO_COMMENTS) for line in lines)
+@functools.cache
+def comment_lines(path: Path) -> frozenset[int]:
+    """Return the numbers of lines that hold a comment alone; notes to tools and titles of sections do not count."""
+    lines = enumerate(map(str.strip, path.read_text().splitlines()), start=1)
+    return frozenset(number for number, line in lines if line.startswith("# ") and not line.startswith(NO_COMMENTS))
+
+
+class DenseFunction(NamedTuple):
+    """Function with more local names or branches than a reader keeps in mind; functions inside count with it."""
+
+    place: str
+    names: int
+    branches: int
+    code: int
+    comments: int
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether one line in ten is a comment."""
+        return self.comments >= (self.code + 5) // 10
+
+
+def dense_functions(path: Path) -> tuple[DenseFunction, ...]:
+    """Return the functions of a file with more than MAX_NAMES assigned names or MAX_BRANCHES branches."""
+    result = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            inside = [*ast.walk(node)]
+            names = {x.id for x in inside if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+            branches = sum(isinstance(x, BRANCHES) for x in inside)
+            if len(names) > MAX_NAMES or branches > MAX_BRANCHES:
+                lines = {*range(node.lineno, (node.end_lineno or 0) + 1)}
+                code = len(lines & code_lines(path))
+                comments = len(lines & comment_lines(path))
+                place = f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}"
+                result.append(DenseFunction(place, len(names), branches, code, comments))
+    return tuple(result)
 
 
 def room_of(module: str) -> str:
@@ -281,16 +317,21 @@ def print_figures() -> None:
     print(f"{'room':14} files   code  lines  docstrings  fragments  parallel  comments")
     for room, paths in rooms.items():
         strings = [string for path in paths for string in docstrings(path)]
-        code, lines = sum(map(code_lines, paths)), sum(len(path.read_text().splitlines()) for path in paths)
+        code = sum(len(code_lines(path)) for path in paths)
+        lines = sum(len(path.read_text().splitlines()) for path in paths)
         fragments = sum(string.is_fragment for string in strings)
         # assignments of several names and lines of comments, per 1,000 lines of code
         parallel = 1000 * sum(len(parallel_assignments(path)) for path in paths) / code
-        comments = 1000 * sum(map(comment_lines, paths)) / code
+        comments = 1000 * sum(len(comment_lines(path)) for path in paths) / code
         counts = f"{len(paths):5} {code:6} {lines:6} {len(strings):11} {fragments:10}"
         print(f"{room:14} {counts} {parallel:9.1f} {comments:9.1f}")
     longest = [module.removeprefix("tensor_envs.") for module in max(map(chain, modules()), key=len)]
     print(f"\nlongest chain of imports: {len(longest) - 1}\n  {' -> '.join(longest)}")
     print(f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}")
+    dense = [function for path in modules().values() for function in dense_functions(path)]
+    unexplained = [function.place for function in dense if not function.is_explained]
+    limits = f"{MAX_NAMES} names or {MAX_BRANCHES} branches"
+    print(f"functions over {limits}: {len(dense)}, unexplained: {unexplained or 'none'}")
     print(warm_step.line())
 
 
