@@ -120,7 +120,7 @@ def run(
 ) -> None:
     """Parse arguments and call `work` with them.
 
-    Without `arguments` they are those of this process, which `_end_on_signals` applies to.
+    arguments: None is the command line of this process, whose signals then end the command (`_end_on_signals`).
 
     Raises:
         SystemExit: 1 for a `Failure`, 2 for `EXPECTED` errors and wrong arguments, 141 for a closed output.

@@ -58,7 +58,7 @@ def reinterpret(value: Any, old: DType, new: DType) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """Return a / b, of integers rounded towards 0 as processors do."""
+    """Return a / b. The quotient of integers is rounded towards 0, as processors do."""
     if isinstance(a, float):
         with np.errstate(all="ignore"):
             return float(np.float64(a) / np.float64(b))
@@ -74,7 +74,7 @@ class Operation(NamedTuple):
         result: the type of the result by a letter: "x", "b", or "y" for any.
         dtypes: what "x" may be.
         value: the exact result of Python numbers, before `wrap`; None where it depends on dtypes.
-        opposite: the operation whose result is the negation, of integers if not of floats.
+        opposite: the operation with the negated result; that of `<` is for integers alone, since NaN is never greater.
     """
 
     name: str

@@ -97,7 +97,7 @@ class Block:
         self.vector = 0
 
     def ends_with_short_loop(self, size: int) -> bool:
-        """Return whether the last entry is a block of at most `size` instructions and no blocks."""
+        """Return whether the last entry is a block of at most `size` instructions, without blocks inside."""
         last = self.body[-1]
         return isinstance(last, Block) and len(last.body) <= size and not any(isinstance(x, Block) for x in last.body)
 

@@ -96,7 +96,7 @@ class GameEntry:
             raise ValueError(f"rules must be a class or its name 'package.module:Class', got {shown(self.rules)}")
 
     def load_rules(self) -> Any:
-        """Return the rules dataclass. TypeError if it is none."""
+        """Import the rules dataclass and return it. TypeError if the name is of another object."""
         rules = self.rules
         if isinstance(rules, str):
             module, _, name = rules.partition(":")
@@ -116,13 +116,13 @@ class GameEntry:
         return rules if all(_has(rules, function) for function in FUNCTIONS[part]) else None
 
     def load(self, part: str) -> Any:
-        """Return the module or class that `find` returns, or else the one that shows the fields of the Spec."""
+        """Return what `find` returns or, for a game without the part, a default that shows the fields of the Spec."""
         functions = self.find(part)
         return importlib.import_module(DEFAULT) if functions is None else functions
 
 
 def _has(functions: Any, name: str) -> bool:
-    """Return whether a module or class has a function, or another one that will do."""
+    """Return whether a module or class has a function, or an accepted substitute of it."""
     return hasattr(functions, name) or hasattr(functions, INSTEAD.get(name, name))
 
 

@@ -178,14 +178,14 @@ def _shares(buffer: UOp, flat: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
 
 @functools.lru_cache(256)
 def cached_upload(values: tuple[int, ...], device: DeviceName) -> Tensor:
-    """Return a buffer of int32 values, shared by all callers, which must not write to it."""
+    """Return a cached buffer of int32 values. All callers share it, so none may write to it."""
     return upload(np.array(values, np.int32), device)
 
 
 def host_memory(tensor: Tensor) -> list[np.ndarray]:
-    """Return a buffer's memory on each of its devices, to be read and written by the host; empty but for CPU devices.
+    """Return views of a buffer's memory on CPU devices, one per device; the list is empty on other devices.
 
-    Kernels that use it must have ended, see `synchronize`.
+    The host may read and write them once kernels that use the buffer have ended, see `synchronize`.
     """
     buffer = buffer_of(tensor)
     assert buffer is not None

@@ -79,7 +79,7 @@ class CapturedFunction:
         return self.captured is not None and self.process == os.getpid()
 
     def _result(self, t: Tensor, view: UOp, new: dict[UOp, Tensor]) -> Tensor:
-        """Return the same view of the new buffer; a copy of a captured buffer that the next call writes to."""
+        """Return a result as the same view of its new buffer, else a copy if the next call writes to its buffer."""
         base = base_of(view)
         if base in new:
             return Tensor(rebase(view, base_of(new[base].uop)))
@@ -155,9 +155,9 @@ def before_capture() -> Iterator[None]:
 
 
 def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UOp]) -> ProgramLauncher | None:
-    """Return a launcher of captured calls for other buffers in place of those of `tensors` and `made`.
+    """Return a launcher that repeats captured calls with other buffers for `tensors` and `made`.
 
-    None if a call is no program on the one device, or the several, of all.
+    It is None if a call is no program, or if calls run on different devices.
     """
     # Positions of buffers: arguments by their slots, then the buffers of results, then the internal buffers in the
     # order of their first use.

@@ -26,7 +26,7 @@ _PROCESS = os.getpid()
 
 @functools.cache
 def opened(name: str) -> Any:
-    """Return a device of tinygrad's, which has chosen its renderer."""
+    """Open a device of tinygrad's, so that it has chosen its renderer, and return it."""
 
     def chosen() -> Any:
         device = Device[name]
@@ -59,9 +59,9 @@ def primary(device: DeviceName) -> str:
 
 @contextmanager
 def compiling_in_process() -> Iterator[None]:
-    """Have tinygrad compile kernels of its own in this process, and without its cache where that fails.
+    """Have tinygrad compile its own kernels in this process, and use its cache only where that works.
 
-    To start its compile processes takes longer than most graphs need. Its cache is an SQLite connection, which belongs
+    Starting compile processes takes longer than compiling most graphs. The cache is an SQLite connection, which belongs
     to one thread of one process.
     """
     main = threading.current_thread() is threading.main_thread() and os.getpid() == _PROCESS
@@ -80,13 +80,13 @@ def _cache_works() -> bool:
     except Exception as error:  # a locked or full disk, a damaged file
         message = f"tinygrad's kernels are compiled anew, since its cache {CACHEDB} fails: {error}"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
-        CACHELEVEL.value = 0  # for what callers do with Tensors, too
+        CACHELEVEL.value = 0  # also outside this package
         return False
     return True
 
 
 def uncached_on_failure(action: Callable[[], T]) -> T:
-    """Return the result of an action in which tinygrad compiles; repeat it without the cache if it fails."""
+    """Return the result of an action that makes tinygrad compile; if the action fails, repeat it without the cache."""
     with compiling_in_process():
         try:
             return action()

@@ -55,7 +55,7 @@ class Linear:
         return u
 
     def new(self, op: Ops, dtype: Any, *src: UOp, arg: Any = None) -> UOp:
-        """Append an operation that stays apart from equal ones: two loads may read different values."""
+        """Append an operation that is not merged with an equal one, since two loads may read different values."""
         return self.append(UOp(op, dtype, src, arg, tag=len(self.list)))
 
     def const(self, value: Any, dtype: Any) -> UOp:

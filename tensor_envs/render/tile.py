@@ -30,14 +30,14 @@ class Pixel(NamedTuple):
 
 
 class ActionName(NamedTuple):
-    """The name of an action: a text for every value of some bits, of which the first are the lowest."""
+    """Name of an action: one text for each value of some bits of the state; the first bits are the lowest."""
 
     texts: tuple[str, ...]
     bits: tuple[StateBits, ...] = ()
 
 
 class Mark(NamedTuple):
-    """A pixel of this colour whose place follows from some bits: for each value a pixel, or -1 or nothing for none."""
+    """Pixel whose place depends on the state: `places` has a pixel for each value of the bits, or -1 for no pixel."""
 
     colour: str
     bits: StateBits
@@ -45,7 +45,7 @@ class Mark(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """A small picture of a state.
+    """Small picture of a state.
 
     Attributes:
         width: pixels of a row.

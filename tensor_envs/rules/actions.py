@@ -27,7 +27,7 @@ class Choice:
 
 
 class ActionParts:
-    """Action of one game, with a `Choice` for each range as an attribute of its name."""
+    """Decoded action of one game: the attribute of a range's name is its `Choice`."""
 
     def __init__(self, actions: Actions, action: Value):
         self._actions = actions

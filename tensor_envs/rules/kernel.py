@@ -134,7 +134,7 @@ def divide(a: Value, b: Value) -> Scalar:
 
 
 def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:
-    """Return whether one of the values is computed from `source`, also by way of registers."""
+    """Return whether one of the values is computed from `source`, directly or through registers."""
     stored: dict[Array, list[Instruction]] = {}
 
     def collect(block: Block, around: list[Instruction]) -> None:

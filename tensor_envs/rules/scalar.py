@@ -291,7 +291,7 @@ Value = Scalar | Number
 
 
 class _Set(Protocol):
-    """Set of a grid, of which `where` gives another one."""
+    """Set of a grid: `where` makes another one of its words by `like`."""
 
     def like(self, words: Sequence[Any]) -> Any: ...
 
@@ -347,8 +347,9 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
 def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
     """Convert both to scalars of one kind: a plain number takes the other's, a bool counts as 0 or 1."""
     if type(a) is not Scalar:
-        real_b = isinstance(b, (float, np.floating))  # of two plain numbers, a float's kind is that of both
-        a = scalar(a, b.dtype if type(b) is Scalar else FLOAT32 if real_b and not isinstance(a, bool) else None)
+        # A plain int beside a plain float becomes a float; a bool stays one until it is counted below.
+        beside_float = isinstance(b, (float, np.floating)) and not isinstance(a, bool)
+        a = scalar(a, b.dtype if type(b) is Scalar else FLOAT32 if beside_float else None)
     if type(b) is not Scalar:
         b = scalar(b, a.dtype)
     if a.dtype is b.dtype:

@@ -148,7 +148,10 @@ class Words:
     """The words of a block's games, in a state's buffer or in registers, by the names of a layout."""
 
     def __init__(self, layout: Layout, cells: Cells, in_registers: bool = False, count: int | None = None):
-        """Wrap an array with `count` words per game; None: all of a state, or in registers those of its fields."""
+        """Wrap an array with `count` words per game.
+
+        count: None is the size of a whole state or, in registers, of its fields.
+        """
         self.layout = layout
         self.cells = cells
         self.in_registers = in_registers
@@ -158,7 +161,7 @@ class Words:
         return at.register if self.in_registers else at.batch
 
     def load(self, at: Coords) -> Callable[[Any], Scalar]:
-        """Return a function from a word's number to its value, for the layout's `get_...`; each is loaded once."""
+        """Return a function that loads a word by its number, each word once; the layout's `get_...` take it."""
         place = self.place(at)
         # A cached word is wrong after a store. The version of the array shows that in tests.
         version = self.cells.array.version

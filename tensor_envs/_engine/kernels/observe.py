@@ -93,7 +93,7 @@ class ObservationPlan:
 
 
 def placed(parts: Sequence[Part]) -> Iterator[tuple[int, Part]]:
-    """Yield the first entry of each part that has one, and the part."""
+    """Yield the parts that are not empty, each with the index of its first entry."""
     entry = 0
     for part in parts:
         if part.size:
@@ -106,7 +106,7 @@ def in_registers(part: Part) -> bool:
 
 
 def add_one_hot(words: list[Scalar], first: int, value: Scalar, size: int) -> None:
-    """Set one of the `size` bits of words from `first` on; none for a value out of range."""
+    """Set bit `first + value` of a row of words; a value out of 0..size-1 sets none."""
     inside = (value >= 0) & (value < size)
     places = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)
     for place in places:

@@ -25,7 +25,7 @@ Override = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
 
 
 class BlockState:
-    """A block's games in registers while they are played."""
+    """Games of a block, kept in registers while they are played."""
 
     def __init__(
         self,
@@ -38,8 +38,10 @@ class BlockState:
     ):
         """Allocate registers.
 
-        keys: row keys of a game. `counts` also records the last rewards and the wins, `decisions` those of every step.
-        With `quotas` a row plays on until it has finished the number of games in `quota`.
+        keys: function from a game's coordinates to its row keys.
+        counts: whether rewards of the last step are kept beside the returns.
+        decisions: counts of decisions to update at every step.
+        quotas: whether each row plays until it has finished the number of games in its `quota`.
         """
         self.t = t
         self.reset = reset
@@ -291,9 +293,11 @@ class UniformRollout:
 
 @dataclass(frozen=True)
 class Playout:
-    """Play from `copies` copies of every game of another batch until all of a block are over.
+    """Play `copies` copies of every game of another batch to their ends.
 
-    Their chance is resampled. `actions`, if any, are played first. lanes: lanes of the other batch.
+    Every copy has chance of its own. It first takes its game's action in `actions`, if there are any.
+
+    lanes: lanes of the other batch.
     """
 
     lanes: int

@@ -82,7 +82,7 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Reset:
-    """Start the next episode of the games whose entry in `chosen` is not 0, or without it of finished ones."""
+    """Start the next episode of chosen games: those with a nonzero entry in `chosen`, or all finished ones if None."""
 
     name = "reset"
 
