@@ -56,14 +56,14 @@ class HostBuffer:
         synchronize(self._layout.device)
 
     def _view(self, part: np.ndarray) -> np.ndarray:
-        """Return a device's values as [games, values], or by lanes as [values, blocks, lanes]."""
+        """Return one device's memory as an array [games, values] or, where it is by lanes, [values, blocks, lanes]."""
         grid = self._layout.grid
         if self._by_lanes:
             return part.reshape(grid.blocks, -1, grid.lanes).transpose(1, 0, 2)
         return part.reshape(grid.rows, -1)[: self._layout.share]
 
     def read(self, *shape: int) -> np.ndarray:
-        """Return the batch's values as a new array of this shape, or by lanes as [values, B]."""
+        """Copy the batch's values to an array of this shape or, where memory is by lanes, [values, B]."""
         layout = self._layout
         views = self._views or [self._view(part) for part in np.split(download(self.tensor), layout.shards)]
         if not self._by_lanes:
@@ -233,7 +233,7 @@ class SingleAgent:
         self._advance(np.full(self.batch, until.OPEN, np.int32))
 
     def _adopt(self, buffers: BatchBuffers) -> None:
-        """Continue with games whose buffers belong to this object."""
+        """Play on from the games of these buffers, which this object then owns and may overwrite."""
         memory = self.env.engine.game.has_memory
         # in place, or from one buffer into the other in turn
         words = [self.env.engine.empty(buffers), buffers.words] if memory else [buffers.words]

@@ -77,11 +77,11 @@ class ZooBase(EzPickle):
         return spaces.Dict({"observation": observation, "action_mask": mask})
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """Return a `Discrete`, whose `sample(mask)` draws a legal action. Raise ValueError for an unknown agent."""
+        """Return a `Discrete` space, whose `sample(mask)` draws a legal action. ValueError for an unknown agent."""
         return self._action_spaces[self._checked(agent)]
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """Return a `Dict` of "observation" and "action_mask". Raise ValueError for an unknown agent."""
+        """Return a `Dict` space of "observation" and "action_mask". ValueError for an unknown agent."""
         return self._observation_spaces[self._checked(agent)]
 
     def _checked(self, agent: str) -> str:
@@ -209,7 +209,7 @@ class parallel_env(ZooBase, ParallelEnv[str, MaskedObservation, int]):  # type: 
         )
 
     def _forfeit(self, legal: list[bool], chosen: list[int]) -> list[float]:
-        """Return the rewards of actions that are not all legal."""
+        """Return the rewards of illegal play: a player who alone acted illegally loses. ValueError with "raise"."""
         if self.game.illegal == "raise":
             raise ValueError(f"illegal actions: {chosen} where action_mask is {self._masks.tolist()}")
         return [float(legal[player] - legal[1 - player]) for player in range(2)]

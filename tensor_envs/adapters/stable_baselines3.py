@@ -44,7 +44,7 @@ class Infos(UserList[Info]):
         return list(self._infos() if callable(self._infos) else self._infos)
 
     def __reduce__(self) -> Any:
-        """Copy and pickle as a list."""
+        """Return how to copy or pickle the infos: as a list."""
         return list, (self.data,)
 
     def __copy__(self) -> Infos:

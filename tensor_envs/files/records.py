@@ -208,13 +208,13 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
 
     Args:
         path: of the file.
-        env: of PGN and other formats of players; default: the game that the ending belongs to, with the size of the
-            board and the komi of the file. JSON lines name theirs.
+        env: environment of the game, for PGN and other formats of players. None: the game of the file's ending, with
+            the size of the board and the komi that the file names. JSON lines name their own.
 
     Returns:
-        The record. Its notes have "tags", what a file of PGN or SGF says of players, dates and the result, which
-            `save_game` writes again; and "after_end", moves that follow an end of the game by our rules, such as a
-            third repetition, with a UserWarning.
+        The record. Of a file of PGN or SGF, its notes have "tags" (players, dates, the result), which `save_game`
+        writes again. Moves that follow an end of the game by our rules, such as a third repetition, are "after_end"
+        in the notes, with a UserWarning.
 
     Raises:
         FileNotFoundError: no such file.

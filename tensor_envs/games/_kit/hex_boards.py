@@ -53,7 +53,7 @@ def reason(rules: Any, game: dict[str, Any]) -> str:
 
 
 def to_rows(signs: Sequence[str], size: int) -> list[str]:
-    """Return the letters of the columns, and the rows, each one column further to the right."""
+    """Return lines of text: the letters of the columns, then the rows, each shifted by one more space."""
     rows = [f"{' ' * row}{row + 1:>2} " + " ".join(line) for row, line in enumerate(rows_of(signs, size))]
     return ["   " + " ".join(cell_name(column, size)[0] for column in range(size)), *rows]
 
@@ -115,7 +115,7 @@ def draw_board(
 
 
 def draw_bar(picture: Drawing, centre: Point, stone: int, start: float, end: float) -> None:
-    """Draw a bar the way in which a stone's owner connects, between two distances from a cell's centre."""
+    """Draw a bar in the direction in which a stone's owner connects, from distance `start` to `end` of the centre."""
     x, y = centre
     across = stone == -1
     down = stone == 1

@@ -126,7 +126,7 @@ class Amazons:
 
 
 def rays(start: Rows, free: Rows) -> list[Any]:
-    """Return the free squares that a queen on the one square of `start` reaches in a move."""
+    """Return the free squares that a queen on the only square of `start` reaches in a move."""
     here = [row != 0 for row in start]
     level = along(union_of(start), union_of(where(at, row, 0) for at, row in zip(here, free, strict=True)))
     reached = [where(at, level, 0) for at in here]
@@ -144,7 +144,7 @@ def rays(start: Rows, free: Rows) -> list[Any]:
 
 
 def along(start: Scalar, free: Scalar) -> Scalar:
-    """Return the free squares of a row that are reached from the one square of `start`."""
+    """Return the free squares of a row that a rook on the only square of `start` reaches."""
     above = (free + (start << 1) ^ free) & free  # the sum carries through the free squares above
     below = start - 1
     blocked = below & ~free

@@ -156,7 +156,7 @@ def touched(digits: Sequence[Sequence[Scalar]], square: Sequence[Scalar], w: int
 
 
 def odd_so_far(plies: list[Scalar]) -> list[Scalar]:
-    """Return the plies up to which, from the last one back, an odd number are in a set."""
+    """Return the plies p for which an odd number of the plies 0..p are in a set; ply 0 is the last one played."""
     odds = list[Scalar]()
     carry = uint32(0)
     for plies_of_word in plies:
@@ -169,14 +169,14 @@ def odd_so_far(plies: list[Scalar]) -> list[Scalar]:
 
 
 def plies_below(count: Scalar, words: int) -> list[Scalar]:
-    """Return the set of the last plies, so many."""
+    """Return the set of the last `count` plies."""
     full = uint32(ALL)
     below = (uint32(1) << uint32(count & WORD_BITS - 1)) - 1
     return [where(count >= WORD_BITS * (w + 1), full, where(count >= WORD_BITS * w, below, 0)) for w in range(words)]
 
 
 def pushed(plies: Sequence[Scalar], lowest: Scalar, recent: list[Scalar]) -> list[Scalar]:
-    """Return a set of plies one ply later, with a last ply, without those that are not kept."""
+    """Shift a set of plies by one ply: `lowest` is the bit of the new last ply, `recent` has the plies to keep."""
     lows = [uint32(lowest), *(w >> WORD_BITS - 1 for w in plies)]
     return [(w << 1 | low) & keep for w, low, keep in zip(plies, lows, recent, strict=False)]
 

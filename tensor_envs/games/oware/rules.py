@@ -223,6 +223,6 @@ def unpacked(words: Sequence[Value], size: int) -> list[Scalar]:
 
 
 def appended(history: Sequence[Value], ply: Scalar) -> list[Scalar]:
-    """Return the history with a ply in front; one that is too old to matter is left out."""
+    """Return the history with a ply in front; the oldest ply drops out of the last word."""
     lower = [ply, *(uint32(word) >> PLY_BITS for word in history)]
     return [uint32(word) << PLY_BITS | ply for word, ply in zip(history, lower, strict=False)]

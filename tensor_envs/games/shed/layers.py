@@ -133,13 +133,12 @@ def subsets(cards: int, k: int) -> HostArray:
 
 @cache
 def draws(free: int, k: int) -> tuple[HostArray, HostArray]:
-    """Return the parents of each set of a layer, and where each gap's parents begin.
+    """Return the parents of each set of a layer, by the gap of the card that they lack.
 
     Returns:
-        parents: for each set, and each of its cards from the lowest, the number of the set without that card in the
-            layer before.
-        gaps: for each set, where the parents begin whose card lies above no free card of a hand, above one, ..., and
-            where they end.
+        parents: numbers, in the layer before, of the sets that lack one card: for each set, from its lowest card up.
+        gaps: for each set, the first parent whose card lies in gap 0, 1, ..., and the end of the parents. Gap g is
+            above g of the free cards in hands.
     """
     talons = subsets(free, k)
     if k == 0:

@@ -171,7 +171,7 @@ class Tablebase:
 
     @cached_property
     def _host(self) -> list[HostArray]:
-        """Results on the host; shared with the device where it allows that, since they take gigabytes."""
+        """Results on the host. They take gigabytes, so the memory is shared with the device where that is possible."""
         return [to_numpy(table) for table in self.results]
 
     @cached_property

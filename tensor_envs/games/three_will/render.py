@@ -220,7 +220,7 @@ def draw_stack(
 ) -> None:
     """Draw the agents of a square, the lower one first, so that the higher one covers part of it.
 
-    The higher one also stands for the actions that end on its square, `ends`.
+    A click on the uncovered one also chooses among `ends`, the actions that end on the square.
     """
     agents = stack(d, square)
     for agent in reversed(agents):

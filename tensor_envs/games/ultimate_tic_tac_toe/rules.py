@@ -118,5 +118,5 @@ def small_board(cells: GridSet, band: Scalar, column: Scalar) -> Scalar:
 
 
 def has_line(board: Scalar, row: int) -> Scalar:
-    """Return whether three in a line of a 3x3 board are set, whose rows are `row` bits apart."""
+    """Return whether a 3x3 board has three in a line. `row` is the number of bits from one row to the next."""
     return Grid(3, row).lines([board], 3).any()
