@@ -53,7 +53,7 @@ class Measurement:
 
 
 def first(means: NDArray[Any]) -> NDArray[Any]:
-    """Return the first mean, the number that `estimate` estimates by default."""
+    """Return the first mean, which is the default of `estimate`."""
     return np.asarray(means[0])
 
 

@@ -182,11 +182,11 @@ def _checked(players: Sequence[str | int]) -> list[str | int]:
 
 @dataclass(frozen=True)
 class _Series:
-    """Matches on common deals: of a player against itself, or of a contest in which the stronger player changes seats.
+    """Matches on the same deals: self-play of one player, or a contest in which the stronger player takes each seat.
 
     Attributes:
         matches: the matches of a round.
-        numbers: function of the games to the numbers that need a precision; the precision of Elo is ignored.
+        numbers: function from the games to the numbers that must reach a precision; Elo is exempt.
         played: games of each match so far.
     """
 

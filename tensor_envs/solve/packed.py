@@ -26,7 +26,12 @@ class Packed:
     """Immutable rows of 32-bit words: the common bits, and keys uint64 [keys, rows] of the bits that differ."""
 
     def __init__(self, base: Array, varying: Array, keys: Array):
-        """Store the common bits `base`, the mask `varying` of bits that may differ, uint32 [words], and the keys."""
+        """Wrap packed rows.
+
+        base: the common bits, uint32 [words].
+        varying: mask of the bits that may differ, uint32 [words].
+        keys: the bits that differ, uint64 [keys, rows].
+        """
         self.base = base & ~varying
         self.varying = varying
         self.keys = keys
@@ -58,7 +63,7 @@ class Packed:
         return keys
 
     def columns(self) -> list[Array]:
-        """Return the rows as columns uint32 [rows] of words."""
+        """Return the unpacked rows: one column, uint32 [rows], for each word."""
         words: list[Array] = [np.full(len(self), x, np.uint32) for x in self.base]
         for word, shift, width, key, at in self._spans:
             bits = self.keys[key] >> np.uint64(at) & np.uint64((1 << width) - 1)
@@ -188,7 +193,7 @@ def _mixed(x: Array) -> Array:
 
 
 class Numbering:
-    """Numbers of the distinct rows of several tables.
+    """Numbering of the distinct rows of several tables.
 
     Attributes:
         rows: the distinct rows, by their numbers.
@@ -215,7 +220,7 @@ class Numbering:
         return np.asarray(numbers[same.number[count:]])
 
     def places(self) -> Array:
-        """Return the place of each number if the rows are sorted, int64 [numbers]."""
+        """Return the position of each numbered row in sorted order, int64 [numbers]."""
         # The rows of one table are sorted already, by `groups`.
         if self._parts < 2:
             return np.arange(len(self.rows))

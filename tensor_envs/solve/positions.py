@@ -124,7 +124,7 @@ class Expander(Branches):
         return self.number(column[:, None], self.player_slot._replace(word=0))
 
     def load(self, fields: Packed, ply: int) -> BatchBuffers:
-        """Load positions as a batch, padded by repeated rows to `padded_size`."""
+        """Load positions as a batch; rows are repeated to fill up `padded_size`."""
         table = np.zeros((len(fields), self.layout.words), np.uint32)
         for w, column in enumerate(fields.columns()[: self.layout.field_words]):
             table[:, w] = column
@@ -150,7 +150,7 @@ class Expander(Branches):
         return [*smallest, results.astype(np.uint32)], orbits
 
     def _children(self, buffers: BatchBuffers, table: Array, results: Array, parents: Array) -> Children:
-        """Return the games of a table, the first ones of a batch, as children with equal positions merged."""
+        """Return the children of a batch with equal positions merged; the table holds the first games of the batch."""
         # Merge equal positions first, since images take more time than a comparison.
         words = Packed.of(self._words(table, results))
         same = groups(words)
@@ -268,7 +268,11 @@ def canonical(packed: Array, maps: list[Array]) -> tuple[list[Array], Array]:
 
 
 def _image(table: Array, columns: Mapping[int, Array], rows: int) -> list[Array]:
-    """Return the image of rows, given by their columns of bytes that are not 0, as columns of 64-bit words."""
+    """Return the image of rows under one symmetry, as columns of 64-bit words.
+
+    table: uint64 [bytes, 256, words], the image of each value of each byte of a row.
+    columns: bytes of the rows by their positions; bytes that are 0 in all rows are left out.
+    """
     words = [np.zeros(rows, np.uint64) for _ in range(table.shape[2])]
     for k, word in enumerate(words):
         for j, column in columns.items():

@@ -66,12 +66,12 @@ class TranspositionTable:
             mixed = (mixed ^ pair) * uint64(MULTIPLIERS[0])
             mixed = mixed ^ mixed >> WORD_BITS
         mixed = uint32(mixed * uint64(MULTIPLIERS[1]) >> WORD_BITS)
-        # The high half of the product maps 32 bits evenly onto the buckets, without a division.
-        # a table is larger than an int can index
+        # The high half of the product maps 32 bits evenly onto the buckets, without a division. The index is unsigned,
+        # since a table may have more than 2^31 words.
         return uint32(uint64(mixed) * uint64(self.buckets) >> WORD_BITS) * (BUCKET * self.entry)
 
     def may_hold(self, bucket: Scalar, first: Scalar) -> Scalar:
-        """Return whether a bucket may hold a position, by its first word: False is certain."""
+        """Return whether a bucket may hold a position with this first word; False is certain, True is not."""
         # A position of one word is hidden by the check, so that only an empty entry is certain.
         held = [self.cells[bucket + e * self.entry] == first for e in range(BUCKET)]
         return held[0] | held[1] if self.position > 1 else first != 0
@@ -123,13 +123,13 @@ class TranspositionTable:
         return [self.cells[bucket + (entry * self.entry + w)] for w in range(self.used)]
 
     def matches(self, entry: Sequence[Scalar], position: Sequence[Scalar]) -> Scalar:
-        """Return whether an entry is of a position, and no mixture."""
+        """Return whether an entry is intact and of this position; another thread may have half overwritten it."""
         last = self.position - 1
         hidden = entry[last] ^ self.check([*entry[:last], *entry[self.position :]])
         return reduce(and_, (x == y for x, y in zip([*entry[:last], hidden], position, strict=True)))
 
     def check(self, others: Sequence[Scalar]) -> Scalar:
-        """Return the check that hides the last word of a position: a hash of the other words, 0 if these are 0."""
+        """Return a hash of an entry's other words, 0 if all are 0. The position's last word is stored xor this hash."""
         mixed = uint32(0)
         for x in others:
             mixed = (mixed ^ x) * uint32(CHECK)

@@ -179,9 +179,9 @@ class PPO(Trainer):
     def _credit(
         self, state: State, next_value: Tensor, decisions: list[Decision], outcomes: list[Outcome]
     ) -> Minibatches:
-        """Return the minibatches of a rollout that ended in a state.
+        """Return the minibatches of a rollout, which ended in `state`.
 
-        A minibatch is [n, ...] each of the parts of decisions, of their advantages, and 1 where the advantage is valid.
+        A minibatch is a list of arrays [n, ...]: the parts of decisions and of advantages, then 1 for valid advantages.
         """
         config = self.config
         next_player = state.current_player.one_hot(self.env.num_players).float()
