@@ -431,6 +431,56 @@ def ragged(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.repeat(row, each), np.repeat(column, each), number
 
 
+class _DrawnNode(NamedTuple):
+    """Node of a drawn tree, with the items of its children."""
+
+    path: tuple[int, ...]  # actions from the root
+    visits: int
+    value: float
+    children: list[int]
+
+
+def _most_visited(edges: TriedEdges, count: int) -> list[_DrawnNode]:
+    """Return the root and the nodes of the `count` most visited edges, wherever they are in the tree."""
+    nodes = [_DrawnNode((), int(edges.visits[edges.slot == 0].sum()), 0.0, [])]
+    begins = np.searchsorted(edges.slot, np.arange(edges.slot.max(initial=0) + 2))  # first edge of each node
+    # A heap of the edges below drawn nodes: the most visited one comes first, then the one nearest to the root.
+    waiting: list[tuple[int, int, int, int, int]] = []
+
+    def push(slot: int, parent: int) -> None:
+        depth = len(nodes[parent].path) + 1
+        for k in range(*begins[slot : slot + 2].tolist()):
+            heapq.heappush(waiting, (-int(edges.visits[k]), depth, parent, int(edges.action[k]), k))
+
+    push(0, 0)
+    while waiting and len(nodes) <= count:
+        negative_visits, _, parent, action, k = heapq.heappop(waiting)
+        nodes[parent].children.append(len(nodes))
+        nodes.append(_DrawnNode((*nodes[parent].path, action), -negative_visits, float(edges.value[k]), []))
+        child = int(edges.child[k])
+        if 0 < child < len(begins) - 1:  # a node without visits has no edges
+            push(child, len(nodes) - 1)
+    return nodes
+
+
+def _columns(nodes: Sequence[_DrawnNode]) -> list[float]:
+    """Return the column of each node: leaves have 0, 1, ... in depth-first order, others are centred above children."""
+    columns = [0.0] * len(nodes)
+    num_leaves = 0
+    stack = [(0, False)]
+    while stack:
+        item, children_are_placed = stack.pop()
+        children = nodes[item].children
+        if children_are_placed:
+            columns[item] = (columns[children[0]] + columns[children[-1]]) / 2
+        elif children:
+            stack += [(item, True), *((child, False) for child in reversed(children))]
+        else:
+            columns[item] = num_leaves
+            num_leaves += 1
+    return columns
+
+
 def tree_svg(edges: TriedEdges, count: int, names: Callable[[Sequence[tuple[int, ...]]], list[str]]) -> str:
     """Draw the `count` most visited actions of a tree, each with its name, visits and mean return.
 
@@ -442,60 +492,28 @@ def tree_svg(edges: TriedEdges, count: int, names: Callable[[Sequence[tuple[int,
     Returns:
         An SVG document.
     """
-    children_of: dict[int, list[int]] = {0: []}
-    items = [(0, int(edges.visits[edges.slot == 0].sum()), 0.0)]  # depth, visits, value
-    paths: list[tuple[int, ...]] = [()]
-    waiting: list[tuple[int, int, int, int, int]] = []
-    begins = np.searchsorted(edges.slot, np.arange(edges.slot.max(initial=0) + 2))  # first edge of each node
-
-    def push(slot: int, item: int, depth: int) -> None:
-        for k in range(*begins[slot : slot + 2].tolist()):
-            heapq.heappush(waiting, (-int(edges.visits[k]), depth, item, int(edges.action[k]), k))
-
-    # the most visited actions come first, wherever they are in the tree
-    push(0, 0, 1)
-    while waiting and len(items) <= count:
-        negative_visits, depth, parent, action, k = heapq.heappop(waiting)
-        item = len(items)
-        children_of[item] = []
-        children_of[parent].append(item)
-        items.append((depth, -negative_visits, float(edges.value[k])))
-        paths.append((*paths[parent], action))
-        child = int(edges.child[k])
-        if 0 < child < len(begins) - 1:  # a node without visits has no edges
-            push(child, item, depth + 1)
-    # Leaves stand side by side in the order of their depth-first visit; a node is centred above its children, so it is
-    # placed when the stack shows it again, after all of them.
-    x = [0.0] * len(items)
-    order = 0
-    stack = [(0, False)]
-    while stack:
-        item, is_placed = stack.pop()
-        if is_placed:
-            x[item] = (x[children_of[item][0]] + x[children_of[item][-1]]) / 2
-        elif children_of[item]:
-            stack += [(item, True), *((k, False) for k in reversed(children_of[item]))]
-        else:
-            x[item], order = order * STEP + MARGIN, order + 1
-    # Lines are drawn first, so that nodes cover their ends; a line's width is the share of visits.
-    width = max(order - 1, 1) * STEP + 2 * MARGIN
-    drawing = Drawing(width, max(item[0] for item in items) * LEVEL + 2 * MARGIN, title="Search tree")
-    largest = max((abs(item[2]) for item in items), default=0) or 1.0
-    places = [(x[k], item[0] * LEVEL + MARGIN) for k, item in enumerate(items)]
-    for item, items_below in children_of.items():
-        for child in items_below:
-            share = items[child][1] / max(items[0][1], 1)
-            drawing.line(places[item], places[child], stroke="#8a8a8a", width=1 + 7 * share)
+    nodes = _most_visited(edges, count)
+    columns = _columns(nodes)
+    width = max(max(columns), 1) * STEP + 2 * MARGIN
+    height = max(len(node.path) for node in nodes) * LEVEL + 2 * MARGIN
+    drawing = Drawing(width, height, title="Search tree")
+    places = [(x * STEP + MARGIN, len(node.path) * LEVEL + MARGIN) for x, node in zip(columns, nodes, strict=True)]
+    visits = max(nodes[0].visits, 1)
+    # Lines come first, so that nodes cover their ends.
+    for place, node in zip(places, nodes, strict=True):
+        for child in node.children:
+            drawing.line(place, places[child], stroke="#8a8a8a", width=1 + 7 * nodes[child].visits / visits)
     # Colours are relative to the largest value, since returns of different games have different scales.
-    labels = ["", *names(paths[1:])]
-    for place, label, (depth, visit_count, value) in zip(places, labels, items, strict=True):
-        part = value / largest
+    largest = max(abs(node.value) for node in nodes) or 1.0
+    labels = ["", *names([node.path for node in nodes[1:]])]
+    for (x, y), label, node in zip(places, labels, nodes, strict=True):
+        part = node.value / largest
         ends = zip(NEITHER, GOOD if part > 0 else BAD, strict=True)
         colour = "#" + "".join(f"{round(a + (b - a) * abs(part)):02x}" for a, b in ends)
-        radius = 8 + 10 * math.sqrt(visit_count / max(items[0][1], 1))
-        drawing.circle(place, radius, fill=colour, stroke="#444444")
-        drawing.text((place[0], place[1] + radius + 8), f"{visit_count}", 10)
-        if depth:
-            drawing.text((place[0], place[1] - radius - 18), label[:10], 10, bold=True)
-            drawing.text((place[0], place[1] - radius - 7), f"{value:+.2f}", 9, "#444444")
+        radius = 8 + 10 * math.sqrt(node.visits / visits)
+        drawing.circle((x, y), radius, fill=colour, stroke="#444444")
+        drawing.text((x, y + radius + 8), f"{node.visits}", 10)
+        if node.path:
+            drawing.text((x, y - radius - 18), label[:10], 10, bold=True)
+            drawing.text((x, y - radius - 7), f"{node.value:+.2f}", 9, "#444444")
     return drawing.to_svg()
