@@ -17,7 +17,7 @@ FUNCTIONS = {  # required ones, and their arguments
     "oracle": {"solve": "rules, device", "is_quick": "rules", "load": "path, device"},
 }
 DEFAULT = "tensor_envs.render.default"  # the notation and render of games without
-INSTEAD = {"draw": "to_svg"}  # other functions that will do
+SUBSTITUTES = {"draw": "to_svg"}  # function that a module may have instead of a required one
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class GameEntry:
 
 def _has(functions: Any, name: str) -> bool:
     """Return whether a module or class has a function, or an accepted substitute of it."""
-    return hasattr(functions, name) or hasattr(functions, INSTEAD.get(name, name))
+    return hasattr(functions, name) or hasattr(functions, SUBSTITUTES.get(name, name))
 
 
 def _check_rules(entry: GameEntry, rules: Any) -> None:

@@ -28,14 +28,15 @@ _PROCESS = os.getpid()
 def opened(name: str) -> Any:
     """Open a device of tinygrad's, so that it has chosen its renderer, and return it."""
 
-    def chosen() -> Any:
+    def open_with_renderer() -> Any:
         device = Device[name]
         device.renderer  # noqa: B018 (a property that looks for compilers)
         return device
 
     # tinygrad chooses its compiler when it opens a device, so CC and NVRTC_PATH must be set by then.
     with LOCK, named_to_tinygrad():
-        device = open_card(name, partial(uncached_on_failure, chosen)) if is_cuda(name) else uncached_on_failure(chosen)
+        opening = partial(uncached_on_failure, open_with_renderer)
+        device = open_card(name, opening) if is_cuda(name) else opening()
     if is_cpu(name):
         private_memory.keep_in_forks(device.allocator)
     return device

@@ -185,13 +185,13 @@ class Histories:
             player = game.number(nodes.table[rows], game.player_slot)
             # Perfect recall: the player's sequence until here and the present view identify the information state.
             before = nodes.sequence[rows][np.arange(len(player)), player]
-            before_these = len(states.rows)
+            num_known = len(states.rows)
             view = base + places[nodes.number[rows]]
             number = states.add(Packed.of([view.astype(np.uint32), before.astype(np.uint32)]))
             nodes.number[rows] = number
-            fresh = np.empty(len(states.rows) - before_these, np.int64)
-            new = np.flatnonzero(number >= before_these)[::-1]
-            fresh[number[new] - before_these] = rows.start + new  # of equal indices, the last one is stored
+            fresh = np.empty(len(states.rows) - num_known, np.int64)
+            new = np.flatnonzero(number >= num_known)[::-1]
+            fresh[number[new] - num_known] = rows.start + new  # of equal indices, the last one is stored
             firsts.append(fresh)
         # Sorted states give the same numbers whatever the slices were.
         order = np.argsort(places_of_states := states.places())

@@ -71,12 +71,12 @@ def bounds_of(table: Array, position: int, region: int, count: int, maps: BitMap
     # Take twice as many as asked for, since images of one position may be among them.
     least = max(MAX_WORK - int(np.searchsorted(numbers, 2 * count, "right")), 1)
     rows = np.flatnonzero((work >= least) & (entries[:, 0] != 0))
-    heaviest = entries[rows]
-    words = heaviest[:, :position].copy()
-    bounds, rest = heaviest[:, position : position + 2].T
+    candidates = entries[rows]
+    words = candidates[:, :position].copy()
+    bounds, rest = candidates[:, position : position + 2].T
     last = position - 1
     # Undo the exclusive or that hides the last word, see `TranspositionTable`.
-    words[:, last] ^= checks(np.concatenate([words[:, :last], heaviest[:, position:used]], 1))
+    words[:, last] ^= checks(np.concatenate([words[:, :last], candidates[:, position:used]], 1))
     # A mixture of two entries seldom hashes to the bucket where it stands.
     whole = bucket_numbers(words, len(entries) // BUCKET) == rows // BUCKET
     words = words[whole]

@@ -416,7 +416,7 @@ class Solution(ExactValues):
         self._orbits = orbits
         self._tables = [Index(table) for table in tables]
         sizes = [len(table) for table in tables]
-        self._firsts = np.cumsum(sizes) - sizes
+        self._ply_starts = np.cumsum(sizes) - sizes  # number of the first position of each ply
         self.positions = len(values)
         self._wins = values.dtype == np.int16
 
@@ -453,7 +453,7 @@ class Solution(ExactValues):
                 row = int(here[np.argmax(places < 0)])
                 within = "" if self.depth is None else f" within {self.depth} plies"
                 raise ValueError(f"{what} must have positions that the start leads to{within}, row {row} is none")
-            values[here] = self._values[self._firsts[ply] + places]
+            values[here] = self._values[self._ply_starts[ply] + places]
         return values
 
     def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
@@ -483,7 +483,7 @@ class Solution(ExactValues):
         """
         instance("symmetry", symmetry, bool)
         rows = []
-        for first, table in zip(self._firsts, self._tables, strict=True):
+        for first, table in zip(self._ply_starts, self._tables, strict=True):
             here = slice(first, first + len(table.rows))
             orbits = np.ones(len(table.rows), np.int64) if symmetry else self._orbits[here].astype(np.int64)
             signs = np.sign(self._values[here])

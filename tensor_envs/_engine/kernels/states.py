@@ -167,13 +167,13 @@ class Gather:
                 more_keys = a.old_keys if a.more_keys is None else a.more_keys
                 sources.append((a.more, more_keys, _place(row - count, a.sizes[1], self.more_lanes)))
 
-            def chosen(values: list[Any]) -> Any:
+            def from_source(values: list[Any]) -> Any:
                 return values[0] if len(values) == 1 else where(row < count, *values)
 
             with loop(words) as k:
-                x = chosen([old[place.index(k, words)] for old, _, place in sources])
+                x = from_source([old[place.index(k, words)] for old, _, place in sources])
                 a.new[at.batch.index(k, words)] = x
-            store(a.new_keys, at.batch, chosen([load(keys, place, KEY_WORDS) for _, keys, place in sources]))
+            store(a.new_keys, at.batch, from_source([load(keys, place, KEY_WORDS) for _, keys, place in sources]))
 
         t.block.each(gather)
 

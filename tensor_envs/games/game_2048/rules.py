@@ -117,12 +117,12 @@ def slides(rows: Board) -> list[Scalar]:
     """Return for each action whether it moves or merges a tile of some pair of neighbours."""
     columns = zip(*rows, strict=True)
     moving: dict[int, list[Scalar]] = {action: [] for action in (UP, RIGHT, DOWN, LEFT)}
-    for lines, back, forth in ((rows, LEFT, RIGHT), (columns, UP, DOWN)):
+    for lines, to_first, to_second in ((rows, LEFT, RIGHT), (columns, UP, DOWN)):
         for line in lines:
             for first, second in pairwise(line):
                 merges = (first == second) & (first != 0)
-                moving[back].append(merges | ((first == 0) & (second != 0)))
-                moving[forth].append(merges | ((second == 0) & (first != 0)))
+                moving[to_first].append(merges | ((first == 0) & (second != 0)))
+                moving[to_second].append(merges | ((second == 0) & (first != 0)))
     return [any_of(moving[action]) for action in (UP, RIGHT, DOWN, LEFT)]
 
 
