@@ -71,7 +71,7 @@ class OpenSpiel:
         return str(self.state)
 
 
-PASS, SPIEL_BAR = -1, 100  # places of its moves
+PASS, SPIEL_BAR = -1, 100  # where a move of OpenSpiel starts if it is a pass or enters from the bar
 
 
 class SpielBackgammon(OpenSpiel):

@@ -70,7 +70,7 @@ class GrowingTable:
 
     def __init__(self, storage: Storage):
         self.storage = storage
-        self.parts = list[tuple[Array, ...]]()  # in a folder only the first one, without its rows
+        self.parts = list[tuple[Array, ...]]()  # with a folder only an empty part, for shapes and dtypes
         self.files = list[Any]()
         self.count = 0
 

@@ -108,7 +108,9 @@ def tree_size(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
     if spread < MAX_SPREAD:
         shift = float(logs.max())
         size = estimate(np.exp(logs - shift), scale=lambda x: (math.log(max(x, 1e-300)) + shift) / LN10)
-    else:  # a mean does not converge: its logarithm, of a normal distribution of logarithms (Cox)
+    else:
+        # The mean of so wide a distribution does not converge. Cox's estimate of its logarithm takes the logarithms of
+        # the products for normally distributed.
         size = estimate(logs, logs * logs, of=lambda m: (m[0] + (m[1] - m[0] * m[0]) / 2) / LN10)
     small = size.value < MAX_TREE and games.plies.max() <= MAX_PLIES and not games.truncated.any()
     if small and env.spec.perfect_information and not env.spec.chance:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -319,84 +319,61 @@ class SearchSolution(ExactValues):
 
         dropped: rows that need no search, and how answers add to them; the rows' results are 0.
         """
-        stacks = self._layout.batch
         scores = np.zeros(len(words), np.int32)
-        control = np.zeros((stacks, Control.size + self._sizes.position), np.int32)
-        # The kernel skips a stack whose question is proven: at first all are idle.
-        control[:, Control.status.index] = PROVEN
+        stacks = _Stacks(self._layout, Control.size + self._sizes.position)
         waiting = deque(row for row in range(len(words)) if dropped is None or not dropped.rows[row])
         asked: dict[int, Questions] = {}  # by the rows that are searched
-        control_of: dict[int, Array] = {}
-        row_of = np.full(stacks, -1)  # of each stack, -1 if it is idle
-        # The pool hands slices of stacks to any free thread, so the thread of a stack is known roughly.
-        threads = stacks if is_gpu(self._layout.device) else min(num_threads(), stacks)
-        thread_of = np.arange(stacks) * threads // stacks
-        place = np.arange(stacks) - np.searchsorted(thread_of, thread_of)  # among the stacks of its thread
-        # Fill one stack of each thread before the second one of any.
-        order = np.argsort(place, kind="stable")
+        control_of: dict[int, Array] = {}  # control words of the open question of each of these rows
         bar = counter("search", None, self.progress)
         reports = Reports()
         before = self.nodes
         self._resize(LAUNCHES[0], 1)
         while waiting or asked:
             # Open as many questions as there are stacks.
-            while waiting and len(asked) < stacks:
+            while waiting and len(asked) < self._layout.batch:
                 row = waiting.popleft()
                 asked[row] = queries[row]
                 control_of[row] = self._question(words[row], next(asked[row]))
-            searched = set(row_of.tolist())
-            rows = deque(row for row in asked if row not in searched)
-            busy = np.bincount(thread_of, row_of >= 0)
-            # Give idle stacks a row that nobody searches yet or, for a thread without work, one that the fewest
-            # stacks search.
-            for stack in order[row_of[order] < 0].tolist():
-                if rows:
-                    row = rows.popleft()
-                elif not busy[thread_of[stack]]:  # the thread helps with another's row
-                    row = min(asked, key=lambda row: np.count_nonzero(row_of == row))
-                else:
-                    continue
-                row_of[stack], control[stack] = row, control_of[row]
-                busy[thread_of[stack]] += 1
-            write(self._arrays.control, control.ravel())
-            self.env.engine.run(self._kernel, self._layout, self._arrays)
-            control = download(self._arrays.control).reshape(control.shape)
-            nodes = int(control[:, Control.nodes.index].sum())
-            self.nodes += nodes
+            busy = stacks.assign(control_of)
+            nodes = self._launch(stacks)
             bar.update(nodes)
             if not self.progress and (seconds := reports.due()) is not None:
                 done = f"{self.nodes - before:,} positions in {seconds:.0f} s"
                 left = f"{len(waiting) + len(asked)} of {len(words)} questions are open"
                 print(f"searching {self.env!r}: {done}, {left} ...", file=sys.stderr, flush=True)
-            # Several stacks may answer one question in the same launch; the first answer counts.
-            answered = dict[int, Array]()
-            for stack in np.flatnonzero((row_of >= 0) & (control[:, Control.status.index] != RUNNING)).tolist():
-                answered.setdefault(int(row_of[stack]), control[stack])
-            for row, answer in answered.items():
+            answers = stacks.answers()
+            for row, answer in answers.items():
                 if row not in asked:  # an alternative was enough
                     continue
                 status, reached, bound = (int(answer[e.index]) for e in ANSWER)
-                # The other stacks of the question become idle.
-                control[row_of == row, Control.status.index] = PROVEN
-                row_of[row_of == row] = -1
+                stacks.release(row)
                 self._check(status)
                 try:
                     # The generator yields its next threshold, or returns the score.
                     control_of[row] = self._question(words[row], asked[row].send((bool(reached), bound)))
                 except StopIteration as result:
                     scores[row] = result.value
-                    del asked[row]
                     # An answer may settle the other actions of a game.
-                    for other in () if dropped is None else dropped.after(row, result.value):
+                    settled = [] if dropped is None else dropped.after(row, result.value)
+                    for other in (row, *settled):
                         asked.pop(other, None)
-                        control[row_of == other, Control.status.index] = PROVEN
-                        row_of[row_of == other] = -1
+                        control_of.pop(other, None)
+                        stacks.release(other)
                     if dropped is not None:
                         waiting = deque(other for other in waiting if not dropped.rows[other])
             # Short launches answer quickly while questions end; long ones waste less on launching.
-            self._resize(self._nodes // 2 if answered else self._nodes * 2, int(busy.max()))
+            self._resize(self._nodes // 2 if answers else self._nodes * 2, busy)
         bar.update(0, close=True)
         return scores
+
+    def _launch(self, stacks: _Stacks) -> int:
+        """Search in all stacks for one launch, and return the number of nodes that they entered."""
+        write(self._arrays.control, stacks.control.ravel())
+        self.env.engine.run(self._kernel, self._layout, self._arrays)
+        stacks.control = download(self._arrays.control).reshape(stacks.control.shape)
+        nodes = int(stacks.control[:, Control.nodes.index].sum())
+        self.nodes += nodes
+        return nodes
 
     def _resize(self, nodes: int, busy: int) -> None:
         """Set the nodes of a stack in a launch, few while questions are answered, since the other stacks wait for it.
@@ -428,6 +405,63 @@ class SearchSolution(ExactValues):
         }
         if status != PROVEN:
             raise ValueError(f"state must be of a game {reasons[status]} to be searched, {self.env!r} is not")
+
+
+class _Stacks:
+    """Stacks of a launch, and the question that each of them searches.
+
+    Attributes:
+        control: control words of every stack, int32 [stacks, words].
+    """
+
+    def __init__(self, layout: BatchLayout, words: int):
+        count = layout.batch
+        self.control = np.zeros((count, words), np.int32)
+        # The kernel skips a stack whose question is proven: at first all are idle.
+        self.control[:, Control.status.index] = PROVEN
+        self._row_of = np.full(count, -1)  # of each stack, -1 if it is idle
+        # The pool hands slices of stacks to any free thread, so the thread of a stack is known roughly.
+        threads = count if is_gpu(layout.device) else min(num_threads(), count)
+        self._thread_of = np.arange(count) * threads // count
+        place = np.arange(count) - np.searchsorted(self._thread_of, self._thread_of)  # among the stacks of its thread
+        # Fill one stack of each thread before the second one of any.
+        self._order = np.argsort(place, kind="stable")
+
+    def assign(self, questions: Mapping[int, Array]) -> int:
+        """Give questions to idle stacks, and return the number of busy stacks of the busiest thread.
+
+        questions: control words of the open questions by rows, as many as stacks at most.
+        """
+        searched = set(self._row_of.tolist())
+        rows = deque(row for row in questions if row not in searched)
+        busy = np.bincount(self._thread_of, self._row_of >= 0)
+        for stack in self._order[self._row_of[self._order] < 0].tolist():
+            # A row that nobody searches yet comes first. A thread without work helps with the row that the fewest
+            # stacks search; a second stack of a thread would only slow the first one down.
+            if rows:
+                row = rows.popleft()
+            elif not busy[self._thread_of[stack]]:
+                row = min(questions, key=lambda row: np.count_nonzero(self._row_of == row))
+            else:
+                continue
+            self._row_of[stack] = row
+            self.control[stack] = questions[row]
+            busy[self._thread_of[stack]] += 1
+        return int(busy.max())
+
+    def answers(self) -> dict[int, Array]:
+        """Return the control words of answered questions by rows, of the first stack that answers each."""
+        answers = dict[int, Array]()
+        is_done = (self._row_of >= 0) & (self.control[:, Control.status.index] != RUNNING)
+        for stack in np.flatnonzero(is_done).tolist():
+            answers.setdefault(int(self._row_of[stack]), self.control[stack])
+        return answers
+
+    def release(self, row: int) -> None:
+        """Make all stacks of a row idle."""
+        stacks = self._row_of == row
+        self.control[stacks, Control.status.index] = PROVEN
+        self._row_of[stacks] = -1
 
 
 class Alternatives(NamedTuple):
