@@ -33,6 +33,7 @@ CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 BEGIN, END = "<!-- rooms: python scripts/rooms.py --write -->\n", "<!-- rooms end -->"
 NO_COMMENTS = ("# type:", "# noqa", "# fmt:", "# ***")  # for tools, and titles of sections
 MAX_NAMES, MAX_BRANCHES = 25, 12  # of a function that needs no comments
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BRANCHES = (ast.If, ast.IfExp, ast.For, ast.While, ast.comprehension, ast.BoolOp, ast.Try, ast.match_case)
 Use = Literal["module", "function", "type"]  # where an import runs: at import, in a call, for type checkers alone
 
@@ -238,17 +239,26 @@ class DenseFunction(NamedTuple):
 def dense_functions(path: Path) -> tuple[DenseFunction, ...]:
     """Return the functions of a file with more than MAX_NAMES assigned names or MAX_BRANCHES branches."""
     result = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            inside = [*ast.walk(node)]
-            names = {x.id for x in inside if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-            branches = sum(isinstance(x, BRANCHES) for x in inside)
-            if len(names) > MAX_NAMES or branches > MAX_BRANCHES:
-                lines = {*range(node.lineno, (node.end_lineno or 0) + 1)}
-                code = len(lines & code_lines(path))
-                comments = len(lines & comment_lines(path))
-                place = f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}"
-                result.append(DenseFunction(place, len(names), branches, code, comments))
+
+    def visit(node: ast.AST) -> tuple[set[str], int]:
+        """Return the assigned names and the number of branches of a part of the file."""
+        names: set[str] = set()
+        branches = int(isinstance(node, BRANCHES))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        for child in ast.iter_child_nodes(node):
+            inner, count = visit(child)
+            names |= inner
+            branches += count
+        if isinstance(node, FUNCTIONS) and (len(names) > MAX_NAMES or branches > MAX_BRANCHES):
+            lines = {*range(node.lineno, (node.end_lineno or 0) + 1)}
+            place = f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}"
+            code = len(lines & code_lines(path))
+            comments = len(lines & comment_lines(path))
+            result.append(DenseFunction(place, len(names), branches, code, comments))
+        return names, branches
+
+    visit(ast.parse(path.read_text()))
     return tuple(result)
 
 

@@ -141,6 +141,7 @@ def train(options: argparse.Namespace) -> None:
     """Run a training command."""
     if options.num_actors is not None and options.ray is None:
         raise ValueError(f"--num-actors needs --ray, got {options.num_actors} without it")
+    # Learners that torchrun has started get a rank and a device from it; a single process is the first learner.
     rank = 0
     if is_started():
         if options.ray is not None:
@@ -155,15 +156,18 @@ def train(options: argparse.Namespace) -> None:
     with busy("compiling"):
         trainer = make_trainer(options, env, folder, rank)
     seconds = None if options.minutes is None else options.minutes * MINUTE
-    if rank > 0:  # the first learner speaks
+    # Only the first learner prints, writes and rates.
+    if rank > 0:
         trainer.run(options.steps, seconds, folder)
         return
+    # A trainer on a CPU counts processor time, so that other programs do not shorten a run.
     is_local = options.ray is None
     clock = "processor time" if is_local and trainer.device.startswith("CPU") else "the clock"
     budget = f"{options.steps} steps" if options.minutes is None else f"{options.minutes:g} minutes of {clock}"
     games = f"{trainer.config.num_envs} games x {trainer.config.rollout_length} decisions a step"
     print(f"{trainer.env.id}: {budget}, {games}, on {device_of(trainer.device)}, in {folder}", flush=True)
     say_at_signal(f"stopped; the same command continues the run in {folder}")
+    # Actors play on the cluster, and this process learns from what they send.
     if not is_local:
         address = None if options.ray == "local" else options.ray
         common: dict[str, Any] = {"steps": options.steps, "seconds": seconds, "folder": folder, "callbacks": callbacks}

@@ -434,6 +434,7 @@ def train(
         integer("steps", steps, 0, MAX_COUNT)
     else:
         number("seconds", seconds, 0, 1e9)
+    # Mistakes are found before the folder is opened.
     instance("callbacks", callbacks, Sequence)
     for k, callback in enumerate(callbacks):
         function(f"callbacks[{k}]", callback)
@@ -445,14 +446,17 @@ def train(
 
     rating = Metrics()
     ratings = trainer.config.ratings
-    is_first = trainer.rank == 0  # of the learners of `parallel`
+    # Every learner steps, since their gradients are averaged; only the first one writes, rates and reports.
+    is_first = trainer.rank == 0
     has_folder = folder is not None and is_first
     with closing(RunFolder(file_path("folder", folder), trainer)) if has_folder else nullcontext() as log:
         trainer.join()
+        # A continued run has made progress, which the learning rate depends on.
         trainer.progress = progress()
         while (before := trainer.progress) < 1:
             metrics = step()
             trainer.progress = progress()
+            # A rating is due when progress passes a multiple of 1 / ratings.
             if is_first and int(trainer.progress * ratings + ROUNDING) > int(before * ratings + ROUNDING):
                 rating = trainer.rate()
                 metrics |= rating
