@@ -267,69 +267,115 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
     return start | end << 6, ~pawn & (taken == 0), after_turn
 
 
-def legal_moves(s: GameState) -> Moves:
-    """Return the legal moves (C3 to C7)."""
-    own = s.own
-    other = s.other
+class SquareSets(NamedTuple):
+    """Sets of squares of a position, from the side of the player to move."""
+
+    own: Scalar
+    other: Scalar
+    empty: Scalar
+    kings: Scalar  # of both players
+    pawns: Scalar  # own ones
+    knights: Scalar
+    king: Scalar
+    sliders: dict[Way, Scalar]  # pieces of both players that slide along each way
+
+
+class Restrictions(NamedTuple):
+    """Effect of checks and pins on the pieces other than the king."""
+
+    check: Scalar
+    goals: Scalar  # squares on which a move leaves no check: all without one, none with two
+    pinned: Scalar
+    free: dict[Way, Scalar]  # own pieces that may move along each way
+
+
+def sets_of(s: GameState) -> SquareSets:
+    """Return the sets of squares that moves depend on."""
     empty = ~(s.own | s.other)
     kings = kinds_of(s)[-1]
-    pawns, knights, king = (own & kind for kind in (s.pawns, s.knights, kings))
+    pawns, knights, king = (s.own & kind for kind in (s.pawns, s.knights, kings))
     sliders = {way: s.diagonals if all(way) else s.lines for way in WAYS}
+    return SquareSets(s.own, s.other, empty, kings, pawns, knights, king, sliders)
 
-    # pieces that give check, squares on which a move ends it, and pieces that are pinned to a line through the king
-    checks = other & (leaps(king, LEAPS) & s.knights | leaps(king, FORWARD[1:]) & s.pawns)
+
+def restrictions_of(s: GameState, sets: SquareSets) -> Restrictions:
+    """Return what checks and pins allow."""
+    checks = sets.other & (leaps(sets.king, LEAPS) & s.knights | leaps(sets.king, FORWARD[1:]) & s.pawns)
     between = uint64(0)
     pinned = dict[Way, Scalar]()
     for way in WAYS:
-        attackers = other & sliders[way]
-        line = ray(king, empty, way)
+        attackers = sets.other & sets.sliders[way]
+        line = ray(sets.king, sets.empty, way)
         checks |= line & attackers
         between |= where((line & attackers) != 0, line, 0)
-        pinned[way] = where((ray(line & own, empty, way) & attackers) != 0, line & own, 0)
+        # A piece is pinned if an attacker is the next piece behind it, as seen from the king.
+        pinned[way] = where((ray(line & sets.own, sets.empty, way) & attackers) != 0, line & sets.own, 0)
     check = checks != 0
+    # Against two attackers only the king can move; against one, it may be captured or its line be blocked.
     double = (checks & (checks - 1)) != 0
     goals = where(check, where(double, uint64(0), checks | between), uint64(ALL))
+    # A pinned piece stays on its line, in both directions.
     fixed = union_of(pinned.values())
-    free = {way: own & ~(fixed & ~(pinned[way] | pinned[back(way)])) for way in WAYS}
+    free = {way: sets.own & ~(fixed & ~(pinned[way] | pinned[back(way)])) for way in WAYS}
+    return Restrictions(check, goals, fixed, free)
 
-    # squares that the opponent attacks, also through the king
-    danger = leaps(other & s.knights, LEAPS) | leaps(other & kings, WAYS)
-    danger |= leaps(other & s.pawns, [(1, -1), (-1, -1)])
-    danger |= union_of(ray(other & sliders[way], empty | king, way) for way in WAYS)
 
-    # planes by their steps: king; bishops, rooks and queens; knights
+def attacked(s: GameState, sets: SquareSets) -> Scalar:
+    """Return the squares that the opponent attacks, also through the king, which cannot hide behind itself."""
+    danger = leaps(sets.other & s.knights, LEAPS) | leaps(sets.other & sets.kings, WAYS)
+    danger |= leaps(sets.other & s.pawns, [(1, -1), (-1, -1)])
+    danger |= union_of(ray(sets.other & sets.sliders[way], sets.empty | sets.king, way) for way in WAYS)
+    return danger
+
+
+def piece_moves(sets: SquareSets, limits: Restrictions, danger: Scalar) -> dict[Way, Scalar]:
+    """Return the squares from which the king, bishops, rooks, queens and knights can make each step."""
     planes = {slide: uint64(0) for slide in SLIDES}
-    planes |= {way: king & shifted(~(own | danger), back(way)) for way in WAYS}
+    planes |= {way: sets.king & shifted(~(sets.own | danger), back(way)) for way in WAYS}
     for way in WAYS:
-        at = free[way] & sliders[way]
+        at = limits.free[way] & sets.sliders[way]
         for steps in range(1, SIDE):
             at = shifted(at, way)
-            planes[back(way, -steps)] |= shifted(at & goals & ~own, back(way, steps))
-            at &= empty
-    planes |= {leap: knights & ~fixed & shifted(goals & ~own, back(leap)) for leap in LEAPS}
+            planes[back(way, -steps)] |= shifted(at & limits.goals & ~sets.own, back(way, steps))
+            # Only pieces that have met nothing go on.
+            at &= sets.empty
+    planes |= {leap: sets.knights & ~limits.pinned & shifted(limits.goals & ~sets.own, back(leap)) for leap in LEAPS}
+    return planes
 
-    # pawns: one or two squares ahead, captures, and those en passant
-    ahead = shifted(pawns & free[NORTH], NORTH) & empty
-    planes[0, 2] |= shifted(shifted(ahead & RANKS[2], NORTH) & empty & goals, back(NORTH, 2))
-    single = {way: pawns & free[way] & shifted(other & goals, back(way)) for way in FORWARD}
-    single[NORTH] = shifted(ahead & goals, back(NORTH))
+
+def add_pawn_moves(
+    planes: dict[Way, Scalar], s: GameState, sets: SquareSets, limits: Restrictions
+) -> tuple[list[Scalar], Scalar]:
+    """Add the moves of pawns to planes; return pawns that promote, by plane, and pawns that capture en passant."""
+    ahead = shifted(sets.pawns & limits.free[NORTH], NORTH) & sets.empty
+    planes[0, 2] |= shifted(shifted(ahead & RANKS[2], NORTH) & sets.empty & limits.goals, back(NORTH, 2))
+    single = {way: sets.pawns & limits.free[way] & shifted(sets.other & limits.goals, back(way)) for way in FORWARD}
+    single[NORTH] = shifted(ahead & limits.goals, back(NORTH))
     passing = uint64(0)
     victim = s.en_passant >> 1
     for way in FORWARD[1:]:
-        pawn = pawns & free[way] & shifted(s.en_passant, back(way))
-        # both pawns leave the rank, on which the king may then be attacked
-        opened = union_of(ray(king, empty | pawn | victim, side) for side in ((1, 0), (-1, 0)))
-        safe = ((goals & (s.en_passant | victim)) != 0) & ((opened & other & s.lines) == 0)
+        pawn = sets.pawns & limits.free[way] & shifted(s.en_passant, back(way))
+        # Both pawns leave the rank, on which the king may then be attacked.
+        opened = union_of(ray(sets.king, sets.empty | pawn | victim, side) for side in ((1, 0), (-1, 0)))
+        safe = ((limits.goals & (s.en_passant | victim)) != 0) & ((opened & sets.other & s.lines) == 0)
         single[way] |= where(safe, pawn, 0)
         passing |= where(safe, pawn, 0)
     planes |= {way: planes[way] | single[way] for way in FORWARD}
-    promotions = [single[way] & RANKS[-2] for way in FORWARD]
+    return [single[way] & RANKS[-2] for way in FORWARD], passing
 
+
+def legal_moves(s: GameState) -> Moves:
+    """Return the legal moves (C3 to C7)."""
+    sets = sets_of(s)
+    limits = restrictions_of(s, sets)
+    danger = attacked(s, sets)
+    planes = piece_moves(sets, limits, danger)
+    promotions, passing = add_pawn_moves(planes, s, sets, limits)
     castles = [
-        ((s.castling & rook) != 0) & ((between & ~empty) == 0) & ((danger & path) == 0)
+        ((s.castling & rook) != 0) & ((between & ~sets.empty) == 0) & ((danger & path) == 0)
         for rook, between, path in ((A1, B1 | C1 | D1, C1 | D1 | E1), (H1, F1 | G1, E1 | F1 | G1))
     ]
-    return Moves(promotions * 3 + [planes[way] for way in SLIDES + LEAPS], castles, check, passing != 0)
+    return Moves(promotions * 3 + [planes[way] for way in SLIDES + LEAPS], castles, limits.check, passing != 0)
 
 
 # *** sets of squares ***
