@@ -219,7 +219,7 @@ class Report:
         for variant in self._shown:
             for player, lists in variant.unused.items():
                 for what, names in lists.items():
-                    # A variant repeats what the base lacks; only what is new says something about the change.
+                    # Actions that the base does not use either say nothing of the change, so only new ones are listed.
                     of_base = [] if variant is self.base else self.base.unused.get(player, {}).get(what, [])
                     new = [name for name in names if name not in of_base]
                     more = f" and {len(new) - LISTED} more" if len(new) > LISTED else ""

@@ -237,7 +237,7 @@ def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], S
             refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
         return scalars
 
-    # Plain numbers need no kernel: the loop runs in Python, and so does a single turn.
+    # Outside a kernel, and for fewer than two turns, the steps are taken in Python.
     values = of_one_kind(start)
     turns = whole("a number of turns", size)
     if not values or (turns.is_plain and (recording() is None or turns.value < 2)):

@@ -460,10 +460,10 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         if not (isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b)):
             refuse("where chooses between two lists of one length")
-        make = getattr(a, "like", list)  # a set of a grid stays one
+        # The choice between sets of a grid is such a set, so that its operators can be used.
+        make = getattr(a, "like", list)
         return make(where_list([chosen] * len(a), a, b))
-    # A plain condition selects in Python. Conversions are skipped where the kinds agree, since most choices are of this
-    # kind when rules run without a kernel.
+    # A plain condition selects in Python. The common cases, of operands of one kind, skip the conversion below.
     if chosen.is_plain:
         x, other = (a, b) if chosen.node else (b, a)
         if type(x) is Scalar:

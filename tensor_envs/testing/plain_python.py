@@ -148,7 +148,7 @@ def check_plain_python(env: Env, steps: int, device: DeviceName | None) -> str:
         reported = transition.numpy()
         actions = transition.numpy()["actions"]
         events = {name: x.numpy() for name, x in env.events(before, actions).items()}
-        # Before and within the step: mask, choice, observations, rewards, flags and events.
+        # Compare the old state's mask, choice and observations, and what the step reports.
         for row, game in enumerate(games):
             same = functools.partial(_require_same, env, place_of(game))
             legal_actions(env, game)
@@ -167,7 +167,7 @@ def check_plain_python(env: Env, steps: int, device: DeviceName | None) -> str:
             if game.over:
                 ended += 1
                 game.reset()
-        # After it: all fields of the next state, or of a new game's first one.
+        # Compare all fields of the next state, or of a new game's first one.
         values = vector.state.numpy()
         for row, game in enumerate(games):
             same = functools.partial(_require_same, env, place_of(game))
