@@ -158,10 +158,11 @@ class SequenceForm:
 
 
 def forms_of(states: Mapping[str, Array], ends: Sequence[SortedEnds], storage: Storage) -> list[SequenceForm]:
-    """Return the sequence form of every player, of whom these are the ends.
+    """Return the sequence form of every player.
 
-    states: player, level, number of actions and the sequence before each information state, in the order of players
-        and levels.
+    states: columns of the information states: player, level, number of actions and preceding sequence, sorted by
+        player and level.
+    ends: for each player, the ends sorted by its sequences.
     """
     forms = []
     for p, mine in enumerate(ends):

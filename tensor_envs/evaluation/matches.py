@@ -24,7 +24,7 @@ LIMIT = 10_000  # plies
 
 
 def share_returns(returns: np.ndarray) -> bool:
-    """Return whether several players have equal returns in every game, not all 0: the game is a cooperative one.
+    """Return whether games are cooperative: all of several players have equal returns in each, and not always 0.
 
     Args:
         returns: [games, P].

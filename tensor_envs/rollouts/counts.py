@@ -23,7 +23,7 @@ class DecisionCounts:
     """
 
     def __init__(self, env: Env, layout: BatchLayout, counts: Tensor | None, first: int = 0):
-        """Wrap a buffer. counts: None if nothing was counted; those of a game start at its value `first`."""
+        """Wrap the counts of a batch, or None if nothing was counted. `first` is the index of a game's first count."""
         self._env = env
         self._counted_layout = layout
         self._counts = counts

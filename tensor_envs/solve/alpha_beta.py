@@ -201,7 +201,7 @@ class SearchSolution(ExactValues):
         return solution
 
     def _fill(self, path: Path) -> None:
-        """Put the bounds of a file into the table, at most an eighth of it; what it held before is lost."""
+        """Replace the content of the table by the bounds of a file, which fill at most an eighth of it."""
         metadata, arrays = read_arrays(path, FORMAT)
         if not has_words_of(metadata["env"], self.env):
             raise ValueError(f"it is of another environment than {self.env!r}")

@@ -85,7 +85,7 @@ class Architecture:
 
     @property
     def offsets(self) -> list[int]:
-        """Places of the gradients of each weight matrix, with its bias behind it, and their total size."""
+        """First index of each layer's gradients (matrix, then bias) among all gradients, and their total size."""
         sizes = [(k + 1) * n for k, n in self.shapes]
         return [*accumulate(sizes, initial=0)]
 

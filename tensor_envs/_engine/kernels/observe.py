@@ -43,7 +43,7 @@ class Outputs(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Adjacent entries that are bits of the words in registers from `word` on."""
+    """Run of adjacent entries, which are bits in registers from word `word` on."""
 
     entry: int
     size: int

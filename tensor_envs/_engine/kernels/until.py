@@ -169,7 +169,7 @@ class _Block:
         return where((status == float32(TRUNCATED)) & (command >= PASS), RESTART, command)
 
     def play(self, first: Scalar) -> None:
-        """Play at most one action in every game: the command if `first`, else the uniform policy's."""
+        """Play at most one action in every game. It is the command if `first`, else one of the uniform policy."""
         self.t.block.each(lambda at: self._play(at, first))
         if self.in_branch:
             self.t.auto_reset(self.target, self.resets, self.a.row_keys)

@@ -101,12 +101,12 @@ def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
 
 
 def edge(above: bool) -> tuple[float, int]:
-    """Return the height of a side's first men, and 1 if the others lie below, -1 if above."""
+    """Return the height at which a side's stacks of men begin, and the direction in which they grow: 1 down, -1 up."""
     return (MARGIN, 1) if above else (MARGIN + 2 * TALL + MIDDLE, -1)
 
 
 def place(player: int, pip: int, k: int) -> Point:
-    """Return the middle of the k-th man on a pip of the player who sits below, 0, or of the other one."""
+    """Return the centre of the k-th man on a player's pip; player 0 sits below."""
     if pip == BAR:
         middle = MARGIN + TALL + MIDDLE / 2
         sign = (1, -1)[player]
