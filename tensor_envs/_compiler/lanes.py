@@ -226,13 +226,13 @@ class _InsideOut:
                 new.condition = arithmetic.less(zero, self.tape.load(any_lane, zero))
 
     def _value(self, x: Instruction) -> Instruction:
-        """Return what stands for a value in the part that is being recorded."""
+        """Return a value of the original loop as an instruction of the part that is being recorded."""
         if x not in self.copies and x in self.home:
             self._copy(x)
         return self.copies.get(x) or self.indices.get(x, x)
 
     def _copy(self, x: Instruction) -> None:
-        """Record an instruction of this part, or what stands for one of another part."""
+        """Record an instruction for this part: a load if another part has spilled its value, else the computation."""
         tape = self.tape
         if self.home[x] != self.part and x in self.spilled:
             copy = tape.load(self.spilled[x], self.lane)

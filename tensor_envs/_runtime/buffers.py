@@ -120,9 +120,9 @@ def _allocated(buffer: UOp) -> UOp:
 
 
 def upload(array: np.ndarray, device: DeviceName) -> Tensor:
-    """Copy a NumPy array to a flat buffer of the same dtype; on several devices its one axis is sharded.
+    """Copy a NumPy array to a flat buffer of the same dtype, sharded if there are several devices.
 
-    The copy bypasses tinygrad's graph, where it would take a hundred times as long.
+    The copy bypasses tinygrad's graph, which is slow.
     """
     tensor = empty_buffer(array.size, _from_np_dtype(array.dtype), device)
     write(tensor, array)

@@ -347,7 +347,7 @@ def _loan(tensor: Any, copy: Any) -> _Loan | None:
 
 
 class ExportInJitError(RuntimeError):
-    """A function that a jit captures, or runs before its capture, exports a tensor or searches."""
+    """Export of a tensor, or search, within a function that a jit captures or will capture."""
 
 
 def _exporter(tensor: Tensor, copy: bool | None) -> Exporter:

@@ -174,7 +174,7 @@ class Grid:
         return self._insides[down, right]
 
     def _within(self, cells: GridSet, down: int, right: int) -> GridSet:
-        """Return the cells of a set from which a step stays on the board; those that fall off anyway may be kept."""
+        """Return the cells of a set from which a step stays on the board. Cells that a shift drops may be kept."""
         if not right and (down < 0 or self.size % self.word_bits == 0):
             return cells
         inside = zip(cells, self._inside(down, right), self.full, strict=True)

@@ -358,7 +358,7 @@ def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
         return a.to(b.dtype), b
     if b.dtype is BOOL:
         return a, b.to(a.dtype)
-    if {a.dtype, b.dtype} == {INT32, INT64}:  # addresses in kernels; rules have no LONG
+    if {a.dtype, b.dtype} == {INT32, INT64}:  # addresses in kernels; rules have no int64
         return a.to(INT64), b.to(INT64)
     return refuse(f"{a.kind} and {b.kind} do not mix: write int32(x), uint32(x), uint64(x) or float32(x)")
 

@@ -106,7 +106,7 @@ class BoardView(NamedTuple):
         return BoardView(words[:SIDE_WORDS], words[SIDE_WORDS:])
 
     def moved(self, places: Sequence[Scalar], goals: Sequence[Scalar]) -> BoardView:
-        """Return the agents after those at each place have moved to its goal, all at the same time."""
+        """Move the agents of all places to the goals of their places at the same time, and return the agents."""
         changes = [uint32(0)] * len(self.words)
         for place, goal in zip(places, goals, strict=True):
             members = self.at(place)
