@@ -1,7 +1,11 @@
 """Score playout search with the default exploration against others of equal simulations, in a table.
 
 python scripts/search_strength.py --env hex gomoku --games 256
-python scripts/search_strength.py --critical 4000 --simulations 8192
+python scripts/search_strength.py --simulations 128 1024 8192 --games 128 64 16
+python scripts/search_strength.py --critical 4000 --simulations 8192 --seed 1
+
+The others are the same rule with other weights, and the rule of version 0.2, which proved nothing: its exploration term
+was 1.4 * sqrt(visits) / (1 + visits of the action), whatever the number of legal actions.
 
 `--critical` counts mistakes in random positions of connect four with at most 16 empty cells instead. In a critical
 position some legal actions keep the exact value and others lose it. An exact search is the judge.
@@ -11,30 +15,59 @@ import argparse
 from collections.abc import Sequence
 
 import numpy as np
+from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs._command import command_parser, run, whole
+from tensor_envs.evaluation.agents import Policy
+from tensor_envs.search.memory import SearchSize
+from tensor_envs.search.policies import search_config
+from tensor_envs.search.runners import run_search
+from tensor_envs.search.selection import UCB
 
 GAMES = ["connect_four", "tic_tac_toe", "kalah", "ultimate_tic_tac_toe", "hyper_tic_tac_toe", "nine_mens_morris"]
 GAMES += ["dots_and_boxes", "qubic", "three_will", "breakthrough", "othello", "checkers", "hex", "tensor_stars"]
-GAMES += ["gomoku"]
+GAMES += ["gomoku", "oware"]
 WEIGHTS = 0.3, 0.6, 2.4, 4.8
+OLD_WEIGHT = 1.4  # of the rule of version 0.2
+LIMIT = 400  # plies of a game
+PLAYOUT = 2**31 - 1  # plies of a playout, which ends its game
 CELLS = 42  # of connect four
 EMPTY = 16  # empty cells of the earliest judged positions
 BATCH = 2048  # random games at once
 
 
+def old_search(num_simulations: int, seed: int) -> Policy:
+    """Return a policy that plays by the rule of version 0.2."""
+    size = SearchSize(num_simulations)
+    weights = OLD_WEIGHT * np.sqrt(np.arange(size.slots)) + 1e-6
+
+    def play(state: te.State) -> Tensor:
+        # the second factor of the exploration term does not depend on the number of legal actions
+        factors = np.concatenate([weights, np.ones(state.env.num_actions + 1)])
+        config = search_config(state.env, UCB, prove=False)
+        return run_search(state, config, size, factors.astype(np.float32).tobytes(), seed, PLAYOUT, None).action
+
+    return play
+
+
 def print_scores(options: argparse.Namespace) -> None:
     """Print a row for each game and number of simulations."""
-    print("| game | simulations |" + "".join(f" against {weight} |" for weight in WEIGHTS))
-    print("|---" * (2 + len(WEIGHTS)) + "|")
-    for env in map(te.make, options.env):
-        for count in options.simulations:
-            print(f"| {env.id} | {count:,} |", end="")
-            default = te.agents.playout_search(count, seed=11)
-            for weight in WEIGHTS:
-                players = default, te.agents.playout_search(count, seed=7, exploration=weight)
-                result = te.evaluate(env, players, options.games, opening=2, seed=5, limit=400)
+    numbers = options.games if len(options.games) > 1 else options.games * len(options.simulations)
+    if len(numbers) != len(options.simulations):
+        wanted = f"one number, or {len(options.simulations)} as --simulations has"
+        raise ValueError(f"--games must have {wanted}, got {len(numbers)}")
+    opponents = [*(f"against {weight}" for weight in WEIGHTS), "against version 0.2"]
+    print("| game | simulations | games | " + " | ".join(opponents) + " |")
+    print("|---" * (3 + len(opponents)) + "|")
+    for name in options.env:
+        env = te.make(name)
+        for count, games in zip(options.simulations, numbers, strict=True):
+            print(f"| {env.id} | {count:,} | {games} |", end="", flush=True)
+            others = [te.agents.playout_search(count, seed=7, exploration=weight) for weight in WEIGHTS]
+            for other in (*others, old_search(count, seed=7)):
+                players = te.agents.playout_search(count, seed=11), other
+                result = te.evaluate(env, players, games, opening=2, seed=5, limit=LIMIT)
                 print(f" {result.scores[0]:.3f} +- {result.interval()[0]:.3f} |", end="", flush=True)
             print()
 
@@ -52,7 +85,7 @@ def critical_positions(env: te.Env, oracle: te.SearchSolution, seed: int) -> tup
     return state[critical], best[critical]
 
 
-def print_mistakes(count: int, simulations: Sequence[int]) -> None:
+def print_mistakes(count: int, simulations: Sequence[int], search_seed: int = 0) -> None:
     """Print the mistakes of each number of simulations in `count` critical positions."""
     env = te.make("connect_four")
     oracle = te.solve(env, method="search")
@@ -64,7 +97,7 @@ def print_mistakes(count: int, simulations: Sequence[int]) -> None:
         rows = np.arange(min(state.batch, count - judged))
         state = state[rows]
         for number in simulations:
-            output = te.search.playout_policy(state, number, seed=seed)
+            output = te.search.playout_policy(state, number, seed=seed + search_seed)
             mistakes[number] += int((~best[rows, te.to_numpy(output.action)]).sum())
             proven[number] += int(te.to_numpy(output.search_tree.proven).sum())
         judged += len(rows)
@@ -76,7 +109,7 @@ def print_mistakes(count: int, simulations: Sequence[int]) -> None:
 
 def work(options: argparse.Namespace) -> None:
     if options.critical:
-        print_mistakes(options.critical, options.simulations)
+        print_mistakes(options.critical, options.simulations, options.seed)
     else:
         print_scores(options)
 
@@ -85,6 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("search_strength.py", __doc__)
     parser.add_argument("--env", nargs="+", default=GAMES, metavar="ID", help="games for two players")
     parser.add_argument("--simulations", nargs="+", type=whole(1, 2**20), default=[128, 1024], metavar="N")
-    parser.add_argument("--games", type=whole(2), default=128, help="games of each pair, even; default: %(default)s")
+    text = "games of each pair, even, for all numbers of simulations or for each; default: 128"
+    parser.add_argument("--games", nargs="+", type=whole(2), default=[128], metavar="N", help=text)
     parser.add_argument("--critical", type=whole(1), metavar="N", help="count mistakes in N critical positions instead")
+    parser.add_argument("--seed", type=whole(0, 2**31), default=0, help="seed of the searches of --critical")
     run(parser, work, arguments)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from search_strength.main import EMPTY, critical_positions, print_mistakes
+from search_strength.main import EMPTY, critical_positions, main, old_search, print_mistakes
 
 
 @pytest.mark.slow
@@ -37,3 +37,26 @@ def test_more_simulations_make_fewer_mistakes(capsys: pytest.CaptureFixture[str]
     rows = re.findall(r"^\| ([\d,]+) \| (\d+) \| ([\d.]+)% \|$", capsys.readouterr().out, re.M)
     (_, few, _), (_, many, proven) = rows
     assert int(few) > 20 > 10 > int(many) and float(proven) > 60
+
+
+def test_a_table_has_a_row_for_each_number_of_simulations(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--env", "tic_tac_toe", "--simulations", "4", "8", "--games", "2", "4"])
+    head, _, *rows = (line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines())
+    assert head[-1] == "against version 0.2" and [row[:3] for row in rows] == [
+        ["tic_tac_toe", "4", "2"],
+        ["tic_tac_toe", "8", "4"],
+    ]
+    assert all(re.fullmatch(r"[01]\.\d{3} \+- \d\.\d{3}", score) for row in rows for score in row[3:])
+    with pytest.raises(SystemExit):
+        main(["--env", "tic_tac_toe", "--simulations", "4", "--games", "2", "4"])
+
+
+def test_the_rule_of_version_0_2() -> None:
+    """Where all actions stay legal, it is the present rule with a larger weight."""
+    env = te.make("connect_four")
+    state = env.init(8, seed=1)
+    for _ in range(6):
+        state = env.step(state, te.agents.uniform(state))
+    old = te.to_numpy(old_search(64, seed=1)(state))
+    scaled = te.search.playout_policy(state, 64, exploration=1.4 * env.num_actions**0.5, seed=1, prove=False)
+    assert (old == te.to_numpy(scaled.action)).all()
