@@ -53,27 +53,50 @@ def _gumbel(uniform: Tensor) -> Tensor:
     return -(-uniform.log()).log()
 
 
-@jit
-def gumbel_noise(state: State, seed: Tensor, actions: Tensor | None, scale: float) -> Tensor:
-    """Draw Gumbel noise for actions of the roots, float32 [B * N]. actions: see `_uniform`."""
-    return (_gumbel(_uniform(state, seed, 1, actions)) * scale).flatten().contiguous()
+def _drawn(actions: Tensor | None, columns: int) -> Tensor | None:
+    return None if actions is None else actions[:, :columns]
+
+
+def _padded(noise: Tensor, actions: Tensor | None, padding: float = 0.0) -> Tensor:
+    """Pad noise [..., columns] to the columns of the listed actions."""
+    more = 0 if actions is None else actions.shape[1] - noise.shape[-1]
+    return noise.pad((*(None,) * (noise.ndim - 1), (0, more)), value=padding)
 
 
 @jit
-def muzero_noise(state: State, seed: Tensor, actions: Tensor | None, alpha: float, scale: float) -> Tensor:
-    """Draw Dirichlet noise over the legal actions, and Gumbel noise, float32 [B * 2 * N]. actions: see `_uniform`."""
+def gumbel_noise(state: State, seed: Tensor, actions: Tensor | None, columns: int, scale: float) -> Tensor:
+    """Draw Gumbel noise for actions of the roots, float32 [B * N].
+
+    Args:
+        actions: see `_uniform`.
+        columns: number of the first columns of `actions` that are drawn; the others are padding.
+    """
+    noise = _gumbel(_uniform(state, seed, 1, _drawn(actions, columns))) * scale
+    return _padded(noise, actions).flatten().contiguous()
+
+
+@jit
+def muzero_noise(
+    state: State, seed: Tensor, actions: Tensor | None, columns: int, alpha: float, scale: float
+) -> Tensor:
+    """Draw Dirichlet noise over the legal actions, and Gumbel noise, float32 [B * 2 * N].
+
+    actions, columns: see `gumbel_noise`.
+    """
     legal = state.legal_action_mask if actions is None else actions >= 0
     # a gamma variate is a sum of exponential variates and one gamma variate with alpha at most 1
     whole = math.ceil(alpha) - 1
-    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole, actions).contiguous()  # prevents a new draw for every use
+    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole, _drawn(actions, columns))
+    uniform = uniform.contiguous()  # prevents a new draw for every use
     gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
     if whole:
         # the sum of exponential variates, which are minus logarithms of uniform ones
         gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
     # contiguous, since the softmax reads it three times
     # gamma variates divided by their sum are a Dirichlet variate: a softmax of their logarithms
-    dirichlet = masked_logits(gamma.contiguous(), legal).softmax()
-    return Tensor.stack(dirichlet, _gumbel(uniform[:, 0]) * scale, dim=1).flatten().contiguous()
+    dirichlet = masked_logits(_padded(gamma, actions, REJECTED).contiguous(), legal).softmax()
+    gumbel = _padded(_gumbel(uniform[:, 0]) * scale, actions)
+    return Tensor.stack(dirichlet, gumbel, dim=1).flatten().contiguous()
 
 
 def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:

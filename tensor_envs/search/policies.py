@@ -152,8 +152,8 @@ def gumbel_muzero_policy(
     size = SearchSize(count, 0, keep_tree, considered)
     table = _considered_visits(considered, count)
 
-    def noise(words: Tensor, actions: Tensor | None) -> Tensor:
-        return gumbel_noise(state, words, actions, scale)
+    def noise(words: Tensor, actions: Tensor | None, columns: int) -> Tensor:
+        return gumbel_noise(state, words, actions, columns, scale)
 
     return run_search(state, config, size, table, seed, 1, None, evaluate, noise)
 
@@ -216,8 +216,8 @@ def muzero_policy(
 
     scale = float(temperature > 0)
 
-    def noise(words: Tensor, actions: Tensor | None) -> Tensor:
-        return muzero_noise(state, words, actions, alpha, scale)
+    def noise(words: Tensor, actions: Tensor | None, columns: int) -> Tensor:
+        return muzero_noise(state, words, actions, columns, alpha, scale)
 
     return run_search(state, config, size, table, seed, 1, tree, evaluate, noise)
 

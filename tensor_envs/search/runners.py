@@ -16,7 +16,7 @@ from tinygrad.helpers import TRAINING
 from tensor_envs._engine.batch_layout import BatchBuffers, BatchLayout
 from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs._engine.random import seed_words
-from tensor_envs._runtime.buffers import empty_buffer, upload
+from tensor_envs._runtime.buffers import download, empty_buffer, upload
 from tensor_envs._runtime.capture import CapturedFunction, ReadInJitError, RepeatedLaunch, before_capture
 from tensor_envs._runtime.context import LOCK, stays_lazy
 from tensor_envs._runtime.cuda import deferring
@@ -62,11 +62,11 @@ def run_search(
     limit: int,
     tree: SearchTree | None,
     evaluate: Evaluate | None = None,
-    noise: Callable[[Tensor, Tensor | None], Tensor] | None = None,
+    noise: Callable[[Tensor, Tensor | None, int], Tensor] | None = None,
 ) -> SearchOutput:
     """Run a search in chunks of blocks whose trees fit in memory.
 
-    noise: draws the noise of all roots, given the words of the seed and the actions of the roots, see `root_actions`.
+    noise: draws the noise of all roots, given the words of the seed and what `root_actions` finds.
     """
     env = state.env
     buffers = state.buffers
@@ -87,8 +87,8 @@ def run_search(
             chunk = chunk_of(engine, config, size, layout)
             network = network_runner(env, config, size, chunk, evaluate, table, mode)
             # noise is drawn for the whole batch: it must not depend on the chunks
-            actions = root_actions(env, config, layout, mode)(buffers.words)
-            drawn = noise(seed_array(words, state.batch, layout.device), actions)
+            actions, columns = root_actions(env, config, layout, mode)(buffers.words)
+            drawn = noise(seed_array(words, state.batch, layout.device), actions, columns)
             memory, search = network.tree, functools.partial(network.search, drawn)
         trees = list[list[np.ndarray]]()
         counted = whole_chunks(layout, chunk) if config.counts else None
@@ -170,13 +170,16 @@ def seed_array(words: tuple[int, int], batch: int, device: DeviceName) -> Tensor
 
 
 @functools.lru_cache(16)
-def root_actions(env: Env, config: SearchConfig, layout: BatchLayout, mode: Mode) -> Callable[[Tensor], Tensor | None]:
+def root_actions(
+    env: Env, config: SearchConfig, layout: BatchLayout, mode: Mode
+) -> Callable[[Tensor], tuple[Tensor | None, int]]:
     """Return a function of a batch's words to its legal actions, int32 [B, edges], -1 for padding.
 
-    It returns None where noise is drawn for all actions, see `SearchConfig.lists_actions`.
+    It also returns the number of the first columns that have all of them, one of few numbers. The actions are None where
+    noise is drawn for all, see `SearchConfig.lists_actions`.
     """
     if not config.lists_actions(env.spec):
-        return lambda words: None
+        return lambda words: (None, env.num_actions)
     width = config.width(env.spec)
     actions = layout.empty(width, dtypes.int32)
     run = env.engine.prepare(
@@ -184,9 +187,14 @@ def root_actions(env: Env, config: SearchConfig, layout: BatchLayout, mode: Mode
     )
     rows = layout.by_rows(actions, width)
 
-    def list_actions(words: Tensor) -> Tensor:
+    def list_actions(words: Tensor) -> tuple[Tensor, int]:
         run(words, actions)
-        return rows
+        if is_gpu(layout.device):  # it would have to wait for the actions
+            return rows, width
+        listed = download(actions).reshape(-1, width)
+        # few numbers, since the noise of each is compiled
+        fits = (columns for columns in (width // 4, width // 2) if (listed[:, columns] < 0).all())
+        return rows, next(fits, width)
 
     return list_actions
 

@@ -129,20 +129,25 @@ def test_noise_of_listed_actions(draw: Any) -> None:
     state = played(env, 3, 2)
     config = policies.search_config(env, GumbelMuZero)
     assert config.lists_actions(env.spec)
-    listed = runners.root_actions(env, config, state.buffers.layout, runners.Mode(True, False, 0))(state.buffers.words)
-    assert listed is not None
-    actions = listed.numpy()
     mask = state.legal_action_mask.numpy()
+    list_actions = runners.root_actions(env, config, state.buffers.layout, runners.Mode(True, False, 0))
+    listed, columns = list_actions(state.buffers.words)
+    width = config.width(env.spec)
+    assert listed is not None and mask.sum(1).max() <= columns < width
+    actions = listed.numpy()
     for row in range(3):
         assert actions[row][actions[row] >= 0].tolist() == np.flatnonzero(mask[row]).tolist()
     seed = runners.seed_array((3, 4), 3, "CPU")
     arguments = (0.3, 1.0)[-1 if draw is noise.gumbel_noise else 0 :]
-    few, every = (draw(state, seed, which, *arguments).numpy() for which in (listed, None))
-    few = few.reshape(3, -1, config.width(env.spec))
+    forms = (listed, columns), (listed, width), (None, env.num_actions)
+    few, padded, every = (draw(state, seed, *form, *arguments).numpy() for form in forms)
+    few = few.reshape(3, -1, width)
+    padded = padded.reshape(3, -1, width)
     every = every.reshape(3, -1, env.num_actions)
     for row in range(3):
         count = mask[row].sum()
         assert (few[row, :, :count] == every[row][:, mask[row]]).all()
+        assert (few[row, :, :count] == padded[row, :, :count]).all()
 
 
 def test_logits_are_read_where_they_are() -> None:

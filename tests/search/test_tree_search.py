@@ -366,7 +366,7 @@ def test_dirichlet_noise_is_of_its_distribution() -> None:
     state = played(env, 20_000, 3)
     words = Tensor(np.tile(np.array([3, 0], np.uint32), 20_000)).realize()
     for alpha in (0.05, 0.3, 1.0, 2.5):
-        found = noise.muzero_noise(state, words, None, alpha, 1.0).numpy().reshape(-1, 2, 9)
+        found = noise.muzero_noise(state, words, None, 9, alpha, 1.0).numpy().reshape(-1, 2, 9)
         shares, gumbel = np.sort(found[:, 0], axis=1), found[:, 1]
         wanted = np.sort(np.random.default_rng(0).dirichlet([alpha] * 6, 20_000), axis=1)
         assert not shares[:, :3].any() and np.allclose(shares.sum(1), 1, atol=1e-5)
