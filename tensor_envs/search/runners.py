@@ -175,8 +175,8 @@ def root_actions(
 ) -> Callable[[Tensor], tuple[Tensor | None, int]]:
     """Return a function of a batch's words to its legal actions, int32 [B, edges], -1 for padding.
 
-    It also returns the number of the first columns that have all of them, one of few numbers. The actions are None where
-    noise is drawn for all, see `SearchConfig.lists_actions`.
+    It also returns the number of the first columns that have all of them, one of few numbers. The actions are None
+    where noise is drawn for all, see `SearchConfig.lists_actions`.
     """
     if not config.lists_actions(env.spec):
         return lambda words: (None, env.num_actions)
