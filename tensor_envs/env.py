@@ -12,7 +12,7 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
-from tensor_envs._engine.engine import Engine
+from tensor_envs._engine.engine import engine_of
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.inputs import bool_array, host_ints, int_array
 from tensor_envs._engine.random import KEY_WORDS, seed_words
@@ -80,7 +80,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
     def __init__(self, entry: GameEntry, rules: R_co, name: str, illegal: Illegal = "lose"):
         one_of("illegal", illegal, get_args(Illegal))
         self.illegal: Illegal = illegal
-        self.engine = Engine(cast(Any, rules))
+        self.engine = engine_of(cast(Any, rules))
         actions = getattr(rules, "actions", None)
         count = self.engine.game.spec.num_actions
         if isinstance(actions, Actions) and actions.count != count:

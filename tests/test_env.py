@@ -12,6 +12,7 @@ from tinygrad import Tensor, TinyJit, dtypes
 
 import tensor_envs as te
 from tensor_envs import registry
+from tests.games import dice_race
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env
 
@@ -510,3 +511,10 @@ def test_numbers_of_numpy_as_rule_fields() -> None:
     assert (
         te.make("hyper_tic_tac_toe", shape=np.array([3, 4])).rules == te.make("hyper_tic_tac_toe", shape=(3, 4)).rules
     )
+
+
+def test_environments_of_one_game_share_their_kernels() -> None:
+    """Rules of users do not, since a session in Python may change what they read."""
+    assert te.make("hex", size=4).engine is te.make("hex", size=4, illegal="raise").engine
+    assert te.make("hex", size=4).engine is not te.make("hex", size=5).engine
+    assert dice_race.shared().engine is not te.Env(dice_race.GAME, DiceRace(), "dice_race").engine

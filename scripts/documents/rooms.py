@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tokenize
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -192,11 +191,7 @@ def docstrings(path: Path) -> tuple[Docstring, ...]:
 def code_lines(path: Path) -> frozenset[int]:
     """Return the numbers of the lines with code: no blanks, comments and docstrings."""
     text = path.read_text()
-    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in skipped:
-            lines |= {*range(token.start[0], token.end[0] + 1)}
+    lines = {n for n, line in enumerate(map(str.strip, text.splitlines()), 1) if line and not line.startswith("#")}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             string = node.body[0]

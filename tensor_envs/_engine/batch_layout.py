@@ -19,6 +19,8 @@ LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgro
 # On a CPU a game with a state of more words has blocks of one wide vector, so that the words of a block are adjacent:
 # with 64 games, words lie so far apart that they share few lines of the first cache.
 MAX_WORDS, NARROW_LANES = 32, 16
+# Numbers of games in a block on a CPU. They are few, so that batches of most sizes share their kernels.
+CPU_LANES = (LANES, NARROW_LANES, 1)
 # A kernel on the CPU has the number of blocks as a parameter and serves every batch of up to this many. Its indices
 # have 32 bits, or 64 where an array of such a batch would have more values.
 MAX_BLOCKS = 2**14
@@ -76,7 +78,8 @@ class BatchLayout:
     def exact(self) -> BlockGrid:
         """Partition of a shard without padding, for arrays that users read."""
         # Blocks of a divisor of the share have no padding.
-        lanes = math.gcd(self.share, self.grid.lanes)
+        divisor = math.gcd(self.share, self.grid.lanes)
+        lanes = divisor if self.grid.gpu else next(lanes for lanes in CPU_LANES if divisor % lanes == 0)
         return replace(self.grid, blocks=self.share // lanes, lanes=lanes)
 
     @functools.cached_property
@@ -157,8 +160,10 @@ def batch_layout(batch: int, device: DeviceName, words: int) -> BatchLayout:
     # tinygrad's interpreter runs every thread, padding included, and the threads of a block in lockstep
     interpreted = primary(device) == "PYTHON"
     max_lanes = LANES if gpu or words <= MAX_WORDS else NARROW_LANES
-    # Small batches have small blocks, so that no padding is played.
-    lanes = LANES if gpu and not interpreted else min(max_lanes, 1 << (share - 1).bit_length())
+    # Small batches have small blocks, so that little padding is played.
+    lanes = LANES if gpu else next(lanes for lanes in CPU_LANES if lanes <= min(share, max_lanes))
+    if interpreted:
+        lanes = min(lanes, 1 << (share - 1).bit_length())
     return BatchLayout(batch, device, shards, BlockGrid(-(-share // lanes), lanes, gpu, not interpreted))
 
 

@@ -353,6 +353,16 @@ class Engine:
         self.run(Observe(None), buffers.layout, Observe.Arrays(outputs, buffers.words))
 
 
+# Rules of the package do not change while a process runs. Rules of users may, as in a notebook.
+FIXED_RULES = "tensor_envs.games."
+_shared_engine = functools.lru_cache(16)(Engine)
+
+
+def engine_of(rules: Rules) -> Engine:
+    """Return the engine of some rules. Environments of one game share it, so that kernels are traced once."""
+    return (_shared_engine if type(rules).__module__.startswith(FIXED_RULES) else Engine)(rules)
+
+
 def block_range(grid: BlockGrid, device: DeviceName) -> list[Tensor]:
     """Return the last argument of a kernel on the CPU, the range of all blocks; a GPU kernel has none."""
     return [] if grid.gpu else [all_blocks(grid.blocks, device)]

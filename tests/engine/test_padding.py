@@ -12,7 +12,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs._engine.batch_layout import LANES, MAX_WORDS, NARROW_LANES, batch_layout
+from tensor_envs._engine.batch_layout import CPU_LANES, LANES, MAX_WORDS, NARROW_LANES, batch_layout
 from tests.games import dice_race
 from tests.games.shared import shared_env
 
@@ -46,8 +46,8 @@ def test_how_a_batch_is_cut() -> None:
         one, two = batch_layout(batch, "CPU", words), batch_layout(2 * batch, ("CPU:0", "CPU:1"), words)
         lanes = LANES if words == MAX_WORDS else NARROW_LANES
         assert one.rows >= batch > one.rows - one.grid.lanes and one.grid == two.grid
-        assert one.grid.lanes & one.grid.lanes - 1 == 0 and one.grid.lanes <= lanes
-        assert one.grid.lanes == lanes or one.grid.blocks == 1
+        assert one.grid.lanes == (1 if batch < NARROW_LANES else NARROW_LANES if batch < LANES else lanes)
+        assert one.exact.lanes in CPU_LANES and one.exact.rows == batch
         values = np.arange(2 * batch * 3).reshape(2 * batch, 3)
         there = two.padded(values)
         assert there.shape == (two.rows, 3)

@@ -18,6 +18,7 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
+from tensor_envs._engine.batch_layout import NARROW_LANES
 from tensor_envs._runtime import buffers, capture, context, threads
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.launcher import ProgramLauncher
@@ -373,3 +374,11 @@ def test_a_new_batch_size_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         te.playout(state, 2)
         TTT.take(state, [1, 2, 0] * 40)
     assert TTT.engine._launchers == captures and not recorded
+
+
+def test_small_batches_share_their_kernels() -> None:
+    TTT.observe(TTT.step(TTT.init(2), [0] * 2))
+    captures = dict(TTT.engine._launchers)
+    for batch in range(3, NARROW_LANES):
+        TTT.observe(TTT.step(TTT.init(batch), [0] * batch))
+    assert TTT.engine._launchers == captures
