@@ -63,14 +63,27 @@ def modules() -> dict[str, Path]:
     return {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+def children(node: ast.AST) -> Iterator[ast.AST]:
+    """Iterate over the statements directly within a statement. Expressions, which are most of a tree, hold none."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        yield from getattr(node, name, ())
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Iterate over a module or a statement and all statements within it."""
+    yield node
+    for child in children(node):
+        yield from statements(child)
+
+
 @functools.cache
 def imports(path: Path) -> tuple[Import, ...]:
     """Return all imports in a file."""
 
     def visit(node: ast.AST, use: Use) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             inner = use
-            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 inner = "function"
             elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
                 inner = "type"
@@ -176,7 +189,7 @@ class Docstring(NamedTuple):
 def docstrings(path: Path) -> tuple[Docstring, ...]:
     """Return all docstrings of a file."""
     result = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text())):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
             kind: Literal["module", "class", "property", "function"] = "function"
             if isinstance(node, (ast.Module, ast.ClassDef)):
@@ -192,7 +205,7 @@ def code_lines(path: Path) -> frozenset[int]:
     """Return the numbers of the lines with code: no blanks, comments and docstrings."""
     text = path.read_text()
     lines = {n for n, line in enumerate(map(str.strip, text.splitlines()), 1) if line and not line.startswith("#")}
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             string = node.body[0]
             lines -= {*range(string.lineno, (string.end_lineno or 0) + 1)}
@@ -202,7 +215,7 @@ def code_lines(path: Path) -> frozenset[int]:
 @functools.cache
 def parallel_assignments(path: Path) -> tuple[int, ...]:
     """Return the number of names of every assignment in a file of several values to as many names."""
-    assignments = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assign))
+    assignments = (node for node in statements(ast.parse(path.read_text())) if isinstance(node, ast.Assign))
     targets = [(target, node.value) for node in assignments for target in node.targets]
     return tuple(
         len(target.elts) for target, value in targets if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
