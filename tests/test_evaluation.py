@@ -127,6 +127,7 @@ def network(state: te.State) -> tuple[Tensor, Tensor]:
     return logits + 9 * (Tensor.arange(9) == 4), Tensor.zeros(state.batch)
 
 
+@pytest.mark.slow
 def test_networks_play() -> None:
     env = shared_env("tic_tac_toe")
     state = env.step(env.init(3), [0, 4, 8])
@@ -213,7 +214,7 @@ def test_trained_players_come_with_the_package() -> None:
     assert (player(env.init(2)) == player(same.init(2))).all().item()
 
 
-@pytest.mark.few("tic_tac_toe", "connect_four")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("game", sorted(file.stem for file in FOLDER.glob("*.safetensors")))
 def test_every_trained_network_beats_uniform_play(game: str) -> None:
     env, player = shared_env(game), agents.load(game, 0)

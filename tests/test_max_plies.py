@@ -84,6 +84,7 @@ def test_a_game_that_ends_in_the_last_ply_is_terminated() -> None:
     assert lost.terminated.item() and not lost.truncated.item() and lost.rewards.tolist() == [[-1, 1]]
 
 
+@pytest.mark.few("5")
 @pytest.mark.parametrize("limit", [4, 5])
 def test_dictionaries_of_a_game_that_truncates_as_well(limit: int) -> None:
     """At ply 5 the rules of the game truncate it, too, and its dictionary has an entry `truncated` of its own."""
@@ -172,6 +173,7 @@ def value(board: tuple[int, ...], player: int, plies: int) -> int:
     return best
 
 
+@pytest.mark.slow
 def test_solutions_are_exact() -> None:
     """Some positions that are won without a limit are drawn with it."""
     env = te.make("tic_tac_toe", max_plies=7)

@@ -34,8 +34,24 @@ COMMANDS = [
     for line in text.splitlines()
     if line.startswith("python scripts/")
 ]
-LONG = ("50 50 50 50 50", "--shape 3 3 3 3", "--shape 4 4 4", "benchmark.py")  # parts of commands that take long
+LONG = (
+    "50 50 50 50 50",
+    "--shape 3 3 3 3",
+    "--shape 4 4 4",
+    "benchmark.py",
+    "shed.py",
+    "--show 0",
+)  # parts of commands that take long
 TRAINING = ("nn.optim", "te.train.", "te.lab.variants")  # parts of programs that take long
+# pages whose fast tests are those of the first block
+LATER = re.compile(r"(rules|equilibria|adapters|referee|solve|search)/README|GUIDE|how_to")
+
+
+def takes_long(block: int) -> bool:
+    """Return whether a block of Python is run by slow tests alone."""
+    path, code = PYTHON[block]
+    is_first = path != PYTHON[block - 1][0]
+    return any(part in code for part in TRAINING) or (not is_first and LATER.search(path) is not None)
 
 
 def links(path: Path) -> set[Path]:
@@ -96,9 +112,7 @@ def test_links(path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        pytest.param(
-            path, code, id=f"{path}-{i}", marks=pytest.mark.slow if any(part in code for part in TRAINING) else ()
-        )
+        pytest.param(path, code, id=f"{path}-{i}", marks=pytest.mark.slow if takes_long(i) else ())
         for i, (path, code) in enumerate(PYTHON)
     ],
 )

@@ -32,7 +32,7 @@ def random_game(name: str, seed: int, row: int = 0) -> te.Record:
     return game
 
 
-@pytest.mark.few("kuhn_poker", "three_will", "backgammon")
+@pytest.mark.few("kuhn_poker")
 @pytest.mark.parametrize("name", te.registered())
 def test_games_replay_from_json_lines(name: str, tmp_path: Path) -> None:
     game = random_game(name, seed=5, row=3)
@@ -64,6 +64,7 @@ def read_by_python_chess(text: str) -> tuple[list[str], str]:
     return [move.uci() for move in game.mainline_moves()], game.headers["Result"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("start", [None, "4k3/P7/8/8/8/8/7p/4K3 b - - 3 40"])
 def test_pgn_is_what_python_chess_reads_and_writes(start: str | None, tmp_path: Path) -> None:
     env = shared_env("chess")

@@ -111,7 +111,7 @@ def check(env: te.Env, batch: int, action: Any) -> np.ndarray:
     return returns
 
 
-@pytest.mark.few("tic_tac_toe", "2048")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_playouts_are_uniform_games_from_the_state(name: str, fields: dict[str, Any]) -> None:
     check(shared_env(name, **fields), 6, None)
@@ -210,7 +210,7 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
         within(state)
 
 
-@pytest.mark.few("tic_tac_toe-fields0-True", "tic_tac_toe-fields0-False")
+@pytest.mark.few("tic_tac_toe-fields0-True")
 @pytest.mark.parametrize("resets", [False, True])
 @pytest.mark.parametrize(("name", "fields"), [*GAMES, ("dice_race", {})])
 def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str, Any], resets: bool) -> None:
@@ -291,7 +291,7 @@ def test_a_number_of_games_counts_each_game_once() -> None:
     assert 1 - biased.sum() < draws - 4 * np.sqrt(draws * (1 - draws) / count)
 
 
-@pytest.mark.few("tic_tac_toe", "kuhn_poker")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize(("name", "fields"), [*GAMES[:4], ("kuhn_poker", {})])
 def test_a_number_of_games_is_played_row_by_row(name: str, fields: dict[str, Any]) -> None:
     """Every row plays its first games to their ends, as single steps do, and waits at the start of the next one."""

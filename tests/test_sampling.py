@@ -55,6 +55,7 @@ def test_a_sampled_action_is_legal_whatever_the_logits(lowest: float) -> None:
     assert set(drawn[0].numpy()) <= {0, 1} and set(drawn[1].numpy()) == {1}
 
 
+@pytest.mark.slow
 def test_a_draw_depends_on_its_row_and_counter_alone() -> None:
     state = TTT.init(64, seed=4)
     by_row = te.jit(lambda *arguments: te.sample_action(*arguments))

@@ -73,7 +73,7 @@ def used_in_the_main_thread() -> Iterator[None]:
     yield
 
 
-@pytest.mark.few("search", "playout", "sample_action", "counts", "find_lines")
+@pytest.mark.few("sample_action", "counts")
 @pytest.mark.parametrize("name", CALLS)
 def test_in_another_thread(name: str) -> None:
     results: list[Any] = []

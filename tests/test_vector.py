@@ -45,6 +45,7 @@ def test_arguments() -> None:
         te.VectorEnv(TTT, 0)
 
 
+@pytest.mark.few("tic_tac_toe", "<Env dice_race-v3>")
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: repr(env))
 def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
     """Steps agree with the environment's for legal and illegal actions, and after games end."""
@@ -153,7 +154,7 @@ def test_a_transition_on_the_host() -> None:
     assert repr(transition) == f"<Transition of 24 games on {vector.device}, {ended} ended>"
 
 
-@pytest.mark.few("yahtzee", "shed")
+@pytest.mark.few("shed")
 @pytest.mark.parametrize("name", ["yahtzee", "shed", "tensor_equilibrium", "quoridor"])
 def test_games_that_were_over_begin_whatever_their_rules_compute(name: str) -> None:
     """An illegal action ends each game; the next step resets it, although no action is legal there."""

@@ -147,7 +147,7 @@ def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
         assert not missing and "uniform" in launched, f"{name}: {missing} not launched"
 
 
-@pytest.mark.few("tic_tac_toe")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker"])
 def test_kernels_of_searches_get_at_most_eight_arrays(name: str) -> None:
     """Nodes with states, and nodes that resample hidden information, need at most eight arrays."""

@@ -70,6 +70,8 @@ def compare_observations(state: te.State, games: list[Any], where: str) -> None:
 def replay_traces(game: str, batch: int = BLOCK) -> int:
     """Replay a game's golden traces in one batch each, larger than the trace -> the number of games replayed.
 
+    Fast tests do so for a few games. Of the others, the references replay traces, and random games are the references'.
+
     The uniform policy must play them by itself; masks, returns and the last state must be those recorded.
     """
     replayed = 0

@@ -14,9 +14,21 @@ TRACES = sorted((Path(__file__).parents[1] / "data" / "traces").glob("*.json"))
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_reference_replays_trace(path: Path) -> None:
+    """Check the shortest game of a trace."""
+    replay(path, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_reference_replays_whole_trace(path: Path) -> None:
+    replay(path)
+
+
+def replay(path: Path, games: int | None = None) -> None:
+    """Replay games of a trace, the shortest first; None replays all."""
     trace = json.loads(path.read_text())
     engine = reference(trace["game"])
-    for recorded in trace["games"]:
+    for recorded in sorted(trace["games"], key=lambda recorded: len(recorded["actions"]))[:games]:
         row = recorded["row"]
         game = engine(game_key(trace["seed"], row, recorded["episode"]), **trace["config"])
         policy = policy_key(trace["seed"], row)

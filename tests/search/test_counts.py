@@ -48,6 +48,7 @@ def test_counts_are_those_of_the_plain_search(name: str) -> None:
     assert found["turns"].any() and len(found) == len(COUNTS) + len(env.spec.events)
 
 
+@pytest.mark.slow
 def test_counts_change_nothing_else() -> None:
     """Counts are those of any batch and any number of chunks, and the search is the one without them."""
     env = shared_env("tic_tac_toe")

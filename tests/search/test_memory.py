@@ -150,6 +150,7 @@ def test_noise_of_listed_actions(draw: Any) -> None:
         assert (few[row, :, :count] == padded[row, :, :count]).all()
 
 
+@pytest.mark.slow
 def test_logits_are_read_where_they_are() -> None:
     """Contiguous logits are not copied; a slice of a wider array is. The results are the same."""
     env = shared_env("tic_tac_toe")

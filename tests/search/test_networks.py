@@ -72,7 +72,7 @@ def assert_equal(one: te.search.SearchOutput, two: te.search.SearchOutput) -> No
 
 
 # 2048: chance and values of one player; Kuhn poker: hidden cards; both replay simulations
-@pytest.mark.few("numpy-tic_tac_toe", "torch-tic_tac_toe", "jax-tic_tac_toe")
+@pytest.mark.few("numpy-kuhn_poker", "torch-tic_tac_toe", "jax-tic_tac_toe")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker", "connect_four", "backgammon", "2048", "three_will"])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_it_is_the_search_of_the_same_network_in_tinygrad(library: str, name: str) -> None:
@@ -182,7 +182,6 @@ def test_a_network_that_caches_cannot_take() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_finished_game_needs_no_finite_output() -> None:
     """A softmax over no legal action is NaN."""
     env = shared_env("tic_tac_toe")
@@ -213,7 +212,6 @@ def test_a_search_within_a_search() -> None:
         assert_equal(*(te.search.gumbel_muzero_policy(state, f, SIMULATIONS) for f in (teach, right)))
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_an_evaluation_may_read_values_and_return_tensors() -> None:
     """It may read its games in Python, or step games of its own, whichever arrays it returns."""
@@ -258,7 +256,6 @@ def test_agents_take_networks_of_other_libraries(library: str) -> None:
         te.jit(lambda s: te.agents.greedy(network("numpy", env))(s))(state)
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_training_is_captured_apart() -> None:
     """Dropout stops once tinygrad does not train."""

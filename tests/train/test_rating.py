@@ -10,7 +10,7 @@ from tensor_envs.train.rating import CriticalPositions
 from tests.games.shared import shared_env
 
 
-@pytest.mark.few("enumerate")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["enumerate", "search"])
 def test_critical_positions(method: str) -> None:
     env = shared_env("tic_tac_toe")

@@ -38,7 +38,7 @@ def timeless(lines: list[dict[str, float]]) -> list[dict[str, float]]:
     return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
 
 
-@pytest.mark.few("alphazero")
+@pytest.mark.few("ppo")
 @pytest.mark.parametrize("name", TRAINERS)
 def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path) -> None:
     """Bit for bit, whether the interruption is at a checkpoint or not, and whatever a killed process left."""
@@ -183,6 +183,7 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     opened(tmp_path).close()
 
 
+@pytest.mark.slow
 def test_files_that_are_lost_or_older(tmp_path: Path) -> None:
     """Weights are those of the checkpoint, whenever a process was killed; without it nothing is overwritten."""
     saved(tmp_path, steps=2)
@@ -199,7 +200,7 @@ def test_files_that_are_lost_or_older(tmp_path: Path) -> None:
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("damage", ['{"step": 2, "posi', "", "5", "{}", "\udcff\udcfe"])
 def test_damaged_metrics(damage: str, tmp_path: Path) -> None:
     """Damage in the last line is that of a killed process; before good lines nothing is dropped without a word."""
@@ -214,7 +215,7 @@ def test_damaged_metrics(damage: str, tmp_path: Path) -> None:
     assert lines_of(tmp_path) == [{"step": step} for step in (1, 2, 3)]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("order", "message"),
     [
@@ -344,6 +345,7 @@ def test_damaged_checkpoints(tmp_path: Path) -> None:
         te.train.AlphaZero.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_budgets() -> None:
     trainer = alphazero(shared_env("kuhn_poker"))
     for budget in ({}, {"steps": 1, "seconds": 1.0}):

@@ -139,6 +139,7 @@ def test_games_explore_to_different_degrees() -> None:
     assert np.isclose(others.mean(), plies / 2 * 6 / 7, atol=0.3)
 
 
+@pytest.mark.slow
 def test_exact_values_are_targets_from_their_ply_on() -> None:
     """Targets are the enumerated values from ply 6 on, and before it that at ply 6, for the players to move."""
     env, asked, seen = te.make("connect_four", rows=4, columns=4), list[te.State](), list[te.State]()

@@ -19,7 +19,7 @@ BOARDS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.few("{}", "4")
+@pytest.mark.few("{}")
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     returns = play_in_lockstep(GAME, batch=24, seed=4, observe_every=9, **config)
@@ -32,6 +32,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=1000, seed=8, **config)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 

@@ -23,7 +23,7 @@ UNIFORM = {False: 1 / 3, True: 0.2669257054669512}  # values for player 0, by al
 @pytest.mark.few(1)
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
-    returns = play_in_lockstep(GAME, batch=60, seed=4, observe_every=3, **config)
+    returns = play_in_lockstep(GAME, batch=24, seed=4, observe_every=3, **config)
     assert set(returns[:, 0]) == {1.0, -1.0}
 
 
@@ -33,6 +33,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=1500, seed=8, **config)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 9
 
@@ -80,6 +81,7 @@ def turns(board: Sequence[int], found: Sequence[int], stone: int) -> int:
     return sum(one == stone or (one == -stone and mark) for one, mark in zip(board, found, strict=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("abrupt", [False, True])
 def test_determinize_returns_states_that_go_on(abrupt: bool) -> None:
     """Blue has found one of three red stones, and red none; three stones of blue may connect."""

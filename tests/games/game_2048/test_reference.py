@@ -14,7 +14,7 @@ GAME = "2048"
 
 
 def test_random_games_agree_with_the_reference() -> None:
-    returns = play_in_lockstep(GAME, batch=8, seed=4, observe_every=25)
+    returns = play_in_lockstep(GAME, batch=3, seed=4, observe_every=25)
     assert returns.min() > 0
 
 
@@ -32,8 +32,8 @@ def test_every_row_slides_as_in_the_reference() -> None:
     env = shared_env(GAME)
     lines = [list(line) for line in product([0, 2, 4, 8, 16, 32, 64], repeat=4)]
     rng = np.random.default_rng(1)
-    rows = [lines[i] for _ in range(4) for i in rng.permutation(len(lines))]
-    games = [[tile for row in rows[at : at + 4] for tile in row] for at in range(0, len(rows), 4)]
+    rows = [lines[i] for _ in range(2) for i in rng.permutation(len(lines))]
+    games = [[tile for row in rows[at : at + 4] for tile in row] for at in range(0, len(rows) - 3, 4)]
     state = env.state_from_dicts([{"board": board} for board in games])
     mask, compared = state.numpy()["legal_action_mask"], 0
     for action in range(4):
@@ -50,7 +50,7 @@ def test_every_row_slides_as_in_the_reference() -> None:
             assert len(new) == 1 and cells[new[0]] == 0 and tiles[new[0]] in (2, 4)
             assert after["rewards"][row, 0] == pay
             compared += 1
-    assert compared > 8000
+    assert compared > 4000
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ OTHERS: list[dict[str, Any]] = [{"size": 1}, {"size": 2}, {"size": 8}, {}, {"siz
 @pytest.mark.few(2)
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
-    play_in_lockstep(GAME, batch=16, seed=4, observe_every=8, **config)
+    play_in_lockstep(GAME, batch=6, seed=4, observe_every=8, **config)
 
 
 @pytest.mark.slow
@@ -35,6 +35,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=2 if config.get("size", 9) > 8 else 40, seed=8, **config)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 
@@ -64,8 +65,8 @@ def test_legal_positions(size: int, count: int) -> None:
 def test_no_board_comes_again() -> None:
     """Check that a superko as long as the game prevents repetition and closes more points than the simple ko (G5)."""
     superko, simple = shared_env(GAME, **SUPERKO), shared_env(GAME, size=3, komi=0.5)
-    state, ko, closed = superko.init(256, seed=5), simple.init(256, seed=5), 0
-    boards: list[list[list[int]]] = [[superko.state_to_dict(state, row)["board"]] for row in range(256)]
+    state, ko, closed = superko.init(96, seed=5), simple.init(96, seed=5), 0
+    boards: list[list[list[int]]] = [[superko.state_to_dict(state, row)["board"]] for row in range(96)]
     for _ in range(18):
         mask, known = state.legal_action_mask.numpy(), ko.legal_action_mask.numpy()
         live = ~state.terminated.numpy()
@@ -77,7 +78,7 @@ def test_no_board_comes_again() -> None:
             board = superko.state_to_dict(state, int(row))["board"]
             assert board not in boards[row]
             boards[row].append(board)
-    assert closed >= 10
+    assert closed >= 3
 
 
 def test_groups_and_their_liberties() -> None:

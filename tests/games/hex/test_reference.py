@@ -18,7 +18,7 @@ OTHERS: list[dict[str, Any]] = [{"size": size} for size in (1, 2, 4, 6, 13, 19)]
 @pytest.mark.few("{}")
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
-    returns = play_in_lockstep(GAME, batch=16, seed=4, observe_every=20, **config)
+    returns = play_in_lockstep(GAME, batch=6, seed=4, observe_every=20, **config)
     assert set(returns[:, 0]) == {1.0, -1.0}
 
 
@@ -28,6 +28,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=40 if config.get("size", 11) > 11 else 600, seed=8, **config)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs._engine.engine import Engine
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tests.games.lockstep import play_in_lockstep, replay_traces
 from tests.games.shared import shared_env
@@ -88,11 +89,12 @@ def test_thousands_of_games_agree_with_the_reference(shape: tuple[int, ...], k: 
     play_in_lockstep("hyper_tic_tac_toe", batch=batch, seed=8, shape=shape, k=k)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces("hyper_tic_tac_toe") == 16
 
 
-@pytest.mark.few("shape0", "shape3")
+@pytest.mark.few("shape3")
 @pytest.mark.parametrize(("shape", "k"), [((3, 3), 3), ((4, 3, 3), 3), ((7, 6), 4), ((3,) * 4, 3)])
 def test_the_convolution_and_the_lines_through_the_last_move_are_equal(
     shape: tuple[int, ...], k: int, monkeypatch: pytest.MonkeyPatch
@@ -100,6 +102,7 @@ def test_the_convolution_and_the_lines_through_the_last_move_are_equal(
     played = []
     for unrolled in (True, False):
         monkeypatch.setattr(HyperTicTacToe, "unrolled", unrolled)
+        monkeypatch.setattr("tensor_envs.env.engine_of", Engine)  # which the other rules do not share
         vector = te.VectorEnv(te.make("hyper_tic_tac_toe", shape=shape, k=k), 96, seed=3)
         assert all(field.memory != unrolled for field in vector.env.spec.fields)
         steps = [(vector.step_uniform(), vector.state.numpy())[1] for _ in range(60)]

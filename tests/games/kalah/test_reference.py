@@ -16,7 +16,7 @@ RESULTS = {1: "DLWLWD", 2: "WLLLWW", 3: "DWWWWL"}
 VALUES = {"W": 1, "D": 0, "L": -1}
 
 
-@pytest.mark.few("{}", "2")
+@pytest.mark.few("{}")
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=24, seed=4, observe_every=5, **config)
@@ -33,6 +33,7 @@ def test_every_result_is_among_the_games_compared() -> None:
     assert set(returns) == {1.0, -1.0, 0.0}
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 
@@ -47,6 +48,7 @@ def test_no_seed_is_lost(config: dict[str, Any]) -> None:
     assert sum(game.stores) == total
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("houses", "most"), ((1, 6), (2, 3)))
 def test_published_results(houses: int, most: int) -> None:
     check_results(houses, most)

@@ -18,8 +18,8 @@ DEALS = list(permutations(range(6), 3))
 
 
 def test_random_games_agree_with_the_reference() -> None:
-    returns = play_in_lockstep(GAME, batch=200, seed=4, observe_every=1)
-    assert {13.0, 0.0, -1.0} <= set(returns[:, 0])
+    returns = play_in_lockstep(GAME, batch=60, seed=4, observe_every=1)
+    assert {9.0, 0.0, -1.0} <= set(returns[:, 0])
 
 
 @pytest.mark.slow

@@ -20,9 +20,10 @@ OTHERS: list[dict[str, Any]] = [  # with 32, 64 and 288 bids
 ]  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", GAMES, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
-    returns = play_in_lockstep(GAME, batch=200, seed=4, observe_every=1, **config)
+    returns = play_in_lockstep(GAME, batch=60, seed=4, observe_every=1, **config)
     assert set(returns[:, 0]) == {1 / (config.get("players", 2) - 1), -1.0}
 
 
@@ -32,6 +33,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=800, seed=8, observe_every=3, **config)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 

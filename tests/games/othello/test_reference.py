@@ -22,6 +22,7 @@ def test_many_games_agree_with_the_reference() -> None:
     assert set(returns[:, 0]) == {1.0, -1.0, 0.0}
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 3
 

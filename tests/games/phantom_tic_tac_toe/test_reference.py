@@ -16,7 +16,7 @@ GAME = "phantom_tic_tac_toe"
 @pytest.mark.few(1)
 @pytest.mark.parametrize("abrupt", [False, True])
 def test_random_games_agree_with_the_reference(abrupt: bool) -> None:
-    returns = play_in_lockstep(GAME, batch=200, seed=4, observe_every=1, abrupt=abrupt)
+    returns = play_in_lockstep(GAME, batch=60, seed=4, observe_every=1, abrupt=abrupt)
     assert set(returns[:, 0]) == {1.0, 0.0, -1.0}
 
 
@@ -26,6 +26,7 @@ def test_many_games_agree_with_the_reference(abrupt: bool) -> None:
     play_in_lockstep(GAME, batch=3_000, seed=8, abrupt=abrupt)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 

@@ -14,7 +14,7 @@ BOARDS: list[dict[str, Any]] = [{"size": 5, "walls": 6}, {"size": 3, "walls": 1}
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("config", "batch"), [*((config, 16) for config in BOARDS), pytest.param({}, 1, marks=pytest.mark.slow)], ids=str
+    ("config", "batch"), [*((config, 6) for config in BOARDS), pytest.param({}, 1, marks=pytest.mark.slow)], ids=str
 )
 def test_random_games_agree_with_the_reference(config: dict[str, Any], batch: int) -> None:
     returns = play_in_lockstep(GAME, batch, seed=4, observe_every=10, **config)

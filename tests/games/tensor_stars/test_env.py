@@ -120,6 +120,7 @@ def test_invariants_of_ten_thousand_games(config: dict[str, Any]) -> None:
     assert over.mean() > 0.5
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces("tensor_stars", BATCH) == 8
 

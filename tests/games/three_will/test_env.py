@@ -49,6 +49,7 @@ def test_many_random_games_agree_with_the_reference(config: dict[str, Any]) -> N
     play_in_lockstep("three_will", batch=100 if config else 10_000, seed=8, observe_every=40, **config)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces("three_will") == 4
 

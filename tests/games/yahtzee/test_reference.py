@@ -29,10 +29,12 @@ def test_many_games_agree_with_the_reference(players: int) -> None:
     play_in_lockstep(GAME, batch=500, seed=8, observe_every=50, players=players)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("yahtzee", [-1, 0, 50])
 def test_every_throw_in_every_box(yahtzee: int) -> None:
     """Fill every legal box with every throw, and with five equal dice also where the upper boxes are filled."""
