@@ -212,6 +212,7 @@ def test_every_legal_name_is_read_as_its_move_or_refused(name: str) -> None:
     assert answers > 20
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["chess", "go", "tic_tac_toe", "quoridor"])
 def test_long_answers_take_little_time(name: str) -> None:
     env = shared_env(name)

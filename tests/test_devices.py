@@ -52,6 +52,7 @@ def problem(device: str) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LLVM_14.exists(), reason="Debian's LLVM 14 is not here")
 def test_an_llvm_that_is_too_old_is_refused() -> None:
     """One line says what is supported; LLVM 14 cannot read tinygrad's registers."""

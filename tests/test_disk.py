@@ -157,7 +157,7 @@ def test_files_too_large_for_the_system(tmp_path: Path) -> None:
         assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [["state"], [*KINDS]], ids=["one", "all"])
 def test_a_full_disk(kinds: list[str], tmp_path: Path) -> None:
     """Saves fail cleanly on a real disk that is full."""

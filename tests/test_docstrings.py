@@ -43,6 +43,16 @@ def examples(name: str) -> list[doctest.DocTest]:
 
 
 EXAMPLES = [test for name in MODULES for test in examples(name)]
+# parts of names of examples that play or search for seconds
+LONG = (
+    "evaluation.responses.",
+    "muzero_policy",
+    "agents.equilibrium",
+    "lab.laboratory.",
+    "lab.measures.",
+    "tournament",
+    "regret",
+)
 
 
 @functools.cache
@@ -141,7 +151,13 @@ def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 50
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(example, id=example.name, marks=pytest.mark.slow if any(x in example.name for x in LONG) else ())
+        for example in EXAMPLES
+    ],
+)
 def test_example(example: doctest.DocTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_entries", {})
     example.globs |= vars(rules) | {"te": te, "np": np}

@@ -80,7 +80,6 @@ def test_a_tower_by_reference(activation: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_tower_is_saved_and_played(tmp_path: Path) -> None:
     env, path = shared_env("tic_tac_toe"), tmp_path / "weights.safetensors"
     weights = random_weights(env)

@@ -46,7 +46,6 @@ def test_a_drawn_seat(mode: AutoresetMode, choose: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_seats_of_a_list() -> None:
     compare(SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=(2, 0, 2)), TOLL_ROAD, [2, 0, 2], 12)
     vector = SingleAgentVectorEnv(TOLL_ROAD, 4096, player=[0, 2, 2], autoreset_mode="SameStep")

@@ -118,6 +118,7 @@ def test_every_algorithm_converges(algorithm: Algorithm) -> None:
         assert (again.table == found.table).all() and again.curve == found.curve
 
 
+@pytest.mark.slow
 def test_mccfr_samples_without_bias() -> None:
     """Sampled payoffs of a player agree with exact ones on average, for two and for three players."""
     for ours in (tree("liars_dice", sides=2), tree("hidden_dice", players=3)):

@@ -100,7 +100,7 @@ def peak(work: Callable[[], object]) -> int:
     return min(peaks)
 
 
-@pytest.mark.few("50")
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("game", "config"), GAMES, ids=str)
 @pytest.mark.parametrize("rows", [storage.ROWS_AT_ONCE, 50])
 def test_it_is_the_tree_in_memory(
@@ -190,7 +190,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bits", [5, 50])
 def test_flipped_bits(folder: Path, bits: int) -> None:
     """Every changed bit of every file is an error that names the folder."""

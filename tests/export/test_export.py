@@ -65,7 +65,7 @@ def test_one_lane(tmp_path: Path) -> None:
     assert written[: 64 * 5 * 4] == keys.tobytes()
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", GAMES)
 def test_c_compiles_without_warnings(name: str, tmp_path: Path) -> None:
     env = shared_env(name)
@@ -97,7 +97,6 @@ def test_cpp_includes_the_declarations(tmp_path: Path) -> None:
         run(["./main"], tmp_path, 42)
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_blocks_beyond_the_limit_are_not_played(tmp_path: Path) -> None:
     """Indices fit 32 bits up to the limit of blocks, which chess's large mask makes smaller."""
@@ -135,7 +134,6 @@ def test_rust_plays_as_python(tmp_path: Path) -> None:
     compare(run(["./play", *arguments()], tmp_path).stdout, transcript("connect_four", BATCH, STEPS))
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @needs_node
 @pytest.mark.parametrize("name", te.registered())

@@ -44,7 +44,7 @@ def numbers(env: te.Env, *players: str | int, games: int = 256, **options: Any) 
     return te.lab.measure(env, players, games, **options).base.numbers
 
 
-@pytest.mark.few("tic_tac_toe", "shed")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", GAMES)
 def test_the_kernel_plays_and_counts_as_the_loop_does(name: str) -> None:
     env = GAMES[name]
@@ -121,6 +121,7 @@ def test_tic_tac_toe_is_as_in_plain_python() -> None:
     assert found["perfect", "score of player 0"].value == 0.5 and found["perfect", "score of player 0"].half_width == 0
 
 
+@pytest.mark.slow
 def test_knuths_estimate_meets_the_exact_size_of_the_tree() -> None:
     """In a game that is counted exactly the estimate is not reported, so the exact count is forbidden here."""
     env = shared_env("connect_four", rows=3, columns=4, k=4)
@@ -249,7 +250,6 @@ def test_use_of_actions() -> None:
     assert [measures.kind(name) for name in names] == ["#", "CELL", "#a", "examine #", "PASS", "CODE"]
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "liars_dice"])
 def test_playouts_of_a_search_count_as_in_plain_python(name: str) -> None:

@@ -155,7 +155,6 @@ def test_no_memory_fields() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 def test_command_writes_a_report(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / f"report{suffix}"

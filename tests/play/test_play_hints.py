@@ -74,6 +74,7 @@ def test_hints(url: str) -> None:
     assert ask(url, "GET", "/api/tables/none/hint/0").status == 404
 
 
+@pytest.mark.slow
 def test_exact_values_are_those_of_the_whole_game() -> None:
     """In tic-tac-toe every value, distance and best action by search is that of the solved game."""
     env = te.make("tic_tac_toe")

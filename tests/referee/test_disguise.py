@@ -28,7 +28,7 @@ def games_of_a_reader(kinds: tuple[str, ...]) -> list[Record]:
     return list(tournament(TTT, players, games=6, seed=7, settings=Settings(disguise=kinds)))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kinds", DISGUISES, ids=" ".join)
 def test_a_player_that_reads_the_board_scores_the_same(kinds: tuple[str, ...]) -> None:
     """It plays perfectly in every disguise, and only the answers are spelled otherwise."""

@@ -99,7 +99,7 @@ def test_without_a_finished_game_there_is_the_error_alone(tmp_path: Path, monkey
     assert (code, out) == (2, "") and errors.count("\n") == 1 and path.read_bytes() == b""
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kept", [1, 30, 60, -1])
 @pytest.mark.parametrize("complete", [0, 2])
 def test_a_line_that_is_cut_off_is_played_again(kept: int, complete: int, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def altered(values: dict[str, Any], **notes: Any) -> str:
     return json.dumps({**values, "notes": {**values["notes"], **notes}})
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -65,7 +65,7 @@ def test_areas_of_a_drawing() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.few("connect_four", "kuhn_poker", "shed", "tensor_stars")
+@pytest.mark.few("connect_four", "kuhn_poker")
 @pytest.mark.parametrize("name", GAMES)
 def test_legal_actions_are_in_the_picture(name: str) -> None:
     fields, elsewhere = GAMES[name]

@@ -64,7 +64,7 @@ def positions(env: te.Env, seed: int, every: int = 1) -> Iterator[te.State]:
     yield state
 
 
-@pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed", "tensor_stars")
+@pytest.mark.few("tic_tac_toe", "kuhn_poker")
 @pytest.mark.parametrize(("name", "fields"), GAMES, ids=str)
 def test_pictures_of_a_game_have_one_size_and_nothing_outside(name: str, fields: dict[str, Any]) -> None:
     env, sizes = te.make(name, **fields), set()

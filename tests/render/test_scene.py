@@ -85,7 +85,7 @@ def test_every_game_has_names() -> None:
     assert names_of(te.make("shed").rules, None) == ["Seat 0", "Seat 1"]
 
 
-@pytest.mark.few("tic_tac_toe", "kuhn_poker", "shed", "three_will")
+@pytest.mark.few("tic_tac_toe", "kuhn_poker")
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_games(name: str) -> None:
     """Without a mark a scene is the picture of the environment, with its title."""
@@ -144,7 +144,7 @@ def test_how_chess_ends(fen: str, reason: str) -> None:
 EQUAL = "the {} are equal, and the {}"
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("levels", "gpu", "reason"),
     [
@@ -169,7 +169,7 @@ def test_how_equilibrium_ends(levels: list[list[int]], gpu: list[int], reason: s
     assert found["reason"] == reason and found["players"] == [f"Seat {seat}" for seat in range(len(gpu))]
 
 
-@pytest.mark.few("0", "tic_tac_toe", "kuhn_poker", "shed", "three_will")
+@pytest.mark.few("0-tic_tac_toe", "0-kuhn_poker", "1-kuhn_poker", "1-shed", "0-three_will")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("plies", (0, 1))
 def test_pictures_and_texts_use_the_names(plies: int, name: str) -> None:

@@ -180,7 +180,7 @@ def play(env: te.Env, batch: int, seed: int) -> set[float]:
     return {game.result[0] for game in games if game.result}
 
 
-@pytest.mark.few("HopThrough")
+@pytest.mark.few("Hexapawn")
 @pytest.mark.parametrize("rules", GAMES, ids=lambda rules: rules.__name__)
 def test_random_games_agree_with_plain_python(rules: type, monkeypatch: pytest.MonkeyPatch) -> None:
     assert play(environment(rules, monkeypatch), batch=32, seed=1) >= {1.0, -1.0}
@@ -198,7 +198,7 @@ def test_conformance(rules: type, monkeypatch: pytest.MonkeyPatch) -> None:
     te.testing.check_env(environment(rules, monkeypatch), steps=60)
 
 
-@pytest.mark.few("WolfAndSheep", "Hexapawn")
+@pytest.mark.few("Hexapawn")
 @pytest.mark.parametrize("rules", GAMES, ids=lambda rules: rules.__name__)
 def test_every_position_is_drawn_named_and_restored(rules: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check text, picture, small picture, names and dictionaries along a game, and its whole record."""

@@ -202,6 +202,7 @@ def test_a_jit_whose_result_needs_no_kernel() -> None:
     assert all(same(state).tensors == state.tensors for _ in range(3))
 
 
+@pytest.mark.slow
 def test_a_first_search_compiles_each_kernel_once(sources: list[str]) -> None:
     """A search compiles kernels of its trees, of the network (a product, a copy of each result) and of the noise."""
     env = te.make("hyper_tic_tac_toe", shape=(3, 4), k=3)

@@ -67,7 +67,7 @@ def test_these_are_all() -> None:
     assert all(len(path.read_text().splitlines()) <= 40 for path in entries)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_an_example(name: str, tmp_path: Path) -> None:
     """As its users call it, from any folder."""
@@ -347,6 +347,7 @@ def test_sigint_that_is_ignored_stays_so(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("program", ["print('a line\\n' * 10**6)", "print('a line')"])
 def test_a_closed_pipe_ends_a_command_quietly(program: str) -> None:
     """As in `command | head -1`: no message, no traceback, whether the pipe closes during the work or at its end."""

@@ -68,6 +68,7 @@ def test_statistics_of_3x3_and_a_game() -> None:
     assert text.endswith(f"\n{env.to_string(vector.state, 7)}\n")
 
 
+@pytest.mark.few("misere")
 @pytest.mark.parametrize("field", ["gravity", "misere"])
 def test_gravity_and_misere(field: str) -> None:
     """Winners are those that the rules pay in the same games."""

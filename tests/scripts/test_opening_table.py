@@ -36,6 +36,7 @@ def scores_of(solution: te.SearchSolution, state: te.State) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_a_published_line() -> None:
     """Positions have the numbers of the published file, and the table that comes with the game has its scores."""
     env = te.make("connect_four")

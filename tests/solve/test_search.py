@@ -109,6 +109,7 @@ def custom(rules: TakeAway) -> te.Env:
     return te.Env(te.GameEntry("take_away", type(rules)), rules, "take_away")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", (0, 6))
 def test_players_may_move_twice_and_rules_may_count_plies(limit: int) -> None:
     env = custom(TakeAway(limit=limit))
@@ -120,6 +121,7 @@ def test_players_may_move_twice_and_rules_may_count_plies(limit: int) -> None:
     assert met == {-1, 0, 1}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", (0, 6))
 def test_some_best_actions_are_best_and_one_is_enough(limit: int) -> None:
     """Players may move twice, and games may end with an action, also by the one that is enough."""

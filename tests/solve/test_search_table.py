@@ -120,6 +120,7 @@ def check_moves(monkeypatch: pytest.MonkeyPatch, lines: Sequence[str]) -> None:
     assert (exact.value(env.step(state, action)) == -value).all()
 
 
+@pytest.mark.slow
 def test_first_and_second_moves_of_the_perfect_player(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try every first and second own move from the empty board, for either seat."""
     for plies in range(4):

@@ -228,6 +228,7 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
         te.Solution.load(path)
 
 
+@pytest.mark.few("shed")
 @pytest.mark.parametrize(("name", "config"), [("tic_tac_toe", {}), ("shed", {"cards": 4})])  # the latter has cycles
 def test_the_limit_of_positions_is_exact(name: str, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A game of as many positions is solved, one of more is not, and is refused within a ply."""

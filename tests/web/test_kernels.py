@@ -111,7 +111,6 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_trained_networks_play_with_their_activation(site: Callable[..., Path], tmp_path: Path) -> None:
     env, random, games = shared_env("tic_tac_toe"), np.random.default_rng(3), list[list[int]]()
     path = tmp_path / "games" / f"{env.id}.safetensors"
@@ -138,7 +137,6 @@ def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
     assert state.terminated.item() and not state.rewards.numpy().any()  # a draw
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["shed_5", "shed_10", "shed_14"])
 def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..., Path]) -> None:

@@ -285,7 +285,7 @@ SHOWN = {variant.id: name for name, variant in reversed(VARIANTS.items())} | dic
 
 
 @pytest.mark.skipif(NODE is None, reason="the page's code is run by node, which is not here")
-@pytest.mark.few("tic_tac_toe", "othello")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", sorted({value or key for key, value in SHOWN.items()}))
 def test_painted_pixels_are_the_colours_of_the_dictionary(name: str, tmp_path: Path) -> None:
     which = VARIANTS[name]

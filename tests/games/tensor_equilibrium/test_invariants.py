@@ -293,6 +293,7 @@ WRONG: list[tuple[str, Callable[[Arrays, Arrays], None]]] = [
 ]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("name", "wrong"), WRONG, ids=[f"{i} {name}" for i, (name, _) in enumerate(WRONG)])
 def test_checks_can_fail(name: str, wrong: Callable[[Arrays, Arrays], None]) -> None:
     before, after = ({field: values.copy() for field, values in s.items()} for s in some_steps())

@@ -103,6 +103,7 @@ def checked_run(seed: int, **config: Any) -> Reference:
     return game
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_invariants_of_default_games(players: int) -> None:
     assert checked_run(0, players=players).terminated

@@ -84,6 +84,7 @@ def play(games: int, seed: int, check: bool, **config: Any) -> Tally:
     return tally
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_random_games(config: dict[str, Any]) -> None:
     play(12, seed=1, check=True, **config)
@@ -171,6 +172,7 @@ def half_turn(game: Reference, **config: Any) -> Reference:
     return Reference.from_dict(state, KEY, **config)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("config", CONFIGS[:6], ids=str)
 def test_invariant_11_half_turn(config: dict[str, Any]) -> None:
     """Check the half turn, also for observations, which differ in the side alone."""

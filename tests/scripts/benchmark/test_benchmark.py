@@ -72,7 +72,6 @@ def test_bad_arguments_are_one_line(arguments: list[str], output: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_wrong_statistics_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(script.FACTS["tic_tac_toe"], "first_wins", (0.5, 0))
     assert status(script.main, [*QUICK, "--mode", "step"]) == 1

@@ -62,6 +62,7 @@ def test_first_epoch_with_six_cards() -> None:
     assert np.allclose(weights, [*known["w"], known["b"]], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_training_with_seven_cards() -> None:
     data, known = endgames(table(7)), FACTS["n7-124"]["measured"]
     neuron, done = Neuron(data, device="CPU"), 0
@@ -81,6 +82,7 @@ def test_training_with_seven_cards() -> None:
     assert Neuron(data, device="CPU").train_until_right(20) is None
 
 
+@pytest.mark.slow
 def test_patterns_with_seven_cards() -> None:
     for name, known in FACTS["n7-patterns"]["measured"].items():
         own, other = map(int, name.split("-"))
