@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Mutant(NamedTuple):
-    """One wrong line of a file of the package, and the fast test that must fail."""
+    """One wrong line of a file of the package, and the test that must fail."""
 
     file: str
     right: str
