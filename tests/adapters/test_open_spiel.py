@@ -66,6 +66,7 @@ def test_names_of_chess_are_absolute() -> None:
     assert str(state).splitlines()[3].startswith("5 . . . . p")
 
 
+@pytest.mark.slow
 def test_searches() -> None:
     """OpenSpiel's minimax finds the value of its own game, and its Monte Carlo tree search beats the uniform player."""
     ours = pyspiel.load_game("tensor_envs_connect_four(rows=3,columns=3,k=3)")

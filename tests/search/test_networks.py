@@ -72,7 +72,7 @@ def assert_equal(one: te.search.SearchOutput, two: te.search.SearchOutput) -> No
 
 
 # 2048: chance and values of one player; Kuhn poker: hidden cards; both replay simulations
-@pytest.mark.few("numpy-kuhn_poker", "torch-tic_tac_toe", "jax-tic_tac_toe")
+@pytest.mark.few("numpy-kuhn_poker", "torch-kuhn_poker", "jax-kuhn_poker")
 @pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker", "connect_four", "backgammon", "2048", "three_will"])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_it_is_the_search_of_the_same_network_in_tinygrad(library: str, name: str) -> None:
@@ -234,6 +234,7 @@ def test_an_evaluation_may_read_values_and_return_tensors() -> None:
         assert_equal(*(search(state, f, SIMULATIONS) for f in (other, right)))
 
 
+@pytest.mark.few("torch")
 @pytest.mark.extra("torch")
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_agents_take_networks_of_other_libraries(library: str) -> None:

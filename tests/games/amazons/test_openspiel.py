@@ -27,6 +27,7 @@ def play_in_lockstep(size: int, batch: int, seed: int) -> set[float]:
     return set(returns[:, 0].tolist())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", (6, 10))
 def test_random_games_agree(size: int) -> None:
     assert play_in_lockstep(size, batch=24, seed=1) == {1.0, -1.0}

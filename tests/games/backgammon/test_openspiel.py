@@ -54,6 +54,7 @@ class OverlooksHits(SpielBackgammon):
         return {plies: action for plies, action in super().spiel_actions().items() if "*" not in names[action]}
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_reduced_to_the_fewest_plies() -> None:
     """A man that is alone, and then hit, needs a turn before."""
     found, *_ = first_difference(ENV, OverlooksHits(ENV), seconds=5, seed=3)
@@ -73,6 +74,7 @@ def test_another_payment_is_found() -> None:
     assert found.ours in ("[2.0, -2.0]", "[-2.0, 2.0]", "[3.0, -3.0]", "[-3.0, 3.0]")
 
 
+@pytest.mark.slow
 def test_turns_have_openspiels_names() -> None:
     """Its text of a turn, read by us, leads to its board, as our actions do, and our text has the same meaning."""
     engine, compared, hits = SpielBackgammon(ENV), 0, 0

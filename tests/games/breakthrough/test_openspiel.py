@@ -44,6 +44,7 @@ def play_in_lockstep(config: dict[str, int], batch: int, seed: int) -> set[float
     return set(returns[:, 0].tolist())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree(config: dict[str, int]) -> None:
     assert play_in_lockstep(config, batch=24, seed=1) == {1.0, -1.0}

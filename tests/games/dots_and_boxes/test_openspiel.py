@@ -30,6 +30,7 @@ def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> set[float
     return set(returns[:, 0].tolist())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", GRIDS, ids=str)
 def test_random_games_agree(config: dict[str, Any]) -> None:
     assert {1.0, -1.0} <= play_in_lockstep(config, batch=24, seed=1)

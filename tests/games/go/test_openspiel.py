@@ -58,6 +58,7 @@ def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> tuple[int
         state = env.step(state, actions)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree(config: dict[str, Any]) -> None:
     plies, repeated, results = play_in_lockstep(config, batch=24, seed=1)

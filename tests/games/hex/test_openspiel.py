@@ -41,6 +41,7 @@ def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> int:
     return swaps
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree(config: dict[str, Any]) -> None:
     swaps = play_in_lockstep(config, batch=24, seed=1)

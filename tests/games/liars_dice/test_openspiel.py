@@ -35,6 +35,7 @@ def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> None:
     assert set(returns[:, 0].tolist()) == {1.0, -1.0}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", GAMES, ids=str)
 def test_random_games_agree(config: dict[str, Any]) -> None:
     play_in_lockstep(config, batch=100, seed=1)

@@ -52,6 +52,7 @@ def uniform(state: te.State) -> np.ndarray:
     return np.asarray(mask / mask.sum(1, keepdims=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_last_turn(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare the exploitability of uniform play and of CFR+ round by round, and the information states."""
