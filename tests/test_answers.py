@@ -180,6 +180,7 @@ def test_answers_in_chess() -> None:
         assert read(env, states[played], answer) == move, (played, answer)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", sorted({name for name, *_ in OTHERS}))
 def test_answers_in_other_games(name: str) -> None:
     env = shared_env(name)

@@ -21,7 +21,7 @@ FEW = ("kuhn_poker",)  # with chance and hidden cards
 LONG = (
     "leduc_poker", "tensor_stars", "three_will", "phantom_tic_tac_toe", "dark_hex", "liars_dice", "yahtzee",
     "lines_of_action", "amazons", "nine_mens_morris", "quoridor", "oware", "breakthrough", "ultimate_tic_tac_toe",
-    "dots_and_boxes", "go", "kalah", "checkers", "texas_holdem",
+    "dots_and_boxes", "go", "kalah", "checkers", "texas_holdem", "othello", "hex",
 )  # fmt: skip
 # whose rules are compared with plain Python here, too: bits, chance, hidden cards, lists, rewards on the way
 IN_PYTHON = ("tic_tac_toe", "connect_four", "kuhn_poker", "shed", "2048")

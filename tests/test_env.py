@@ -159,7 +159,7 @@ def test_any_batch_size(batch: int) -> None:
         assert (column == large.numpy()[name][:batch]).all(), name
 
 
-@pytest.mark.few("tic_tac_toe", "shed")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", te.registered())
 def test_rows_of_every_game_in_any_batch(name: str) -> None:
     """A full block, a padded block and narrower blocks play the same games."""

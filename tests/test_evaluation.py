@@ -86,6 +86,7 @@ def test_mean_ratings_are_0(games: int) -> None:
         assert abs(ratings_of([str(k) for k in range(count)], points, games).elo.mean()) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_round_robin_orders_the_players() -> None:
     env = shared_env("tic_tac_toe")
     players: dict[str, agents.Policy] = {

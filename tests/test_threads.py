@@ -142,6 +142,7 @@ def test_devices_that_tinygrad_has_left_forbidden(monkeypatch: pytest.MonkeyPatc
         assert te.from_numpy(np.arange(size)).tolist() == [*range(size)]
 
 
+@pytest.mark.slow
 def test_in_three_threads_at_once() -> None:
     """What is read by `te.to_numpy` does not meet what other threads compile."""
 

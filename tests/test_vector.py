@@ -391,6 +391,7 @@ def test_going_on_from_a_state(autoreset: Any, tmp_path: Path) -> None:
     assert finished.terminated.numpy().all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", [{}, {"observe": True}, {"autoreset": "next_step", "final_states": True}], ids=str)
 def test_a_reset_with_a_seed_starts_the_games_of_that_seed(options: dict[str, Any]) -> None:
     """All games start at episode 0, row by row, as in a new VectorEnv."""

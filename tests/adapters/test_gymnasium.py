@@ -231,6 +231,7 @@ print(vector.single_action_space, gymnasium.make("tensor_envs/DiceRace-v3", goal
     assert run_python(code) == "Discrete(8) Discrete(3)\n"
 
 
+@pytest.mark.slow
 def test_without_gymnasium() -> None:
     code = """
 import sys

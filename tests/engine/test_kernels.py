@@ -199,6 +199,7 @@ KERNELS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("games", "kernels"), KERNELS)
 def test_kernels_compile_for_webgpu(games: list[str], kernels: list[str]) -> None:
     assert all(int(code.replace(",", "")) > 500 for *_, code, _ in compiled_for("WGSL", games, kernels))

@@ -145,6 +145,7 @@ def test_the_file_must_fit_the_environment(tmp_path: Path) -> None:
         te.save_game(te.record(go, [0, 0]), tmp_path / "game.sgf")
 
 
+@pytest.mark.slow
 def test_sgfmill_plays_our_games_of_go_to_the_same_end(tmp_path: Path) -> None:
     """Its board, which knows captures, ends with our stones, and its area score is the result."""
     sgf = pytest.importorskip("sgfmill.sgf")

@@ -28,7 +28,7 @@ def loaded(text: str, folder: Path, env: te.Env) -> te.Record:
     return te.load_game(folder / "game.txt", env)
 
 
-@pytest.mark.few("othello", "tic_tac_toe")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize(("name", "fields"), GAMES)
 def test_games_are_loaded_as_they_were_saved(name: str, fields: dict[str, Any], tmp_path: Path) -> None:
     env = shared_env(name, **fields)

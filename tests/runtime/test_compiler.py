@@ -84,6 +84,7 @@ def test_warnings_of_the_compiler_are_not_shown(tmp_path: Path, shim: Path, vari
     assert done.stdout.startswith("[2.0, 4.0] 3.0") and done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_network_that_is_made_first_compiles_too(tmp_path: Path) -> None:
     code = "import tensor_envs as te; print(te.agents.load('tic_tac_toe', 0))"
     done = run(code, tmp_path, PATH="/bin:/usr/bin", DEV="CPU")

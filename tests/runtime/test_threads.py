@@ -69,6 +69,7 @@ def test_any_number_of_threads_plays_the_same(env: te.Env, batch: int) -> None:
         assert pool.generation > launches + 20 and pool.workers >= n - 1  # launches were split
 
 
+@pytest.mark.slow
 def test_a_network_beside_it() -> None:
     """tinygrad's kernels have slices of another kind, which threads of the pool must not confuse."""
     weights = Tensor.randn(27, 512, device="CPU").realize()

@@ -49,6 +49,7 @@ def test_a_published_line() -> None:
     assert solution.nodes < 10
 
 
+@pytest.mark.slow
 def test_a_table_of_two_plies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All positions are in the table, with the scores of the file; what is not in the file is a draw."""
     monkeypatch.setattr(script, "PLIES", 2)

@@ -111,6 +111,7 @@ class Crowded:
         return [number(s.taken)]
 
 
+@pytest.mark.slow
 def test_more_legal_actions_than_declared_are_refused() -> None:
     env = te.Env(te.GameEntry("crowded", Crowded), Crowded(), "crowded")
     state = env.init(2)

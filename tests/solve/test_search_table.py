@@ -85,6 +85,7 @@ def test_a_saved_search_repeats_no_work(tmp_path: Path) -> None:
         te.SearchSolution.load(path)
 
 
+@pytest.mark.slow
 def test_published_scores_of_the_first_moves() -> None:
     """Only the middle column wins, as J. Allen and V. Allis found; the plies to the end are P. Pons's."""
     env = shared_env("connect_four")
@@ -165,6 +166,7 @@ def test_a_game_of_an_interactive_session_has_no_openings(monkeypatch: pytest.Mo
     assert alpha_beta.opening_table(env) is None
 
 
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("game", ("connect_four", "tic_tac_toe", "othello"))
 def test_buckets_and_checks_on_the_host_are_those_of_kernels(game: str) -> None:
     env = shared_env(game)

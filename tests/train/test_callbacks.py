@@ -50,6 +50,7 @@ def test_the_bar_stays_in_one_line_of_a_terminal(columns: int, monkeypatch: pyte
     assert terminal.getvalue().endswith("\n")
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on() -> None:
     command = [sys.executable, "-c", INTERRUPTED, "ppo", "tic_tac_toe", "--steps=9", "--folder=runs/mine"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

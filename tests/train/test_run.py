@@ -289,6 +289,7 @@ def test_metrics_are_those_that_the_run_wrote(tmp_path: Path) -> None:
     assert [line["step"] for line in lines_of(tmp_path / "elsewhere")] == [5, 6]
 
 
+@pytest.mark.slow
 def test_settings_are_those_of_the_checkpoint(tmp_path: Path) -> None:
     """Whatever byte of the settings is lost or changed, they load as they were or not at all."""
     env = te.make("hex", size=3)

@@ -53,6 +53,7 @@ def test_table_and_json(tmp_path: Path) -> None:
     assert said in text
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("arguments", "output"),
     [
@@ -103,6 +104,7 @@ def test_readers_are_compared_with_a_step_that_observes() -> None:
     assert (ratio["peer"], ratio["ratio"], ratio["lowest"], ratio["highest"]) == ("numpy", 3, 2, 4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name", ["numpy", *(pytest.param(name, marks=pytest.mark.extra(m)) for name, m in READERS.items() if m != "numpy")]
 )
