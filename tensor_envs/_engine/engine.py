@@ -355,7 +355,7 @@ class Engine:
 
 # Rules of the package do not change while a process runs. Rules of users may, as in a notebook.
 FIXED_RULES = "tensor_envs.games."
-_shared_engine: Callable[[Rules], Engine] = functools.lru_cache(16)(Engine)
+_shared_engine: Any = functools.lru_cache(16)(Engine)  # frozen rules are hashable, which their type does not say
 
 
 def engine_of(rules: Rules) -> Engine:
