@@ -5,8 +5,8 @@
     python -m http.server -d site                          # serves http://127.0.0.1:8000/
 
 Needs the extra 'site'. Warnings of MkDocs, such as a broken link, are errors, and so are questions
-that the site's search does not answer (answers.py). Clickable pictures and positions as text
-need Python in the browser: see --pyodide in `python -m tensor_envs.web --help`.
+that the site's search does not answer (answers.py). Games under other rules need Python in the
+browser: see --pyodide in `python -m tensor_envs.web --help`.
 """
 
 from __future__ import annotations

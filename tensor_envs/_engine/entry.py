@@ -34,11 +34,10 @@ class GameEntry:
             adds those that `from_dict` would not give back. Optional functions are `action_to_string(rules, action)`,
             else actions have the names of the rules' `actions` (see `rules.Actions`) or their numbers, and
             `symmetries(rules)`, else a game has the identity alone. Where names of actions depend on the position, also
-            `move_to_string(rules, action, fields)` for legal actions; for pages also `names(rules)`, a
-            `render.tile.ActionName` for each action, and `move_pattern(names)`, a pattern without groups of names that
-            may be illegal, beside the `names` of legal actions. `spellings(rules, fields, legal)` gives further names
-            of legal actions. `SYNONYMS` are pairs of a pattern and what stands for it, a string or a function of the
-            match, by which `te.text.parse` turns words into names.
+            `move_to_string(rules, action, fields)` for legal actions, and `move_pattern(names)`, a pattern without
+            groups of names that may be illegal, beside the `names` of legal actions. `spellings(rules, fields, legal)`
+            gives further names of legal actions. `SYNONYMS` are pairs of a pattern and what stands for it, a string or
+            a function of the match, by which `te.text.parse` turns words into names.
         render: a module with `to_string(rules, game)` and `draw(rules, game)`, which returns a `render.Drawing`, of
             dictionaries as `to_dict` gives them; for pictures that have no pixels `to_svg(rules, game)`, which returns
             the SVG document, in place of `draw`; for the wall of the page also `tile(rules)`, which returns a

@@ -1,4 +1,4 @@
-"""Small pictures of states and names of actions as lookup tables, for pages that have no Python of the games."""
+"""Small pictures of states as lookup tables, for thousands of games in a page."""
 
 from __future__ import annotations
 
@@ -26,13 +26,6 @@ class Pixel(NamedTuple):
     """A pixel: the colours "#rrggbb" for every value of some bits, of which the first are the lowest."""
 
     colours: tuple[str, ...]
-    bits: tuple[StateBits, ...] = ()
-
-
-class ActionName(NamedTuple):
-    """Name of an action: one text for each value of some bits of the state; the first bits are the lowest."""
-
-    texts: tuple[str, ...]
     bits: tuple[StateBits, ...] = ()
 
 

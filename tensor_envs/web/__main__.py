@@ -4,7 +4,7 @@
     python -m tensor_envs.web build site --env othello shed_7
     python -m http.server -d site                                   # and look at http://127.0.0.1:8000/
 
-Pictures to click and positions as text need Python in the browser: `npm pack pyodide`, unpack it, and name its folder
+Games under other rules (the playground) need Python in the browser: `npm pack pyodide`, unpack it, and name its folder
 with --pyodide. Its files become part of the page, which asks nothing of any other host.
 """
 

@@ -9,7 +9,7 @@ from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs.export.files import name_of, shader
 from tensor_envs.export.functions import Function, arrays, functions, metadata, sizes
-from tensor_envs.web.tile import name_tables, tile_tables
+from tensor_envs.web.tile import tile_tables
 
 if TYPE_CHECKING:
     from tensor_envs.env import Env
@@ -28,8 +28,9 @@ def batch_arrays(env: Env) -> dict[str, Any]:
 
 
 def page_metadata(env: Env) -> dict[str, Any]:
-    """Return the metadata of a game, its arrays, its tile and the names of actions."""
-    return metadata(env) | name_tables(env) | {"arrays": sizes(batch_arrays(env)), "tile": tile_tables(env)}
+    """Return the metadata of a game, its number of actions, its arrays and its tile."""
+    more = {"actions": env.num_actions, "arrays": sizes(batch_arrays(env)), "tile": tile_tables(env)}
+    return metadata(env) | more
 
 
 def wgsl(env: Env, batch: int, names: Sequence[str]) -> dict[str, Any]:

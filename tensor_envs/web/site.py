@@ -18,6 +18,7 @@ from tensor_envs.lab.about import about
 from tensor_envs.registry import is_built_in
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 from tensor_envs.text import describe, rulebook
+from tensor_envs.web import javascript
 from tensor_envs.web.batch import page_metadata
 from tensor_envs.web.example import example
 from tensor_envs.web.kernels import of_batch, of_player, of_table
@@ -31,6 +32,7 @@ from tensor_envs.web.variants import (
     variant,
     weights_of,
 )
+from tensor_envs.web.views import views_of
 
 HERE = Path(__file__).parent
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
@@ -44,7 +46,7 @@ def files():
     return {name: file for name, file in files if file and name.split(".")[0] in ("tensor_envs", "tinygrad")}
 import bridge
 for id, words in json.loads(sys.argv[2]).items():
-    bridge.view(id, words, 0, [])
+    bridge.view(id, words, 0, [], [], [], False)
 first = files()
 import playground
 for id in list(bridge.GAMES):
@@ -69,7 +71,7 @@ def build(
     Args:
         out: a folder, created if it does not exist.
         ids: names of `variants.VARIANTS`, registered ids or "package.module:Name".
-        pyodide: the folder of Pyodide's npm package, for pictures and text by the games' Python.
+        pyodide: the folder of Pyodide's npm package, for the playground.
         exploration: weight of the exploration of the players by playout search.
 
     Returns:
@@ -131,9 +133,11 @@ def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float
     if own is not None:
         kernels["table."] = of_table(env, own)
         own.solve(env.rules).write(path.with_name(f"{path.name}.table.safetensors"))
-    game = {**page_metadata(env), "id": id, "hidden": which.secret, "python": is_built_in(env), "table": table}
+    game = {**page_metadata(env), "id": id, "hidden": which.secret, "custom": which.custom, "table": table}
     game["searchable"] = is_searchable(env)
-    files = {"txt": (describe(env) + about(env)).encode(), "svg": example(env).encode()}
+    views = views_of(env.id, env.rules, env.entry.load("notation"), env.entry.load("render"), env.engine.layout)
+    texts = {"txt": describe(env) + about(env), "svg": example(env), "js": javascript.module(views, "../runtime.js")}
+    files = {suffix: text.encode() for suffix, text in texts.items()}
     for part, (wasm, metadata) in kernels.items():
         content = metadata if part else {**game, **metadata}
         files |= {f"{part}wasm": wasm, f"{part}json": json.dumps(content, separators=(",", ":")).encode()}

@@ -1,4 +1,4 @@
-"""Tiles and names of actions as tables for a page."""
+"""Tiles as tables for a page."""
 
 from __future__ import annotations
 
@@ -46,23 +46,6 @@ def tile_tables(env: Env) -> dict[str, Any] | None:
         "palettes": [[number(colours, colour) for colour in palette] for palette in palettes],
         "colours": list(colours),
     }
-
-
-def name_tables(env: Env) -> dict[str, Any]:
-    """Return the names of all actions for JSON, see `page/tiles.js`.
-
-    Returns:
-        actions: for each its name or, where that depends on the position, a number in `bits` and the names by the value
-        of these bits. bits: lists of locations, see `tile_tables`.
-    """
-    declared = getattr(env.entry.find("notation"), "names", None)
-    if declared is None:
-        return {"actions": list(env.action_names), "bits": []}
-    numbers = dict[tuple[StateBits, ...], int]()
-    actions = list[Any]()
-    for texts, bits in declared(env.rules):
-        actions.append([numbers.setdefault(bits, len(numbers)), *texts] if bits else texts[0])
-    return {"actions": actions, "bits": [[location(env, part) for part in bits] for bits in numbers]}
 
 
 def location(env: Env, bits: StateBits) -> list[int]:

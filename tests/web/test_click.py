@@ -125,8 +125,7 @@ def play(page: Any, chance: random.Random) -> list[int]:
         if state == "covered":
             page.click("text=Show the cards")
             continue
-        if PYODIDE:
-            page.wait_for_selector(f"body[data-pictured='{ply}']")
+        page.wait_for_selector(f"body[data-pictured='{ply}']")
         if state == "over":
             return clicked
         buttons = page.query_selector_all("#actions button")
@@ -163,12 +162,10 @@ def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None
     assert state.terminated.item() and len(actions) == state.ply.item() > 1
     names = [text.split()[-1] for text in page.locator("#moves li").all_inner_texts()[::-1]]
     assert names == [env.action_names[action] for action in actions]
-    why = ": .+" if PYODIDE else ""
     seed = r" The seed was 5\." * env.spec.chance
-    assert re.fullmatch(rf"([\w ]+ wins|A draw){why}\.{seed}", page.inner_text("#status"))
-    if PYODIDE:
-        assert prompt_of(page) == te.text.prompt(state, history=te.record(env, actions, seed=5))
-        assert drawn(page) == shapes(svg_after(env, actions, 5, None if name == "kuhn_poker" else 0))
+    assert re.fullmatch(rf"([\w ]+ wins|A draw): .+\.{seed}", page.inner_text("#status"))
+    assert prompt_of(page) == te.text.prompt(state, history=te.record(env, actions, seed=5))
+    assert drawn(page) == shapes(svg_after(env, actions, 5, None if name == "kuhn_poker" else 0))
 
 
 @pytest.mark.slow
@@ -219,9 +216,8 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
     take(page, "kuhn_poker")
     players(page, "person", "uniform")
     page.wait_for_selector("body[data-state=ready]")
-    if PYODIDE:
-        page.wait_for_selector("body[data-pictured]")
-        assert "?" in prompt_of(page)  # the other player's card
+    page.wait_for_selector("body[data-pictured]")
+    assert "?" in prompt_of(page)  # the other player's card
     play(page, random.Random(2))
     moves = page.locator("#moves li").count()
     page.click("#undo")
@@ -241,9 +237,8 @@ def test_the_computer_wins_what_a_link_hands_it(page: Any, kind: str) -> None:
     write = "history.replaceState(null, '', hash)"  # as the table does with its own address
     page.evaluate(f"link => {{ const {{ hash }} = location; location.hash = link; {write}; }}", link)
     page.wait_for_selector("body[data-state=over]")
-    if PYODIDE:
-        page.wait_for_selector("body[data-pictured='5']")
-    assert page.inner_text("#status") == f"X wins{': 3 in a row' * bool(PYODIDE)}."
+    page.wait_for_selector("body[data-pictured='5']")
+    assert page.inner_text("#status") == "X wins: 3 in a row."
     assert page.input_value("#seats select[data-player='0']") == kind
     assert page.locator("#moves li").first.inner_text().split() == ["5.", "X", "(0,2)"]
 
@@ -273,10 +268,9 @@ def test_hidden_cards_are_behind_a_curtain(page: Any) -> None:
         assert page.locator("#words").is_hidden()
         page.click("text=Show the cards")
         page.wait_for_selector("body[data-state=ready]")
-        if PYODIDE:
-            page.wait_for_selector(f"body[data-pictured='{player}']")
-            prompt = prompt_of(page)
-            assert prompt.startswith(f"You are Seat {player} in kuhn_poker;") and prompt.count("?") == 1
+        page.wait_for_selector(f"body[data-pictured='{player}']")
+        prompt = prompt_of(page)
+        assert prompt.startswith(f"You are Seat {player} in kuhn_poker;") and prompt.count("?") == 1
         page.locator("#actions button").first.click()
 
 
@@ -299,13 +293,12 @@ def test_a_position_is_taken_back_linked_and_saved(page: Any) -> None:
     page.goto(link)
     page.wait_for_selector("body[data-ply='2'][data-state=ready]")
     assert page.locator("#actions button").count() == 7
-    if PYODIDE:
-        page.wait_for_selector("body[data-pictured='2']")
-        with page.expect_download() as download:
-            page.click("#save")
-        env = shared_env("tic_tac_toe")
-        assert download.value.suggested_filename == "tic_tac_toe_2.svg"
-        assert download.value.path().read_text() == svg_after(env, [4, 0], 0, 0)
+    page.wait_for_selector("body[data-pictured='2']")
+    with page.expect_download() as download:
+        page.click("#save")
+    env = shared_env("tic_tac_toe")
+    assert download.value.suggested_filename == "tic_tac_toe_2.svg"
+    assert download.value.path().read_text() == svg_after(env, [4, 0], 0, 0)
 
 
 @pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core")

@@ -25,6 +25,9 @@ from tests.games.shared import shared_env
 from tests.scripts.here import run_here, status
 
 MAX_BYTES = 150_000  # of the compressed start page with one game, without Python
+MAX_TRANSFER = 300_000  # bytes of the page, a game, its players and its rules, compressed
+MAX_FIRST = 1_000_000  # bytes until the first board, which take .9 s of 9 Mbit/s
+MAX_LINES = 1739 + 500
 GAME = "kuhn_poker"
 
 
@@ -41,7 +44,18 @@ def test_the_start_page_is_small_and_whole(site: Path) -> None:
     games = json.loads(files["games.json"])
     assert [game["game"] for game in games["games"]] == [GAME] and not games["python"]
     assert {"index.html", "page.js", f"games/{GAME}.wasm", f"games/{GAME}.json"} <= set(files)
-    assert b"://" not in b"".join(c for name, c in files.items() if name.endswith((".html", ".js", ".css")))
+    texts = b"".join(c for name, c in files.items() if name.endswith((".html", ".js", ".css")))
+    assert b"://" not in texts.replace(b"http://www.w3.org/2000/svg", b"")  # which names the language of pictures
+    game = [f"games/{GAME}.{suffix}" for suffix in ("json", "wasm", "js", "player.json", "player.wasm", "txt")]
+    page = [name for name in files if "/" not in name]
+    assert sum(len(gzip.compress(files[name])) for name in page + game) < MAX_TRANSFER
+    assert sum(len(files[name]) for name in page + game[:3]) < MAX_FIRST  # of a server that does not compress
+
+
+def test_the_pages_javascript_is_short() -> None:
+    """Half of it or so plays Python's part; translated games are no part of it."""
+    files = [*(Path(web.__file__).parent / "page").glob("*.js")]
+    assert sum(len(file.read_text().splitlines()) for file in files) <= MAX_LINES and len(files) > 10
 
 
 ABOUT = """

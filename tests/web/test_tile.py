@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.games._kit import hex_boards, mancala
 from tensor_envs.games.hyper_tic_tac_toe import paint
-from tensor_envs.web.tile import name_tables, tile_tables
+from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import VARIANTS, variant
 from tests.games.shared import shared_env
 
@@ -310,40 +310,6 @@ def test_painted_pixels_are_the_colours_of_the_dictionary(name: str, tmp_path: P
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == expected
     assert len({tuple(colours) for colours in expected}) > 10
-
-
-NAMES = """
-import { readFileSync } from "node:fs";
-import { nameOf } from "PAGE/tiles.js";
-const [about, legal] = JSON.parse(readFileSync(0));
-console.log(JSON.stringify(legal.map(([words, actions]) => actions.map((action) => nameOf(about, words, action)))));
-"""
-# moves to the last rank by pawns and by other pieces, castlings of both colours, en passant; the start, middle games
-POSITIONS = ["r3k2r/1P5p/8/3pP3/8/8/p5PP/R3K2R w KQkq d6 0 9", "r3k2r/P6p/8/8/4pP2/8/1p4PP/R3K2R b KQkq f3 0 9",
-             "3q2k1/2P1Q3/8/8/8/8/2p1q3/3Q2K1 b - - 0 30", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
-             "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
-             "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10"]  # fmt: skip
-
-
-@pytest.mark.skipif(NODE is None, reason="the page's code is run by node, which is not here")
-@pytest.mark.parametrize("name", ["chess", "hex"])
-def test_a_page_without_python_names_moves_as_the_environment_does(name: str) -> None:
-    env = shared_env(name)
-    if name == "chess":
-        games = [env.state_from_dicts([{"fen": fen}]) for fen in POSITIONS]
-    else:
-        state = te.rollout(env, "uniform", 64, steps=30, seed=7).state
-        games = [state[[row]] for row in range(0, 64, 8)]
-    expected, legal = list[list[str]](), list[tuple[list[int], list[int]]]()
-    for game in games:
-        names = env.legal_actions(game)
-        expected.append(list(names.values()))
-        legal.append((game.buffers.layout.table(game.buffers.words)[0].tolist(), list(names)))
-    command = [str(NODE), "--input-type=module", "-e", NAMES.replace("PAGE", str(PAGE))]
-    given = json.dumps([name_tables(env), legal])
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == expected
-    assert name != "chess" or {"e1g1", "e8c8", "b7a8q", "b2a1n", "e4f3", "e5d6"} <= {*chain(*expected)}
 
 
 def test_every_variant_has_a_tile() -> None:

@@ -22,7 +22,6 @@ from tensor_envs.games.chess.rules import (
     moved,
     turned,
 )
-from tensor_envs.render.tile import ActionName, StateBits
 from tensor_envs.rules import GameState, int32, uint64
 from tensor_envs.rules.plain import ended, state_of
 
@@ -283,25 +282,6 @@ def move_to_string(rules: Chess, action: int, s: dict[str, Any]) -> str:
     """Return a legal action of a position in the form of the Universal Chess Interface: "e7e5", "e1g1", "b2b1q"."""
     start, end = ends_of(action)
     return square_of(start, s) + square_of(end, s) + promoted(action, s)
-
-
-def names(rules: Chess) -> list[ActionName]:
-    """Return the names of `move_to_string` for all actions; those that leave the board are never legal."""
-    return [_name(rules, action) for action in range(rules.spec.num_actions)]
-
-
-def _name(rules: Chess, action: int) -> ActionName:
-    """Return the name of an action by the player to move and, on the last rank, by whether a pawn moves."""
-    if action not in CASTLES and not stays_on(action):
-        return ActionName((action_to_string(rules, action),))
-    start, end = ends_of(action)
-    may_promote = action not in CASTLES and end % SIDE == SIDE - 1
-    pawns = (0, 1 << start) if may_promote else (0,)
-    texts = [
-        move_to_string(rules, action, {"current_player": player, "pawns": pawn}) for player in (0, 1) for pawn in pawns
-    ]
-    bits = StateBits("pawns", 0, start, 1), StateBits("current_player")
-    return ActionName(tuple(texts), bits[-len(pawns) :])
 
 
 def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:

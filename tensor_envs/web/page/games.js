@@ -113,7 +113,7 @@ export function read(about, words) {
     player: value(words, player[0]),
     over: value(words, terminated[0]) + value(words, truncated[0]) > 0,
     truncated: value(words, truncated[0]) > 0,
-    legal: about.actions.map((_, a) => a).filter((a) => words[about.mask + (a >> 5)] >>> (a & 31) & 1),
+    legal: Array.from({ length: about.actions }, (_, a) => a).filter((a) => words[about.mask + (a >> 5)] >>> (a & 31) & 1),
     rewards: [...new Float32Array(Uint32Array.from(words.slice(about.rewards, about.mask)).buffer)],
   };
 }

@@ -1,11 +1,10 @@
-// A table in this page: its game is played by the kernels, or by Python under rules of the form; pictures and texts are
-// Python's once that is there.
+// A table in this page: its game is played by the kernels, or by Python under rules of the form. Pictures and texts are
+// those of the game's module, which was translated from Python, or Python's.
 import { Games, load, read } from "./games.js";
 import { GpuGames, gpuDevice } from "./gpu.js";
+import { imported } from "./net.js";
 import { choose, judge } from "./players.js";
-import { nameOf, Tiles } from "./tiles.js";
 
-const LARGE = 420; // pixels of a picture without Python
 const NOT_SHOWN = "a move, not shown";
 
 // a position's numbers as text for links, and back
@@ -44,7 +43,10 @@ export class Local {
   }
 
   async about(game) {
-    if (!this.abouts.has(game)) this.abouts.set(game, await load(this.games.get(game).file));
+    if (!this.abouts.has(game)) {
+      const { file } = this.games.get(game), [about, views] = await Promise.all([load(file), imported(`./${file}.js`)]);
+      this.abouts.set(game, { ...about, views });
+    }
     return this.abouts.get(game);
   }
 
@@ -105,8 +107,9 @@ export class Local {
   async play(table, action) {
     const { about, rules, now, past } = table, ply = past.length;
     const after = await rules.play(now, action);
+    const [name] = await this.names(about, now.words, [after.action]);
     if (ply !== past.length) return;
-    past.push({ ...now, player: read(about, now.words).player, action: after.action, rewards: read(about, after.words).rewards });
+    past.push({ ...now, player: read(about, now.words).player, action: after.action, name, rewards: read(about, after.words).rewards });
     table.now = { words: after.words, keys: after.keys };
   }
 
@@ -152,52 +155,54 @@ export class Local {
     const persons = seats.flatMap((kind, k) => (kind === "person" ? [k] : [])), hidden = about.hidden;
     const isPersons = !over && seats[player] === "person";
     const viewer = !persons.length || (hidden && over) ? null : hidden && isPersons ? player : persons[0];
-    const names = past.map(({ words: before, action }) => nameOf(about, before, action));
-    const python = this.shown(words, viewer, past.length, isPersons ? legal : [], over);
-    const moves = past.map(({ player: who }, ply) => ({
-      ply, player: who, name: hidden && viewer !== null && who !== viewer ? NOT_SHOWN : names[ply],
+    const names = isPersons ? await this.names(about, words, legal) : [];
+    const drawn = this.shown(words, viewer, past.length, isPersons ? legal : [], over);
+    const moves = past.map(({ player: who, name }, ply) => ({
+      ply, player: who, name: hidden && viewer !== null && who !== viewer ? NOT_SHOWN : name,
     }));
     return {
       game, seats, seed, ply: past.length, player, over, truncated, viewer, moves, computer: !over && !isPersons,
       secret: hidden && persons.length > 1, waiting: false,
-      actions: isPersons ? legal.map((action) => ({ action, name: nameOf(about, words, action) })) : [],
+      actions: isPersons ? legal.map((action, k) => ({ action, name: names[k] })) : [],
       returns: past.reduce((sum, { rewards }) => sum.map((x, k) => x + rewards[k]), rewards.map(() => 0)),
-      // the tile, which hides nothing
-      small: !about.tile || (hidden && viewer !== null && python) ? null : this.small(words),
-      drawn: python && python.then((found) => found && { ...found, moves: moves.map((move, k) => ({ ...move, name: found.moves[k] })) }),
+      drawn: drawn.then((found) => found && { ...found, moves: moves.map((move, k) => ({ ...move, name: found.moves[k] })) }),
     };
   }
 
-  // -> what Python shows of a position after so many plies, see `render/scene.py`; null without Python
-  shown(words, viewer, ply, actions, over) {
-    const { about } = this.table, past = this.table.past.slice(0, ply);
-    const names = past.map(({ words: at, action }) => nameOf(about, at, action));
-    return about.python ? this.startPython()?.("bridge.view", about.id, words, viewer, names, actions,
-      past.map(({ words: at, action }) => [at, action]), over) ?? null : null;
+  // -> what is shown of a position after so many plies, see `render/scene.py`; null if the picture of a user's game has no
+  // translation. In such a game with secrets all moves of others are hidden.
+  async shown(words, viewer, ply, actions, over) {
+    const { about } = this.table, past = this.table.past.slice(0, ply), veiled = about.custom && about.hidden && viewer !== null;
+    const names = past.map(({ player, name }) => (veiled && player !== viewer ? NOT_SHOWN : name));
+    const before = !veiled ? past : names.at(-1) === NOT_SHOWN ? [] : past.slice(-1);
+    return this.ask(about, "view", words, viewer, names, actions, before.map(({ words: at, action }) => [at, action]), over);
+  }
+
+  async names(about, words, actions) {
+    return await this.ask(about, "names", words, actions) ?? actions.map(String);
+  }
+
+  // what a function of `views.py` gives: of the game's module, or of Python; null where a user's game has no translation
+  async ask(about, what, ...given) {
+    if (!about.views) return this.startPython()(`bridge.${what}`, about.id, ...given);
+    try {
+      return about.views[what](...given);
+    } catch (error) {
+      if (!about.custom) throw error;
+      return null;
+    }
   }
 
   // a position of before
   async at({ viewer }, ply) {
-    const { about, past } = this.table, { words } = past[ply];
-    const found = await this.shown(words, viewer, ply, [], false);
-    return found ?? { small: !about.tile || (about.hidden && viewer !== null) ? null : this.small(words) };
+    return await this.shown(this.table.past[ply].words, viewer, ply, [], false) ?? {};
   }
 
-  // the position after so many plies as text, see `prompt` in `bridge.py`
-  prompt({ viewer }, ply) {
+  // the position after so many plies as text, see `views.py`
+  async prompt({ viewer }, ply) {
     const { about, now, past } = this.table, { words } = past[ply] ?? now, { legal } = read(about, words);
-    const moves = past.slice(0, ply).map(({ player, words: at, action }) => [player, nameOf(about, at, action)]);
-    return this.startPython()("bridge.prompt", about.id, words, about.hidden ? viewer : null, moves, legal.map((action) => nameOf(about, words, action)));
-  }
-
-  small(words) {
-    const tiles = new Tiles(this.table.about.tile), canvas = document.createElement("canvas");
-    Object.assign(canvas, { width: tiles.width, height: tiles.height });
-    canvas.style.width = `${Math.min(LARGE, 12 * tiles.width)}px`;
-    const image = new ImageData(tiles.width, tiles.height);
-    tiles.paint(words, 0, 1, new Uint32Array(image.data.buffer), 0, tiles.width);
-    canvas.getContext("2d").putImageData(image, 0, 0);
-    return canvas;
+    const moves = past.slice(0, ply).map(({ player, name }) => [player, name]);
+    return this.ask(about, "prompt", words, about.hidden ? viewer : null, moves, await this.names(about, words, legal));
   }
 
   // -> null, or a function of "part.function" of the page's Python and its arguments, which promises what it gives

@@ -33,6 +33,12 @@ export async function fetched(path, options) {
   }
 }
 
+// a module of the host; browsers keep a failure to import, so it is fetched first
+export async function imported(path) {
+  await fetched(path);
+  return import(path);
+}
+
 // what is made once; a failure is not kept
 export function once(made, key, make) {
   if (!made.has(key)) {

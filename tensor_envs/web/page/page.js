@@ -119,7 +119,6 @@ if (!catalogue.server) {
       const shown = rate >= 1e6 ? `${(rate / 1e6).toFixed(1)} million` : Math.round(rate).toLocaleString("en");
       element("told").textContent = `${wall.games.batch.toLocaleString("en")} games, ${shown} steps a second in this tab`;
       document.body.dataset.rate = Math.round(rate);
-      engine.startPython(); // the wall moves
     },
     take: (start) => table.begin({ start }),
   });

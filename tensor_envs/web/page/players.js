@@ -161,8 +161,8 @@ export async function judge(file, game, legal, about, kinds) {
   if (found) return found;
   const { action: [action], summary } = await asked(file, "search", game);
   // visits, weights and values of all actions, one after the other; the value of the position and its proven outcome
-  const value = new Float32Array(summary.slice().buffer)[2 * about.actions.length + action];
-  return { actions: [action], value, exact: summary[3 * about.actions.length + 1] > 0 };
+  const value = new Float32Array(summary.slice().buffer)[2 * about.actions + action];
+  return { actions: [action], value, exact: summary[3 * about.actions + 1] > 0 };
 }
 
 // the action of a player of some kind, who is to move; null: any

@@ -183,7 +183,6 @@ export class Table {
     this.list(this.covered ? [] : view.actions);
     this.worth(null);
     if (this.covered) this.clear();
-    else if (view.small && !element("picture").querySelector("svg")) element("picture").replaceChildren(view.small);
     const state = over ? "over" : computer ? "computer" : this.covered ? "covered" : "ready";
     const current = this.view, link = view.link ?? fragment(await this.engine.position(view));
     if (current !== this.view) return;
@@ -282,7 +281,6 @@ export class Table {
     if (view !== this.view || at !== this.at) return;
     element("status").textContent = at ? `After move ${at} of ${view.ply}` : "The first position";
     if (found.svg) this.picture(found);
-    else element("picture").replaceChildren(found.small ?? "");
     document.body.dataset.pictured = at;
   }
 

@@ -1,5 +1,4 @@
-// A game in a few pixels: the colour of each is looked up by some bits of the game's words, see `render/tile.py`. Names
-// of actions are looked up in the same way.
+// A game in a few pixels: the colour of each is looked up by some bits of the game's words, see `render/tile.py`.
 import { value } from "./games.js";
 
 const LONGER = 60, LARGEST = 8; // of the picture's longer side and of a pixel, in pixels of the screen
@@ -12,14 +11,6 @@ function valueOf(bits, words, first, lanes) {
     at += some[2];
   }
   return key;
-}
-
-// the name of a legal action in the position of these words
-export function nameOf({ actions, bits }, words, action) {
-  const name = actions[action];
-  if (typeof name === "string") return name;
-  const [number, ...names] = name;
-  return names[valueOf(bits[number], words)];
 }
 
 export class Tiles {

@@ -42,12 +42,11 @@ KINDS = "bool_", "floating", "generic", "integer", "int8", "int32", "uint32", "u
 _stand_in("numpy", float32=_single, **{name: _empty_type(name) for name in KINDS})
 stand_in_for_package("tensor_envs")
 stand_in_for_package("tensor_envs.ops")
+stand_in_for_package("tensor_envs.web")
 sys.modules["tensor_envs"].GameEntry = import_module("tensor_envs._engine.entry").GameEntry  # type: ignore[attr-defined]
 
 Layout = import_module("tensor_envs._engine.layout").Layout
-scenes = import_module("tensor_envs.render.scene")
-moves_for = import_module("tensor_envs.render.moves").moves_for
-prompt_text = import_module("tensor_envs.render.prompt").prompt_text
+views_of = import_module("tensor_envs.web.views").views_of
 # by id: module of the GameEntry, rule fields, whether a player has hidden cards, and the id of `te.make`
 GAMES: dict[str, tuple[str, dict[str, Any], bool, str]] = json.loads((HERE / "games.json").read_text())
 
@@ -65,69 +64,28 @@ def game(id: str) -> tuple[Any, Any, Any, Any]:
     return rules, entry.load("notation"), entry.load("render"), Layout(rules.spec)
 
 
-def position(id: str, words: list[int]) -> dict[str, Any]:
-    """Return the dictionary of a game from a state's words."""
-    rules, notation, _, layout = game(id)
-    values = layout.plain(words)
-    # pictures and texts tell the end of a game by these where the dictionary does not
-    ends = {name: True for name in ("terminated", "truncated") if values[name]}
-    return {**notation.to_dict(rules, values), **ends}
+@cache
+def views(id: str) -> dict[str, Any]:
+    """Return the functions of a game's positions, see `views.py`."""
+    found: dict[str, Any] = views_of(GAMES[id][-1], *game(id))
+    return found
 
 
-def view(
-    id: str,
-    words: list[int],
-    player: int | None,
-    moves: list[str],
-    actions: list[int] | None = None,
-    past: list[tuple[list[int], int]] | None = None,
-    over: bool = False,
-) -> dict[str, Any] | None:
-    """Return what a table shows of a position, see `render/scene.py`; None for a user's game.
-
-    Args:
-        id: the game.
-        words: those of the state.
-        player: the viewer; with None nothing is hidden.
-        moves: names of the moves so far.
-        actions: legal actions to explain.
-        past: the words before the latest moves, and their actions.
-        over: whether the game has ended.
-    """
-    if id not in GAMES:
-        return None
-    rules, _, render, _ = game(id)
-    needed = (past or [])[None if getattr(render, "SPOKEN", False) else -1 :]
-    before = [(position(id, words), action) for words, action in needed]
-    shown: dict[str, Any] = scenes.scene(rules, render, position(id, words), player, moves, actions or (), before, over)
+def view(id: str, *arguments: Any) -> dict[str, Any]:
+    """Return what a table shows of a position of a game."""
+    shown: dict[str, Any] = views(id)["view"](*arguments)
     return shown
 
 
-def prompt(id: str, words: list[int], player: int | None, moves: list[tuple[int, str]], legal: list[str]) -> str:
-    """Return a position as text for a player, as `te.text.prompt` does.
+def names(id: str, *arguments: Any) -> list[str]:
+    """Return the names of legal actions of a game."""
+    listed: list[str] = views(id)["names"](*arguments)
+    return listed
 
-    Args:
-        id, words: as for `view`.
-        player: the one who is asked; None: the player to move.
-        moves: players and names of the moves so far.
-        legal: names of the legal moves.
-    """
-    rules, _, render, layout = game(id)
-    whole = position(id, words)
-    mover = layout.plain(words)["current_player"]
-    player = mover if player is None else player
-    shown = scenes.seen(rules, render, whole, player)
-    seen = moves_for(rules, render, moves, whole, shown, player)
-    turn = None if whole.get("terminated") or whole.get("truncated") else mover
-    text: str = prompt_text(
-        GAMES[id][-1],
-        scenes.names_of(rules, render, whole),
-        player,
-        turn,
-        render.to_string(rules, shown).rstrip(),
-        seen,
-        legal,
-    )
+
+def prompt(id: str, *arguments: Any) -> str:
+    """Return a position of a game as text for a player, as `te.text.prompt` does."""
+    text: str = views(id)["prompt"](*arguments)
     return text
 
 

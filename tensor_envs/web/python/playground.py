@@ -16,7 +16,6 @@ from random import Random
 from typing import Any
 
 bridge = import_module("bridge")
-bridge.stand_in_for_package("tensor_envs.web")
 
 ScalarGame = import_module("tensor_envs.inspection.interpreter").ScalarGame
 batch = import_module("tensor_envs.web.batch")
@@ -59,7 +58,7 @@ def about(name: str) -> dict[str, Any]:
     """Return a game's entry in the page's list and its metadata. Raise as `named` does."""
     env = _env(name)
     module, _, secret, _ = bridge.GAMES[_page_ids()[env.id]]
-    metadata = batch.page_metadata(env) | {"id": name, "hidden": secret, "python": True}
+    metadata = batch.page_metadata(env) | {"id": name, "hidden": secret}
     chosen = {field.name: getattr(env.rules, field.name) for field in fields(env.rules)}
     bridge.GAMES[name] = module, chosen, secret, env.id
     fair = env.spec.perfect_information or env.engine.game.determinizes  # playouts must not depend on what is hidden
