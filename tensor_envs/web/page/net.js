@@ -34,10 +34,7 @@ export async function fetched(path, options) {
 }
 
 // a module of the host; browsers keep a failure to import, so it is fetched first
-export async function imported(path) {
-  await fetched(path);
-  return import(path);
-}
+export const imported = (path) => fetched(path).then(() => import(path));
 
 // what is made once; a failure is not kept
 export function once(made, key, make) {

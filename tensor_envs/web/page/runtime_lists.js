@@ -4,8 +4,7 @@ import { IndexError, StopIteration, TypeError, ValueError, create, fail, keyword
 import { Dict, PySet } from "./runtime_sets.js";
 import { repr } from "./runtime_text.js";
 
-export const list = (values = []) => [...each(values)];
-export const tuple = (values = []) => [...each(values)];
+export const list = (values = []) => [...each(values)], tuple = list;
 
 // what a loop goes through
 export function each(x) {

@@ -78,12 +78,11 @@ export const xor = operator("xor", (a, b) => (is32(a, b) ? a ^ b : undefined), (
 export const iadd = (a, b) => (a instanceof Array && !a.__add__ ? (a.push(...each(b)), a) : add(a, b));
 export const ior = (a, b) => (a instanceof PySet || a instanceof Dict ? (a.update(b), a) : or_(a, b));
 export const neg = (x) => (x?.__neg__ ? x.__neg__() : typeof x === "bigint" ? whole(-x) : 0 - x);
-export const pos = (x) => (typeof x === "boolean" ? Number(x) : x);
+export const pos = (x) => (typeof x === "boolean" ? Number(x) : x), index = pos;
 export const invert = (x) => (x?.__invert__ ? x.__invert__() : sub(-1, x));
 export const divmod = (a, b) => [floordiv(a, b), mod(a, b)];
 export const abs = (x) => (x < 0 ? neg(x) : pos(x));
 export const int = (x = 0) => (typeof x === "string" ? parseInt(x, 10) : typeof x === "bigint" ? x : Math.trunc(x));
-export const index = (x) => (isNumber(x) ? pos(x) : fail(TypeError, "no index"));
 export const float = Number, bool = truth, float32 = Math.fround, isfinite = Number.isFinite;
 export const { cos, sin, sqrt, ceil, floor } = Math;
 

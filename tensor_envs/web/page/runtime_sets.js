@@ -45,7 +45,6 @@ export class Dict {
 }
 export const entries = (x) => (x instanceof Dict ? x.items() : [...each(x)]);
 export const dict = (pairs = [], ...rest) => (pairs instanceof Keywords ? new Dict(Object.entries(pairs.given)) : new Dict([...entries(pairs), ...Object.entries(keywords(rest))]));
-dict.fromkeys = (keys, value = null) => new Dict([...each(keys)].map((key) => [key, value]));
 
 export class PySet {
   constructor(values = []) {
@@ -62,4 +61,5 @@ export class PySet {
   joined(other) { return new PySet([...this, ...other]); }
   pop() { return [...this].slice(0, 1).map((x) => (this.discard(x), x))[0]; }
 }
+dict.fromkeys = (keys, value = null) => new Dict([...each(keys)].map((key) => [key, value]));
 export const set = (values) => new PySet(values), frozenset = set;

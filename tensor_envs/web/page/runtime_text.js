@@ -80,9 +80,8 @@ const STRINGS = {
   isdecimal: (text) => /^\d+$/.test(text),
   isidentifier: (text) => /^[A-Za-z_]\w*$/.test(text),
   index: (text, part) => (text.includes(part) ? text.indexOf(part) : fail(ValueError, "substring not found")),
-  count: (text, part) => text.split(part).length - 1,
   center: (text, width, room = width - text.length) => text.padStart(text.length + (room >> 1) + (room & width & 1)).padEnd(width),
-  find: (text, part) => text.indexOf(part),
+  find: (text, part) => text.indexOf(part), count: (text, part) => text.split(part).length - 1,
   format: (text, ...args) => text.replace(/\{(?::([^}]*))?\}/g, (_, spec = "") => format(args.shift(), spec)),
   ljust: (text, width) => text.padEnd(width),
 };
