@@ -48,6 +48,8 @@ class Pile:
 
 
 class Counted(Pile):
+    count = 0
+
     def put(self, *cards: int, twice: bool = False) -> Pile:
         super().put(len(cards))
         self.count = len(self.cards)
@@ -123,6 +125,7 @@ def things() -> list[Any]:
     pairs = {(x, y): x * y for x, y in product(range(3), repeat=2) if x != y}
     del pairs[0, 1]
     point = Point(3)
+    counted = Counted("b")
     pile = Pile("a").put(1, 2, twice=True)
     nested = [*chain.from_iterable([[1], [2, 3]]), *map(max, [[4, 5]]), next(iter([6])), sum(x for x in (1, 2))]
     first: int | None = more.get("none")
@@ -142,7 +145,8 @@ def things() -> list[Any]:
         point[0],
         pile.total,
         pile.top,
-        Counted("b").put(8, 9).count,
+        counted.put(8, 9).top,
+        counted.count,
         [*zip("ab", [1, 2], strict=True)],
         tripled(4),
         tripled(4),

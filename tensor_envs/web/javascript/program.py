@@ -160,7 +160,7 @@ class _Program:
             function: Any = inspect.unwrap(value)
             return self.function(function)
         if isinstance(value, type):
-            return self.type(value)
+            return self.class_(value)
         if isinstance(value, types.ModuleType):
             return self.holder(value, value.__name__.rpartition(".")[2], "{}", vars(value))
         if type(value) in (list, tuple, dict, set, frozenset, range):
@@ -196,7 +196,7 @@ class _Program:
     def instance(self, value: Any) -> str:
         """Return an object with its attributes."""
         kind = type(value)
-        own = self.type(kind) if id(kind) not in self.names else self.names[id(kind)]
+        own = self.class_(kind) if id(kind) not in self.names else self.names[id(kind)]
         if own == "undefined":
             return own
         if isinstance(value, tuple):
@@ -210,7 +210,7 @@ class _Program:
             self.lines.append(f"{text}.push({', '.join(map(self.value, value))});")
         return text
 
-    def type(self, kind: type) -> str:
+    def class_(self, kind: type) -> str:
         """Return a class."""
         if not (_is_own(kind) or kind is DType) or issubclass(kind, enum.Enum):
             return "undefined"
@@ -232,7 +232,7 @@ class _Program:
         names: list[str]
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
             names = [*kind._fields]
-            defaults |= {name: self.value(value) for name, value in kind._field_defaults.items()}  # type: ignore[attr-defined]
+            defaults |= {name: self.value(value) for name, value in vars(kind)["_field_defaults"].items()}
         elif dataclasses.is_dataclass(kind):
             names = [field.name for field in dataclasses.fields(kind)]
             for field in dataclasses.fields(kind):

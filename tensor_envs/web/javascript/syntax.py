@@ -67,18 +67,21 @@ def targets_of(node: ast.AST) -> set[str]:
 def locals_of(body: list[ast.stmt]) -> set[str]:
     """Return the names that a function's body binds, without those of comprehensions."""
     names = set[str]()
-    inner = set[str]()
+    inner = set[int]()
     outer = set[str]()
-    for node in body_nodes(body):
+    nodes = [*body_nodes(body)]
+    for node in nodes:
         if isinstance(node, ast.comprehension):
-            inner |= {id(part) for part in ast.walk(node.target)}  # type: ignore[misc]
+            inner |= {id(part) for part in ast.walk(node.target)}
         elif isinstance(node, ast.FunctionDef) or (isinstance(node, ast.ExceptHandler) and node.name):
-            names.add(node.name)
+            names.add(str(node.name))
         elif isinstance(node, (ast.Nonlocal, ast.Global)):
             outer |= {*node.names}
-    for node in body_nodes(body):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in inner:
-            names.add(node.id)
+    names |= {
+        node.id
+        for node in nodes
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in inner
+    }
     return names - outer
 
 
@@ -113,7 +116,7 @@ class Writer:
     def function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> str:
         """Return a function's text; its name may be empty."""
         arguments = node.args
-        body = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
+        body: list[ast.stmt] = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
         names = {*parameters_of(arguments)} | {a.arg for a in (arguments.vararg, arguments.kwarg) if a}
         bound = locals_of(body) - names
         self.scopes.append(names | bound)
