@@ -27,7 +27,7 @@ from tests.scripts.here import run_here, status
 MAX_BYTES = 150_000  # of the compressed start page with one game, without Python
 MAX_TRANSFER = 300_000  # bytes of the page, a game, its players and its rules, compressed
 MAX_FIRST = 1_000_000  # bytes until the first board, which take .9 s of 9 Mbit/s
-MAX_LINES = 1739 + 500
+MAX_LINES = 560
 GAME = "kuhn_poker"
 
 
@@ -52,10 +52,9 @@ def test_the_start_page_is_small_and_whole(site: Path) -> None:
     assert sum(len(files[name]) for name in page + game[:3]) < MAX_FIRST  # of a server that does not compress
 
 
-def test_the_pages_javascript_is_short() -> None:
-    """Half of it or so plays Python's part; translated games are no part of it."""
-    files = [*(Path(web.__file__).parent / "page").glob("*.js")]
-    assert sum(len(file.read_text().splitlines()) for file in files) <= MAX_LINES and len(files) > 10
+def test_the_javascript_for_translated_python_is_short() -> None:
+    files = [*(Path(web.__file__).parent / "page").glob("runtime*.js")]
+    assert sum(len(file.read_text().splitlines()) for file in files) <= MAX_LINES and len(files) > 4
 
 
 ABOUT = """
