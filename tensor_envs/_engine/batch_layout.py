@@ -21,6 +21,8 @@ LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgro
 MAX_WORDS, NARROW_LANES = 32, 16
 # Numbers of games in a block on a CPU. They are few, so that batches of most sizes share their kernels.
 CPU_LANES = (LANES, NARROW_LANES, 1)
+# A wide state gains more by a vector than it loses by padding, if more than half of the lanes are games.
+WIDE_LANES = (NARROW_LANES, 8, 1)
 # A kernel on the CPU has the number of blocks as a parameter and serves every batch of up to this many. Its indices
 # have 32 bits, or 64 where an array of such a batch would have more values.
 MAX_BLOCKS = 2**14
@@ -159,9 +161,13 @@ def batch_layout(batch: int, device: DeviceName, words: int) -> BatchLayout:
     gpu = is_gpu(device)
     # tinygrad's interpreter runs every thread, padding included, and the threads of a block in lockstep
     interpreted = primary(device) == "PYTHON"
-    max_lanes = LANES if gpu or words <= MAX_WORDS else NARROW_LANES
     # Small batches have small blocks, so that little padding is played.
-    lanes = LANES if gpu else next(lanes for lanes in CPU_LANES if lanes <= min(share, max_lanes))
+    if gpu:
+        lanes = LANES
+    elif words > MAX_WORDS:
+        lanes = next(lanes for lanes in WIDE_LANES if share > lanes // 2)
+    else:
+        lanes = next(lanes for lanes in CPU_LANES if lanes <= share)
     if interpreted:
         lanes = min(lanes, 1 << (share - 1).bit_length())
     return BatchLayout(batch, device, shards, BlockGrid(-(-share // lanes), lanes, gpu, not interpreted))

@@ -44,9 +44,10 @@ def same_rows(state: te.State, whole: te.State, rows: Any = None) -> None:
 def test_how_a_batch_is_cut() -> None:
     for batch, words in itertools.product((1, 2, 3, 7, 33, 64, 65, 127, 128, 300), (MAX_WORDS, MAX_WORDS + 1)):
         one, two = batch_layout(batch, "CPU", words), batch_layout(2 * batch, ("CPU:0", "CPU:1"), words)
-        lanes = LANES if words == MAX_WORDS else NARROW_LANES
         assert one.rows >= batch > one.rows - one.grid.lanes and one.grid == two.grid
-        assert one.grid.lanes == (1 if batch < NARROW_LANES else NARROW_LANES if batch < LANES else lanes)
+        narrow = 1 if batch < NARROW_LANES else NARROW_LANES if batch < LANES else LANES
+        wide = 1 if batch < 5 else 8 if batch < 9 else NARROW_LANES
+        assert one.grid.lanes == (narrow if words == MAX_WORDS else wide)
         assert one.exact.lanes in CPU_LANES and one.exact.rows == batch
         values = np.arange(2 * batch * 3).reshape(2 * batch, 3)
         there = two.padded(values)
