@@ -204,6 +204,7 @@ def test_a_game_under_rules_of_the_form(page: Any) -> None:
     page.wait_for_selector(f"body[data-state=over][data-pictured='{state.ply.item()}']")
     assert prompt_of(page) == text and drawn(page) == shapes(svg_after(env, actions, 7, 0))
     assert page.input_value("#game") == "hyper_tic_tac_toe(shape=(4, 4))"
+    page.click("#watch")
     until(page, "document.body.dataset.rate > 1000")  # thousands of games, by kernels traced in the page
     page.select_option("#pace", "0")
     page.click("#wall", position={"x": 70, "y": 60})

@@ -64,12 +64,12 @@ function home() {
 }
 
 // the chosen game: its wall, or begin a table
-async function choose(begin = () => table.begin()) {
+async function choose(begin = watching ? null : () => table.begin()) {
   const game = element("game").value;
   table.offer(games.get(game));
   form.show();
   element("watch").href = `#watch=${encodeURIComponent(game)}`;
-  if (!watching) {
+  if (begin) {
     await begin();
     return;
   }
@@ -106,7 +106,7 @@ const table = new Table(engine, fail);
 new Review(engine, table, fail);
 const form = new Form(engine, () => element("game").value, async (game) => {
   offer(game);
-  await choose();
+  await choose(() => table.begin());
 });
 let wall = null;
 catalogue.games.forEach(offer);
