@@ -221,7 +221,7 @@ def test_invalid_pictures(svg: str) -> None:
 def test_a_game_without_drawings(tmp_path: Path) -> None:
     """A registered game's SVG may be anything with a size; GIFs need `draw`."""
     env = te.Env(dice_race.GAME, dice_race.GAME.load_rules()(), "dice_race")
-    with pytest.raises(ValueError, match="'dice_race' has no `draw` for a GIF"):
+    with pytest.raises(ValueError, match="'dice_race' has no `draw` for pixels"):
         te.save_animation([env.init(1)], tmp_path / "a.gif")
     with pytest.raises(ValueError, match="width and height"):
         te.contact_sheet(env.init(1))

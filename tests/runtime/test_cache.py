@@ -61,7 +61,7 @@ def played(once: Path, tmp_path: Path) -> Path:
 
 def test_a_program_is_compiled_once(played: Path) -> None:
     assert play(played, NO_COMPILER).stdout == OUTPUT
-    other_flags = NO_COMPILER + "clang.FLAGS = (*clang.FLAGS, '-O1'); "
+    other_flags = NO_COMPILER + "clang.OPTIONS = (*clang.OPTIONS, '-O1'); "
     assert "'NoneType' object is not callable" in play(played, other_flags).stderr
 
 

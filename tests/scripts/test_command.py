@@ -35,6 +35,7 @@ COMMANDS = {
     "known_results.py": "known_results.main",
     "opening_table.py": "opening_table.main",
     "play.py": "play",
+    "contact_sheets.py": "pictures.sheets",
     "documents.py": "documents.main",
     "rooms.py": "documents.rooms",
     "sample_prose.py": "documents.prose",

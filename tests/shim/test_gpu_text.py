@@ -26,6 +26,7 @@ from tensor_envs._compiler.tape import Tape, record
 from tensor_envs._engine import batch_layout
 from tensor_envs._engine import engine as engine_module
 from tensor_envs._engine.batch_layout import BlockGrid
+from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs._runtime.buffers import download, empty_buffer, write
@@ -95,7 +96,8 @@ class Watched:
 
 def watch(env: te.Env) -> list[Launch]:
     """Return a list to which all later launches of an environment are added."""
-    engine: Any = env.engine
+    engine: Any = Engine(env.engine.game.rules)  # of its own: those of other tests have no watched launchers
+    env.engine = engine
     create, launches, names = engine._launcher, list[Launch](), dict[Any, str]()
 
     def watched(kernel: Any, grid: Any, device: Any, arrays: Any) -> tuple[Watched, list[Tensor]]:

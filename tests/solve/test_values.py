@@ -287,7 +287,7 @@ def test_any_number_of_threads_finds_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 def test_many_edges_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = solution("connect_four", **BOARD)
-    monkeypatch.setattr(enumeration, "EDGES", 7)
+    monkeypatch.setattr(enumeration, "EDGES_AT_ONCE", 7)
     assert te.solve(shared_env("connect_four", **BOARD)).sha256() == whole.sha256()
 
 

@@ -74,7 +74,7 @@ def module(functions: Mapping[str, Callable[..., Any]], runtime: str) -> str:
     Returns:
         The module's text. What has no translation raises an error where it is reached.
     """
-    program = _Program()
+    program = _Module()
     exported = {name: program.value(function) for name, function in functions.items()}
     program.complete()
     exports = [f"export const {name} = $.entry({text});" for name, text in exported.items()]
@@ -108,7 +108,7 @@ def _is_own(value: Any) -> bool:
     return value.__module__.partition(".")[0] not in FOREIGN and value.__module__ not in ABSENT
 
 
-class _Program:
+class _Module:
     """Text of a module that is being written.
 
     Attributes:
@@ -144,12 +144,14 @@ class _Program:
             value = value.value
         if value is None or value is ... or isinstance(value, (bool, int, float, str)):
             return literal(value)
+        # what has been written before, and what the runtime has
         if id(value) in self.names:
             return self.names[id(value)]
         if callable(value) and isinstance(value, Hashable) and value in KNOWN_NAMES:
             return f"$.{KNOWN_NAMES[value]}"
         if isinstance(value, re.Pattern):
             return f"$.pattern({quoted(value.pattern)})"
+        # functions, by their source; wrappers of them become the runtime's own
         if isinstance(value, functools.partial):
             return f"$.partial({', '.join(map(self.value, (value.func, *value.args)))})"
         if isinstance(value, types.MethodType):
@@ -161,6 +163,7 @@ class _Program:
             return self.function(function)
         if isinstance(value, type):
             return self.class_(value)
+        # objects, whose attributes are written as far as a function uses them
         if isinstance(value, types.ModuleType):
             return self.holder(value, value.__name__.rpartition(".")[2], "{}", vars(value))
         if type(value) in (list, tuple, dict, set, frozenset, range):
@@ -299,7 +302,7 @@ def _has_source(function: types.FunctionType) -> bool:
 class _Lookup:
     """Values of the names that a function does not bind."""
 
-    def __init__(self, program: _Program, function: types.FunctionType):
+    def __init__(self, program: _Module, function: types.FunctionType):
         self.program = program
         self.known = {**vars(builtins), **function.__globals__}
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):

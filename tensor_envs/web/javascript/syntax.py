@@ -527,17 +527,20 @@ class Writer:
                 for keyword in node.keywords
             ]
             given = f"{{ {', '.join(parts)} }}"
+        # what is called by name keeps the attributes that may be asked for
         called = node.func
         if isinstance(called, ast.Name) and called.id in ("hasattr", "getattr"):
             # of a name that is computed, it may be any of the function's texts
             texts = [node.args[1]] if isinstance(node.args[1], ast.Constant) else self.nodes
             self.used |= {x.value for x in texts if isinstance(x, ast.Constant) and isinstance(x.value, str)}
+        # a method is looked up when it is called; a function of a module is known here
         if isinstance(called, ast.Attribute):
             names = self.chain(called)
             if not names or self.constant(names) is None:
                 return self.method_call(called, arguments, given)
         if isinstance(called, ast.Subscript) and (names := self.chain(called.value)) and self.is_class(names):
             called = called.value  # such as list[int]()
+        # classes are created by the runtime, and keyword arguments are bound by it
         text = self.expression(called)
         names = self.chain(called)
         if not given and (not names or self.is_class(names)):
