@@ -76,7 +76,7 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
     if game.get("terminated"):
         for points, border in regions(rules, game["board"], empty=True):
             if len(owners := {game["board"][point] for point in border}) == 1:
-                for x, y in (at(*divmod(point, n)) for point in points):
+                for x, y in (at(*divmod(point, n)) for point in sorted(points)):
                     picture.rect(x - 5, y - 5, 10, 10, COLOURS[min(owners)], LINE)
     foot = top + side + 0.6 * CELL
     if not game.get("terminated"):
