@@ -24,9 +24,17 @@ from tensor_envs._command import busy, command_parser, need, run
 SIZES = {(1280, 900): (420, 6), (390, 844): (200, 12)}  # of a screen: width of its picture, pictures in a row
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    """Handler of the page's files that prints no requests."""
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Print nothing."""
+
+
 def sheet(browser: Any, image: Any, url: str, games: Sequence[str], size: tuple[int, int], scheme: str) -> Any:
     """Return a picture of the tables of all games, side by side."""
-    width, columns = SIZES[size]
+    width, most = SIZES[size]
+    columns = min(most, len(games))
     height = width * size[1] // size[0]
     found = image.new("RGB", (columns * width, -(-len(games) // columns) * height))
     for k, game in enumerate(games):
@@ -45,7 +53,7 @@ def work(options: argparse.Namespace) -> None:
     sync_api = need("playwright.sync_api", "a contact sheet", "dev,all")
     games = [game["game"] for game in json.loads((options.site / "games.json").read_text())["games"]]
     options.out.mkdir(exist_ok=True)
-    handler = partial(SimpleHTTPRequestHandler, directory=str(options.site))
+    handler = partial(Quiet, directory=str(options.site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_api.sync_playwright() as playwright:
         Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
