@@ -289,6 +289,7 @@ def parse(env: Env, answer: str, state: State | None = None, row: int = 0) -> in
     """
     instance("env", env, Env)
     instance("answer", answer, str)
+    # legal moves decide between names; the others are known, too
     legal = None if state is None else env.legal_actions(state, row)
     every = {} if env.names_depend_on_position else {name: a for a, name in enumerate(env.action_names)}
     # all names, so that an illegal move can be called so; of two actions with one name the legal one is meant
@@ -296,6 +297,7 @@ def parse(env: Env, answer: str, state: State | None = None, row: int = 0) -> in
     form = env.entry.load("notation").move_pattern(named_by_position) if env.names_depend_on_position else ""
     names = _names(tuple((every | named_by_position).items()), form)
     read = _normalized(answer, getattr(env.entry.find("notation"), "SYNONYMS", ()))
+    # where a move is likely: behind the last mark, behind the last phrase that announces one, in the last line
     marks = [mark.end() for mark in MARK.finditer(read)]
     phrases = [mark.end() for mark in PHRASE.finditer(read)]
     marked = read[marks[-1] :].partition("\n")[0] if marks else ""
@@ -304,6 +306,7 @@ def parse(env: Env, answer: str, state: State | None = None, row: int = 0) -> in
     places = [(marked, True)]
     if not any(map(str.isalnum, marked)):
         places += [(phrase, True), (last, False), (read, False)]  # the likeliest first
+    # the first place that names one move decides; one that names several asks for a clearer answer
     for place, is_marked in places:
         matches = (match for match in names.pattern.finditer(place) if not _denied(place, match.start()))
         counted = list(islice(matches, 2 if is_marked else None))
@@ -566,6 +569,7 @@ def _names(names: tuple[tuple[str, int], ...], form: str) -> _Names:
 
     What has another name of the pattern `form` is ILLEGAL; without one there are only these names.
     """
+    # names that differ by case alone, and beginnings after which a longer name may go on
     by_lower: dict[str, set[int]] = {}
     beginnings = set[tuple[str, ...]]()  # of names, which longer ones go on from
     for name, action in names:
@@ -581,6 +585,7 @@ def _names(names: tuple[tuple[str, int], ...], form: str) -> _Names:
             is_row = before.isdecimal() and token.isdecimal()
             text += BETWEEN if is_pair else SEPARATOR if is_row else r"\s*"
             text += SPELLINGS.get(token, re.escape(token))
+        # a shorter name is never read where a longer one stands
         after = r"(?!\w)(?!\.\d)(?!-\w)" if name[-1].isalnum() else ""
         if name[-1].isdecimal() and tuple(TOKEN.findall(name.lower())) in beginnings:
             after += rf"(?!{SEPARATOR}\d)"

@@ -147,8 +147,10 @@ class Handler(BaseHTTPRequestHandler):
     def get(self, path: str) -> tuple[bytes, str]:
         if self.headers.get("Content-Length", "0") != "0" or self.headers.get("Transfer-Encoding"):
             raise BadRequest(400, "a GET has no body")
+        # files of the page
         if path in FILES:
             return FILES[path].read_bytes(), f"{KINDS[FILES[path].suffix]}; charset=utf-8"
+        # what the page shows: games, forms and tables, at a ply or as a whole
         match parts(path):
             case ["games.json"]:
                 return self.work(Tables.catalogue)
@@ -166,13 +168,16 @@ class Handler(BaseHTTPRequestHandler):
                 return self.work(lambda tables: tables.rules(name))
             case ["pictures", name]:
                 return self.work(lambda tables: tables.picture(name))[0], KINDS[".svg"]
+            # what exists, but takes the other method
             case ["api", "games" | "tables" | "files"] | ["api", "tables", _, "act" | "advance" | "undo"]:
                 raise BadRequest(405, f"{path} takes POST")
         raise BadRequest(404, f"there is nothing at {path!r}")
 
     def post(self, path: str) -> tuple[bytes, str]:
+        # guests play, and begin nothing
         if path in ("/api/games", "/api/tables") and self.server.tables.invites and not self.is_from_here():
             raise BadRequest(403, "games are begun on the machine that invites")
+        # games of the form, new tables, and files of games
         match parts(path):
             case ["api", "games"]:
                 id, texts = fields(self.body(), id=str, fields=dict)
@@ -193,12 +198,14 @@ class Handler(BaseHTTPRequestHandler):
                 if not ENDING.fullmatch(ending):
                     raise BadRequest(400, f"ending must be like .pgn, got {shown(ending)}")
                 return self.work(lambda tables: tables.read(game, ending, text))
+            # changes of a table, each with the ply that it is meant for
             case ["api", "tables", name, "act"]:
                 ply, action = fields(self.body(), ply=int, action=int)
                 return self.work(lambda tables: tables.change(name, "act", ply, action))
             case ["api", "tables", name, "advance" | "undo" as what]:
                 (ply,) = fields(self.body(), ply=int)
                 return self.work(lambda tables: tables.change(name, what, ply))
+            # what exists, but takes the other method
             case (
                 ["games.json"]
                 | ["api", "games" | "tables", _]

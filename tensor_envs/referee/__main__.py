@@ -129,9 +129,11 @@ def _play_all(
     options: argparse.Namespace, env: Env, players: Sequence[Participant], settings: Settings, saved: SavedGames | None
 ) -> None:
     """Play, save, print and report the games. An error in a game ends the tournament after tables and report."""
+    # games of an earlier run count, and are not played again
     played = [] if saved is None else saved.records
     if saved is not None and saved.dropped:
         print(f"{saved.path}: the last line is cut off; its game is played again ...", file=sys.stderr)
+    # the oracle is made first, since every game needs it
     try:
         with busy("solving"):
             matches = tournament(
@@ -146,6 +148,7 @@ def _play_all(
             )
     except OtherTournament as error:
         raise ValueError(f"{str(options.save)!r} cannot be continued: {error}; {HINT}") from None
+    # each game is saved as soon as it ends
     records = list[Record]()
     failure = None
     old = {id(game) for game in played}
@@ -154,6 +157,7 @@ def _play_all(
             records.append(game)
             if saved is not None and id(game) not in old:
                 saved.append(game)
+            # a line for each game: who got what, and whether it was played now
             totals = [sum(column) for column in zip(*game.rewards, strict=True)]
             result = ", ".join(f"{name} {value:+g}" for name, value in zip(game.notes["players"], totals, strict=True))
             ended = "" if game.terminated or game.truncated else ", unfinished"
@@ -163,6 +167,7 @@ def _play_all(
         if not records:
             raise
         failure = error
+    # what was played is worth a table, also after an error
     print(f"{env.id} on {device_of()}, regret by {records[0].notes['oracle']}")
     elo = ratings(records)
     table = scores(records)

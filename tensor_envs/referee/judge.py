@@ -149,6 +149,7 @@ def work(options: argparse.Namespace) -> None:
     if options.rules and options.game is None:
         raise ValueError("--rules need a --game")
     env = None if options.game is None else make(options.game, **dict(options.rules))
+    # regrets of all files, by game and player
     regrets = defaultdict[tuple[str, str], list[float]](list)
     lines = list[bytes]()
     for path in options.files:
@@ -160,6 +161,7 @@ def work(options: argparse.Namespace) -> None:
             print(verdict, flush=True)
             for seat, lost in zip(game.players, verdict.regret, strict=True):
                 regrets[game.game["id"], verdict.players[seat]].append(lost)
+            # examples for fine-tuning are moves that gave little away
             if options.examples is not None:
                 kept = (one for one in examples(verdict) if one["regret"] <= options.max_regret)
                 lines += [json.dumps(one).encode() + b"\n" for one in kept]

@@ -324,15 +324,18 @@ def tournament(
         (True, True)
     """
     _check(env, players, settings)
+    # names are all that tells players apart in records
     names = [player.name for player in players]
     if len(names) < 2 or len({*names}) < len(names):
         raise ValueError(f"players must be two or more with different names, got {', '.join(names) or 'none'}")
     games = integer("games", games, 1, MAX_GAMES)
+    # every group of players plays each deal once in every rotation of the seats
     count = env.num_players
     size = min(count, len(names))  # of a group that plays together
     if games % size:
         multiple = "even" if size == 2 else f"a multiple of {size}"
         raise ValueError(f"games must be {multiple}, so that seats are exchanged, got {games}")
+    # deals have the seeds from this one on
     seed = integer("seed", seed, 0, 2**64 - games)
     judge = oracle_of(env, num_simulations) if oracle is None else oracle
     if count == 1:
@@ -343,6 +346,7 @@ def tournament(
             for group in combinations(players, size)
             for game in range(games)
         ]
+    # games of an earlier run take their places in the schedule, or show that it was another tournament
     done = dict[tuple[int, tuple[str, ...]], Record]()
     options = _options(players)
     keys = {_key(*of_schedule) for of_schedule in schedule}
@@ -354,6 +358,7 @@ def tournament(
             raise OtherTournament(f"played[{k}] must be {rest}, got seed {key[0]} with {', '.join(key[1])}")
         done[key] = game
 
+    # a game is played when its turn comes, on as many threads as are asked for
     def played_game(number: int, seats: Sequence[Participant]) -> Record:
         key = _key(number, seats)
         return done[key] if key in done else _judged(play(env, seats, number, settings), judge)

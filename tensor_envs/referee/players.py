@@ -227,6 +227,7 @@ def endpoint(
         >>> endpoint("http://127.0.0.1:8080/v1", "a-model", temperature=0.0).options
         {'temperature': 0.0}
     """
+    # what cannot be sent is refused now, and not in the first game
     for name, value in (("url", url), ("model", model), ("key", key)):
         instance(name, value, str)
     _check_url(url)
@@ -237,10 +238,12 @@ def endpoint(
         options["max_tokens"] = integer("max_tokens", max_tokens, 1, 2**31 - 1)
     more = _json_entries(extra_body)
     instance("image", image, bool)
+    # the same in every question
     messages = list[dict[str, str]]()
     if system is not None:
         instance("system", system, str)
         messages.append({"role": "system", "content": system})
+    # the key goes into a header, and nowhere else
     secret = os.environ.get(key, "").strip()
     if not (secret.isascii() and secret.isprintable()):
         raise ValueError(f"the key in {key} must be of printable ASCII characters")
@@ -248,6 +251,7 @@ def endpoint(
     if secret:
         headers["Authorization"] = f"Bearer {secret}"
 
+    # endpoints may repeat what they got, and texts are printed and saved
     def without_key(text: str) -> str:
         for spelled in {secret, json.dumps(secret)[1:-1]} - {""}:
             text = text.replace(spelled, "***")
@@ -257,6 +261,7 @@ def endpoint(
         question = {"role": "user", "content": text if png is None else content_of(text, png)}
         body = json.dumps({"model": model, "messages": [*messages, question], **options, **more}).encode()
         request = urllib.request.Request(f"{url.rstrip('/')}/chat/completions", body, headers)
+        # an answer is read whole, and no further than a bound
         try:
             with OPENER.open(request, timeout=TIME_LIMIT) as response:
                 data = response.read(MAX_BODY + 1)
@@ -266,6 +271,7 @@ def endpoint(
             if missing:
                 raise http.client.IncompleteRead(data, missing)
             answer, tokens = _completion(json.loads(data))
+        # what passes is tried again; the rest ends the game
         except urllib.error.HTTPError as error:
             reason = without_key(_reason(error))[:MAX_REASON]
             message = f"{url} answered {error.code}: {reason}"

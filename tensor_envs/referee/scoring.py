@@ -74,7 +74,9 @@ def scores(records: Sequence[Record]) -> list[Score]:
     names, table = _points(records)
     rows = []
     for k, name in enumerate(names):
+        # points against each other player
         against = [points for i, k_points in enumerate(table[k]) if i != k for points in k_points]
+        # moves that the player chose: openings have no notes
         moves = list[dict[str, Any]]()
         regrets = list[float]()
         for game in records:
@@ -84,11 +86,13 @@ def scores(records: Sequence[Record]) -> list[Score]:
                     regrets.append(lost)
         answers = sum(len(noted.get("answers", ())) for noted in moves)
         tokens = [noted["tokens"] for noted in moves if noted.get("tokens") is not None]
+        # returns of each game, and of each seat
         returns = [value for game in records for who, value in _returns(game).items() if who == name]
         by_seat = [
             [_totals(game)[seat] for game in records if game.notes["players"][seat] == name]
             for seat in range(len(records[0].notes["players"]))
         ]
+        # shares of answers are of all that were given, retries included
         rows.append(
             Score(
                 name,

@@ -93,6 +93,7 @@ def build(
     weight = number("exploration", exploration, 0.0, MAX_EXPLORATION)
     if out.exists() and not out.is_dir():
         raise ValueError(f"out must be a folder, got the file {str(out)!r}")
+    # games are made before anything is written, so that a wrong one leaves no site
     if not isinstance(ids, (list, tuple)):
         raise wrong_type("ids", "a list of ids", ids)
     if not ids:
@@ -101,18 +102,21 @@ def build(
     for id, (_, env) in variants.items():
         if env.engine.game.has_memory:
             raise NotImplementedError(f"{id!r} is too large for a page")
+    # a folder that is not the unpacked package would fail in the browser alone
     if pyodide is not None and (missing := [name for name in PYODIDE if not Path(pyodide, name).is_file()]):
         raise ValueError(
             f"pyodide must be the folder of its npm package, and {shown(str(pyodide))} has no {missing[0]}"
         )
     (out / "games").mkdir(parents=True, exist_ok=True)
     games, sizes = [], {}
+    # files of each game, and its line of the catalogue
     for id, (which, env) in variants.items():
         file = out / "games" / id.replace(":", ".")
         sizes[id] = write_game(id, which, env, file, weight)
         rules = f"games/{file.name}.txt"
         entry = catalogue_entry(id, which, env, rules, kinds(env), f"games/{file.name}.svg")
         games.append({**entry, "file": f"games/{file.name}"})
+    # the page, which is the same for every site, and Python for the playground
     for page in (HERE / "page").iterdir():
         (out / page.name).write_bytes(page.read_bytes())
     (out / "games.json").write_text(json.dumps({"games": games, "python": pyodide is not None}))
