@@ -114,6 +114,11 @@ class GameEntry:
         rules = self.load_rules()
         return rules if all(_has(rules, function) for function in FUNCTIONS[part]) else None
 
+    def quick_oracle(self, rules: Any) -> Any:
+        """Return the module "oracle" of a game whose rules it solves in seconds, else None."""
+        own = self.find("oracle")
+        return own if own is not None and own.is_quick(rules) else None
+
     def load(self, part: str) -> Any:
         """Return what `find` returns or, for a game without the part, a default that shows the fields of the Spec."""
         functions = self.find(part)

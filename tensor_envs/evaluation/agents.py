@@ -399,7 +399,8 @@ def perfect(oracle: Oracle | None = None) -> Policy:
 
     Args:
         oracle: exact values of the game. None: `te.solve` solves the game when the policy first meets it, which takes
-            at most 250,000 positions. A game that comes with a table of openings is searched instead: connect four.
+            at most 250,000 positions. A game with an oracle of its own is solved by that (Shed up to 14 cards), and one
+            that comes with a table of openings is searched (connect four).
 
     Returns:
         A policy. It raises ValueError for a game that the oracle does not cover.
@@ -517,8 +518,7 @@ def oracle_for(env: Env) -> Oracle:
     from tensor_envs.solve.alpha_beta import opening_table
     from tensor_envs.solve.enumeration import solve
 
-    own = env.entry.find("oracle")
-    if own is not None and own.is_quick(env.rules):
+    if (own := env.entry.quick_oracle(env.rules)) is not None:
         solved: Oracle = own.solve(env.rules)
         return solved
     return solution_of(env) if opening_table(env) is None else solve(env, method="search")

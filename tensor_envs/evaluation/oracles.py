@@ -134,8 +134,7 @@ def oracle_of(env: Env, num_simulations: int = 1024) -> Oracle:
     from tensor_envs.evaluation.agents import solution_of
 
     try:
-        own = env.entry.find("oracle")
-        if own is not None and own.is_quick(env.rules):
+        if (own := env.entry.quick_oracle(env.rules)) is not None:
             solved: Oracle = own.solve(env.rules)
             return solved
         if env.spec.perfect_information:

@@ -1,1 +1,1 @@
-"""What the engine makes of rules: source and size of kernels, and the same rules run as plain Python."""
+"""Views of a game's rules: source and size of their kernels, and the same rules run as plain Python."""

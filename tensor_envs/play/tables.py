@@ -194,6 +194,11 @@ class Table:
             raise BadRequest(409, "the game is over")
         self._check_ply(ply)
 
+    def _check_searched(self, what: str) -> None:
+        """Raise BadRequest for a game too large to search, or of which a search would see what is hidden."""
+        if self.env.engine.game.has_memory or not is_fair(self.env):
+            raise BadRequest(404, f"there is no {what} for {self.key}")
+
     def _check_ply(self, ply: int) -> None:
         if ply != len(self.moves):
             raise BadRequest(409, f"the game is at ply {len(self.moves)}, not at {ply}")
@@ -306,8 +311,7 @@ class Table:
         """Return the best actions for the person to move and their value: exact if they are known, else by search."""
         self._check_turn(ply)
         self._check_may_act()
-        if self.env.engine.game.has_memory or not is_fair(self.env):
-            raise BadRequest(404, f"there are no hints for {self.key}")
+        self._check_searched("hint")
         return self._advice()._asdict()
 
     def _advice(self) -> opponents.Advice:
@@ -331,8 +335,7 @@ class Table:
         self._check_past(ply)
         if not self.over:
             raise BadRequest(409, "a game is reviewed when it is over")
-        if self.env.engine.game.has_memory or not is_fair(self.env):
-            raise BadRequest(404, f"there is no review of {self.key}")
+        self._check_searched("review")
         if ply == len(self.moves):
             return {"returns": self.returns.tolist(), "waiting": False}
         state = self._at(ply)

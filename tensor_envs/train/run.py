@@ -163,9 +163,10 @@ class Trainer(ABC):
         """Return the network in training: None for one of tinygrad, a pair for one of JAX, or a module of PyTorch."""
         common = self.config, device, self.loss, self.adam_epsilon
         modes = [name for name in ("bfloat16", "compiled") if getattr(self.config, name)]
-        if modes and (network is None or isinstance(network, tuple)):
-            raise ValueError(f"{modes[0]} must be False for a network of {'tinygrad' if network is None else 'JAX'}")
-        if num_learners() > 1 and (network is None or isinstance(network, tuple)):
+        library = "tinygrad" if network is None else "JAX" if isinstance(network, tuple) else "PyTorch"
+        if modes and library != "PyTorch":
+            raise ValueError(f"{modes[0]} must be False for a network of {library}")
+        if num_learners() > 1 and library != "PyTorch":
             raise ValueError("network must be a module of PyTorch where torchrun has started several learners")
         if network is None:
             from tensor_envs.train.trainable_tinygrad import TrainableTinygrad

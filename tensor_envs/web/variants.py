@@ -145,5 +145,4 @@ def has_perfect_play(env: Env) -> bool:
     rules = env.rules
     if isinstance(rules, HyperTicTacToe):
         return prod(rules.shape) <= 9 and not (rules.misere or rules.gravity)
-    own = env.entry.find("oracle")
-    return own is not None and bool(own.is_quick(rules))
+    return env.entry.quick_oracle(rules) is not None

@@ -152,7 +152,7 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     reverse = {name: turned(squares) for name, squares in attacked.asdict().items() if name in SETS}
     if legal_moves(GameState(reverse)).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
-    # The same test one ply earlier: with the pawn moved back, the king must not have been in check either.
+    # One ply earlier, with the pawn moved back, the king must not have been in check either.
     if target:
         pawn = s["en_passant"]
         before = state_of(

@@ -293,9 +293,8 @@ def sets_of(s: GameState) -> SquareSets:
     """Return the sets of squares that moves depend on."""
     empty = ~(s.own | s.other)
     kings = kinds_of(s)[-1]
-    pawns, knights, king = (s.own & kind for kind in (s.pawns, s.knights, kings))
     sliders = {way: s.diagonals if all(way) else s.lines for way in WAYS}
-    return SquareSets(s.own, s.other, empty, kings, pawns, knights, king, sliders)
+    return SquareSets(s.own, s.other, empty, kings, s.own & s.pawns, s.own & s.knights, s.own & kings, sliders)
 
 
 def restrictions_of(s: GameState, sets: SquareSets) -> Restrictions:

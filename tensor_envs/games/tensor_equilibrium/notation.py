@@ -165,7 +165,7 @@ def _faults(rules: TensorEquilibrium, game: dict[str, Any]) -> Iterator[str]:
     seats = [p for p, passed in enumerate(game["passed"]) if passed]
     if sorted(spots[:n]) != seats or any(seat >= 0 for seat in spots[n:]):
         yield "next_order must hold the seats that have passed, then -1"
-    # What lies on the boards and in the hands.
+    # Tiles lie on light cells, and every operation card is in the open row or in a hand.
     light = Hexagon(rules.board_radius).cells_of(light_cells(rules))
     if any(code and cell not in light for board in game["board"] for cell, code in enumerate(board)):
         yield "board has a tile on a dark cell"

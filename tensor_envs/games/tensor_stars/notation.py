@@ -86,7 +86,7 @@ def _faults(rules: StarsRules, game: dict[str, Any]) -> Iterator[str]:
             yield f"cards must be placed for red, blue and yellow in this order, got {commit}"
         if sum(hand) + len(placed) != left:  # I2
             yield f"hand and commit must hold {left} cards of a player in turn {game['turn']}"
-    # What each phase requires of the placed cards.
+    # Each phase requires its own number of placed cards.
     phase, player = game["phase"], game["player"]
     counts = [sum(card >= 0 for card in cards) for cards in game["commit"]]
     if sum(counts) != ALL_PLACED and game["mover"] != -1:

@@ -111,7 +111,7 @@ def _faults(rules: ThreeWillRules, game: dict[str, Any]) -> Iterator[str]:
         locked = [square // SIDE == (0 if a // SLOTS else SIDE - 1) for a in here]
         if rules.held_under_locked == "released" and locked == [True, False]:
             yield f"agent {here[1]} on square {square} cannot be under agent {here[0]}, which is locked"
-    # What the end, and each phase, require.
+    # The end and each phase have requirements of their own.
     phase, player = game["phase"], game["player"]
     if (phase == OVER) != (game["winner"] != NOBODY or game["truncated"] == 1):  # I5, I8
         yield f"phase must be {OVER} if and only if the game has a winner or is truncated"

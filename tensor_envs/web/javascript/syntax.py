@@ -106,7 +106,10 @@ class Writer:
         is_class: Callable[[list[str]], bool],
         used: set[str],
     ):
-        self.resolve, self.constant, self.is_class, self.used = resolve, constant, is_class, used
+        self.resolve = resolve
+        self.constant = constant
+        self.is_class = is_class
+        self.used = used
         self.scopes: list[set[str]] = []
         self.nodes = list[ast.AST]()
         self.temporaries = 0
