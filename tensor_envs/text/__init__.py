@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from io import BytesIO
-from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tensor_envs._validate import function, instance, integer, renames, shown, wrong_type
 from tensor_envs.env import Env
@@ -18,6 +16,8 @@ from tensor_envs.render.moves import HIDDEN, moves_for
 from tensor_envs.render.prompt import prompt_text
 from tensor_envs.render.scene import names_of
 from tensor_envs.state import State
+from tensor_envs.text.answers import ILLEGAL, action_of
+from tensor_envs.text.answers import IllegalMove as IllegalMove
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Oracle
@@ -25,42 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["describe", "how_to_play", "parse", "prompt", "reward", "rewards", "schema"]
 
-MAX_READ = 2**16  # characters of an answer that are read, its last ones
-# what precedes an answer: as a prompt asks for it, in JSON or in a box; and as models like to write it
-MARK = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*[:=]|\\boxed\{", re.IGNORECASE)
-PHRASE = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*is\b", re.IGNORECASE)
-# words directly before a name that is not played
-DENIAL = re.compile(
-    r"(?:\b(?:not|never|avoid(?:ing)?|without)|n't|\b(?:instead\s+of|rather\s+than))\s+"
-    r"(?:(?:to|be|play|playing|choose|choosing|the|move|is)\s+)*[\s*_`'\"]*$",
-    re.IGNORECASE,
-)
-DENIAL_WITHIN = 64  # characters
-# numbers of moves, as in "1.e4" and "1.24/20"
-MOVE_NUMBER = re.compile(r"(?<![\w.])\d{1,3}\s?\.{1,3}\s*(?=[*_`]*(?:[A-Za-z♔-♟]|\d+\s*(?:[-x/]|[a-z]\b)))")
-SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−→⇒➔➜", "-") | dict.fromkeys("×✕✖⨯", "x") | {"…": "...", "\u00a0": " "})
-# between two moves of which an answer leaves the choice open
-OR = re.compile(r"[\s*_`'\"]*\bor\b[\s*_`'\"]*", re.IGNORECASE)
-NUMBERS = r"\d+(?:\s*,\s*\d+)+"
-LIST = re.compile(rf"\[(\s*{NUMBERS}\s*)\]")  # coordinates as JSON has them
-# coordinates alone in a line, or behind a mark
-BARE = re.compile(rf"(?<![^:=\n])([ \t*_`'\"]*)({NUMBERS})(?=[ \t*_`'\".}}]*$)", re.MULTILINE)
-MAX_LISTED = 8  # names of actions in an error
-# parts of a name, between which there may be spaces; "e2e4" and "22x15" consist of squares
-TOKEN = re.compile(r"[A-Za-z]+\d+(?=x?[a-z]\d)|\d+(?=x\d)|x(?=[a-z]?\d)|\w+|[^\w\s]")
-SQUARE = re.compile(r"[A-Za-z]+\d+")
-DASH = r"(?:[-:x]|\bto\b)"
-SPELLINGS = {"-": DASH, "x": DASH, "=": "=?", "/": r"(?:[-/]|\bto\b)"}
-SEPARATOR = r"\s*(?:[,;&+]\s*)?(?:and\s+)?"  # of numbers in a row, such as "1, 2 and 4"
-BETWEEN = rf"\s*(?:{DASH}\s*)?"  # two squares
 POSITIONS = 64  # that an oracle is asked about at once
 SCHEMA_GAMES = 4  # whose positions a schema describes
 SCHEMA_PLIES = 64
-ILLEGAL = -1  # in place of the number of an action whose name no legal one has
-
-
-class IllegalMove(ValueError):
-    """Answer that names a move which is not legal."""
 
 
 def describe(env: Env) -> str:
@@ -289,58 +256,7 @@ def parse(env: Env, answer: str, state: State | None = None, row: int = 0) -> in
     """
     instance("env", env, Env)
     instance("answer", answer, str)
-    # legal moves decide between names; the others are known, too
-    legal = None if state is None else env.legal_actions(state, row)
-    every = {} if env.names_depend_on_position else {name: a for a, name in enumerate(env.action_names)}
-    # all names, so that an illegal move can be called so; of two actions with one name the legal one is meant
-    named_by_position = env.spellings(state, row)
-    form = env.entry.load("notation").move_pattern(named_by_position) if env.names_depend_on_position else ""
-    names = _names(tuple((every | named_by_position).items()), form)
-    read = _normalized(answer, getattr(env.entry.find("notation"), "SYNONYMS", ()))
-    # where a move is likely: behind the last mark, behind the last phrase that announces one, in the last line
-    marks = [mark.end() for mark in MARK.finditer(read)]
-    phrases = [mark.end() for mark in PHRASE.finditer(read)]
-    marked = read[marks[-1] :].partition("\n")[0] if marks else ""
-    phrase = read[phrases[-1] :].partition("\n")[0] if phrases else ""
-    last = next((line for line in reversed(read.splitlines()) if any(map(str.isalnum, line))), "")
-    places = [(marked, True)]
-    if not any(map(str.isalnum, marked)):
-        places += [(phrase, True), (last, False), (read, False)]  # the likeliest first
-    # the first place that names one move decides; one that names several asks for a clearer answer
-    for place, is_marked in places:
-        matches = (match for match in names.pattern.finditer(place) if not _denied(place, match.start()))
-        counted = list(islice(matches, 2 if is_marked else None))
-        if is_marked and len(counted) == 2 and not OR.fullmatch(place, counted[0].end(), counted[1].start()):
-            counted.pop()  # what follows a move explains it
-        named = {names.action(match): match.group() for match in counted}
-        if legal is not None and len(named) > 1:
-            named = {action: text for action, text in named.items() if action in legal}
-        if len(named) == 1:
-            ((action, text),) = named.items()
-            if legal is None or action in legal:
-                return action
-            name = text if action == ILLEGAL else env.action_names[action]
-            raise IllegalMove(f"{name} is not legal; {_listed(env, legal)}")
-        if len(named) > 1:
-            texts = legal or dict(enumerate(env.action_names))
-            several = ", ".join(texts[action] for action in sorted(named.keys() & texts.keys())[:MAX_LISTED])
-            raise ValueError(f"answer must name one move, got {shown(place.strip())}, which names {several}")
-    raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
-
-
-def _normalized(answer: str, synonyms: Sequence[tuple[str, Any]]) -> str:
-    """Return the end of an answer with plain signs, without numbers of moves, and with names for synonyms."""
-    if len(answer) > MAX_READ:
-        answer = answer[-MAX_READ:].partition(" ")[2]  # a name may be cut
-    text = answer.translate(SIGNS)
-    for pattern, replacement in synonyms:
-        text = re.sub(pattern, replacement, text)
-    return BARE.sub(r"\1(\2)", LIST.sub(r"(\1)", MOVE_NUMBER.sub("", text)))
-
-
-def _denied(text: str, start: int) -> bool:
-    """Return whether the name that starts there stands behind a word such as "not"."""
-    return DENIAL.search(text[max(0, start - DENIAL_WITHIN) : start]) is not None
+    return action_of(env, answer, state, row)
 
 
 def rulebook(rules: object) -> str:
@@ -371,15 +287,6 @@ def how_to_play(env: Env) -> str:
     instance("env", env, Env)
     section = rulebook(env.rules).partition("\n## How to play\n")[2].partition("\n## ")[0].strip()
     return f"{section}\n" if section else ""
-
-
-def _listed(env: Env, legal: dict[int, str] | None) -> str:
-    """Return a sentence that lists some moves."""
-    if legal is not None and not legal:
-        return "no move is legal, the game is over"
-    listed = env.action_names if legal is None else tuple(legal.values())
-    names = "; ".join(listed[:MAX_LISTED]) + "; ..." * (len(listed) > MAX_LISTED)
-    return f"{'moves' if legal is None else 'legal moves'} are {names}"
 
 
 def schema(env: Env) -> dict[str, Any]:
@@ -546,63 +453,3 @@ def _oracle(env: Env, oracle: Oracle | None, num_simulations: int) -> Oracle:
     judge = oracle_of(env, num_simulations) if oracle is None else oracle
     function("oracle.regret", getattr(judge, "regret", None))
     return judge
-
-
-class _Names(NamedTuple):
-    """Pattern that finds names of actions in a text, the longest first, with a group for each of `actions`.
-
-    The last action may be ILLEGAL.
-    """
-
-    pattern: re.Pattern[str]
-    actions: tuple[int, ...]
-
-    def action(self, match: re.Match[str]) -> int:
-        """Return the action of a match."""
-        assert match.lastindex is not None
-        return self.actions[match.lastindex - 1]
-
-
-@functools.lru_cache(64)
-def _names(names: tuple[tuple[str, int], ...], form: str) -> _Names:
-    """Return the pattern of some names. Case counts in those alone that differ by it, as "b" and "B" do in chess.
-
-    What has another name of the pattern `form` is ILLEGAL; without one there are only these names.
-    """
-    # names that differ by case alone, and beginnings after which a longer name may go on
-    by_lower: dict[str, set[int]] = {}
-    beginnings = set[tuple[str, ...]]()  # of names, which longer ones go on from
-    for name, action in names:
-        by_lower.setdefault(name.lower(), set()).add(action)
-        tokens = TOKEN.findall(name.lower())
-        beginnings |= {tuple(tokens[:k]) for k in range(1, len(tokens))}
-
-    def spelled(name: str) -> str:
-        tokens = TOKEN.findall(name)
-        text = SPELLINGS.get(tokens[0], re.escape(tokens[0]))
-        for before, token in pairwise(tokens):
-            is_pair = SQUARE.fullmatch(before) and SQUARE.match(token)
-            is_row = before.isdecimal() and token.isdecimal()
-            text += BETWEEN if is_pair else SEPARATOR if is_row else r"\s*"
-            text += SPELLINGS.get(token, re.escape(token))
-        # a shorter name is never read where a longer one stands
-        after = r"(?!\w)(?!\.\d)(?!-\w)" if name[-1].isalnum() else ""
-        if name[-1].isdecimal() and tuple(TOKEN.findall(name.lower())) in beginnings:
-            after += rf"(?!{SEPARATOR}\d)"
-        return f"({text if len(by_lower[name.lower()]) == 1 else f'(?-i:{text})'}){after}"
-
-    # names by their first letter or digit: a text has few places where one can begin
-    groups: dict[str, list[tuple[str, int]]] = {}
-    for name, action in sorted(names, key=lambda pair: len(pair[0]), reverse=True):
-        first = "" if TOKEN.findall(name)[0] in SPELLINGS else name[0].lower()
-        groups.setdefault(first, []).append((spelled(name), action))
-    patterns = list[str]()
-    for first, spellings in groups.items():
-        before = r"(?<!\w)(?<!\d\.)(?<!\w-)" if first.isalnum() else ""
-        before += "(?<!-)" if first.isdecimal() else ""  # a number that is not negative
-        ahead = f"(?={re.escape(first)})" if first else ""
-        patterns.append(f"{before}{ahead}(?:{'|'.join(text for text, _ in spellings)})")
-    actions = [action for spellings in groups.values() for _, action in spellings]
-    if form:
-        patterns, actions = [*patterns, rf"(?<![\w-])((?-i:{form}))(?![\w-])"], [*actions, ILLEGAL]
-    return _Names(re.compile("|".join(patterns), re.IGNORECASE), tuple(actions))
