@@ -16,16 +16,7 @@ from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._runtime.buffers import address_of, host_memory, write
 from tensor_envs._runtime.context import stays_lazy
-from tensor_envs._runtime.cuda import (
-    after_stream,
-    before_stream,
-    copy,
-    deferring,
-    is_cuda,
-    keep_until_done,
-    on_card,
-    settle,
-)
+from tensor_envs._runtime.cuda import Deferral, after_stream, before_stream, copy, is_cuda, on_card, settle
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.exchange import (
     ExportInJitError,
@@ -398,7 +389,7 @@ class VectorEnv:
             if key not in self._row_launches:
                 self._row_launches[key] = self.engine.bind_outputs(self.buffers, outputs)
             if self._rows_count != self._count:
-                with deferring(self.device):
+                with Deferral(self.device):
                     self._row_launches[key]()
                 self._rows_count = self._count
         if not self._row_views:  # the buffers stay the same
@@ -463,7 +454,7 @@ class VectorEnv:
         else:
             copy(found.device, address_of(self._uploaded), found.address, 4 * self.num_envs)
             result = self._advance(kernel, self._uploaded)
-        keep_until_done(found.device, found.owner)
+        found.keep_until_done()
         return result
 
     def step_uniform(self) -> Transition:
@@ -524,7 +515,7 @@ class VectorEnv:
                 if reusable:
                     self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays)
         elif is_cuda(self.device):
-            with deferring(self.device):
+            with Deferral(self.device):
                 launch(*lent)
         else:
             launch(*lent)

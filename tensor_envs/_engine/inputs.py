@@ -10,7 +10,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._runtime.buffers import address_of, buffer_of, download, upload
 from tensor_envs._runtime.context import stays_lazy
-from tensor_envs._runtime.cuda import card_of, copy, is_cuda, keep_until_done, on_card
+from tensor_envs._runtime.cuda import card_of, copy, is_cuda, on_card
 from tensor_envs._runtime.jitted import jit
 from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._runtime.launcher import base_of
@@ -40,7 +40,7 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
         actions = layout.empty(1, dtypes.int32)
         found = card_ints(name, value, layout)
         copy(found.device, address_of(actions), found.address, layout.batch * dtypes.int32.itemsize)
-        keep_until_done(found.device, found.owner)
+        found.keep_until_done()
         return actions
     if not isinstance(value, Tensor):
         return upload(layout.padded(host_ints(name, value, layout.batch, below)), layout.device)

@@ -9,7 +9,7 @@ exchanges arrays with the card:
     primary context       PyTorch's kernels, and after `share` our launches, on the null stream
 
 A launch waits for what tinygrad has queued before it, and tinygrad's stream waits for the launch, by events; no call
-stops the host. Within `deferring` tinygrad's stream waits later, before its next operation that goes through
+stops the host. Within a `Deferral` tinygrad's stream waits later, before its next operation that goes through
 `callers_context`: this is for loops in which tinygrad does nothing. Memory needs no exchange: the contexts of a card
 share one address space. Every operation restores the context that it found.
 """
@@ -58,6 +58,7 @@ SIGNATURES: dict[str, list[Any]] = {
     "cuGetErrorString": [c_int, POINTER(c_char_p)],
     "cuInit": [c_uint],
     "cuDeviceGetCount": [POINTER(c_int)],
+    "cuDeviceTotalMem_v2": [POINTER(c_size_t), c_int],
     "cuCtxGetCurrent": [POINTER(c_void_p)],
     "cuCtxSetCurrent": [c_void_p],
     "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
@@ -98,14 +99,23 @@ def check(status: int) -> None:
         raise RuntimeError(f"CUDA error {status}: {(text.value or b'unknown').decode()}")
 
 
+@functools.cache  # every step asks for it
 def is_cuda(device: str | tuple[str, ...]) -> bool:
     """Return whether a device is one of tinygrad's CUDA devices, alone."""
     return isinstance(device, str) and device.split(":")[0] == "CUDA"
 
 
+@functools.cache
 def card_of(device: str) -> int:
     """Return the number of a device's card."""
     return int(device.partition(":")[2] or 0)
+
+
+def memory_of(device: str) -> int:
+    """Return the bytes of a card's memory."""
+    size = c_size_t()
+    check(driver().cuDeviceTotalMem_v2(byref(size), card(device).handle))
+    return size.value
 
 
 def on_card(x: Any) -> bool:
@@ -173,33 +183,51 @@ class CudaCard:
             _wait(self.own, self.own_event, 0, self.primary, 0)
         self.followed = False
 
-    @contextmanager
-    def launching(self) -> Iterator[None]:
-        """Make the context of launches current, in the order of tinygrad's operations unless the thread defers it."""
-        with _callers_context() as current:
+    def enter(self) -> int | None:
+        """Make the context of launches current, in the order of tinygrad's operations unless the thread defers it.
+
+        Returns:
+            The context that was current, for `leave`.
+        """
+        before = _current()
+        if self.primary is None:
             # Before the move there is a single stream, tinygrad's null stream, which keeps the order by itself.
-            if self.primary is None:
-                check(driver().cuCtxSetCurrent(self.own))
-                yield
-                return
-            deferred = getattr(_thread, "deferring", False)
-            # Within `deferring` tinygrad queues work through `callers_context` only, which sets `followed`. Without
-            # such work there is nothing to wait for, and two calls of the driver are saved.
-            if self.followed or not deferred:
-                self._wait_for_tinygrad()
-                # The wait has made tinygrad's context current.
-                current = None
-            if current != self.primary.value:
-                check(driver().cuCtxSetCurrent(self.primary))
-            yield
+            check(driver().cuCtxSetCurrent(self.own))
+        # Within a `Deferral` tinygrad queues work through `callers_context` only, which sets `followed`. Without such
+        # work there is nothing to wait for, and calls of the driver are saved.
+        elif self.followed or not _thread.deferring:
+            self._wait_for_tinygrad()
+            check(driver().cuCtxSetCurrent(self.primary))
+        elif before != self.primary.value:
+            check(driver().cuCtxSetCurrent(self.primary))
+        return before
+
+    def leave(self, before: int | None) -> None:
+        """End a launch: have tinygrad follow it, unless the thread defers that, and restore the thread's context."""
+        if self.primary is not None:
             self.unordered = True
             # A caller's own operations on Tensors bypass `callers_context`, so tinygrad's stream must wait now.
-            if not deferred:
+            if not _thread.deferring:
                 self.settle()
+            elif before == self.primary.value:  # it has stayed current
+                return
+        _restore(before)
 
 
 _cards: dict[str, CudaCard] = {}  # by the name of the device
-_thread = threading.local()
+
+
+class _ThreadState(threading.local):
+    """State of a thread.
+
+    Attributes:
+        deferring: whether tinygrad's stream waits for the thread's launches later, see `Deferral`.
+    """
+
+    deferring = False
+
+
+_thread = _ThreadState()
 
 
 def card(device: str) -> CudaCard:
@@ -226,32 +254,45 @@ def _tinygrads_turn() -> Iterator[None]:
 
 
 @contextmanager
-def _callers_context() -> Iterator[int | None]:
-    """Restore the thread's context at the end, and yield it."""
-    cuda = driver()
-    before = c_void_p()
-    check(cuda.cuCtxGetCurrent(byref(before)))
+def _callers_context() -> Iterator[None]:
+    """Restore the thread's context at the end."""
+    before = _current()
     try:
-        yield before.value
+        yield
     finally:
-        # a caller's own operations on Tensors leave tinygrad's context current, in which no other library may work
-        own = any(before.value == each.own.value for each in _cards.values())
-        check(cuda.cuCtxSetCurrent(None if own else before))
+        _restore(before)
 
 
-@contextmanager
-def deferring(device: str | tuple[str, ...]) -> Iterator[None]:
-    """Have tinygrad's stream wait for this thread's launches on a card later, at its next operation.
+def _current() -> int | None:
+    """Return the thread's context."""
+    found = c_void_p()
+    check(driver().cuCtxGetCurrent(byref(found)))
+    return found.value
+
+
+def _restore(before: int | None) -> None:
+    """Make a context current that was so before an operation."""
+    # a caller's own operations on Tensors leave tinygrad's context current, in which no other library may work
+    own = any(before == each.own.value for each in _cards.values())
+    check(driver().cuCtxSetCurrent(None if own else before))
+
+
+class Deferral:  # a generator's context manager would take longer than a launch
+    """Context in which tinygrad's stream waits for this thread's launches on a card later, at its next operation.
 
     What the launches write may reach a caller only through `callers_context`, since a caller's own operations on a
     Tensor would not wait.
     """
-    before = getattr(_thread, "deferring", False)
-    _thread.deferring = is_cuda(device)
-    try:
-        yield
-    finally:
-        _thread.deferring = before
+
+    def __init__(self, device: str | tuple[str, ...]):
+        self.defers = is_cuda(device)
+
+    def __enter__(self) -> None:
+        self.before = _thread.deferring
+        _thread.deferring = self.defers
+
+    def __exit__(self, *_: object) -> None:
+        _thread.deferring = self.before
 
 
 def settle(device: str | tuple[str, ...]) -> None:
@@ -318,8 +359,12 @@ def copy(device: str, target: int, source: int, size: int) -> None:
         source: address to read from.
         size: number of bytes.
     """
-    with card(device).launching():
+    shared = card(device)
+    before = shared.enter()
+    try:
         check(driver().cuMemcpyDtoDAsync_v2(target, source, size, None))
+    finally:
+        shared.leave(before)
 
 
 _kept: dict[str, deque[tuple[c_void_p, Any]]] = {}  # for each card, events and what is kept until they have happened
@@ -386,10 +431,11 @@ class CudaLaunch:
 
     def function(self, primary: bool) -> Any:
         """Return the handle of the program in one of the contexts, which is current."""
-        if primary not in self.functions:
+        handle = self.functions.get(primary)
+        if handle is None:
             handle = _in_primary(self.program) if primary else ctypes.cast(self.program.prg, c_void_p)
             self.functions[primary] = handle
-        return self.functions[primary]
+        return handle
 
     def __call__(self, primary: bool) -> None:
         """Launch the program in one of the contexts, which is current."""
@@ -432,9 +478,12 @@ class CudaLaunches:
     def __call__(self, lent: int = 0) -> None:
         for words, place in self.places:
             words[place] = lent
-        with self.card.launching():
+        before = self.card.enter()
+        try:
             for launch in self.launches:
                 launch(self.card.primary is not None)
+        finally:
+            self.card.leave(before)
 
 
 class CudaGraph:
@@ -446,12 +495,15 @@ class CudaGraph:
         self.graphs: dict[bool, c_void_p] = {}  # in tinygrad's context, and in the primary one
 
     def __call__(self) -> None:
-        with self.card.launching():
+        before = self.card.enter()
+        try:
             primary = self.card.primary is not None
             # A graph holds the functions of one context, so it is made again once launches have moved.
             if primary not in self.graphs:
                 self.graphs[primary] = self._instantiated(primary)
             check(driver().cuGraphLaunch(self.graphs[primary], None))
+        finally:
+            self.card.leave(before)
 
     def _instantiated(self, primary: bool) -> c_void_p:
         """Return the graph for one of the contexts, which is current."""

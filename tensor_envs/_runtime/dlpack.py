@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._runtime.cuda import CUDA_DEVICE, LEGACY_STREAM, after_stream, before_stream, card_of
+from tensor_envs._runtime.cuda import CUDA_DEVICE, LEGACY_STREAM, after_stream, before_stream, card_of, keep_until_done
 
 NO_ORDER = -1  # stream of a consumer that asks for no order
 NAME, USED_NAME = b"dltensor", b"used_dltensor"
@@ -148,6 +148,7 @@ class Imported(NamedTuple):
         address: address of the first value.
         shape, dtype: of the values.
         device: tinygrad's name of the card.
+        ordered: whether the library uses released memory again on the stream of the launches alone, so after them.
     """
 
     owner: Any
@@ -155,6 +156,12 @@ class Imported(NamedTuple):
     shape: tuple[int, ...]
     dtype: DType
     device: str
+    ordered: bool = False
+
+    def keep_until_done(self) -> None:
+        """Keep the memory alive until the launches so far have read it."""
+        if not self.ordered:
+            keep_until_done(self.device, self.owner)
 
 
 def imported(x: Any) -> Imported:
@@ -202,5 +209,6 @@ class _Owner:
         self.address, self.deleter = address, deleter
 
     def __del__(self) -> None:
-        if not sys.is_finalizing() and self.deleter:
+        # at the interpreter's end modules are emptied
+        if sys is not None and not sys.is_finalizing() and self.deleter:
             DELETER(self.deleter)(self.address)

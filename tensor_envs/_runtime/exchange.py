@@ -40,6 +40,7 @@ from tinygrad.uop.ops import Ops
 from tensor_envs._runtime.buffers import buffer_of, device_of, shards, upload
 from tensor_envs._runtime.context import LOCK, allow_devices, stays_lazy
 from tensor_envs._runtime.cuda import (
+    LEGACY_STREAM,
     after_stream,
     before_stream,
     callers_context,
@@ -293,8 +294,11 @@ def card_array(x: Any, dtype: DType) -> Imported:
         return imported(x.astype(name))
     x = x.to(getattr(torch, name)).contiguous()
     device = _card(x.device.index)
-    after_stream(device, torch_stream(device))
-    return Imported(x, x.data_ptr(), tuple(x.shape), dtype, device)
+    stream = torch_stream(device)
+    after_stream(device, stream)
+    # PyTorch's allocator uses memory again on the stream it was made for. As for PyTorch's own operations, that is the
+    # current stream.
+    return Imported(x, x.data_ptr(), tuple(x.shape), dtype, device, stream <= LEGACY_STREAM)
 
 
 @functools.cache
@@ -478,11 +482,12 @@ def _check_copy(copy: Any) -> None:
 
 def torch_stream(device: str) -> int:
     """Return the handle of PyTorch's current stream on a card."""
-    return int(_torch().cuda.current_stream(card_of(device)).cuda_stream)
+    # PyTorch's public function makes an object of the stream, which takes as long as a launch.
+    return int(_torch()._C._cuda_getCurrentRawStream(card_of(device)))
 
 
 def _torch() -> Any:
     try:
-        return importlib.import_module("torch")
+        return sys.modules.get("torch") or importlib.import_module("torch")
     except ImportError:
         raise ImportError("this needs PyTorch: pip install 'tensor_envs[torch]'") from None

@@ -13,7 +13,7 @@ import numpy as np
 from tinygrad import dtypes
 
 from tensor_envs._runtime.buffers import address_of, upload, write
-from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, keep_until_done, on_card
+from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, on_card
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.exchange import card_array, from_numpy, keep_exports, to_numpy, torch_stream
 from tensor_envs._runtime.launcher import lends
@@ -220,7 +220,7 @@ class HostEvaluation:
         if is_cuda(self.leaves.device) and on_card(x):
             found = card_array(x, dtypes.float32)
             copy(found.device, address_of(buffer), found.address, array.nbytes)
-            keep_until_done(found.device, found.owner)
+            found.keep_until_done()
             return
         shaped = self.shaped[number]
         shaped[:] = np.asarray(host_array_of(self.form.library, x)).reshape(shaped.shape)

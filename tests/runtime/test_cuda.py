@@ -118,7 +118,7 @@ def test_deferred_launches_are_ordered_once_tinygrad_works(driver: Driver) -> No
     cuda.before_stream("CUDA")
     launch()
     driver.taken()
-    with cuda.deferring("CUDA"):
+    with cuda.Deferral("CUDA"):
         launch()
         launch()
         assert driver.taken() == [("cuLaunchKernel", PRIMARY)] * 2
@@ -130,6 +130,21 @@ def test_deferred_launches_are_ordered_once_tinygrad_works(driver: Driver) -> No
     assert driver.taken() == [("cuEventRecord", PRIMARY), ("cuStreamWaitEvent", OWN)]
     cuda.settle("CUDA")
     assert driver.taken() == []
+
+
+def test_a_loop_of_another_library_costs_two_calls_a_launch(driver: Driver) -> None:
+    """In the context of the launches nothing is set, restored or recorded."""
+    launch = launches(16)
+    cuda.before_stream("CUDA")
+    with cuda.Deferral("CUDA"):
+        launch()
+        driver.current = PRIMARY
+        driver.calls.clear()
+        launch()
+    assert driver.calls == [("cuCtxGetCurrent", PRIMARY), ("cuLaunchKernel", PRIMARY)]
+    dlpack.Imported(None, 16, (1,), dtypes.int32, "CUDA", ordered=True).keep_until_done()
+    assert len(driver.calls) == 2
+    driver.current = OTHER
 
 
 @pytest.mark.parametrize("stream", [0, 1, 0x500])
@@ -237,7 +252,7 @@ def test_memory_of_pytorch_is_described(monkeypatch: pytest.MonkeyPatch) -> None
 
     values = torch.arange(12, dtype=torch.int64).reshape(3, 4)
     found = dlpack.imported(foreign(values))
-    assert found[1:] == (values.data_ptr(), (3, 4), dtypes.int64, "CUDA") and order == [("CUDA", 1)]
+    assert found[1:] == (values.data_ptr(), (3, 4), dtypes.int64, "CUDA", False) and order == [("CUDA", 1)]
     part = dlpack.imported(foreign(values[1:]))
     assert part.address == values[1:].data_ptr() and part.shape == (2, 4)
     with pytest.raises(ValueError, match="array must be in C order"):
