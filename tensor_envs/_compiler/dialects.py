@@ -139,6 +139,12 @@ class C:
         # C promotes narrow integers to int, so the result has to be cut off again.
         return self.converted(x.dtype, text) if x.dtype.itemsize < 4 and x.dtype is not BOOL else text
 
+    def loop_hint(self, block: Block) -> str:
+        """Return what tells compilers before a loop whether to unroll it; nothing leaves it to them."""
+        if block.vector and self.vector_loop:
+            return self.vector_loop.format(block.vector)
+        return "" if block.unroll else self.keep_loop
+
     def loop(self, index: str, size: str) -> str:
         return f"for (int {index} = 0; {index} < {size}; {index}++) {{"
 
@@ -170,10 +176,8 @@ class C:
         if block.kind == "for":
             # Indices have names of their own beside values, so that a source can be read next to the tape.
             block.index.text = self.fresh("n")  # i32 is a type in WGSL
-            if block.vector and self.vector_loop:
-                self.line(self.vector_loop.format(block.vector))
-            elif not block.unroll and self.keep_loop:
-                self.line(self.keep_loop)
+            if hint := self.loop_hint(block):
+                self.line(hint)
             self.line(self.loop(block.index.text, self.value(block.head)))
         else:
             self.line("for (;;) {" if block.head is None else f"if ({self.value(block.head)}) {{")
@@ -242,6 +246,13 @@ class CUDA(GPU):
     def signature(self, name: str) -> str:
         arrays = ", ".join(f"{self.types[a.dtype]} *__restrict__ {a.name}" for a in self.parameters)
         return f'extern "C" __global__ void __launch_bounds__({self.threads}) {name}({arrays})'
+
+    def loop_hint(self, block: Block) -> str:
+        # NVRTC copies bodies up to 16 times, those of loops around them too. A search then takes 20 s to compile, and
+        # its code outgrows the cache of instructions. Four turns have enough loads under way at once.
+        if block.unroll and block.head.op != "const":
+            return self.keep_loop if any(isinstance(x, Block) for x in block.body) else "#pragma unroll 4"
+        return super().loop_hint(block)
 
     def place(self, axis: str) -> str:
         return "((int)blockIdx.x)" if axis == "group" else "((int)threadIdx.x)"

@@ -190,6 +190,7 @@ class ExportCUDA(ExportC, CUDA):
     """CUDA kernels with one thread for each game."""
 
     restrict = "__restrict__"
+    keep_loop = CUDA.keep_loop
 
     def head(self) -> str:
         return f'extern "C" __global__ void __launch_bounds__({self.threads})'

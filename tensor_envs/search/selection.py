@@ -23,7 +23,7 @@ GROUP_EDGES = 512  # of all roots of a group
 # number of an edge -> its score, and whether it may be chosen if its action is legal
 Score = Callable[[Scalar], tuple[Scalar, Value]]
 PerEdge = Callable[[Scalar], Scalar]
-Stage = Callable[[Scalar, "Edges"], None]  # of a root's number in its group, and the edges of its node
+Stage = Callable[[Value, "Edges"], None]  # of a root's number in its group, and the edges of its node
 
 
 def sort_key(x: Scalar) -> Scalar:
@@ -106,10 +106,10 @@ class ActionSelection:
         """Return the prior of a new node's edge, given the network's prior and its logit minus the highest one."""
         return prior
 
-    def chosen(self, k: Scalar, edge: Edge) -> None:
+    def chosen(self, k: Value, edge: Edge) -> None:
         """Keep what `complete_steps` needs of the action that root `k` of a group has chosen."""
 
-    def complete_steps(self, count: Scalar, step: Callable[[Scalar], PathStep]) -> None:
+    def complete_steps(self, count: Value, step: Callable[[Scalar], PathStep]) -> None:
         """Store what `record` needs in the steps of the roots of a group."""
 
     def record(self, node: Node, step: PathStep, visits: Scalar, total: Scalar, gain: Scalar) -> None:
@@ -453,10 +453,10 @@ class GumbelMuZero(ActionSelection):
         self.tree.root_noise[self.tree.noise(edges.at, 0, edge)] += where(edges.slot == 0, logit, 0.0)
         return logit
 
-    def chosen(self, k: Scalar, edge: Edge) -> None:
+    def chosen(self, k: Value, edge: Edge) -> None:
         self.priors[k] = edge.prior
 
-    def complete_steps(self, count: Scalar, step: Callable[[Scalar], PathStep]) -> None:
+    def complete_steps(self, count: Value, step: Callable[[Scalar], PathStep]) -> None:
         with loop(count) as k:  # reads no tree, so it is vectorised
             self.priors[k] = exp(self.priors[k])
         with loop(count) as k:

@@ -212,21 +212,28 @@ class Search(TreeMemory):
         size = self.selection.group
         with loop((active + (size - 1)) // size) as group:
             first = group * size
-            count = minimum(active - first, size)
+            # a group of one has no loop: its numbers are constants then, so that GPUs keep its arrays in registers
+            count = 1 if size == 1 else minimum(active - first, size)
+
+            def in_root(stage: Stage, k: Value) -> None:
+                lane = wrap_index(self.queue[wrap_index(first + k, self.roots)], self.roots)
+                at = self.first_root if self.roots == 1 else self.t.block.at(lane)
+                walk = self.walk(at)
+                stage(k, self.edges_of(at, walk.node, walk.mask if self.config.replays else None))
 
             def each(stage: Stage) -> None:
+                if size == 1:
+                    in_root(stage, 0)
+                    return
                 with loop(count) as k:
-                    lane = wrap_index(self.queue[wrap_index(first + k, self.roots)], self.roots)
-                    at = self.first_root if self.roots == 1 else self.t.block.at(lane)
-                    walk = self.walk(at)
-                    stage(k, self.edges_of(at, walk.node, walk.mask if self.config.replays else None))
+                    in_root(stage, k)
 
             # a stage runs in all roots of the group before the next one, since a root's own stages wait for each other
             self.selection.prepare(each, count, self.counts.steps > 0)
             each(lambda k, edges: self._choose(k, edges, self.counts.steps + first + k))
             self.selection.complete_steps(count, lambda k: self.step(self.counts.steps + first + k))
 
-    def _choose(self, k: Scalar, edges: Edges, number: Scalar) -> None:
+    def _choose(self, k: Value, edges: Edges, number: Scalar) -> None:
         """Choose the next edge of root `k` of a group and record it as the step of a number."""
         at = edges.at
         slot = edges.slot
