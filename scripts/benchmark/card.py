@@ -2,11 +2,13 @@
 
     python scripts/gpu_check.py
     python scripts/gpu_check.py --minutes 4 --json card.json
+    python scripts/gpu_check.py --training 6
 
 The first two fifths of the time go to the tests that compare every game and task with the CPU, bit for bit; a test that
 has not begun by then is not run. Then each row of the tables is measured, the most important first, until the time is
 up. Rows with an aim say whether it is reached. Rows beside other libraries need PyTorch, or JAX with Pgx and mctx.
-Without a card the program says so and ends with 0.
+With --training a residual network then learns connect four from nothing for that many minutes more, and exact values
+judge its moves in critical positions. Without a card the program says so and ends with 0.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from tinygrad import Device
 
 import tensor_envs as te
@@ -40,6 +44,9 @@ ROUNDS = 4  # of a measurement, of which the best counts
 SECONDS = 0.05  # of a round, at least
 BLOCKS = 5  # of the residual network
 CHANNELS = 64  # of the residual network
+TRAINING = "Training from nothing"  # title of its table
+JUDGED = 2000  # random games whose positions judge a trained player
+JUDGED_PLY = 20  # of these positions
 
 
 class Row(NamedTuple):
@@ -319,6 +326,41 @@ def peers() -> Iterator[Row]:
         )
 
 
+# *** training ***
+
+
+def random_positions(env: te.Env, device: str) -> te.State:
+    """Return the same positions of random games on any device."""
+    state = env.init(JUDGED, seed=2, device=device)
+    for _ in range(JUDGED_PLY):
+        state = env.step(state, te.agents.uniform(state))
+    return state[np.flatnonzero(~te.to_numpy(state.terminated))]
+
+
+def training(minutes: float) -> Iterator[Row]:
+    """Train a residual network in PyTorch by AlphaZero, and judge its moves by exact values."""
+    env = te.make("connect_four")
+    state = random_positions(env, "CPU")
+    best = te.solve(env, method="search").best_actions(state)
+    # in a critical position legal actions differ in value
+    critical = np.flatnonzero((te.to_numpy(state.legal_action_mask) & ~best).any(1))
+    positions, best = random_positions(env, "CUDA")[critical], best[critical]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "tensor_envs.train", "alphazero", "connect_four", "--device", "CUDA"]
+        command += ["--network", "resnet", "--blocks", str(BLOCKS), "--channels", str(CHANNELS), "--bfloat16"]
+        # the run's own ratings would take a part of the minutes
+        command += ["--num-envs", "4096", "--minibatch", "4096", "--ratings", "1", "--rating-games", "2"]
+        command += ["--minutes", f"{minutes:g}", "--folder", folder]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        steps = [json.loads(text) for text in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+        yield Row("connect_four, minutes of training", minutes, "")
+        yield Row("connect_four, positions played", steps[-1]["positions"] / 1e6, "million")
+        for simulations in (0, 64, 256):
+            actions = te.to_numpy(te.agents.load(folder, simulations)(positions))
+            kept = best[np.arange(len(best)), actions].mean()
+            yield Row(f"value kept in {len(best):,} critical positions, {simulations} simulations", kept, "")
+
+
 # *** report ***
 
 TABLES: dict[str, Callable[[], Iterator[Row]]] = {
@@ -344,10 +386,14 @@ def work(options: argparse.Namespace) -> None:
     end = time.monotonic() + 60 * options.minutes
     rows: dict[str, list[Row]] = {}
     measures = {"Correctness": lambda: tests(60 * options.minutes * TEST_SHARE), **TABLES}
+    if options.training:
+        measures[TRAINING] = lambda: training(options.training)
     print(f"# {name}")
     for title, measure in measures.items():
         print(f"\n## {title}\n\n| | measured | aim | reached |\n|---|---|---|---|", flush=True)
         rows[title] = []
+        if title == TRAINING:  # its minutes are its own
+            end = math.inf
         if time.monotonic() > end:
             print("| not measured: the time is up | | | |")
             continue
@@ -368,6 +414,8 @@ def work(options: argparse.Namespace) -> None:
 def parser() -> argparse.ArgumentParser:
     result = command_parser("gpu_check.py", __doc__)
     result.add_argument("--minutes", type=whole(1, 600), default=8, help="time in all (default: 8)")
+    text = "minutes of training from nothing, beside --minutes (default: none; 6 is what others publish)"
+    result.add_argument("--training", type=float, default=0, metavar="MINUTES", help=text)
     result.add_argument("--json", type=Path, help="file to write the numbers to")
     return result
 

@@ -19,7 +19,7 @@ from tensor_envs._engine.random import seed_words
 from tensor_envs._runtime.buffers import download, empty_buffer, upload
 from tensor_envs._runtime.capture import CapturedFunction, ReadInJitError, RepeatedLaunch, before_capture
 from tensor_envs._runtime.context import LOCK, stays_lazy
-from tensor_envs._runtime.cuda import deferring
+from tensor_envs._runtime.cuda import Deferral, is_cuda, memory_of
 from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.exchange import ExportInJitError
 from tensor_envs._runtime.launch import realize
@@ -27,7 +27,7 @@ from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
 from tensor_envs.search.memory import (
-    MAX_TREE_BLOCKS,
+    MAX_ROWS,
     NetworkOutput,
     SearchConfig,
     SearchSize,
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from tensor_envs.env import Env
 
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
+# The same on a CUDA card with eight times as much memory: a chunk of few games would leave most of the card idle.
+CARD_TREE_BYTES = 2**31
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU
@@ -221,11 +223,12 @@ def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: Batc
             f"{games * each / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
         )
     # as many blocks as fit, so that threads have work and launches are few
-    blocks = TREE_BYTES // (lanes * each)
+    most = min(CARD_TREE_BYTES, memory_of(str(whole.device)) // 8) if is_cuda(whole.device) else TREE_BYTES
+    blocks = most // (lanes * each)
     if config.selection.uses_network and not is_gpu(whole.device):
         # the network runs between the simulations: what a thread's trees take must outlast it in the cache
         blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * each)))
-    blocks = max(1, min(blocks, MAX_TREE_BLOCKS))
+    blocks = max(1, min(blocks, MAX_ROWS // lanes))
     small = blocks >= whole.grid.blocks
     # chunks of one size, since the padding of the last one is searched, too
     blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))
@@ -364,7 +367,7 @@ class NetworkRunner:
         self.init_root(*self.tree, leaf, *games, params)
         # before the first expansion, which mixes the noise into the root's priors
         self.gather_noise(*self.tree, params, noise, self.root_noise)
-        with deferring(self.chunk.device):
+        with Deferral(self.chunk.device):
             # each turn evaluates the leaf, expands it, backs its value up and selects the next leaf
             for launch in self.simulations:
                 launch()
