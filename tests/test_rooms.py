@@ -56,7 +56,7 @@ FLOORS = [
     {""},  # the public names
 ]
 RUNTIME = 2  # the floor of `_runtime`
-MAX_DEPTH = 13  # of a chain of imports
+MAX_DEPTH = 12  # of a chain of imports
 # The solver of Shed's cells consists of tensor programs, not of rules.
 SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "oracle")}
 SHARED = {f"tensor_envs.games._kit.{name}" for name in ("sets", "hidden_stones", "houses")}  # by rules of several games

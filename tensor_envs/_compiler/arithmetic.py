@@ -10,7 +10,7 @@ from typing import Any
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.operations import (
+from tensor_envs._compiler.tape import (
     BOOL,
     FLOAT32,
     INT32,
@@ -19,10 +19,11 @@ from tensor_envs._compiler.operations import (
     SIGNED,
     UINT32,
     UINT64,
+    Instruction,
+    current,
     reinterpret,
     wrap,
 )
-from tensor_envs._compiler.tape import Instruction, current
 
 I = Instruction  # noqa: E741
 

@@ -9,8 +9,20 @@ from typing import Any, ClassVar
 from tinygrad import dtypes
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, SIGNED, UINT32, UINT64, UNSIGNED_OF
-from tensor_envs._compiler.tape import Array, Block, Instruction, Tape
+from tensor_envs._compiler.tape import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    SIGNED,
+    UINT32,
+    UINT64,
+    UNSIGNED_OF,
+    Array,
+    Block,
+    Instruction,
+    Tape,
+)
 
 INLINE_MAX_CHARACTERS = 120  # longer expressions are assigned to a variable
 # Clang 15 and newer have vectors of bits, which become one or two instructions of the processor.

@@ -15,8 +15,7 @@ from math import inf
 from typing import Any
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.operations import FLOAT32, INT32
-from tensor_envs._compiler.tape import STORES, Array, Block, Instruction, Tape
+from tensor_envs._compiler.tape import FLOAT32, INT32, STORES, Array, Block, Instruction, Tape
 
 ADDRESSES = {"+": arithmetic.add, "*": arithmetic.multiply}  # operations of addresses
 MAX_RECOMPUTED = 3  # operations of a value that is computed again rather than stored for a later part

@@ -12,8 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, UINT32
-from tensor_envs._compiler.tape import Tape, record
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, Tape, record
 from tensor_envs._validate import instance
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
 from tensor_envs.rules.kernel import loop, registers, sum_in_range

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, UINT32, UINT64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, UINT32, UINT64
 from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray, flat, halves, joined, nested, num_words
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32

@@ -9,8 +9,7 @@ from tinygrad import UOp, dtypes
 from tinygrad.dtype import AddrSpace
 from tinygrad.uop.ops import AxisType, Ops
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, UINT32, UNSIGNED_OF
-from tensor_envs._compiler.tape import Array, Block, Instruction, Tape
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, UNSIGNED_OF, Array, Block, Instruction, Tape
 
 UOPS = {
     "+": Ops.ADD,

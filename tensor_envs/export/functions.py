@@ -10,8 +10,7 @@ from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.dialects import CUDA, WGSL, C
-from tensor_envs._compiler.operations import BOOL, INT32
-from tensor_envs._compiler.tape import Array, Tape
+from tensor_envs._compiler.tape import BOOL, INT32, Array, Tape
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.base import Kernel, trace_blocks
 from tensor_envs._engine.kernels.observe import DTYPE_BY_NAME, Observe, Outputs

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.operations import INT32, INT64
+from tensor_envs._compiler.tape import INT32, INT64
 from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.launch import launch, realize, settled
 from tensor_envs._runtime.opening import open_device

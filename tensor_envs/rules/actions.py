@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._compiler.operations import BOOL, UINT32, UINT64
+from tensor_envs._compiler.tape import BOOL, UINT32, UINT64
 from tensor_envs._validate import integer, shown
 from tensor_envs.rules.lists import add_bits, flat, halves, num_words, pack, pack_flags
 from tensor_envs.rules.scalar import Scalar, Value, int32, maximum, minimum, refuse, scalar, uint32, where

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tensor_envs._compiler.operations import FLOAT32
+from tensor_envs._compiler.tape import FLOAT32
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, is_gpu, refuse, scalar, uint32, uint64
 
 POLICY_EPISODE = 0xFFFFFFFF

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import and_, or_, xor
 from typing import Any
 
-from tensor_envs._compiler.operations import UINT32
+from tensor_envs._compiler.tape import UINT32
 from tensor_envs._validate import integer
 from tensor_envs.rules.kernel import repeat
 from tensor_envs.rules.kinds import BITS, KINDS, Kind, checked_kind

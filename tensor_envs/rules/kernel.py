@@ -18,8 +18,20 @@ from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64
-from tensor_envs._compiler.tape import STORES, Array, Block, Instruction, Tape, current, record, recording
+from tensor_envs._compiler.tape import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    STORES,
+    Array,
+    Block,
+    Instruction,
+    Tape,
+    current,
+    record,
+    recording,
+)
 from tensor_envs.rules.scalar import Scalar, Value, int32, refuse, scalar, whole
 
 UINTS = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32}

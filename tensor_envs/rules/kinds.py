@@ -7,7 +7,7 @@ from typing import Literal
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, SIGNED, UINT32, UINT64, UNSIGNED
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, SIGNED, UINT32, UINT64, UNSIGNED
 from tensor_envs._validate import one_of
 
 Kind = Literal["int32", "bool", "uint32", "uint64"]

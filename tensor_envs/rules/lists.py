@@ -11,7 +11,7 @@ import numpy as np
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, UINT32, UINT64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, UINT64
 from tensor_envs.rules.kinds import BITS
 from tensor_envs.rules.scalar import (
     WORD_BITS,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, UINT32, UINT64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, UINT32, UINT64
 from tensor_envs._validate import integer
 from tensor_envs.rules.lists import MemoryArray, num_words, pack_flags
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, scalar, uint32, whole

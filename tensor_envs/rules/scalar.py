@@ -19,8 +19,20 @@ import numpy as np
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, LIMITS, SIGNED, UINT32, UINT64, UNSIGNED, wrap
-from tensor_envs._compiler.tape import Instruction, recording
+from tensor_envs._compiler.tape import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    LIMITS,
+    SIGNED,
+    UINT32,
+    UINT64,
+    UNSIGNED,
+    Instruction,
+    recording,
+    wrap,
+)
 from tensor_envs.rules.kinds import BITS, KIND_NAMES
 
 WORD_BITS = 32

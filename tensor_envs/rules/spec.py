@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.operations import BOOL, INT32
+from tensor_envs._compiler.tape import BOOL, INT32
 from tensor_envs._validate import instance, integer, one_of, shown
 from tensor_envs.rules.kinds import KINDS, Kind, checked_kind
 from tensor_envs.rules.lists import FixedList, select, sum_of

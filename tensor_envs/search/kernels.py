@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import UINT32
+from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, row_index, store
 from tensor_envs._engine.kernels.rollout import BlockState, Decisions, num_counts
 from tensor_envs.rules.kernel import Cells, branch, loop, registers

@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tensor_envs._compiler.operations import INT32, UINT32
+from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
 from tensor_envs.rules.kernel import Cells, loop, registers, sum_in_range
 from tensor_envs.rules.lists import num_words, popcount

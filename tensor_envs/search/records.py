@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs.rules.kernel import Cells, bitcast, divide
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from tensor_envs._compiler.operations import FLOAT32, INT32, INT64
+from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
 from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
 from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import FLOAT32, INT32
+from tensor_envs._compiler.tape import FLOAT32, INT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, do_while, loop, registers

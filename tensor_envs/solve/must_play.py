@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensor_envs._compiler.operations import UINT32
+from tensor_envs._compiler.tape import UINT32
 from tensor_envs.rules.kernel import registers
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, uint32, where
 from tensor_envs.solve.stack import Frame, has_action

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import INT32, UINT32
-from tensor_envs._compiler.tape import Tape, record
+from tensor_envs._compiler.tape import INT32, UINT32, Tape, record
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import (

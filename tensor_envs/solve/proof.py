@@ -17,7 +17,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import INT32, UINT32
+from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Tracer
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import UINT32
+from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, scalar, uint32, where

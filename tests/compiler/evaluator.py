@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, LIMITS, UINT32
-from tensor_envs._compiler.tape import STORES, Array, Block, Instruction, Tape
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, LIMITS, STORES, UINT32, Array, Block, Instruction, Tape
 
 POISON = 0xA5A5A5A5  # of registers that were never stored to
 FORMATS = {FLOAT32: "f", INT32: "i", UINT32: "I"}

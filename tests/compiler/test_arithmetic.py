@@ -13,8 +13,19 @@ from tinygrad import dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, INT64, LIMITS, UINT32, UINT64, wrap
-from tensor_envs._compiler.tape import Instruction, Tape, record
+from tensor_envs._compiler.tape import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    LIMITS,
+    UINT32,
+    UINT64,
+    Instruction,
+    Tape,
+    record,
+    wrap,
+)
 from tests.compiler.evaluator import run, wrapped
 
 WHOLE = (INT32, UINT32, INT64, UINT64)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tensor_envs._compiler.lanes import turn_inside_out, unroll_lanes
-from tensor_envs._compiler.operations import INT32
-from tensor_envs._compiler.tape import Block, Tape, current
+from tensor_envs._compiler.tape import INT32, Block, Tape, current
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers, trace
 from tests.compiler.evaluator import run
 

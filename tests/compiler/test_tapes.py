@@ -15,8 +15,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, OPERATIONS, UINT32
-from tensor_envs._compiler.tape import Array, Block, Instruction, Tape, record
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, OPERATIONS, UINT32, Array, Block, Instruction, Tape, record
 from tensor_envs._runtime import programs
 from tensor_envs.inspection import kernels
 from tensor_envs.rules.kernel import trace

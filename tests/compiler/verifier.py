@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, LIMITS, OPERATIONS, SIGNED, UNSIGNED
-from tensor_envs._compiler.tape import STORES, Block, Instruction, Tape
+from tensor_envs._compiler.tape import (
+    BOOL,
+    FLOAT32,
+    LIMITS,
+    OPERATIONS,
+    SIGNED,
+    STORES,
+    UNSIGNED,
+    Block,
+    Instruction,
+    Tape,
+)
 
 
 class TapeError(Exception):

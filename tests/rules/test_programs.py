@@ -19,8 +19,7 @@ from tinygrad import Tensor
 from tensor_envs import rules
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.lanes import turn_inside_out
-from tensor_envs._compiler.operations import LIMITS, UINT32
-from tensor_envs._compiler.tape import Instruction, current, recording
+from tensor_envs._compiler.tape import LIMITS, UINT32, Instruction, current, recording
 from tensor_envs._runtime.buffers import download, empty_buffer, upload
 from tensor_envs._runtime.launch import launch
 from tensor_envs._runtime.opening import open_device

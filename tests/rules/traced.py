@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs._compiler.operations import BOOL, FLOAT32, INT32, UINT32, UINT64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, UINT64
 from tensor_envs._runtime.buffers import download, empty_buffer, upload
 from tensor_envs._runtime.launch import launch
 from tensor_envs.rules.kernel import Cells, loop, trace

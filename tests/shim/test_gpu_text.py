@@ -21,8 +21,7 @@ from tinygrad.runtime.support.elf import elf_loader
 import tensor_envs as te
 from tensor_envs._compiler.arithmetic import add, choose, const, equal, maximum, minimum
 from tensor_envs._compiler.dialects import CUDA, GPU, Metal
-from tensor_envs._compiler.operations import INT32
-from tensor_envs._compiler.tape import Tape, record
+from tensor_envs._compiler.tape import INT32, Tape, record
 from tensor_envs._engine import batch_layout
 from tensor_envs._engine import engine as engine_module
 from tensor_envs._engine.batch_layout import BlockGrid

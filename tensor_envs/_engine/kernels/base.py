@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.lanes import turn_inside_out, unroll_lanes
-from tensor_envs._compiler.operations import INT32, INT64, UINT32
-from tensor_envs._compiler.tape import current
+from tensor_envs._compiler.tape import INT32, INT64, UINT32, current
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.kernel import Cells, branch, grid_index, loop, no_unroll, registers

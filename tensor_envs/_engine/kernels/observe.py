@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinygrad import dtypes
 
-from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
-from tensor_envs._compiler.tape import Tape, record
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32, Tape, record
 from tensor_envs._engine.kernels.base import Coords, Tracer, Words, load
 from tensor_envs.rules.kernel import UINTS, Cells, bitcast, loop, registers
 from tensor_envs.rules.lists import MemoryArray, add_bits, num_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import FLOAT32
+from tensor_envs._compiler.tape import FLOAT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, Words
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import bitcast, loop

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import NEVER, Autoreset, Coords, Place, Tracer, load, row_index, store
 from tensor_envs.rules.chance import threefry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import UINT32
+from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import NEVER, Autoreset, Coords, Tracer, store
 from tensor_envs._engine.kernels.observe import Outputs, OutputStage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._compiler.operations import FLOAT32, INT32, UINT32
+from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.kernels.base import Autoreset, Coords, Tracer, Words, load, store
 from tensor_envs._engine.kernels.observe import Outputs, OutputStage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensor_envs._compiler.operations import INT64
+from tensor_envs._compiler.tape import INT64
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.kernels.base import Coords, Place, Words
 from tensor_envs._engine.layout import Layout

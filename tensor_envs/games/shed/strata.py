@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 from tinygrad import Tensor
 
-from tensor_envs._compiler.operations import INT64
+from tensor_envs._compiler.tape import INT64
 from tensor_envs._runtime.launch import launch
 from tensor_envs.rules import Scalar, int32, maximum, minimum, uint32, where
 from tensor_envs.rules.kernel import Cells, branch, grid_index, loop, trace
