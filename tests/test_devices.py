@@ -266,7 +266,7 @@ def soon(device: str, game: str, batch: int, task: str) -> bool:
 def cases() -> Iterator[Any]:
     for game in (*te.registered(), MEMORY):
         batches = (1, 7, 64) if game in FAST else (70,)
-        for task, batch, device in itertools.product(TASKS, (*batches, 1000, 4160), DEVICES):
+        for task, batch, device in itertools.product(TASKS, (*batches, 1000, 4096), DEVICES):
             if game != MEMORY or task not in WITHOUT_MEMORY:
                 marks = [] if soon(device, game, batch, task) else [pytest.mark.slow]
                 yield pytest.param(device, game, batch, task, id=f"{device}-{game}-{batch}-{task}", marks=marks)

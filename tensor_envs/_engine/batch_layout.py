@@ -12,14 +12,10 @@ from tinygrad import Tensor, dtypes
 from tinygrad.dtype import DType
 
 from tensor_envs._runtime.buffers import download, empty_buffer, upload
-from tensor_envs._runtime.cuda import is_cuda
 from tensor_envs._runtime.devices import DeviceName, is_gpu, primary
 
 MAX_BATCH = 2**31 - 1
 LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgroup
-# A small batch on a CUDA card has small blocks. Their threads wait for memory most of the time: the fewer of them share
-# a multiprocessor, the less they wait.
-CARD_LANES, SMALL_BATCH = 8, 2**12
 # On a CPU a game with a state of more words has blocks of one wide vector, so that the words of a block are adjacent:
 # with 64 games, words lie so far apart that they share few lines of the first cache.
 MAX_WORDS, NARROW_LANES = 32, 16
@@ -167,7 +163,7 @@ def batch_layout(batch: int, device: DeviceName, words: int) -> BatchLayout:
     interpreted = primary(device) == "PYTHON"
     # Small batches have small blocks, so that little padding is played.
     if gpu:
-        lanes = CARD_LANES if is_cuda(primary(device)) and share <= SMALL_BATCH else LANES
+        lanes = LANES
     elif words > MAX_WORDS:
         lanes = next(lanes for lanes in WIDE_LANES if share > lanes // 2)
     else:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensor_envs._compiler.tape import INT32, UINT32
+from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
 from tensor_envs.rules.kernel import Cells, loop, registers, sum_in_range
 from tensor_envs.rules.lists import num_words, popcount
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
 VECTOR = 16  # packed edges of a vector
 PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
-MAX_ROWS = 2**14  # games whose trees are in memory at once
+MAX_TREE_BLOCKS = 256  # of the trees in memory at once
+MAX_ROWS = MAX_TREE_BLOCKS * LANES  # of a network's output
 
 MaskWord = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
 

@@ -27,7 +27,7 @@ from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
 from tensor_envs.search.memory import (
-    MAX_ROWS,
+    MAX_TREE_BLOCKS,
     NetworkOutput,
     SearchConfig,
     SearchSize,
@@ -228,7 +228,7 @@ def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: Batc
     if config.selection.uses_network and not is_gpu(whole.device):
         # the network runs between the simulations: what a thread's trees take must outlast it in the cache
         blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * each)))
-    blocks = max(1, min(blocks, MAX_ROWS // lanes))
+    blocks = max(1, min(blocks, MAX_TREE_BLOCKS))
     small = blocks >= whole.grid.blocks
     # chunks of one size, since the padding of the last one is searched, too
     blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))

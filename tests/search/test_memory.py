@@ -11,7 +11,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.rules import bit, has_bit, number, popcount
 from tensor_envs.search import noise, policies, runners
-from tensor_envs.search.memory import whole_vectors
+from tensor_envs.search.memory import SearchSize, whole_vectors
 from tensor_envs.search.records import Root
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero
 from tensor_envs.search.tree import NUM_EDGES
@@ -41,6 +41,19 @@ def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(ValueError, match="at most 58 for 64 games"):
         te.search.playout_policy(state, 60)
     runners.chunk_of.cache_clear()
+
+
+@pytest.mark.parametrize(("memory", "chunks"), [(None, 4), (2**34, 1), (2**32, 2)])
+def test_trees_on_a_card(monkeypatch: pytest.MonkeyPatch, memory: int | None, chunks: int) -> None:
+    """A card with much memory searches more games at once, in up to an eighth of it."""
+    env = shared_env("tic_tac_toe")
+    layout = env.engine.batch_layout(2**13, "CPU")
+    if memory is not None:
+        monkeypatch.setattr(runners, "is_cuda", lambda device: True)
+        monkeypatch.setattr(runners, "memory_of", lambda device: memory)
+    size = SearchSize(400, 0)
+    chunk = runners.chunk_of.__wrapped__(env.engine, policies.search_config(env, UCB), size, layout)
+    assert -(-layout.grid.blocks // chunk.grid.blocks) == chunks
 
 
 @pytest.mark.parametrize(
