@@ -482,8 +482,12 @@ def _check_copy(copy: Any) -> None:
 
 def torch_stream(device: str) -> int:
     """Return the handle of PyTorch's current stream on a card."""
-    # PyTorch's public function makes an object of the stream, which takes as long as a launch.
-    return int(_torch()._C._cuda_getCurrentRawStream(card_of(device)))
+    torch = _torch()
+    number = card_of(device)
+    if not torch.cuda.is_initialized():  # the public function does that first, or says why it cannot
+        return int(torch.cuda.current_stream(number).cuda_stream)
+    # The public function makes an object of the stream, which takes as long as a launch.
+    return int(torch._C._cuda_getCurrentRawStream(number))
 
 
 def _torch() -> Any:
