@@ -20,6 +20,7 @@ from tinygrad import Tensor
 
 from tensor_envs.env import Env
 from tensor_envs.evaluation.agents import greedy, gumbel, softmax
+from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
@@ -103,10 +104,19 @@ class AlphaZero(Trainer):
             return playout_policy(state, self.config.playout_simulations, seed=seed)
         return gumbel_muzero_policy(state, self.evaluate, self.config.num_simulations, seed=seed)
 
+    def _past_search(self, state: State, evaluate: Evaluate, seed: int) -> SearchOutput:
+        """Search with the network of a past self."""
+        return gumbel_muzero_policy(state, evaluate, self.config.num_simulations, seed=seed)
+
     def play(self, step: int) -> Samples:
         """Return the samples of `rollout_length` decisions in every game."""
         config = self.config
         random = self.random(PLAY, self.rank, step)
+        league = self.league
+        # Playout search has no network, so no past selves either; games that begin with it count for no member.
+        if league is not None and self.progress < config.playout_share:
+            league.returns[:] = np.nan
+            league = None
         self.state, samples = self_play(
             self.state,
             self.search,
@@ -116,6 +126,8 @@ class AlphaZero(Trainer):
             search_value_weight=config.search_value_weight,
             exact_values=self.exact_values,
             exact_ply=config.exact_ply,
+            league=league,
+            past_search=self._past_search,
         )
         return samples
 

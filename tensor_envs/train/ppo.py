@@ -128,7 +128,14 @@ class PPO(Trainer):
 
     def play(self, step: int) -> Minibatches:
         """Return the minibatches of a rollout. Rollouts draw by the games' keys and need no generator of the step."""
-        self.state, minibatches = self.rollout(self.state)
+        if self.league is None:
+            self.state, (minibatches, _) = self.rollout(self.state)
+            return minibatches
+        episode = to_numpy(self.state.episode, copy=True)
+        self.state, (minibatches, record) = self.rollout(self.state)
+        for rewards, ended in zip(*map(to_numpy, record), strict=True):
+            self.league.record(episode, rewards * self.config.value_scale, ended)
+            episode += ended
         return minibatches
 
     def minibatches(self, data: Minibatches) -> Iterator[Sequence[Any]]:
@@ -143,23 +150,24 @@ class PPO(Trainer):
         weights = {"clip": config.clip, "entropy": config.entropy, "kl": config.kl}
         return ppo_loss(logs, (logs * chosen).sum(1), value, *rest, **weights)
 
-    def _rollout(self, state: State) -> tuple[State, Minibatches]:
-        """Play a rollout, and return the next state and the minibatches."""
+    def _rollout(self, state: State) -> tuple[State, tuple[Minibatches, list[Tensor]]]:
+        """Play a rollout, and return the next state and what `_credit` returns."""
         decisions = []
         outcomes = []
         for _ in range(self.config.rollout_length):
             observation, mask = self.look(state)
             logs, value = self.trainable(observation, mask)
-            state, decision, outcome = self.decide(state, observation, mask, logs, value)
+            past = [] if self.league is None else self.league.logs(state)
+            state, decision, outcome = self.decide(state, observation, mask, logs, value, past)
             decisions.append(decision)
             outcomes.append(outcome)
         _, next_value = self.trainable(*self.look(state))
         return state, self.credit(state, next_value, decisions, outcomes)
 
     def _decide(
-        self, state: State, observation: Tensor, mask: Tensor, logs: Tensor, value: Tensor
+        self, state: State, observation: Tensor, mask: Tensor, logs: Tensor, value: Tensor, past: list[Tensor]
     ) -> tuple[State, Decision, Outcome]:
-        """Play a decision by the network's log-probabilities.
+        """Play a decision by the network's log-probabilities, or by those of a past self where it decides.
 
         Returns:
             The next state; observations, masks, one-hot actions, their log-probabilities and the values; the arguments
@@ -168,29 +176,45 @@ class PPO(Trainer):
         env = self.env
         logs = logs.contiguous()
         value = value.contiguous()
-        action = sample_action(logs, mask, state.action_key, state.ply).contiguous()
+        played = logs if self.league is None else self.league.mixed(state, logs, past)
+        action = sample_action(played, mask, state.action_key, state.ply).contiguous()
         chosen = action.one_hot(env.num_actions).float().contiguous()
-        player = state.current_player.one_hot(env.num_players).float().contiguous()
+        player = self._learners(state).contiguous()
         after = env.step(state, action)
         rewards = after.rewards / self.config.value_scale
         outcome = rewards, player, value, after.terminated.float(), after.truncated.float()
         return env.reset(after), (observation, mask, chosen, (logs * chosen).sum(1), value), outcome
 
+    def _learners(self, state: State) -> Tensor:
+        """Return the players who decide and learn, one-hot [B, P].
+
+        A past self's actions have its own probabilities, not those of the network that learns, and its return is no
+        value of that network's play. So to `te.advantages` nobody decides there: what a past self is paid for and what
+        it costs is part of the time until the learner's next decision, as chance is.
+        """
+        player = state.current_player.one_hot(self.env.num_players).float()
+        return player if self.league is None else player * self.league.learners(state)
+
     def _credit(
         self, state: State, next_value: Tensor, decisions: list[Decision], outcomes: list[Outcome]
-    ) -> Minibatches:
+    ) -> tuple[Minibatches, list[Tensor]]:
         """Return the minibatches of a rollout, which ended in `state`.
 
         A minibatch is a list of arrays [n, ...]: the parts of decisions and of advantages, then 1 for valid advantages.
+        With a league rewards [T, B, P] and ends of games, bool [T, B], follow.
         """
         config = self.config
-        next_player = state.current_player.one_hot(self.env.num_players).float()
+        next_player = self._learners(state)
         credit = advantages(outcomes, next_player, next_value, config.gamma, config.gae_lambda)
         parts = [Tensor.stack(*part, dim=1) for part in (*zip(*decisions, strict=True), *credit)]
         # games are independent, so consecutive rows make unbiased minibatches
         size = config.num_envs // config.minibatches
         rows = [slice(begin, begin + size) for begin in range(0, config.num_envs, size)]
-        return [[part[group].flatten(0, 1).contiguous() for part in parts] for group in rows]
+        minibatches = [[part[group].flatten(0, 1).contiguous() for part in parts] for group in rows]
+        if self.league is None:
+            return minibatches, []
+        rewards, _, _, terminated, truncated = (Tensor.stack(*part) for part in zip(*outcomes, strict=True))
+        return minibatches, [rewards.contiguous(), (terminated + truncated > 0).contiguous()]
 
 
 def response(
@@ -207,7 +231,7 @@ def response(
         env: the environment.
         policy: the policy of all other players. It is called for every ply of the training, with `num_envs` games.
         steps, seconds: the budget, as in `Trainer.run`.
-        config: settings of the training; its `ratings` do not count.
+        config: settings of the training; its `ratings` and `league_share` do not count.
         device: as in `Env.init`.
 
     Returns:
@@ -234,7 +258,7 @@ class _Response(PPO):
     def __init__(self, env: Env, policy: Policy, config: PPOConfig | None, device: str | None):
         config = PPOConfig() if config is None else config
         instance("config", config, PPOConfig)
-        super().__init__(env, replace(config, ratings=0), device, rank=RESPONSE_RANK)
+        super().__init__(env, replace(config, ratings=0, league_share=0.0), device, rank=RESPONSE_RANK)
         self.policy = policy
         self.learner = np.arange(self.config.num_envs) % env.num_players
         self.see = jit(self._see) if self.trainable.is_capturable else self._see

@@ -29,6 +29,7 @@ from tensor_envs.files.states import state_arrays, state_of
 from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
+from tensor_envs.train.league import League
 from tensor_envs.train.network import WEIGHTS
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.parallel import num_learners, of_first
@@ -69,8 +70,9 @@ class Trainer(ABC):
         network: the network; its values are returns divided by the setting `value_scale`.
         evaluate: the network's evaluation for searches, whose values are returns.
         optimizer: an optimiser of the network's library.
+        league: past selves as opponents; None unless the setting `league_share` is above 0.
         steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
-        positions: decisions learned from so far.
+        positions: decisions so far, those of past selves included.
         seconds: processor time of these steps, on a card time of the clock, without ratings and checkpoints.
         progress: share of the present run's budget that is spent, 0..1.
 
@@ -127,6 +129,9 @@ class Trainer(ABC):
         self.network = self.trainable.network
         self.optimizer = self.trainable.optimizer
         self.evaluate = self.trainable.evaluate
+        self.league = None
+        if config.league_share > 0:
+            self.league = League(env, config, self.device, lambda: self._trainable(self.trainable.for_actors(), device))
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
 
     # *** of the algorithm ***
@@ -209,15 +214,30 @@ class Trainer(ABC):
     def join(self) -> None:
         """Take weights, optimiser and counters of the first of several learners, which may continue a run."""
         if num_learners() > 1:
-            arrays, counters = of_first((self.trainable.checkpoint(), (self.steps, self.positions, self.seconds)))
+            pool = None if self.league is None else self.league.pool
+            arrays, counters, pool = of_first(
+                (self.trainable.checkpoint(), (self.steps, self.positions, self.seconds), pool)
+            )
             self.trainable.restore(arrays)
             self.steps, self.positions, self.seconds = counters
+            if self.league is not None:
+                self.league.take(pool)
+
+    def join_league(self) -> bool:
+        """Add the present network to the league, if it is due, and return whether it was."""
+        return self.league is not None and self.league.add(self.steps, self.weights)
+
+    def league_metrics(self) -> Metrics:
+        """Return the mean returns against the league's members in games that ended since the last call."""
+        return {} if self.league is None else self.league.metrics()
 
     def step(self) -> Metrics:
         """Play and learn once, and return metrics by name."""
         clock = time.process_time if self.device.startswith("CPU") else time.monotonic
         begin = clock()
-        metrics = self.update(self.play(self.steps))
+        self.join_league()
+        data = self.play(self.steps)
+        metrics = self.update(data) | self.league_metrics()
         self.seconds += clock() - begin
         return metrics | {"seconds": self.seconds}
 
@@ -285,6 +305,8 @@ class Trainer(ABC):
         arrays |= {f"state.{name}": array for name, array in state_arrays(self.state).items()}
         if self.replay is not None:
             arrays |= {f"replay.{name}": array for name, array in self.replay.arrays().items()}
+        if self.league is not None:
+            arrays |= {f"league.{name}": array for name, array in self.league.arrays().items()}
         counters = {"steps": self.steps, "positions": self.positions, "seconds": self.seconds}
         metadata: dict[str, Any] = {"algorithm": self.algorithm, "env": words_metadata(self.env), "counters": counters}
         metadata |= {"settings": self._settings(), "metrics": metrics}
@@ -378,6 +400,8 @@ class Trainer(ABC):
             self.steps, self.positions, self.seconds = (counters[k] for k in ("steps", "positions", "seconds"))
             if self.replay is not None:
                 self.replay.restore(_group("replay", arrays), self.steps)
+            if self.league is not None:
+                self.league.restore(_group("league", arrays))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{str(path)!r} has no checkpoint that fits: {error}") from None
         return metadata

@@ -9,8 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tensor_envs._runtime.exchange import to_numpy
+from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
+from tensor_envs.train.league import League
 from tensor_envs.train.replay import Samples
 
 GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
@@ -95,6 +97,8 @@ def self_play(
     search_value_weight: float = 0.2,
     exact_values: Callable[[State], np.ndarray] | None = None,
     exact_ply: int = 0,
+    league: League | None = None,
+    past_search: Callable[[State, Evaluate, int], SearchOutput] | None = None,
 ) -> tuple[State, Samples]:
     """Play decisions by a search in every game of a batch, and return them with the targets of a network.
 
@@ -108,13 +112,17 @@ def self_play(
         search_value_weight: as in `value_targets`.
         exact_values: function from a state to exact values for the players to move, such as `SearchSolution.value`.
         exact_ply: first ply whose value targets these are; ignored without `exact_values`.
+        league: past selves that play in some of the games, and the record of these games.
+        past_search: search of the league's members, a function of a state, their evaluation and a seed.
 
     Returns:
-        The next state, and `length` x B samples. The policy's target is the search's action weights.
+        The next state, and `length` x B samples. The policy's target is the search's action weights. With a league,
+        samples of the learner's decisions are repeated in place of those of past selves.
     """
-    rows = np.arange(state.batch)
+    every_row = np.arange(state.batch)
     seen = list[tuple[np.ndarray, ...]]()
     decisions = list[Decision]()
+    learned = list[np.ndarray]()
 
     def exact(state: State, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return whether each game has an exact value, and the values with the exact ones filled in."""
@@ -135,9 +143,18 @@ def self_play(
         action = to_numpy(output.action)
         explored = (before["ply"] < explore_plies) & (random.random(state.batch) < exploration(before["episode"]))
         drawn = np.where(mask, random.random(mask.shape), -1).argmax(1)
-        stepped = state.env.step(state, np.where(explored, drawn, action))
+        played = action
+        if league is not None:
+            assert past_search is not None
+            learns = league.decides(before["current_player"], before["episode"])
+            played = np.where(learns, action, league.actions(state, past_search, int(random.integers(2**31))))
+            learned.append(learns)
+        stepped = state.env.step(state, np.where(explored, drawn, played))
         after = stepped.numpy()
-        known, settled_value = exact(state, summary["qvalues"][rows, action])
+        ended = after["terminated"] | after["truncated"]
+        if league is not None:
+            league.record(before["episode"], after["rewards"], ended)
+        known, settled_value = exact(state, summary["qvalues"][every_row, action])
         decisions.append(
             Decision(
                 before["current_player"],
@@ -145,11 +162,18 @@ def self_play(
                 settled_value,
                 summary["value"],
                 after["rewards"],
-                after["terminated"] | after["truncated"],
+                ended,
             )
         )
         state = state.env.reset(stepped)
     _, last = exact(state, search(state, int(random.integers(2**31))).search_tree.summary()["value"].copy())
     values = value_targets(decisions, last, state.numpy()["current_player"], search_value_weight)
     observation, mask, policy = (np.concatenate(part) for part in zip(*seen, strict=True))
-    return state, Samples(observation, mask, policy, np.concatenate(values))
+    samples = Samples(observation, mask, policy, np.concatenate(values))
+    if league is None:
+        return state, samples
+    # A position in which a past self decides is worth what the past self makes of it, not what the learner would. So it
+    # is not learned from. Others are repeated in its place, evenly, since all steps in a replay buffer have equal sizes.
+    rows = np.flatnonzero(np.concatenate(learned))
+    rows = rows[np.arange(len(policy)) * len(rows) // len(policy)]
+    return state, Samples(*(part[rows] for part in samples))

@@ -1,0 +1,198 @@
+"""League of self-play: past selves of the network in training play all seats but one in a share of the games."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from tinygrad import Tensor, dtypes
+
+from tensor_envs._runtime.buffers import upload
+from tensor_envs._runtime.exchange import to_numpy
+from tensor_envs._runtime.jitted import jit
+from tensor_envs.env import Env
+from tensor_envs.search.outputs import Evaluate
+from tensor_envs.search.tree import SearchOutput
+from tensor_envs.state import State
+from tensor_envs.train.config import TrainingConfig
+from tensor_envs.train.network import evaluator, look
+from tensor_envs.train.trainable import TrainableNetwork, check_shape
+
+Weights = dict[str, np.ndarray]
+
+
+class League:
+    """Pool of past selves, its members, and bookkeeping of the games against them.
+
+    Every member has the same number of games, in rows of its own that are spread evenly over the batch. The learner has
+    one seat of such a game, the next one in every episode, and the member has all others.
+
+    Attributes:
+        pool: step and weights of every member; empty before the first step.
+        rows: rows of the league's games, ordered by member, int [n].
+    """
+
+    def __init__(self, env: Env, config: TrainingConfig, device: str, make: Callable[[], TrainableNetwork]):
+        """Make networks for the members, whose weights are assigned later.
+
+        Args:
+            env: the environment.
+            config: settings of the training.
+            device: device of the games.
+            make: function that returns a network like the one in training.
+
+        Raises:
+            ValueError: the game is for one, or there are too few or too many games for the members.
+        """
+        size = config.league_size
+        games = config.num_envs
+        each = round(config.league_share * games / size)
+        if env.num_players == 1:
+            raise ValueError(f"league_share must be 0 in a game for one, got {config.league_share} for {env!r}")
+        if not 0 < each * size < games:
+            raise ValueError(
+                f"league_share must give each of {size} members (league_size) one of {games} games (num_envs) or more, "
+                f"and leave one for self-play, got {config.league_share}"
+            )
+        self.env = env
+        self.interval = config.league_steps
+        self.pool = list[tuple[int, Weights]]()
+        self.members = [make() for _ in range(size)]
+        spread = np.arange(each * size) * games // (each * size)
+        self.rows = spread.reshape(each, size).T.flatten()
+        # the learner's seat in episode 0
+        first_seat = np.zeros(games, np.int32)
+        first_seat[self.rows] = np.arange(each * size) % each
+        is_self_play = np.ones(games, bool)
+        is_self_play[self.rows] = False
+        self._on_host = first_seat, is_self_play
+        self._on_device = tuple(upload(array, device) for array in self._on_host)
+        self._index = upload(self.rows.astype(np.int32), device)
+        # where each game's row is in the learner's rows and, behind them, the league's
+        order = np.arange(games, dtype=np.int32)
+        order[self.rows] = games + np.arange(each * size)
+        self._order = upload(order, device)
+        # NaN: the game began before its member came, so its result counts for none
+        self.returns = np.full(each * size, np.nan)
+        self.results: dict[int, list[float]] = {}
+        self.look = jit(self._look)
+        # A captured search evaluates all members at once; networks of other libraries are called one by one anyway.
+        self.evaluations: list[Evaluate] = [member.evaluate for member in self.members]
+        if self.members[0].is_capturable:
+            self.evaluations = [evaluator(env, self, config.value_scale)]  # type: ignore[arg-type]
+
+    # *** members ***
+
+    def add(self, step: int, weights: Callable[[], Weights]) -> bool:
+        """Put the network of a step in the place of the oldest member, or in all places of an empty pool, if it is due.
+
+        Returns:
+            Whether it was due.
+        """
+        if self.pool and step % self.interval:
+            return False
+        new = step, weights()
+        pool = list(self.pool) or [new] * len(self.members)
+        pool[step // self.interval % len(pool)] = new
+        self.take(pool)
+        return True
+
+    def take(self, pool: list[tuple[int, Weights]]) -> None:
+        """Replace the pool by another one. The results of games whose member changes count for none."""
+        known = [step for step, _ in self.pool] or [None] * len(pool)
+        for place, (step, weights) in enumerate(pool):
+            if step != known[place]:
+                self.members[place].assign_weights(weights)
+                self.returns.reshape(len(pool), -1)[place] = np.nan
+        self.pool = pool
+
+    # *** play ***
+
+    def decides(self, player: Any, episode: Any) -> Any:
+        """Return whether the learner decides, bool [B], from players to move and episodes: arrays or Tensors [B]."""
+        first_seat, is_self_play = self._on_device if isinstance(player, Tensor) else self._on_host
+        return is_self_play | ((first_seat + episode) % self.env.num_players == player)
+
+    def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities [n, A] and values [n] of the league's games, each by its member."""
+        size = len(self.members)
+        parts = zip(self.members, observation.chunk(size), mask.chunk(size), strict=True)
+        logs, values = zip(*(member(*part) for member, *part in parts), strict=True)
+        return Tensor.cat(*logs), Tensor.cat(*values)
+
+    def logs(self, state: State) -> list[Tensor]:
+        """Return every member's log-probabilities in its games, [n / members, A] each."""
+        return [member(*part)[0] for member, part in zip(self.members, self.look(state), strict=True)]
+
+    def _look(self, state: State) -> list[tuple[Tensor, Tensor]]:
+        """Return observations and masks of every member's games."""
+        size = len(self.members)
+        observation, mask = look(self.env, self.env.take(state, self._index))
+        parts = zip(observation.chunk(size), mask.chunk(size), strict=True)
+        return [(seen.contiguous(), legal.contiguous()) for seen, legal in parts]
+
+    def learners(self, state: State) -> Tensor:
+        """Return whether the learner decides in each game, bool [B, 1]."""
+        return self.decides(state.current_player, state.episode.cast(dtypes.int32)).reshape(-1, 1)
+
+    def mixed(self, state: State, logs: Tensor, past: list[Tensor]) -> Tensor:
+        """Return log-probabilities of who decides in each game, [B, A]: the learner's `logs`, or the members' `past`."""
+        return self.learners(state).where(logs, Tensor.cat(logs, *past)[self._order])
+
+    def actions(
+        self, state: State, search: Callable[[State, Evaluate, int], SearchOutput], seed: int
+    ) -> np.ndarray:
+        """Return the actions of the members' searches in the league's games, and 0 in all others, int [B]."""
+        actions = np.zeros(state.batch, np.int32)
+        for rows, evaluate in zip(np.split(self.rows, len(self.evaluations)), self.evaluations, strict=True):
+            actions[rows] = to_numpy(search(state[rows], evaluate, seed).action)
+        return actions
+
+    # *** results ***
+
+    def record(self, episode: np.ndarray, rewards: np.ndarray, ended: np.ndarray) -> None:
+        """Record a step of all games.
+
+        Args:
+            episode: episodes before the step, int [B].
+            rewards: rewards of every player, [B, P].
+            ended: whether the step ended the game, bool [B].
+        """
+        rows = self.rows
+        seat = (self._on_host[0] + episode)[rows] % self.env.num_players
+        self.returns += rewards[rows, seat]
+        each = len(rows) // len(self.members)
+        for game in np.flatnonzero(ended[rows] & ~np.isnan(self.returns)):
+            self.results.setdefault(self.pool[game // each][0], []).append(self.returns[game])
+        self.returns[ended[rows]] = 0
+
+    def metrics(self) -> dict[str, float]:
+        """Return the learner's mean return against each member in the games that ended since the last call."""
+        means = {f"league_return_{step}": float(np.mean(self.results[step])) for step in sorted(self.results)}
+        self.results = {}
+        return means
+
+    # *** files ***
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the state of the league for a file."""
+        arrays = {"returns": self.returns, "steps": np.array([step for step, _ in self.pool], np.int64)}
+        return arrays | {f"{k}.{name}": w for k, (_, weights) in enumerate(self.pool) for name, w in weights.items()}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Restore the state that `arrays` returned. KeyError or ValueError if it does not fit."""
+        steps = arrays["steps"].tolist()
+        if len(steps) not in (0, len(self.members)):
+            raise ValueError(f"its league has {len(steps)} members instead of {len(self.members)}")
+        names = self.members[0].weights()
+        self.pool = []
+        pool = []
+        for k, step in enumerate(steps):
+            weights = {name: np.array(arrays[f"{k}.{name}"]) for name in names}
+            for name, own in names.items():
+                check_shape(f"league.{k}.{name}", weights[name], own.shape)
+            pool.append((step, weights))
+        self.take(pool)
+        check_shape("league.returns", arrays["returns"], self.returns.shape)
+        self.returns = np.array(arrays["returns"])
