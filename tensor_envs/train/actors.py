@@ -26,6 +26,7 @@ from tensor_envs._runtime.threads import set_num_threads
 from tensor_envs._validate import instance, integer, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.train.config import TrainingConfig
+from tensor_envs.train.league import Pool
 from tensor_envs.train.run import Callback, Metrics, Trainer, train
 from tensor_envs.train.trainable import OwnNetwork
 
@@ -118,13 +119,20 @@ class Actor:
         self.trainer = kind(env, config, device, network=network, rank=rank)
         self.step = step
 
-    def play(self, version: int, weights: dict[str, np.ndarray], progress: float) -> tuple[int, Any]:
-        """Play a step with weights, and return their version and the data on the host."""
+    def play(
+        self, version: int, weights: dict[str, np.ndarray], progress: float, pool: Pool
+    ) -> tuple[int, Any, Metrics]:
+        """Play a step with weights and past selves.
+
+        Returns:
+            The version of the weights, the data on the host, and the results against past selves.
+        """
         self.trainer.assign_weights(weights)
+        self.trainer.set_pool(pool)
         self.trainer.progress = progress
         data = _on_host(self.trainer.play(self.step))
         self.step += 1
-        return version, data
+        return version, data, self.trainer.league_metrics()
 
 
 def _on_host(data: Any) -> Any:
@@ -160,6 +168,7 @@ class Learner:
         self.playing: dict[Any, Any] = {}  # actors by the reference of the data that they play
         self.version = -1
         self.weights = None
+        self.pool = None  # of past selves
 
     def step(self) -> Metrics:
         """Learn from the next data that arrive, and return metrics by name."""
@@ -170,12 +179,12 @@ class Learner:
             for _ in range(self.num_actors):
                 self._play(self._new_actor())
         while True:
-            version, data = self._next()
+            version, data, results = self._next()
             staleness = trainer.steps - version
             if staleness <= self.max_staleness:
                 break
             self.discarded += 1
-        metrics = trainer.update(data)
+        metrics = trainer.update(data) | results
         trainer.seconds += time.monotonic() - begin
         counts = {"actors": self.num_actors, "deaths": self.deaths, "discarded": self.discarded}
         return metrics | {"seconds": trainer.seconds, "staleness": staleness} | counts
@@ -194,10 +203,12 @@ class Learner:
         if self.version != self.trainer.steps:
             self.version = self.trainer.steps
             self.weights = self.ray.put(self.trainer.weights())
-        self.playing[actor.play.remote(self.version, self.weights, self.trainer.progress)] = actor
+            if self.trainer.join_league() or self.pool is None:
+                self.pool = self.ray.put(self.trainer.pool())
+        self.playing[actor.play.remote(self.version, self.weights, self.trainer.progress, self.pool)] = actor
 
-    def _next(self) -> tuple[int, Any]:
-        """Return the next data with the version of their weights; restart the actor, and replace dead actors."""
+    def _next(self) -> tuple[int, Any, Metrics]:
+        """Return what an actor has played next; restart the actor, and replace dead actors."""
         errors = self.ray.exceptions
         while True:
             arrived, _ = self.ray.wait(list(self.playing), num_returns=1, timeout=SILENCE)
@@ -207,7 +218,7 @@ class Learner:
                 continue
             actor = self.playing.pop(arrived[0])
             try:
-                version, data = self.ray.get(arrived[0])
+                played: tuple[int, Any, Metrics] = self.ray.get(arrived[0])
             except errors.RayTaskError:
                 raise  # a bug, which another actor would meet, too
             except errors.RayError as error:  # the actor, its node or its data are lost
@@ -221,7 +232,7 @@ class Learner:
                 continue
             self.deaths_in_succession = 0
             self._play(actor)  # while the learner learns
-            return version, data
+            return played
 
 
 def _connect(address: str | None, num_actors: int | None) -> tuple[Any, bool]:

@@ -20,6 +20,7 @@ from tensor_envs.train.network import evaluator, look
 from tensor_envs.train.trainable import TrainableNetwork, check_shape
 
 Weights = dict[str, np.ndarray]
+Pool = list[tuple[int, Weights]]  # past selves: their steps and weights
 
 
 class League:
@@ -57,7 +58,7 @@ class League:
             )
         self.env = env
         self.interval = config.league_steps
-        self.pool = list[tuple[int, Weights]]()
+        self.pool: Pool = []
         self.members = [make() for _ in range(size)]
         spread = np.arange(each * size) * games // (each * size)
         self.rows = spread.reshape(each, size).T.flatten()
@@ -74,7 +75,7 @@ class League:
         order[self.rows] = games + np.arange(each * size)
         self._order = upload(order, device)
         # NaN: the game began before its member came, so its result counts for none
-        self.returns = np.full(each * size, np.nan)
+        self.returns = np.full(each * size, np.nan, np.float32)
         self.results: dict[int, list[float]] = {}
         self.look = jit(self._look)
         # A captured search evaluates all members at once; networks of other libraries are called one by one anyway.
@@ -95,10 +96,10 @@ class League:
         new = step, weights()
         pool = list(self.pool) or [new] * len(self.members)
         pool[step // self.interval % len(pool)] = new
-        self.take(pool)
+        self.set_pool(pool)
         return True
 
-    def take(self, pool: list[tuple[int, Weights]]) -> None:
+    def set_pool(self, pool: Pool) -> None:
         """Replace the pool by another one. The results of games whose member changes count for none."""
         known = [step for step, _ in self.pool] or [None] * len(pool)
         for place, (step, weights) in enumerate(pool):
@@ -193,6 +194,6 @@ class League:
             for name, own in names.items():
                 check_shape(f"league.{k}.{name}", weights[name], own.shape)
             pool.append((step, weights))
-        self.take(pool)
+        self.set_pool(pool)
         check_shape("league.returns", arrays["returns"], self.returns.shape)
         self.returns = np.array(arrays["returns"])

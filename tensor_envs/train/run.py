@@ -29,7 +29,7 @@ from tensor_envs.files.states import state_arrays, state_of
 from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
-from tensor_envs.train.league import League
+from tensor_envs.train.league import League, Pool
 from tensor_envs.train.network import WEIGHTS
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.parallel import num_learners, of_first
@@ -214,14 +214,20 @@ class Trainer(ABC):
     def join(self) -> None:
         """Take weights, optimiser and counters of the first of several learners, which may continue a run."""
         if num_learners() > 1:
-            pool = None if self.league is None else self.league.pool
-            arrays, counters, pool = of_first(
-                (self.trainable.checkpoint(), (self.steps, self.positions, self.seconds), pool)
-            )
+            counters = self.steps, self.positions, self.seconds
+            arrays, counters, pool = of_first((self.trainable.checkpoint(), counters, self.pool()))
             self.trainable.restore(arrays)
             self.steps, self.positions, self.seconds = counters
-            if self.league is not None:
-                self.league.take(pool)
+            self.set_pool(pool)
+
+    def pool(self) -> Pool:
+        """Return the past selves in the league; none without a league."""
+        return [] if self.league is None else self.league.pool
+
+    def set_pool(self, pool: Pool) -> None:
+        """Replace the past selves by those of another trainer, which `pool` returned there."""
+        if self.league is not None:
+            self.league.set_pool(pool)
 
     def join_league(self) -> bool:
         """Add the present network to the league, if it is due, and return whether it was."""

@@ -56,7 +56,7 @@ class StandIn:
         def start(*arguments: Any) -> Any:
             self.started.append(arguments)
             play = types.SimpleNamespace(
-                remote=lambda version, weights, progress: Step(arguments[4], version, progress)
+                remote=lambda version, weights, progress, pool: Step(arguments[4], version, progress, pool)
             )
             return types.SimpleNamespace(play=play)
 
@@ -66,11 +66,11 @@ class StandIn:
         assert num_returns == 1 and timeout > 0
         return [playing[self.script[0][0]]], []
 
-    def get(self, step: Step) -> tuple[int, Any]:
+    def get(self, step: Step) -> tuple[int, Any, dict[str, float]]:
         _, error = self.script.popleft()
         if error is not None:
             raise error
-        return step.version, step
+        return step.version, step, {f"league_return_{step.pool}": 0.5}
 
     def cluster_resources(self) -> dict[str, float]:
         return {"CPU": 4.0}
@@ -79,8 +79,8 @@ class StandIn:
 class Step:
     """Step of self-play in a stand-in."""
 
-    def __init__(self, rank: int, version: int, progress: float):
-        self.rank, self.version, self.progress = rank, version, progress
+    def __init__(self, rank: int, version: int, progress: float, pool: Any):
+        self.rank, self.version, self.progress, self.pool = rank, version, progress, pool
 
 
 class TrainerStandIn:
@@ -91,6 +91,16 @@ class TrainerStandIn:
 
     def __init__(self, steps: int = 0):
         self.steps, self.learned = steps, list[int]()
+        self.joined = steps
+
+    def join_league(self) -> bool:
+        """Join at every second step."""
+        is_due = self.steps % 2 == 0
+        self.joined = self.steps if is_due else self.joined
+        return is_due
+
+    def pool(self) -> int:
+        return self.joined
 
     def weights(self) -> dict[str, Any]:
         return {}
@@ -113,6 +123,13 @@ def test_staleness_is_bounded_and_reported() -> None:
     assert [line["staleness"] for line in metrics] == [0, 1, 1, 1, 0]
     assert made.trainer.learned == [1, 1, 1, 1, 2] and made.discarded == metrics[-1]["discarded"] == 1
     assert [line["step"] for line in metrics] == [1, 2, 3, 4, 5] and metrics[0]["seconds"] > 0
+
+
+def test_actors_play_with_the_learners_past_selves() -> None:
+    """An actor gets the pool as it was at the version of its weights, and its results are in the metrics."""
+    made = learner(StandIn(*[(0, None)] * 5), num_actors=1, steps=1)
+    results = [{name for name in made.step() if name.startswith("league")} for _ in range(5)]
+    assert results == [{f"league_return_{step}"} for step in (1, 1, 2, 2, 4)]
 
 
 def test_dead_actors_are_replaced(capsys: pytest.CaptureFixture[str]) -> None:
