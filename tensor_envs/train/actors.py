@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tinygrad import Tensor
@@ -26,9 +26,11 @@ from tensor_envs._runtime.threads import set_num_threads
 from tensor_envs._validate import instance, integer, wrong_type
 from tensor_envs.env import Env
 from tensor_envs.train.config import TrainingConfig
-from tensor_envs.train.league import Pool
 from tensor_envs.train.run import Callback, Metrics, Trainer, train
 from tensor_envs.train.trainable import OwnNetwork
+
+if TYPE_CHECKING:
+    from tensor_envs.train.league import PastSelves
 
 # Ray reads its settings when it is imported: no reports, no warning
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -120,7 +122,7 @@ class Actor:
         self.step = step
 
     def play(
-        self, version: int, weights: dict[str, np.ndarray], progress: float, pool: Pool
+        self, version: int, weights: dict[str, np.ndarray], progress: float, pool: PastSelves
     ) -> tuple[int, Any, Metrics]:
         """Play a step with weights and past selves.
 

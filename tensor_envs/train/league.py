@@ -20,7 +20,7 @@ from tensor_envs.train.network import evaluator, look
 from tensor_envs.train.trainable import TrainableNetwork, check_shape
 
 Weights = dict[str, np.ndarray]
-Pool = list[tuple[int, Weights]]  # past selves: their steps and weights
+PastSelves = list[tuple[int, Weights]]  # past selves: their steps and weights
 
 
 class League:
@@ -53,12 +53,12 @@ class League:
             raise ValueError(f"league_share must be 0 in a game for one, got {config.league_share} for {env!r}")
         if not 0 < each * size < games:
             raise ValueError(
-                f"league_share must give each of {size} members (league_size) one of {games} games (num_envs) or more, "
-                f"and leave one for self-play, got {config.league_share}"
+                f"league_share must give each of {size} past selves (league_size) a game and leave one for self-play, "
+                f"of {games} games (num_envs), got {config.league_share}"
             )
         self.env = env
         self.interval = config.league_steps
-        self.pool: Pool = []
+        self.pool: PastSelves = []
         self.members = [make() for _ in range(size)]
         spread = np.arange(each * size) * games // (each * size)
         self.rows = spread.reshape(each, size).T.flatten()
@@ -81,7 +81,7 @@ class League:
         # A captured search evaluates all members at once; networks of other libraries are called one by one anyway.
         self.evaluations: list[Evaluate] = [member.evaluate for member in self.members]
         if self.members[0].is_capturable:
-            self.evaluations = [evaluator(env, self, config.value_scale)]  # type: ignore[arg-type]
+            self.evaluations = [evaluator(env, self, config.value_scale)]
 
     # *** members ***
 
@@ -99,9 +99,9 @@ class League:
         self.set_pool(pool)
         return True
 
-    def set_pool(self, pool: Pool) -> None:
+    def set_pool(self, pool: PastSelves) -> None:
         """Replace the pool by another one. The results of games whose member changes count for none."""
-        known = [step for step, _ in self.pool] or [None] * len(pool)
+        known: list[Any] = [step for step, _ in self.pool] or [None] * len(pool)
         for place, (step, weights) in enumerate(pool):
             if step != known[place]:
                 self.members[place].assign_weights(weights)
@@ -138,12 +138,16 @@ class League:
         return self.decides(state.current_player, state.episode.cast(dtypes.int32)).reshape(-1, 1)
 
     def mixed(self, state: State, logs: Tensor, past: list[Tensor]) -> Tensor:
-        """Return log-probabilities of who decides in each game, [B, A]: the learner's `logs`, or the members' `past`."""
+        """Return the log-probabilities of who decides in each game, [B, A].
+
+        Args:
+            state: the games.
+            logs: log-probabilities of the learner, [B, A].
+            past: log-probabilities of the members, as `logs` returns them.
+        """
         return self.learners(state).where(logs, Tensor.cat(logs, *past)[self._order])
 
-    def actions(
-        self, state: State, search: Callable[[State, Evaluate, int], SearchOutput], seed: int
-    ) -> np.ndarray:
+    def actions(self, state: State, search: Callable[[State, Evaluate, int], SearchOutput], seed: int) -> np.ndarray:
         """Return the actions of the members' searches in the league's games, and 0 in all others, int [B]."""
         actions = np.zeros(state.batch, np.int32)
         for rows, evaluate in zip(np.split(self.rows, len(self.evaluations)), self.evaluations, strict=True):
@@ -178,7 +182,7 @@ class League:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the state of the league for a file."""
-        arrays = {"returns": self.returns, "steps": np.array([step for step, _ in self.pool], np.int64)}
+        arrays: Weights = {"returns": self.returns, "steps": np.array([step for step, _ in self.pool], np.int64)}
         return arrays | {f"{k}.{name}": w for k, (_, weights) in enumerate(self.pool) for name, w in weights.items()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -237,12 +237,14 @@ def look(env: Env, state: State) -> tuple[Tensor, Tensor]:
     return env.observe(state).flatten(1).float().contiguous(), state.legal_action_mask.contiguous()
 
 
-def evaluator(env: Env, network: Network, value_scale: float = 1.0) -> Evaluate:
+def evaluator(
+    env: Env, network: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], value_scale: float = 1.0
+) -> Evaluate:
     """Return an evaluation for searches; its values are [B] for one player or two with zero sum, else [B, P].
 
     Args:
         env: the environment.
-        network: the network.
+        network: the network, or another function of observations [B, n] and masks [B, A] to logits and values [B].
         value_scale: return that the network gives as a value of 1, above 0.
 
     Raises:

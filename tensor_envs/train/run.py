@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -29,12 +29,14 @@ from tensor_envs.files.states import state_arrays, state_of
 from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
-from tensor_envs.train.league import League, Pool
 from tensor_envs.train.network import WEIGHTS
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.parallel import num_learners, of_first
 from tensor_envs.train.replay import ReplayBuffer
 from tensor_envs.train.trainable import OwnNetwork, TrainableNetwork
+
+if TYPE_CHECKING:
+    from tensor_envs.train.league import League, PastSelves
 
 FORMAT = "tensor_envs checkpoint 1"
 CONFIG = "config.toml"
@@ -129,8 +131,10 @@ class Trainer(ABC):
         self.network = self.trainable.network
         self.optimizer = self.trainable.optimizer
         self.evaluate = self.trainable.evaluate
-        self.league = None
+        self.league: League | None = None
         if config.league_share > 0:
+            from tensor_envs.train.league import League  # only for the runs that want it
+
             self.league = League(env, config, self.device, lambda: self._trainable(self.trainable.for_actors(), device))
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
 
@@ -220,11 +224,11 @@ class Trainer(ABC):
             self.steps, self.positions, self.seconds = counters
             self.set_pool(pool)
 
-    def pool(self) -> Pool:
+    def pool(self) -> PastSelves:
         """Return the past selves in the league; none without a league."""
         return [] if self.league is None else self.league.pool
 
-    def set_pool(self, pool: Pool) -> None:
+    def set_pool(self, pool: PastSelves) -> None:
         """Replace the past selves by those of another trainer, which `pool` returned there."""
         if self.league is not None:
             self.league.set_pool(pool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.state import State
-from tensor_envs.train.league import League
 from tensor_envs.train.replay import Samples
+
+if TYPE_CHECKING:
+    from tensor_envs.train.league import League
 
 GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
 
@@ -87,6 +89,22 @@ def exploration(episode: np.ndarray) -> np.ndarray:
     return (np.arange(len(episode)) * GOLDEN_RATIO + episode * math.sqrt(2)) % 1
 
 
+def only(samples: Samples, learned: np.ndarray) -> Samples:
+    """Return as many samples, all of decisions that are learned from.
+
+    What a past self makes of a position is not what the learner would, so its decisions are not learned from. They are
+    part of returns all the same: to the learner's decision before them they are what the game did next. The learner's
+    samples are repeated in their place, evenly, since all steps in a replay buffer have equal sizes.
+
+    Args:
+        samples: samples of n decisions.
+        learned: whether the learner decided, bool [n], not False everywhere.
+    """
+    rows = np.flatnonzero(learned)
+    rows = rows[np.arange(len(learned)) * len(rows) // len(learned)]
+    return Samples(*(part[rows] for part in samples))
+
+
 def self_play(
     state: State,
     search: Callable[[State, int], SearchOutput],
@@ -128,12 +146,14 @@ def self_play(
         """Return whether each game has an exact value, and the values with the exact ones filled in."""
         if exact_values is None:
             return np.zeros(state.batch, bool), values
+        # Earlier positions take too long to search.
         known = state.numpy()["ply"] >= exact_ply
         if known.any():
             values[known] = exact_values(state[known])
         return known, values
 
     for _ in range(length):
+        # The learner searches every game: in those that a past self decides, too, the values are of its network.
         output = search(state, int(random.integers(2**31)))
         before = state.numpy()
         summary = output.search_tree.summary()
@@ -141,6 +161,7 @@ def self_play(
         observation = to_numpy(state.env.observe(state)).reshape(state.batch, -1)
         seen.append((observation, mask, summary["action_weights"]))
         action = to_numpy(output.action)
+        # A random action is played in some games, in place of that of a search.
         explored = (before["ply"] < explore_plies) & (random.random(state.batch) < exploration(before["episode"]))
         drawn = np.where(mask, random.random(mask.shape), -1).argmax(1)
         played = action
@@ -149,31 +170,24 @@ def self_play(
             learns = league.decides(before["current_player"], before["episode"])
             played = np.where(learns, action, league.actions(state, past_search, int(random.integers(2**31))))
             learned.append(learns)
+        # Rewards and ends of games are what returns are made of.
         stepped = state.env.step(state, np.where(explored, drawn, played))
         after = stepped.numpy()
         ended = after["terminated"] | after["truncated"]
         if league is not None:
             league.record(before["episode"], after["rewards"], ended)
+        # A return after a random action is not one of the search's play, so the search's value takes its place.
         known, settled_value = exact(state, summary["qvalues"][every_row, action])
         decisions.append(
             Decision(
-                before["current_player"],
-                explored | known,
-                settled_value,
-                summary["value"],
-                after["rewards"],
-                ended,
+                before["current_player"], explored | known, settled_value, summary["value"], after["rewards"], ended
             )
         )
         state = state.env.reset(stepped)
+    # The value of the position after the last decision completes unfinished games.
     _, last = exact(state, search(state, int(random.integers(2**31))).search_tree.summary()["value"].copy())
+    # Targets need all later steps, so they come last.
     values = value_targets(decisions, last, state.numpy()["current_player"], search_value_weight)
     observation, mask, policy = (np.concatenate(part) for part in zip(*seen, strict=True))
     samples = Samples(observation, mask, policy, np.concatenate(values))
-    if league is None:
-        return state, samples
-    # A position in which a past self decides is worth what the past self makes of it, not what the learner would. So it
-    # is not learned from. Others are repeated in its place, evenly, since all steps in a replay buffer have equal sizes.
-    rows = np.flatnonzero(np.concatenate(learned))
-    rows = rows[np.arange(len(policy)) * len(rows) // len(policy)]
-    return state, Samples(*(part[rows] for part in samples))
+    return state, samples if league is None else only(samples, np.concatenate(learned))

@@ -176,9 +176,7 @@ def test_self_play_of_alphazero(name: str) -> None:
             then = env.step(state, actions).numpy()
             ended = then["terminated"] | then["truncated"]
             value = output.search_tree.value.numpy()
-            decisions.append(
-                Decision(now["current_player"], np.zeros(8, bool), value, value, then["rewards"], ended)
-            )
+            decisions.append(Decision(now["current_player"], np.zeros(8, bool), value, value, then["rewards"], ended))
             learned.append(learns)
             books.play(results, then["rewards"], ended)
             following = env.reset(env.step(state, actions)).numpy()
@@ -241,7 +239,7 @@ def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path
     assert files[0].keys() == files[1].keys() and files[0]["league.steps"].tolist() == [4, 6]
     assert all(np.array_equal(files[0][key], files[1][key], equal_nan=key == "league.returns") for key in files[0])
     lines = timeless(lines_of(tmp_path / "whole"))
-    assert timeless(lines_of(tmp_path / "part")) == lines and "league_return_2" in {key for line in lines for key in line}
+    assert timeless(lines_of(tmp_path / "part")) == lines and any("league_return_2" in line for line in lines)
     with pytest.raises(ValueError, match="has a run with league_steps=2, got 3"):
         TRAINERS[name](env, **settings | {"league_steps": 3}).run(steps=7, folder=tmp_path / "part")
 
@@ -289,15 +287,18 @@ def test_results_of_random_steps(name: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"league_share": 0.1}, r"each of 4 members \(league_size\) one of 16 games .* leave one for self-play, got 0.1"),
-        ({"league_share": 1.0}, "leave one for self-play, got 1.0"),
-        ({"league_share": 0.5, "league_size": 17}, "each of 17 members"),
-        ({"league_share": 0.5, "name": "2048"}, "league_share must be 0 in a game for one, got 0.5 for <Env 2048"),
+        (
+            {"league_share": 0.1},
+            r"give each of 4 past selves \(league_size\) a game .* of 16 games \(num_envs\), got 0.1",
+        ),
+        ({"league_share": 1.0}, ".* leave one for self-play, of 16 games .* got 1.0"),
+        ({"league_share": 0.5, "league_size": 17}, "give each of 17 past selves"),
+        ({"league_share": 0.5, "name": "2048"}, "be 0 in a game for one, got 0.5 for <Env 2048"),
     ],
 )
 def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
     env = shared_env(settings.pop("name", "tic_tac_toe"))
-    with pytest.raises(ValueError, match=f"^(league_share must .*)?{message}"):
+    with pytest.raises(ValueError, match=f"^league_share must {message}"):
         league(env, **settings)
 
 
