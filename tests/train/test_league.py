@@ -330,7 +330,7 @@ def test_networks_of_pytorch_play_as_those_of_tinygrad(name: str) -> None:
     other = TRAINERS[name](env, Dense(env, hidden=8), **SETTINGS)
     other.assign_weights(tinygrad.weights())
     results = set[str]()
-    for _ in range(5):
+    for _ in range(7):
         expected = tinygrad.step() | {"seconds": 0}
         assert other.step() | {"seconds": 0} == pytest.approx(expected, rel=1e-3, abs=1e-6)
         results |= expected.keys()
