@@ -23,12 +23,12 @@ def play_beside(
     look: Callable[[te.State], None] = lambda state: None,
     chance: Callable[[int], int] | None = None,
 ) -> tuple[te.State, np.ndarray]:
-    """Play games of two to their ends in both engines -> the last state, and the returns [B, 2].
+    """Play games to their ends in both engines -> the last state, and the returns [B, P].
 
     At every ply legal actions, players to move, ends and returns must agree. look: at every state, for more.
     chance: the outcome in a row, where OpenSpiel asks for one after an action.
     """
-    returns = np.zeros((state.batch, 2))
+    returns = np.zeros((state.batch, state.env.num_players))
     while True:
         now = state.numpy()
         returns += now["rewards"]

@@ -1,0 +1,5 @@
+"""Hanabi, the cooperative card game."""
+
+from tensor_envs.games._kit.entry import game_entry
+
+GAME = game_entry(__name__, "Hanabi")

@@ -1,0 +1,112 @@
+"""Dictionaries, and names of cards, hints and actions, of Hanabi."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensor_envs._validate import instance, one_of, shown
+from tensor_envs.games.hanabi.rules import Hanabi
+from tensor_envs.rules.plain import Limits, checked, ended
+
+COLORS = "RYGWB"
+RANKS = "12345"
+UNKNOWN = "X"  # a colour or a rank
+NUMBERS = ("fireworks", "information_tokens", "life_tokens", "turns", "current_player", "last_action")
+FLAGS = ("scored", "regained")
+# no symmetries but the identity: with colours exchanged, the same chance deals other cards
+
+
+def to_dict(rules: Hanabi, s: dict[str, Any]) -> dict[str, Any]:
+    """Return the hands with the hints about each card, the table and the last action for a game's fields (H13)."""
+    names = [*card_names(rules), ""]
+    copies = [card for card in range(rules.cards) for _ in range(rules.copies[card % rules.ranks])]
+    hands = [zip(*rows, strict=True) for rows in zip(s["hands"], s["hints"], strict=True)]
+    return {
+        "hands": [[f"{names[card]} || {hint_text(rules, hint)}" for card, hint in hand if hint] for hand in hands],
+        "discards": [names[card] for copy, card in enumerate(copies) if s["discards"] >> copy & 1],
+        **{name: s[name] for name in (*NUMBERS, *FLAGS)},
+        "last_card": names[s["last_card"]],
+    }
+
+
+def from_dict(rules: Hanabi, game: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dictionary: the inverse of `to_dict`."""
+    fields = checked(game, limits_of(rules))
+    names = [*card_names(rules), ""]
+    for name in FLAGS:
+        instance(name, game[name], bool)
+    for cards in (game["discards"], game["hands"], *game["hands"]):
+        instance("hands, discards and each hand", cards, list)
+    hands = [[card_and_hint(rules, text) for text in hand] for hand in game["hands"]]
+    lengths = [*map(len, hands)]
+    if len(hands) != rules.players or not {*lengths} <= {rules.size - 1, rules.size}:
+        raise ValueError(f"hands must be {rules.players} lists of {rules.size} cards or one less, got {lengths}")
+    discards = [names.index(one_of("an entry of discards", name, (*names[:-1],))) for name in game["discards"]]
+    played = [card for card in range(rules.cards) if card % rules.ranks < fields["fireworks"][card // rules.ranks]]
+    # Every copy is in a hand, played, discarded or in the deck.
+    elsewhere = [*(card for hand in hands for card, _ in hand), *played, *discards]
+    deck = [rules.copies[card % rules.ranks] - elsewhere.count(card) for card in range(rules.cards)]
+    if min(deck) < 0:
+        raise ValueError(f"hands, fireworks and discards have too many cards {names[deck.index(min(deck))]}")
+    over = 0 in (fields["life_tokens"], fields["turns"]) or len(played) == rules.cards
+    if any(deck) and not over and (fields["turns"] < rules.players or min(lengths) < rules.size):
+        raise ValueError(f"hands must have {rules.size} cards and turns be {rules.players} while the deck has cards")
+    hands = [hand + [(rules.cards, 0)] * (rules.size - len(hand)) for hand in hands]
+    return {
+        **fields,
+        **{name: game[name] for name in FLAGS},
+        "hands": [[card for card, _ in hand] for hand in hands],
+        "hints": [[hint for _, hint in hand] for hand in hands],
+        "deck": copies_of(rules, deck),
+        "discards": copies_of(rules, [discards.count(card) for card in range(rules.cards)]),
+        "last_card": names.index(one_of("last_card", game["last_card"], (*names,))),
+        **ended(over),
+    }
+
+
+def limits_of(rules: Hanabi) -> dict[str, Limits]:
+    """Return the shape and bounds of each field that is an entry of a dictionary."""
+    fields = {field.name: field for field in rules.spec.all_fields}
+    return {name: (fields[name].shape, fields[name].low or 0, fields[name].high or 0) for name in NUMBERS}
+
+
+def copies_of(rules: Hanabi, counts: Sequence[int]) -> int:
+    """Return the set of copies with so many copies of each card."""
+    firsts = [color * sum(rules.copies) + first for color in range(rules.colors) for first in rules.first_copies]
+    return sum((1 << count) - 1 << first for count, first in zip(counts, firsts, strict=True))
+
+
+def card_names(rules: Hanabi) -> list[str]:
+    """Return the names of all different cards by their numbers: "R1", "R2" (H1)."""
+    return [color + rank for color in COLORS[: rules.colors] for rank in RANKS[: rules.ranks]]
+
+
+def hint_text(rules: Hanabi, hint: int) -> str:
+    """Return what hints have told of a card, and the colours and ranks that they allow: "X2|RGWB2" (H13)."""
+    colors = "".join(name for k, name in enumerate(COLORS[: rules.colors]) if hint >> k & 1)
+    ranks = "".join(name for k, name in enumerate(RANKS[: rules.ranks]) if hint >> rules.colors + k & 1)
+    told = hint >> rules.colors + rules.ranks
+    return f"{colors if told & 1 else UNKNOWN}{ranks if told & 2 else UNKNOWN}|{colors}{ranks}"
+
+
+def card_and_hint(rules: Hanabi, text: Any) -> tuple[int, int]:
+    """Return a card in a hand and the hint about it. TypeError or ValueError unless the hint allows the card."""
+    instance("a card in a hand", text, str)
+    name, _, about = text.partition(" || ")
+    told, _, possible = about.partition("|")
+    letters = COLORS[: rules.colors] + RANKS[: rules.ranks]
+    hint = sum(1 << k for k, letter in enumerate(letters) if letter in possible)
+    hint |= sum(1 << len(letters) + k for k, letter in enumerate(told) if letter != UNKNOWN)
+    names = card_names(rules)
+    if name not in names or hint_text(rules, hint) != about or not {*name} <= {*possible}:
+        raise ValueError(f"a card in a hand must be like 'R1 || XX|RYGWB12345', which allows R1, got {shown(text)}")
+    return names.index(name), hint
+
+
+def action_to_string(rules: Hanabi, action: int) -> str:
+    """Return OpenSpiel's name of an action, such as "Play 0" or "Reveal player +1 color R" (H3)."""
+    if action < 2 * rules.size:
+        return f"{'Play' if action >= rules.size else 'Discard'} {action % rules.size}"
+    kind = "color" if action in rules.actions["color"] else "rank"
+    letters = COLORS[: rules.colors] if kind == "color" else RANKS[: rules.ranks]
+    turns, value = divmod(action - rules.actions[kind].start, len(letters))
+    return f"Reveal player +{turns + 1} {kind} {letters[value]}"

@@ -1,0 +1,179 @@
+"""Positions of Hanabi as text and as drawings."""
+
+from typing import Any
+
+from tensor_envs.games._kit import cards
+from tensor_envs.games.hanabi.notation import COLORS, RANKS, UNKNOWN
+from tensor_envs.games.hanabi.rules import Hanabi
+from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.status import counted, seats, to_move
+from tensor_envs.render.tile import Pixel, StateBits, Tile
+
+HIDDEN = 2 * UNKNOWN  # a card that its owner does not see
+NAMES = ("red", "yellow", "green", "white", "blue")
+FILLS = dict(zip(COLORS, ("#e06666", "#f1c232", "#6aa84f", "#f3f3f3", "#6d9eeb"), strict=True))
+# pixels
+CARD = (56, 58)
+STEP = 64
+LEFT = 84
+ROW = 108  # of a player's hand and the buttons below its cards
+TOP = 92
+CHIP = 26
+IN_LINE = 17  # discards
+LEGEND = "hands, the oldest card first: card || named by hints|colours and ranks that hints allow"
+Game = dict[str, Any]
+
+
+def is_lost(game: Game) -> bool:
+    """Return whether no life token is left."""
+    return bool(game["life_tokens"] == 0)
+
+
+def is_over(rules: Hanabi, game: Game) -> bool:
+    """Return whether the game has ended by H8 or H9."""
+    return is_lost(game) or game["turns"] == 0 or sum(game["fireworks"]) == rules.cards
+
+
+def seen_by(rules: Hanabi, game: Game, player: int) -> Game:
+    """Return the game without the cards in a player's own hand until the end; hints about them stay."""
+    if is_over(rules, game):
+        return game
+    hands = [*game["hands"]]
+    hands[player] = [HIDDEN + text[len(HIDDEN) :] for text in hands[player]]
+    return game | {"hands": hands}
+
+
+def score(rules: Hanabi, game: Game) -> int:
+    """Return the points so far (H9)."""
+    return 0 if is_lost(game) and not rules.keep_score else int(sum(game["fireworks"]))
+
+
+def reason(rules: Hanabi, game: Game) -> str:
+    """Return why a game has ended (H8, H9)."""
+    if is_lost(game):
+        return "no life token is left"
+    return "all cards that count were played" if sum(game["fireworks"]) == rules.cards else "the last turns are over"
+
+
+def status(rules: Hanabi, game: Game) -> str:
+    """Return the player to move, or the score."""
+    if is_over(rules, game):
+        return f"{counted(score(rules, game), 'point')} for all: {reason(rules, game)}"
+    return to_move(game, seats(rules.players)[game["current_player"]])
+
+
+def table(rules: Hanabi, game: Game) -> str:
+    """Return the tokens and the size of the deck."""
+    gone = sum(map(len, game["hands"])) + len(game["discards"]) + sum(game["fireworks"])
+    tokens = f"information tokens {game['information_tokens']}, life tokens {game['life_tokens']}"
+    return f"{tokens}, cards in the deck {rules.deck_size - gone}"
+
+
+def to_string(rules: Hanabi, game: Game) -> str:
+    """Return the fireworks, the tokens, the discards, the hands as OpenSpiel writes them, and the status."""
+    heights = zip(COLORS, game["fireworks"], strict=False)
+    named = zip(seats(rules.players), game["hands"], strict=True)
+    return "\n".join(
+        [
+            f"fireworks {' '.join(f'{color}{height}' for color, height in heights)}",
+            table(rules, game),
+            f"discards {' '.join(game['discards']) or 'none'}",
+            LEGEND,
+            *(f"{name}: {', '.join(hand)}" for name, hand in named),
+            status(rules, game),
+        ]
+    )
+
+
+def hints(rules: Hanabi, game: Game) -> list[tuple[int, int, str, bool]]:
+    """Return each hint's action, receiver, colour or rank, and whether it touches a card that is seen."""
+    found = list[tuple[int, int, str, bool]]()
+    for kind, letters in (("color", COLORS[: rules.colors]), ("rank", RANKS[: rules.ranks])):
+        for k, action in enumerate(rules.actions[kind]):
+            turns, value = divmod(k, len(letters))
+            receiver = (game["current_player"] + turns + 1) % rules.players
+            touches = any(letters[value] in text[: len(HIDDEN)] for text in game["hands"][receiver])
+            found.append((action, receiver, letters[value], touches))
+    return found
+
+
+def draw(rules: Hanabi, game: Game) -> Drawing:
+    """Draw the fireworks, the discards and each hand, with buttons for discards and plays, and for hints."""
+    letters = COLORS[: rules.colors] + RANKS[: rules.ranks]
+    right = LEFT + rules.size * STEP + 14
+    width = max(right + len(letters) * CHIP + 14, 460)
+    picture = Drawing(width, TOP + rules.players * ROW + 66, cards.CLOTH, title="Hanabi")
+    for k, (color, height) in enumerate(zip(COLORS, game["fireworks"], strict=False)):
+        fill = FILLS[color] if height else cards.CLOTH
+        card_at(picture, 20 + 50 * k, 14, (44, 40), f"{color}{height}", fill)
+    picture.text((width / 2, 74), table(rules, game), 12, cards.PALE)
+    over = is_over(rules, game) or bool(game.get("terminated"))
+    for seat, (name, hand) in enumerate(zip(seats(rules.players), game["hands"], strict=True)):
+        y = TOP + seat * ROW
+        picture.text((LEFT / 2, y + CARD[1] / 2), name, 14, cards.PALE, bold=seat == game["current_player"])
+        for k, text in enumerate(hand):
+            card, _, about = text.partition(" || ")
+            told, _, possible = about.partition("|")
+            x = LEFT + k * STEP
+            shown = told.replace(UNKNOWN, "?") if card == HIDDEN else card
+            card_at(picture, x, y, CARD, shown, FILLS.get(card[0], cards.BACK))
+            picture.text((x + CARD[0] / 2, y + CARD[1] + 9), possible, 9, cards.PALE)
+            if seat == game["current_player"] and not over:
+                button(picture, x, y + CARD[1] + 17, CARD[0], "play", rules.size + k)
+                if game["information_tokens"] < rules.information_tokens:
+                    button(picture, x, y + CARD[1] + 32, CARD[0], "discard", k)
+    for action, receiver, letter, touches in hints(rules, game):
+        if touches and game["information_tokens"] and not over:
+            button(picture, right + letters.index(letter) * CHIP, TOP + receiver * ROW + 20, CHIP - 3, letter, action)
+    discards = ["discards:", *(game["discards"] or ["none"])]
+    for k in range(0, len(discards), IN_LINE):
+        at = (width / 2, picture.height - 58 + 12 * (k // IN_LINE))
+        picture.text(at, " ".join(discards[k : k + IN_LINE]), 11, cards.PALE)
+    picture.text((width / 2, picture.height - 14), status(rules, game), 14, cards.PALE, bold=True)
+    return picture
+
+
+def card_at(picture: Drawing, x: float, y: float, size: tuple[int, int], text: str, fill: str) -> None:
+    """Draw a card."""
+    picture.rect(x, y, *size, fill, cards.INK)
+    picture.text((x + size[0] / 2, y + size[1] / 2), text, 20, cards.INK, bold=True)
+
+
+def button(picture: Drawing, x: float, y: float, width: float, text: str, action: int) -> None:
+    """Draw a button for an action."""
+    picture.rect(x, y, width, 14, FILLS.get(text, cards.FACE), cards.INK)
+    picture.text((x + width / 2, y + 7), text, 10, cards.INK)
+    picture.area(box(x, y, width, 14), action)
+
+
+def scores(rules: Hanabi, game: Game) -> list[str]:
+    """Return the points of all players."""
+    return [counted(score(rules, game), "point")] * rules.players
+
+
+def explain(rules: Hanabi, game: Game, action: int) -> str:
+    """Return what a hint tells, or what the own hints say of a card that is played or discarded (H4, H5, H7)."""
+    if action < 2 * rules.size:
+        about = game["hands"][game["current_player"]][action % rules.size].partition(" || ")[2]
+        return f"{'play' if action >= rules.size else 'discard'} the card of {about}"
+    _, receiver, letter, _ = hints(rules, game)[action - 2 * rules.size]
+    touched = [str(k) for k, text in enumerate(game["hands"][receiver]) if letter in text[: len(HIDDEN)]]
+    what = NAMES[COLORS.index(letter)] if letter in COLORS else letter
+    return f"tell {seats(rules.players)[receiver]} which cards are {what}: {' '.join(touched)}"
+
+
+def tile(rules: Hanabi) -> Tile:
+    """Return the fireworks, from the lowest rank below to the highest, and the hands below them as a small picture."""
+    width = max(rules.size, rules.colors)
+    empty = Pixel((cards.CLOTH,))
+    fills = [*FILLS.values()]
+    rows = list[list[Pixel]]()
+    for rank in reversed(range(rules.ranks)):
+        heights = range(1 << rules.ranks.bit_length())
+        columns = [tuple(fills[color] if h > rank else cards.CLOTH for h in heights) for color in range(rules.colors)]
+        rows.append([Pixel(column, (StateBits("fireworks", color),)) for color, column in enumerate(columns)])
+    values = range(1 << rules.cards.bit_length())
+    faces = tuple(fills[card // rules.ranks] if card < rules.cards else cards.CLOTH for card in values)
+    for first in range(0, rules.players * rules.size, rules.size):
+        rows.append([Pixel(faces, (StateBits("hands", first + k),)) for k in range(rules.size)])
+    return Tile(width, ([pixel for row in rows for pixel in row + [empty] * (width - len(row))],))
