@@ -15,6 +15,7 @@ from tensor_envs.games.dark_hex.rules import DarkHex
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.games.game_2048.rules import Game2048
 from tensor_envs.games.go.rules import Go
+from tensor_envs.games.hanabi.rules import Hanabi
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.games.kalah.rules import Kalah
@@ -107,6 +108,21 @@ class GoState(KnownState):
 class HyperTicTacToeState(KnownState):
     own: Tensor
     other: Tensor
+
+class HanabiState(KnownState):
+    key: Tensor
+    hands: Tensor
+    hints: Tensor
+    fireworks: Tensor
+    deck: Tensor
+    discards: Tensor
+    information_tokens: Tensor
+    life_tokens: Tensor
+    turns: Tensor
+    last_action: Tensor
+    last_card: Tensor
+    scored: Tensor
+    regained: Tensor
 
 class HexState(KnownState):
     own: Tensor
@@ -315,6 +331,10 @@ def make(
 def make(
     id: Literal["gomoku"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[HyperTicTacToe, HyperTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["hanabi"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Hanabi, HanabiState]: ...
 @overload
 def make(
     id: Literal["hex"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -149,7 +149,10 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("2048", "move: up or down", REFUSED), ("texas_holdem", "I call.", "call"), ("texas_holdem", "fold", "fold"),
     ("texas_holdem", "raise 50%", "raise 50%"), ("texas_holdem", "I raise 100%", "raise 100%"),
     ("texas_holdem", "All-in!", "all-in"), ("texas_holdem", "raise 75%", REFUSED),
-    ("texas_holdem", "call or fold", REFUSED),
+    ("texas_holdem", "call or fold", REFUSED), ("hanabi", "play 0", "Play 0"), ("hanabi", "I play 4.", "Play 4"),
+    ("hanabi", "discard 0", REFUSED), ("hanabi", "play 5", REFUSED), ("hanabi", "play 0 or play 1", REFUSED),
+    ("hanabi", "reveal player +1 color r", "Reveal player +1 color R"), ("hanabi", "hint red", REFUSED),
+    ("hanabi", "move: Reveal player +1 rank 1", "Reveal player +1 rank 1"),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",

@@ -26,6 +26,13 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "dots_and_boxes": [{"rows": 1, "columns": 2}, {"rows": 4, "columns": 7}],
     "go": [{"size": 3, "superko": 8, "komi": 2.5}, {"size": 2, "superko": 64, "max_plies": 20}, {"size": 19}],
     "gomoku": [{"misere": True, "gravity": True}],
+    "hanabi": [
+        {
+            "players": 3, "colors": 2, "ranks": 3, "hand_size": 2, "information_tokens": 2, "life_tokens": 31,
+            "keep_score": True,
+        },
+        {"players": 5}, {"colors": 1, "ranks": 1, "hand_size": 1, "information_tokens": 0, "life_tokens": 1},
+    ],
     "hex": [{"size": 3, "swap": False}, {"size": 19}],
     "hyper_tic_tac_toe": [{"shape": (2, 3, 2, 3), "k": 2}, {"shape": (3, 4), "misere": True}, {"gravity": True}],
     "kalah": [{"houses": 1, "seeds": 3}, {"houses": 8, "seeds": 6}],

@@ -193,6 +193,39 @@ def check_hidden_information(env: Env, steps: int, device: DeviceName | None) ->
                         same = (values["legal_action_mask"][i] == values["legal_action_mask"][first]).all()
                         require(same, f"{what}, but other masks")
         state = env.step(state, uniform(state))
+    # Where players see so much that hardly two games look alike, copies with other hidden things do.
+    if compared < BATCH and env.engine.game.determinizes:
+        compared += compare_resampled(env, device)
     # A check without a single pair has tested nothing.
     require(compared, "no two games differed only in what is hidden")
     return f"{compared} pairs of games that differ in what is hidden alone"
+
+
+def compare_resampled(env: Env, device: DeviceName | None) -> int:
+    """Compare what players see of games with copies that `determinize` resampled for them; return the pairs' number."""
+    to_dict = env.entry.load("notation").to_dict
+    layout = env.engine.layout
+    compared = 0
+    for row in range(BATCH):
+        plain = ScalarGame(env.rules, SEED, row)
+        for _ in range(row):
+            plain.step(plain.uniform_action())
+        before = plain.state
+        for player in range(0 if plain.over else env.num_players):
+            chance = KeyedChance([uint32(SEED), uint32(row)])
+            games = list[dict[str, Any]]()
+            for s in (before, plain.game.determinize(before, int32(player), chance)):
+                fields = _fields(plain, s) | {"terminated": False, "truncated": False}
+                games.append(to_dict(env.rules, layout.game(layout.pack([fields])[0])))
+            if games[0] == games[1]:
+                continue
+            compared += 1
+            state = env.state_from_dicts(games, SEED, device)
+            what = f"player {player} of row {row}, ply {row}"
+            shown = [env.state_to_dict(state, i, player) for i in (0, 1)]
+            require(shown[0] == shown[1], f"determinize must not change what seen_by shows to {what}")
+            observed = env.observe(state, player).numpy()
+            require((observed[0] == observed[1]).all(), f"observe shows what seen_by hides from {what}")
+            require(prompt(state, 0, player) == prompt(state, 1, player), f"the prompt shows what is hidden from {what}")
+        plain.state = before
+    return compared

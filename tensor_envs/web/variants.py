@@ -56,6 +56,7 @@ VARIANTS = {
     "kuhn_poker": Variant("Kuhn poker", "kuhn_poker", secret=True),
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "texas_holdem": Variant("Texas hold'em", "texas_holdem", secret=True),
+    "hanabi": Variant("Hanabi", "hanabi", secret=True),
     "2048": Variant("2048", "2048"),
     "backgammon": Variant("Backgammon", "backgammon"),
     "chess": Variant("Chess", "chess"),

@@ -74,6 +74,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
     "texas_holdem": [PERSON, RANDOM],
+    "hanabi": [PERSON, RANDOM],
     "2048": [PERSON],
     "backgammon": [PERSON, RANDOM],
     "chess": [PERSON, RANDOM],

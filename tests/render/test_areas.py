@@ -27,6 +27,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),
     "texas_holdem": ({}, ""),
+    "hanabi": ({"players": 3}, ""),
     "2048": ({}, ""),
     "backgammon": ({}, ""),
     "chess": ({}, ""),

@@ -31,6 +31,8 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("kuhn_poker", {}),
     ("leduc_poker", {}),
     ("texas_holdem", {}),
+    ("hanabi", {}),
+    ("hanabi", {"players": 5, "life_tokens": 31}),
     ("2048", {}),
     ("backgammon", {}),
     ("chess", {"quiet_plies": 6}),

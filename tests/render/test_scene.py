@@ -32,6 +32,7 @@ NAMES = {
     "kuhn_poker": ["Seat 0", "Seat 1"],
     "leduc_poker": ["Seat 0", "Seat 1"],
     "texas_holdem": ["Seat 0", "Seat 1"],
+    "hanabi": ["Seat 0", "Seat 1"],
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],

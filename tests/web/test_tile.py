@@ -168,6 +168,18 @@ def holdem(env: te.Env, game: Game) -> Picture:
     return [[r.cards.BACK if card < 0 else r.SUIT_COLOURS[card % env.rules.suits] for card in seen]]
 
 
+def hanabi(env: te.Env, game: Game) -> Picture:
+    """Paint the fireworks, the highest rank above, and a row for each hand."""
+    r, rules = render(env), env.rules
+    fills = [*r.FILLS.values()][: rules.colors]
+    picture = []
+    for rank in reversed(range(rules.ranks)):
+        picture.append([f if h > rank else r.cards.CLOTH for f, h in zip(fills, game["fireworks"], strict=True)])
+    picture += [[r.FILLS[text[0]] for text in hand] for hand in game["hands"]]
+    width = max(rules.colors, rules.size)
+    return [row + [r.cards.CLOTH] * (width - len(row)) for row in picture]
+
+
 def liars_dice(env: te.Env, game: Game) -> Picture:
     return [[render(env).FACES[die - 1] for die in dice] for dice in game["dice"]]
 
@@ -273,6 +285,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "kuhn_poker": kuhn,
     "leduc_poker": leduc,
     "texas_holdem": holdem,
+    "hanabi": hanabi,
     "backgammon": backgammon,
     "shed": shed,
     "tensor_stars": stars,
