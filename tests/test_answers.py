@@ -152,7 +152,8 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("texas_holdem", "call or fold", REFUSED), ("hanabi", "play 0", "Play 0"), ("hanabi", "I play 4.", "Play 4"),
     ("hanabi", "discard 0", REFUSED), ("hanabi", "play 5", REFUSED), ("hanabi", "play 0 or play 1", REFUSED),
     ("hanabi", "reveal player +1 color r", "Reveal player +1 color R"), ("hanabi", "hint red", REFUSED),
-    ("hanabi", "move: Reveal player +1 rank 1", "Reveal player +1 rank 1"),
+    ("hanabi", "move: Reveal player +1 rank 2.", "Reveal player +1 rank 2"),
+    ("hanabi", "reveal player +1 rank 5", REFUSED),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",

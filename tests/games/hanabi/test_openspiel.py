@@ -15,7 +15,9 @@ pyspiel = pytest.importorskip("pyspiel")
 pytestmark = pytest.mark.extra("pyspiel")
 GAME = "hanabi"
 LONG: dict[str, Any] = {"life_tokens": 31}  # games that last until the deck is empty
+SMALL: dict[str, Any] = {"players": 3, "colors": 2, "ranks": 3, "hand_size": 2, "information_tokens": 2}
 CONFIGS: list[dict[str, Any]] = [
+    SMALL,
     {},
     {"players": 3} | LONG,
     {"players": 4} | LONG,
@@ -65,7 +67,7 @@ def play_in_lockstep(config: dict[str, Any], batch: int, seed: int) -> np.ndarra
     return returns[:, 0]
 
 
-@pytest.mark.few("{}")
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_random_games_agree(config: dict[str, Any]) -> None:
     play_in_lockstep(config, batch=64, seed=1)
