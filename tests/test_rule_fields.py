@@ -31,7 +31,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
             "players": 3, "colors": 2, "ranks": 3, "hand_size": 2, "information_tokens": 2, "life_tokens": 31,
             "keep_score": True,
         },
-        {"players": 5}, {"colors": 1, "ranks": 1, "hand_size": 1, "information_tokens": 0, "life_tokens": 1},
+        {"players": 5}, {"colors": 2, "ranks": 1, "hand_size": 1, "information_tokens": 0, "life_tokens": 1},
     ],
     "hex": [{"size": 3, "swap": False}, {"size": 19}],
     "hyper_tic_tac_toe": [{"shape": (2, 3, 2, 3), "k": 2}, {"shape": (3, 4), "misere": True}, {"gravity": True}],

@@ -57,7 +57,7 @@ class Hanabi:
 
     Attributes:
         players: 2..5.
-        colors, ranks: of the cards, 1..5 each.
+        colors, ranks: of the cards, 1..5 each, and not 1 both.
         hand_size: cards of a player, 1..5; default: 5 for two or three players, 4 for more.
         information_tokens: at the start, and at most, 0..31.
         life_tokens: failed plays that end the game, 1..31.
@@ -78,6 +78,8 @@ class Hanabi:
         for name, allowed in LIMITS.items():
             object.__setattr__(self, name, integer(name, getattr(self, name), *allowed))
         instance("keep_score", self.keep_score, bool)
+        if self.cards == 1:
+            raise ValueError("colors and ranks must give two different cards or more, got one of each")
         if self.players * self.size > self.deck_size:
             raise ValueError(f"hand_size must be at most {self.deck_size // self.players} here, got {self.size}")
 

@@ -139,6 +139,7 @@ def test_h10_fields() -> None:
         ({"players": 1}, r"players must be in 2\.\.5, got 1"),
         ({"hand_size": 6}, r"hand_size must be in 1\.\.5, got 6"),
         ({"colors": 1, "ranks": 2}, "hand_size must be at most 2 here, got 5"),
+        ({"colors": 1, "ranks": 1}, "colors and ranks must give two different cards or more"),
         ({"life_tokens": 0}, r"life_tokens must be in 1\.\.31, got 0"),
     ):
         with pytest.raises(ValueError, match=message):
