@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.lab.play import play_uniform
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Scalar, Spec, int32, one_hot
 from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.rating import Judges, rate
@@ -54,6 +55,10 @@ def test_matches_report_the_return_of_the_team() -> None:
     result = te.evaluate(ENV, [hits, misses], games=32)
     assert result.is_cooperative and result.mean_returns.tolist() == [3, 3]
     assert str(result) == "32 games of 6.0 plies, 0 unfinished; the team's mean return +3.000 +- 0.000"
+    nothing = te.evaluate(ENV, [misses, misses], games=32)  # a team that returns 0 has not drawn
+    assert str(nothing) == "32 games of 6.0 plies, 0 unfinished; the team's mean return +0.000 +- 0.000"
+    short = play_uniform(te.make(f"{__name__}:Together", turns=1), games=1, seed=2)
+    assert short.is_cooperative and not short.returns.any()
     zero_sum = te.evaluate(te.make("tic_tac_toe"), [te.agents.uniform] * 2, games=16)
     assert not zero_sum.is_cooperative and "won" in str(zero_sum)
 
@@ -65,6 +70,8 @@ def test_a_round_robin_compares_teams() -> None:
     assert 1 < ratings.returns[2, 2] < 3 and ratings.intervals[0] == 0 < ratings.intervals[2]
     heading, first, *_ = str(ratings).splitlines()
     assert "mean return" in heading and first.split()[:4] == ["hits", "+6.000", "+-", "0.000"]
+    missing = te.arena(ENV, {"misses": misses, "again": misses}, games=32, opening=0)
+    assert missing.returns is not None and (missing.returns == 0).all()
     assert te.arena(te.make("tic_tac_toe"), {"a": te.agents.uniform, "b": te.agents.uniform}, 16).returns is None
 
 

@@ -23,13 +23,15 @@ MAX_GAMES = 2**24
 LIMIT = 10_000  # plies
 
 
-def share_returns(returns: np.ndarray) -> bool:
-    """Return whether games are cooperative: all of several players have equal returns in each, and not always 0.
+def share_returns(returns: np.ndarray, zero_sum: bool = True) -> bool:
+    """Return whether games are cooperative: all of several players have equal returns in each.
 
     Args:
         returns: [games, P].
+        zero_sum: whether the rules say so. Then returns that are always 0 are draws.
     """
-    return bool(returns.shape[1] > 1 and (returns == returns[:, :1]).all() and returns.any())
+    equal = returns.shape[1] > 1 and (returns == returns[:, :1]).all()
+    return bool(equal and (returns.any() or not zero_sum))
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Evaluation:
         players: player that each policy was, int32 [games, P].
         plies: length of every game, int32 [games].
         unfinished: number of games that the limit cut off.
+        zero_sum: whether the rules say that rewards sum to 0.
 
     Examples:
         >>> result = te.evaluate(te.make("tic_tac_toe"), [te.agents.uniform] * 2, games=64)
@@ -52,6 +55,7 @@ class Evaluation:
     players: np.ndarray
     plies: np.ndarray
     unfinished: int
+    zero_sum: bool = True
 
     @property
     def points(self) -> np.ndarray:
@@ -107,8 +111,8 @@ class Evaluation:
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether the players have equal returns in every game, not all 0. Then the mean return is the measure."""
-        return share_returns(self.returns)
+        """Whether the players have equal returns in every game, and no draws. Then the mean return is the measure."""
+        return share_returns(self.returns, self.zero_sum)
 
     def by_player(self) -> np.ndarray:
         """Return the mean return of each policy as each player, float64 [P, P]; NaN for a player it never was."""
@@ -198,7 +202,7 @@ def evaluate(
         seated = np.array([(p + turn) % players for p in range(players)], np.int32)
         parts.append((returns[:, seated], np.tile(seated, (len(returns), 1)), plies, unfinished))
     returns, seated, plies = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    return Evaluation(returns, seated, plies, sum(part[3] for part in parts))
+    return Evaluation(returns, seated, plies, sum(part[3] for part in parts), env.spec.zero_sum)
 
 
 def play_games(

@@ -116,7 +116,7 @@ def arena(
         pair = [policies[names[i]], policies[names[k]]]
         results[i, k] = evaluate(env, pair, games, "rotate", opening, seed, limit, device)
         points[i, k], points[k, i] = results[i, k].points.sum(0)
-    if share_returns(np.concatenate([result.returns for result in results.values()])):
+    if share_returns(np.concatenate([result.returns for result in results.values()]), env.spec.zero_sum):
         for k, name in enumerate(names):
             results[k, k] = evaluate(env, [policies[name]] * 2, games, "rotate", opening, seed, limit, device)
         return _teams(names, results, games)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class Played:
             [N, 2, MOMENTS, P]; [N, 2, 0, P] if they were not computed.
         searched: decisions in the playouts of a search from `COUNTED` positions of each game, in which each action was
             legal, and in which each player took it, int [N, 1 + P, A]; [N, 0, A] if they were not counted.
+        zero_sum: whether the rules say that rewards sum to 0, bool [N].
     """
 
     returns: NDArray[Any]
@@ -61,6 +62,7 @@ class Played:
     events: NDArray[Any]
     values: NDArray[Any]
     searched: NDArray[Any]
+    zero_sum: NDArray[Any] = field(default_factory=lambda: np.ones(1, bool))
 
     def __len__(self) -> int:
         """Return the number of games."""
@@ -74,12 +76,12 @@ class Played:
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether the players have equal returns in every game, not all 0."""
-        return share_returns(self.returns)
+        """Whether the players have equal returns in every game, and no draws."""
+        return share_returns(self.returns, bool(self.zero_sum.all()))
 
     def __add__(self, other: Played) -> Played:
         """Concatenate the games of two sets of matches."""
-        names = [field.name for field in fields(self)]
+        names = [one.name for one in fields(self)]
         return Played(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
 
 
@@ -98,7 +100,7 @@ def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
     begins = to_numpy(start.current_player)
     truncated = end["truncated"] | ~end["terminated"]
     turns = to_numpy(result.turns)
-    more = none, legal[:, None][:, :0]
+    more = none, legal[:, None][:, :0], np.full(games, env.spec.zero_sum)
     return Played(returns, begins, end["ply"], turns, truncated, legal, taken, when, widths, events, *more)
 
 
@@ -238,7 +240,7 @@ class _GamePool:
         searched = self._searched(part, match.counted, seed) if match.counted else self.legal[part][:, None][:, :0]
         counts = self.legal, self.taken, self.when, self.widths, self.events
         counted = (self.returns, self.begins, self.plies, self.turns, truncated, *counts)
-        return Played(*[*(x[part] for x in counted), values, searched])
+        return Played(*(x[part] for x in counted), values, searched, np.full(match.games, self.env.spec.zero_sum))
 
     def _positions(self, part: NDArray[Any], moments: Sequence[int]) -> State:
         """Return the positions of games at some moments, moment by moment."""

@@ -226,6 +226,7 @@ def compare_resampled(env: Env, device: DeviceName | None) -> int:
             require(shown[0] == shown[1], f"determinize must not change what seen_by shows to {what}")
             observed = env.observe(state, player).numpy()
             require((observed[0] == observed[1]).all(), f"observe shows what seen_by hides from {what}")
-            require(prompt(state, 0, player) == prompt(state, 1, player), f"the prompt shows what is hidden from {what}")
+            same = prompt(state, 0, player) == prompt(state, 1, player)
+            require(same, f"the prompt shows what is hidden from {what}")
         plain.state = before
     return compared

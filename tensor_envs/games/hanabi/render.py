@@ -13,13 +13,15 @@ HIDDEN = 2 * UNKNOWN  # a card that its owner does not see
 NAMES = ("red", "yellow", "green", "white", "blue")
 FILLS = dict(zip(COLORS, ("#e06666", "#f1c232", "#6aa84f", "#f3f3f3", "#6d9eeb"), strict=True))
 # pixels
-CARD = (56, 58)
-STEP = 64
-LEFT = 84
-ROW = 108  # of a player's hand and the buttons below its cards
-TOP = 92
-CHIP = 26
-IN_LINE = 17  # discards
+WIDTH = 416
+LEFT = 16
+CARD = 72
+STEP = 78
+CHIP = 39
+TOP = 94
+ROW = 126  # of a player's hand and the buttons below it
+FOOT = 96
+IN_LINE = 14  # discards
 LEGEND = "hands, the oldest card first: card || named by hints|colours and ranks that hints allow"
 Game = dict[str, Any]
 
@@ -62,11 +64,13 @@ def status(rules: Hanabi, game: Game) -> str:
     return to_move(game, seats(rules.players)[game["current_player"]])
 
 
-def table(rules: Hanabi, game: Game) -> str:
-    """Return the tokens and the size of the deck."""
+def table(rules: Hanabi, game: Game) -> list[str]:
+    """Return lines with the tokens, and with the size of the deck or the turns that are left."""
     gone = sum(map(len, game["hands"])) + len(game["discards"]) + sum(game["fireworks"])
-    tokens = f"information tokens {game['information_tokens']}, life tokens {game['life_tokens']}"
-    return f"{tokens}, cards in the deck {rules.deck_size - gone}"
+    left = f"{counted(rules.deck_size - gone, 'card')} in the deck"
+    if gone == rules.deck_size:
+        left = f"the deck is empty: {counted(game['turns'], 'turn')} left"
+    return [f"information tokens {game['information_tokens']}, life tokens {game['life_tokens']}", left]
 
 
 def to_string(rules: Hanabi, game: Game) -> str:
@@ -76,7 +80,7 @@ def to_string(rules: Hanabi, game: Game) -> str:
     return "\n".join(
         [
             f"fireworks {' '.join(f'{color}{height}' for color, height in heights)}",
-            table(rules, game),
+            *table(rules, game),
             f"discards {' '.join(game['discards']) or 'none'}",
             LEGEND,
             *(f"{name}: {', '.join(hand)}" for name, hand in named),
@@ -98,52 +102,51 @@ def hints(rules: Hanabi, game: Game) -> list[tuple[int, int, str, bool]]:
 
 
 def draw(rules: Hanabi, game: Game) -> Drawing:
-    """Draw the fireworks, the discards and each hand, with buttons for discards and plays, and for hints."""
+    """Draw the fireworks, the discards and each hand, with buttons below it for plays and discards or for hints."""
     letters = COLORS[: rules.colors] + RANKS[: rules.ranks]
-    right = LEFT + rules.size * STEP + 14
-    width = max(right + len(letters) * CHIP + 14, 460)
-    picture = Drawing(width, TOP + rules.players * ROW + 66, cards.CLOTH, title="Hanabi")
+    picture = Drawing(WIDTH, TOP + rules.players * ROW + FOOT, cards.CLOTH, title="Hanabi")
     for k, (color, height) in enumerate(zip(COLORS, game["fireworks"], strict=False)):
-        fill = FILLS[color] if height else cards.CLOTH
-        card_at(picture, 20 + 50 * k, 14, (44, 40), f"{color}{height}", fill)
-    picture.text((width / 2, 74), table(rules, game), 12, cards.PALE)
+        card_at(picture, LEFT + k * STEP, 12, 34, f"{color}{height}", FILLS[color] if height else cards.CLOTH)
+    for k, line in enumerate(table(rules, game)):
+        picture.text((WIDTH / 2, 62 + 16 * k), line, 13, cards.PALE)
     over = is_over(rules, game) or bool(game.get("terminated"))
     for seat, (name, hand) in enumerate(zip(seats(rules.players), game["hands"], strict=True)):
         y = TOP + seat * ROW
-        picture.text((LEFT / 2, y + CARD[1] / 2), name, 14, cards.PALE, bold=seat == game["current_player"])
+        picture.text((LEFT, y + 8), name, 13, cards.PALE, "start", bold=seat == game["current_player"])
         for k, text in enumerate(hand):
             card, _, about = text.partition(" || ")
             told, _, possible = about.partition("|")
             x = LEFT + k * STEP
             shown = told.replace(UNKNOWN, "?") if card == HIDDEN else card
-            card_at(picture, x, y, CARD, shown, FILLS.get(card[0], cards.BACK))
-            picture.text((x + CARD[0] / 2, y + CARD[1] + 9), possible, 9, cards.PALE)
+            card_at(picture, x, y + 18, 40, shown, FILLS.get(card[0], cards.BACK))
+            picture.text((x + CARD / 2, y + 67), "any" if possible == letters else possible, 12, cards.PALE)
             if seat == game["current_player"] and not over:
-                button(picture, x, y + CARD[1] + 17, CARD[0], "play", rules.size + k)
+                button(picture, x, y + 77, CARD, "play", rules.size + k)
                 if game["information_tokens"] < rules.information_tokens:
-                    button(picture, x, y + CARD[1] + 32, CARD[0], "discard", k)
+                    button(picture, x, y + 97, CARD, "discard", k)
     for action, receiver, letter, touches in hints(rules, game):
         if touches and game["information_tokens"] and not over:
-            button(picture, right + letters.index(letter) * CHIP, TOP + receiver * ROW + 20, CHIP - 3, letter, action)
+            x = LEFT + letters.index(letter) * CHIP
+            button(picture, x, TOP + receiver * ROW + 77, CHIP - 4, letter, action)
     discards = ["discards:", *(game["discards"] or ["none"])]
     for k in range(0, len(discards), IN_LINE):
-        at = (width / 2, picture.height - 58 + 12 * (k // IN_LINE))
-        picture.text(at, " ".join(discards[k : k + IN_LINE]), 11, cards.PALE)
-    picture.text((width / 2, picture.height - 14), status(rules, game), 14, cards.PALE, bold=True)
+        at = (WIDTH / 2, picture.height - FOOT + 10 + 15 * (k // IN_LINE))
+        picture.text(at, " ".join(discards[k : k + IN_LINE]), 12, cards.PALE)
+    picture.text((WIDTH / 2, picture.height - 14), status(rules, game), 14, cards.PALE, bold=True)
     return picture
 
 
-def card_at(picture: Drawing, x: float, y: float, size: tuple[int, int], text: str, fill: str) -> None:
+def card_at(picture: Drawing, x: float, y: float, height: float, text: str, fill: str) -> None:
     """Draw a card."""
-    picture.rect(x, y, *size, fill, cards.INK)
-    picture.text((x + size[0] / 2, y + size[1] / 2), text, 20, cards.INK, bold=True)
+    picture.rect(x, y, CARD, height, fill, cards.INK)
+    picture.text((x + CARD / 2, y + height / 2), text, 20, cards.INK, bold=True)
 
 
 def button(picture: Drawing, x: float, y: float, width: float, text: str, action: int) -> None:
     """Draw a button for an action."""
-    picture.rect(x, y, width, 14, FILLS.get(text, cards.FACE), cards.INK)
-    picture.text((x + width / 2, y + 7), text, 10, cards.INK)
-    picture.area(box(x, y, width, 14), action)
+    picture.rect(x, y, width, 18, FILLS.get(text, cards.FACE), cards.INK)
+    picture.text((x + width / 2, y + 9), text, 12, cards.INK)
+    picture.area(box(x, y, width, 18), action)
 
 
 def scores(rules: Hanabi, game: Game) -> list[str]:
