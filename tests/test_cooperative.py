@@ -10,6 +10,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.lab.play import play_uniform
+from tensor_envs.referee import Participant, Settings, ratings, scores, tournament
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Scalar, Spec, int32, one_hot
 from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.rating import Judges, rate
@@ -91,3 +92,13 @@ def test_the_laboratory_measures_returns() -> None:
     contests = {who for who, what in numbers if what == "return" and "against" in who}
     assert contests and not any("score" in what or what == "draws" for _, what in numbers)
     assert report.ranking == [] and "return" in report.to_markdown()
+
+
+def test_the_referee_reports_the_returns_of_partners() -> None:
+    players = [Participant(name, policy=policy) for name, policy in (("hits", hits), ("misses", misses))]
+    records = list(tournament(ENV, players, games=2, settings=Settings(opening=0), num_simulations=8))
+    elo = ratings(records)
+    assert elo.returns is not None and np.isnan(elo.elo).all() and elo.returns[0, 1] == elo.returns[1, 0] == 3
+    assert np.isnan(np.diag(elo.returns)).all() and "nan +-" not in str(elo)
+    for score in scores(records):
+        assert (score.won, score.drawn, score.lost, score.mean_return) == (0, 0, 0, 3) and "drawn" not in str(score)

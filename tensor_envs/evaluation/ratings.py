@@ -31,8 +31,8 @@ class Ratings:
         scores: mean points of each policy (row) against each other, float64 [N, N]; NaN on the diagonal.
         games: number of games of each pair.
         returns: in cooperative games, whose players have equal returns, the mean return of each policy with each other
-            as its partner, float64 [N, N], on the diagonal with itself; else None. There `elo` is NaN, `intervals` are
-            those of the diagonal.
+            as its partner, float64 [N, N], on the diagonal with itself, NaN for pairs that have not played; else None.
+            There `elo` is NaN, `intervals` are those of the diagonal.
 
     Examples:
         >>> policies = {"uniform": te.agents.uniform, "first": lambda state: state.legal_action_mask.numpy().argmax(1)}
@@ -53,9 +53,10 @@ class Ratings:
         width = max(map(len, self.names))
         if self.returns is not None:
             lines = [f"{'team':{width}}   mean return    with: {' '.join(self.names)}"]
-            for k in np.argsort(-np.diag(self.returns)):
+            own_team = np.diag(self.returns)
+            for k in np.argsort(-np.where(np.isnan(own_team), np.nanmean(self.returns, 1), own_team)):
                 row = " ".join(f"{x:{max(len(n), 5)}.3f}" for n, x in zip(self.names, self.returns[k], strict=True))
-                own = f"{self.returns[k, k]:+8.3f} +- {self.intervals[k]:.3f}"
+                own = " " * 17 if np.isnan(own_team[k]) else f"{own_team[k]:+8.3f} +- {self.intervals[k]:.3f}"
                 lines.append(f"{self.names[k]:{width}} {own}    {row}")
             return "\n".join(lines)
         lines = [f"{'player':{width}}   Elo        against: {' '.join(self.names)}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
+from math import isnan
 from typing import TYPE_CHECKING
 
 from tensor_envs.files.records import Record, positions
@@ -33,9 +34,11 @@ def page(records: Sequence[Record], scores: Sequence[Score], elo: Ratings) -> st
     """Return an HTML page: a table of the players, and every game with its moves and two positions."""
     env = env_of(records[0].game)
     rows = list[str]()
+    compared = any(score.won + score.drawn + score.lost for score in scores)
     for score, rating, half in zip(scores, elo.elo, elo.intervals, strict=True):
         cells = [
-            *(score.name, f"{rating:+.0f} ± {half:.0f}", score.won, score.drawn, score.lost),
+            *(score.name, "" if isnan(rating) else f"{rating:+.0f} ± {half:.0f}"),
+            *((score.won, score.drawn, score.lost) if compared else ("", "", "")),
             *(f"{score.mean_return:+.3f}", f"{score.regret:.4f} ± {score.interval:.4f}", score.moves),
             *((score.answers, f"{score.illegal:.1%}", f"{score.unparsable:.1%}") if score.answers else ("", "", "")),
             *(f"{score.seconds:.3f}", "" if score.tokens is None else score.tokens),

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.evaluation.matches import Z
+from tensor_envs.evaluation.matches import Z, share_returns
 from tensor_envs.evaluation.ratings import Ratings, ratings_of
 from tensor_envs.files.records import Record
+from tensor_envs.registry import env_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Score:
     Attributes:
         name: the player.
         won, drawn, lost: returns compared with those of each other player of a game; in a game for one player, with
-            those of the same seed.
+            those of the same seed. All are 0 in cooperative games, whose players have equal returns.
         mean_return: mean return of a game.
         seats: games, mean return and half the width of its 95 % interval in each seat.
         regret, interval: mean regret of a move, and half the width of its 95 % interval.
@@ -60,9 +61,10 @@ class Score:
         """Return a line of a table."""
         answered = f"; {self.answers} answers, {self.illegal:.1%} illegal, {self.unparsable:.1%} unparsable"
         by_seat = " ".join(f"{mean:+.3f} +- {half:.3f}" for _, mean, half in self.seats)
+        tally = f"{self.won} won, {self.drawn} drawn, {self.lost} lost; "
         spent = f", {self.tokens} tokens" if self.tokens is not None else ""
         return (
-            f"{self.name}: {self.won} won, {self.drawn} drawn, {self.lost} lost; mean return {self.mean_return:+.3f}"
+            f"{self.name}: {tally if self.won + self.drawn + self.lost else ''}mean return {self.mean_return:+.3f}"
             f"{f', by seat {by_seat}' if len(self.seats) > 2 else ''}; "
             f"regret {self.regret:.4f} +- {self.interval:.4f} in {self.moves} moves of {self.seconds:.3f} s"
             f"{answered if self.answers else ''}{spent}"
@@ -114,10 +116,30 @@ def scores(records: Sequence[Record]) -> list[Score]:
 
 
 def ratings(records: Sequence[Record]) -> Ratings:
-    """Return Elo ratings of all players with 95 % intervals, see `te.arena`. ValueError without records."""
+    """Return Elo ratings of all players with 95 % intervals, see `te.arena`. ValueError without records.
+
+    Those of cooperative games are mean returns of partners.
+    """
     names, table = _points(records)
+    if is_cooperative(records):
+        pairs = [[_mean_with(records, one, other) for other in names] for one in names]
+        none = np.full((len(names), len(names)), np.nan)
+        return Ratings((*names,), none[0], none[0], none, len(records), np.array(pairs))
     points = np.array([[sum(of_pair) for of_pair in row] for row in table], float)
     return ratings_of(names, points, max(len(of_pair) for row in table for of_pair in row))
+
+
+def is_cooperative(records: Sequence[Record]) -> bool:
+    """Return whether the players share every return, by the rules and in all games that have ended."""
+    returns = [_totals(game) for game in records if game.terminated]
+    return bool(returns) and share_returns(np.array(returns), env_of(records[0].game).spec.zero_sum)
+
+
+def _mean_with(records: Sequence[Record], one: str, other: str) -> float:
+    """Return the mean return of games in which two players are partners; of a player with itself in all seats."""
+    teams = [(set(game.notes["players"]), _totals(game)[0]) for game in records]
+    returns = [value for team, value in teams if {one, other} <= team and (one != other or team == {one})]
+    return float(np.mean(returns)) if returns else np.nan
 
 
 def _with_interval(returns: Sequence[float]) -> tuple[int, float, float]:
@@ -147,7 +169,7 @@ def _points(records: Sequence[Record]) -> tuple[list[str], list[list[list[float]
     names = list(dict.fromkeys(name for game in records for name in game.notes["players"]))
     table: list[list[list[float]]] = [[[] for _ in names] for _ in names]
     together = defaultdict[Any, dict[str, float]](dict)  # returns that are compared
-    for index, game in enumerate(records):
+    for index, game in enumerate([] if is_cooperative(records) else records):
         together[game.seed if len(game.notes["players"]) == 1 else f"game {index}"] |= _returns(game)
     for returns in together.values():
         for one, other in combinations(returns, 2):
