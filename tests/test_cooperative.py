@@ -102,3 +102,14 @@ def test_the_referee_reports_the_returns_of_partners() -> None:
     assert np.isnan(np.diag(elo.returns)).all() and "nan +-" not in str(elo)
     for score in scores(records):
         assert (score.won, score.drawn, score.lost, score.mean_return) == (0, 0, 0, 3) and "drawn" not in str(score)
+
+
+@pytest.mark.slow
+def test_a_team_of_searches_scores_more_in_hanabi() -> None:
+    """Search resamples the own hand and reaches most of six points; uniform players lose nearly all they have."""
+    env = te.make("hanabi", colors=2, ranks=3, hand_size=2, information_tokens=3)
+    teams = ([te.agents.playout_search(64)] * 2, [te.agents.uniform] * 2)
+    searched, uniform = (te.evaluate(env, team, games=64) for team in teams)
+    assert searched.mean_returns[0] > 3 > 1.6 > uniform.mean_returns[0] > 0.5
+    report = str(te.evaluate(te.make("hanabi"), [te.agents.uniform] * 2, games=64))
+    assert report.endswith("the team's mean return +0.000 +- 0.000")

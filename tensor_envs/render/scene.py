@@ -62,7 +62,8 @@ def scene(
     Returns:
         "svg"; "moves", the names without what is hidden, or phrases; "players", the names of the seats; "scores", a
         text for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as
-        text; "spoken", whether people read the phrases instead of names.
+        text; "spoken", whether people read the phrases instead of names; "zero_sum", whether the rules say that rewards
+        sum to 0, so that equal returns are a draw.
     """
     shown = seen(rules, render, game, player)
     names = [*moves] if player is None else seen_moves(rules, render, moves, game, shown, player)
@@ -81,6 +82,7 @@ def scene(
         "reason": render.reason(rules, game) if over and hasattr(render, "reason") else "",
         "phrases": {str(a): render.explain(rules, shown, a) for a in actions} if hasattr(render, "explain") else {},
         "spoken": spoken,
+        "zero_sum": rules.spec.zero_sum,
     }
 
 

@@ -104,15 +104,17 @@ def test_how_games_have_ended() -> None:
         ([1204.0], False, "the highest tile is 128", "The game is over: 1204 points: the highest tile is 128."),
     ]
     names = ["White", "Black", "Red"]
-    views = [
+    views: list[dict[str, Any]] = [
         {"players": names[: len(returns)], "returns": returns, "truncated": truncated, "reason": reason}
         for returns, truncated, reason, _ in cases
     ]
+    views += [{"players": names[:2], "returns": [n, n], "truncated": False, "zero_sum": False} for n in (7.0, 0.0)]
     script = f"import {{ result }} from '{page}/table.js'; console.log(JSON.stringify({json.dumps(views)}.map(result)))"
     done = subprocess.run(
         [str(shutil.which("node")), "--input-type=module", "-e", script], capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) == [text for *_, text in cases]
+    teams = ["The game is over: 7 points.", "The game is over: 0 points."]
+    assert json.loads(done.stdout) == [*(text for *_, text in cases), *teams]
 
 
 VIEWS = """

@@ -23,11 +23,11 @@ const copied = async (text) => Boolean(await navigator.clipboard?.writeText(text
 const numbers = (text) => (text ? text.split(" ").map(Number) : []);
 
 // how a game has ended; players: their names
-export function result({ players, truncated, returns, reason }) {
+export function result({ players, truncated, returns, reason, zero_sum: zeroSum = true }) {
   const best = Math.max(...returns), names = returns.flatMap((got, k) => (got === best ? [players[k]] : []));
   const limit = truncated ? "the limit of the game's length" : "", why = [limit, reason].filter(Boolean).join("; ");
   const last = names.pop(), all = names.length + 1 === returns.length;
-  const text = returns.length === 1 ? `The game is over: ${Math.round(100 * best) / 100} points`
+  const text = returns.length === 1 || (all && !zeroSum) ? `The game is over: ${Math.round(100 * best) / 100} points`
     : all ? "A draw" : names.length ? `${names.join(", ")} and ${last} share the win` : `${last} wins`;
   return why ? `${text}: ${why}.` : `${text}.`;
 }
@@ -350,7 +350,8 @@ export class Table {
     element("advice").hidden = true;
     element("worth").hidden = found?.value === undefined || found.value === null;
     if (element("worth").hidden) return;
-    const { player, players } = this.view, { value, exact, distance } = found, two = players.length === 2;
+    const { player, players, zero_sum: zeroSum } = this.view, { value, exact, distance } = found;
+    const two = players.length === 2 && zeroSum !== false;
     const plies = distance ? ` in ${distance} ${distance === 1 ? "ply" : "plies"}` : "";
     const text = !exact ? `${players[player]} ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`
       : `${value ? `${players[value > 0 ? player : 1 - player]} wins${plies}` : "A draw"} with perfect play`;
