@@ -240,7 +240,8 @@ class _GamePool:
         searched = self._searched(part, match.counted, seed) if match.counted else self.legal[part][:, None][:, :0]
         counts = self.legal, self.taken, self.when, self.widths, self.events
         counted = (self.returns, self.begins, self.plies, self.turns, truncated, *counts)
-        return Played(*(x[part] for x in counted), values, searched, np.full(match.games, self.env.spec.zero_sum))
+        zero_sum = np.full(match.games, self.env.spec.zero_sum)
+        return Played(*[*(x[part] for x in counted), values, searched, zero_sum])
 
     def _positions(self, part: NDArray[Any], moments: Sequence[int]) -> State:
         """Return the positions of games at some moments, moment by moment."""

@@ -32,6 +32,7 @@ def from_dict(rules: Hanabi, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary: the inverse of `to_dict`."""
     fields = checked(game, limits_of(rules))
     names = [*card_names(rules), ""]
+    # Types come first, since the counts below read the cards.
     for name in FLAGS:
         instance(name, game[name], bool)
     for cards in (game["discards"], game["hands"], *game["hands"]):
@@ -47,9 +48,11 @@ def from_dict(rules: Hanabi, game: dict[str, Any]) -> dict[str, Any]:
     deck = [rules.copies[card % rules.ranks] - elsewhere.count(card) for card in range(rules.cards)]
     if min(deck) < 0:
         raise ValueError(f"hands, fireworks and discards have too many cards {names[deck.index(min(deck))]}")
+    # A hand is short only after the last card was drawn, or after an action that has ended the game.
     over = 0 in (fields["life_tokens"], fields["turns"]) or len(played) == rules.cards
     if any(deck) and not over and (fields["turns"] < rules.players or min(lengths) < rules.size):
         raise ValueError(f"hands must have {rules.size} cards and turns be {rules.players} while the deck has cards")
+    # The fields have an entry for every place of a hand.
     hands = [hand + [(rules.cards, 0)] * (rules.size - len(hand)) for hand in hands]
     return {
         **fields,

@@ -1,11 +1,10 @@
 """Positions of Hanabi as text and as drawings."""
 
-from typing import Any
-
 from tensor_envs.games._kit import cards
 from tensor_envs.games.hanabi.notation import COLORS, RANKS, UNKNOWN
 from tensor_envs.games.hanabi.rules import Hanabi
 from tensor_envs.render.drawing import Drawing, box
+from tensor_envs.render.moves import Game
 from tensor_envs.render.status import counted, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -23,7 +22,6 @@ ROW = 126  # of a player's hand and the buttons below it
 FOOT = 96
 IN_LINE = 14  # discards
 LEGEND = "hands, the oldest card first: card || named by hints|colours and ranks that hints allow"
-Game = dict[str, Any]
 
 
 def is_lost(game: Game) -> bool:
@@ -105,10 +103,12 @@ def draw(rules: Hanabi, game: Game) -> Drawing:
     """Draw the fireworks, the discards and each hand, with buttons below it for plays and discards or for hints."""
     letters = COLORS[: rules.colors] + RANKS[: rules.ranks]
     picture = Drawing(WIDTH, TOP + rules.players * ROW + FOOT, cards.CLOTH, title="Hanabi")
+    # The table: a place for each colour, even if no card of it was played.
     for k, (color, height) in enumerate(zip(COLORS, game["fireworks"], strict=False)):
         card_at(picture, LEFT + k * STEP, 12, 34, f"{color}{height}", FILLS[color] if height else cards.CLOTH)
     for k, line in enumerate(table(rules, game)):
         picture.text((WIDTH / 2, 62 + 16 * k), line, 13, cards.PALE)
+    # A row for each hand. A hidden card shows what hints have named of it, so that its owner need not remember.
     over = is_over(rules, game) or bool(game.get("terminated"))
     for seat, (name, hand) in enumerate(zip(seats(rules.players), game["hands"], strict=True)):
         y = TOP + seat * ROW
@@ -124,6 +124,7 @@ def draw(rules: Hanabi, game: Game) -> Drawing:
                 button(picture, x, y + 77, CARD, "play", rules.size + k)
                 if game["information_tokens"] < rules.information_tokens:
                     button(picture, x, y + 97, CARD, "discard", k)
+    # Hints stand below the hand of their receiver, each at its own place, so that it is found again.
     for action, receiver, letter, touches in hints(rules, game):
         if touches and game["information_tokens"] and not over:
             x = LEFT + letters.index(letter) * CHIP

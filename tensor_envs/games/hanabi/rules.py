@@ -218,6 +218,7 @@ class Hanabi:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         a = self.actions.decode(action)
         hints = ~(a.play.chosen | a.discard.chosen)
+        # A hint is about the cards of its receiver, any other action about the own ones.
         turns, value, tells_color = self.hint_of(action)
         owner = where(hints, (s.current_player + turns) % self.players, s.current_player)
         hand = s.hands[owner]
@@ -237,6 +238,7 @@ class Hanabi:
         reward = scored - where(lost, 0 if self.keep_score else sum_of(fireworks), 0)
         draws = ~(hints | decided) & (s.deck != 0)
         new, deck = self.drawn(s.deck, chance.draw(self.players * self.size + s.ply, popcount(s.deck)))
+        # The cards after the one that left move down, and what is known of them with them (H6).
         next_cards = [*hand[1:], where(draws, new, self.cards)]
         next_hints = [*s.hints[owner][1:], where(draws, self.unknown, 0)]
         # A hint sets the possible colours, or ranks, of cards that it touches to one, and excludes it for others (H7).

@@ -135,16 +135,18 @@ def test_h9_the_last_turns(start: Start) -> None:
 
 def test_h10_fields() -> None:
     assert [Hanabi(players=n).hand_size for n in (2, 3, 4, 5)] == [5, 5, 4, 4]
-    for fields, message in (
+    impossible: list[tuple[dict[str, Any], str]] = [
         ({"players": 1}, r"players must be in 2\.\.5, got 1"),
         ({"hand_size": 6}, r"hand_size must be in 1\.\.5, got 6"),
         ({"colors": 1, "ranks": 2}, "hand_size must be at most 2 here, got 5"),
         ({"colors": 1, "ranks": 1}, "colors and ranks must give two different cards or more"),
         ({"life_tokens": 0}, r"life_tokens must be in 1\.\.31, got 0"),
-    ):
+    ]
+    for fields, message in impossible:
         with pytest.raises(ValueError, match=message):
             Hanabi(**fields)
-    for fields in ({"colors": 2.0}, {"keep_score": 1}, {"hand_size": "5"}):
+    others: list[dict[str, Any]] = [{"colors": 2.0}, {"keep_score": 1}, {"hand_size": "5"}]
+    for fields in others:
         with pytest.raises(TypeError, match=r"must be (an int|of type bool), got"):
             Hanabi(**fields)
 
