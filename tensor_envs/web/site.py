@@ -53,7 +53,6 @@ for id in list(bridge.GAMES):
     form = playground.form(id)
     name = playground.named(form["id"], {field["name"]: field["text"] for field in form["fields"]})["game"]
     playground.play(name, *playground.begin(name, 0).values(), None)
-    playground.kernels(name, 64, ["uniform"])
     break
 print(json.dumps([first, {name: file for name, file in files().items() if name not in first}]))
 """

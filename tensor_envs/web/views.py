@@ -12,13 +12,14 @@ from tensor_envs.render.moves import moves_for
 from tensor_envs.render.prompt import prompt_text
 from tensor_envs.render.scene import names_of, scene, seen
 from tensor_envs.rules.actions import Actions
+from tensor_envs.rules.plain import legal_actions
 
 Past = list[tuple[list[int], int]]
 Views = dict[str, Callable[..., Any]]
 
 
 def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) -> Views:
-    """Return the functions `view`, `names` and `prompt` of a game.
+    """Return the functions `view`, `names`, `written` and `prompt` of a game.
 
     Args:
         title: what a prompt calls the game.
@@ -60,6 +61,13 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
         parts = getattr(rules, "actions", None)
         return [parts.name(action) if isinstance(parts, Actions) else str(action) for action in actions]
 
+    def written(words: list[int], action: int) -> str:
+        """Return a move as the game's own notation has it in lists of moves, such as "Nf3"; "" in other games."""
+        if not hasattr(notation, "san"):
+            return ""
+        values = layout.plain(words)
+        return notation.san(rules, action, values, legal_actions(rules, values))
+
     def prompt(words: list[int], player: int | None, moves: list[tuple[int, str]], legal: list[str]) -> str:
         """Return a position as text for a player, as `te.text.prompt` does.
 
@@ -79,4 +87,4 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
         board = render.to_string(rules, shown).rstrip()
         return prompt_text(title, players, asked, turn, board, visible, legal)
 
-    return {"view": view, "names": names, "prompt": prompt}
+    return {"view": view, "names": names, "written": written, "prompt": prompt}

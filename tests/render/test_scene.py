@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games.backgammon.render import MAN
 from tensor_envs.games.chess.render import CELL, MARGIN
 from tensor_envs.games.tensor_equilibrium.data import Phase
 from tensor_envs.render.drawing import Circle, Drawing
@@ -29,9 +30,9 @@ NAMES = {
     "oware": ["South", "North"],
     "breakthrough": ["White", "Black"],
     "lines_of_action": ["Black", "White"],
-    "kuhn_poker": ["Seat 0", "Seat 1"],
-    "leduc_poker": ["Seat 0", "Seat 1"],
-    "texas_holdem": ["Seat 0", "Seat 1"],
+    "kuhn_poker": ["Player 1", "Player 2"],
+    "leduc_poker": ["Player 1", "Player 2"],
+    "texas_holdem": ["Player 1", "Player 2"],
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],
@@ -42,19 +43,19 @@ NAMES = {
     "quoridor": ["White", "Black"],
     "hex": ["Red", "Blue"],
     "yahtzee": ["Player"],
-    "liars_dice": ["Seat 0", "Seat 1"],
+    "liars_dice": ["Player 1", "Player 2"],
     "dark_hex": ["Red", "Blue"],
     "phantom_tic_tac_toe": ["X", "O"],
     "go": ["Black", "White"],
-    "shed": ["Seat 0", "Seat 1"],
+    "shed": ["Player 1", "Player 2"],
     "tensor_stars": ["Black", "White"],
-    "tensor_equilibrium": ["Seat 0", "Seat 1"],
+    "tensor_equilibrium": ["Player 1", "Player 2"],
     "three_will": ["White", "Black"],
 }
 
 
 # other names of players than those above
-OTHER = re.compile(r"\b(white|black|south|north|seat \d|[Pp]layer \d|(first|second) player)\b")
+OTHER = re.compile(r"\b(white|black|south|north|[Ss]eat \d|player \d|(first|second) player)\b")
 
 
 def show(env: te.Env, actions: list[int], viewer: int | None = None, seed: int = 0) -> dict[str, Any]:
@@ -81,8 +82,8 @@ def test_every_game_has_names() -> None:
         env = te.make(name)
         assert names_of(env.rules, env.entry.load("render")) == names
     drawn = te.make("tensor_stars", random_colours=True)
-    assert names_of(drawn.rules, drawn.entry.load("render")) == ["Seat 0", "Seat 1"]
-    assert names_of(te.make("shed").rules, None) == ["Seat 0", "Seat 1"]
+    assert names_of(drawn.rules, drawn.entry.load("render")) == ["Player 1", "Player 2"]
+    assert names_of(te.make("shed").rules, None) == ["Player 1", "Player 2"]
 
 
 @pytest.mark.few("tic_tac_toe", "kuhn_poker")
@@ -166,7 +167,7 @@ def test_how_equilibrium_ends(levels: list[list[int]], gpu: list[int], reason: s
     env = shared_env("tensor_equilibrium", players=len(gpu))
     game = env.state_to_dict(env.init(1)) | {"phase": Phase.OVER, "level": levels, "gpu": gpu, "done": True}
     found = scene(env.rules, env.entry.load("render"), game, over=True)
-    assert found["reason"] == reason and found["players"] == [f"Seat {seat}" for seat in range(len(gpu))]
+    assert found["reason"] == reason and found["players"] == [f"Player {seat + 1}" for seat in range(len(gpu))]
 
 
 @pytest.mark.few("0-tic_tac_toe", "0-kuhn_poker", "1-kuhn_poker", "1-shed", "0-three_will")
@@ -241,7 +242,8 @@ def test_backgammon_is_turned_for_black() -> None:
 
     def men(viewer: int) -> set[tuple[Any, str]]:
         drawing: Drawing = draw(env.rules, {**game, "viewer": viewer})
-        return {(shape.centre, shape.fill) for shape in drawing.shapes if isinstance(shape, Circle)}
+        circles = (shape for shape in drawing.shapes if isinstance(shape, Circle))
+        return {(circle.centre, circle.fill) for circle in circles if circle.radius == MAN}
 
     white, black = men(0), men(1)
     assert {place for place, _ in white} == {place for place, _ in black}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from tensor_envs.render.drawing import Drawing, box
 
 HIDDEN = -1  # a card whose face a player does not see
-CARD, BUTTON = (64, 90), (90, 34)  # pixels
+CARD, BUTTON = (64, 90), (90, 44)  # pixels
 CLOTH = "#24573f"
 FACE = "#fbf7ea"
 BACK = "#7c93b8"

@@ -1,5 +1,6 @@
 """Positions of dots and boxes as text and as drawings."""
 
+from string import ascii_lowercase
 from typing import Any
 
 from tensor_envs.games._kit.stones import counts, status_of_counts
@@ -78,6 +79,10 @@ def draw(rules: DotsAndBoxes, game: dict[str, Any]) -> Drawing:
     for row in range(rules.rows + 1):
         for column in range(rules.columns + 1):
             picture.circle(grid.centre(row - 0.5, column - 0.5), 4.5, DRAWN)
+    for column in range(rules.columns + 1):
+        picture.text((grid.left + column * CELL, grid.top - 20), ascii_lowercase[column], 12, INK)
+    for row in range(rules.rows + 1):
+        picture.text((grid.left - 20, grid.top + row * CELL), str(row + 1), 12, INK)
     picture.text((picture.width / 2, picture.height - MARGIN), status(rules, game), 14, INK)
     return picture
 

@@ -1,23 +1,19 @@
 // Computer players of the page: by search, by trained weights, or perfectly.
-import { Games, Kernels, LANES, read } from "./games.js";
-import { fetched, once } from "./net.js";
+import { Games, Kernels, LANES, load, read } from "./games.js";
+import { memoize, request } from "./net.js";
 
 const minds = new Map(); // promises of what is loaded for a player of a game
 
 // some of a game's kernels for one game, such as "player"
 async function think(file, part) {
-  const [about, bytes] = await Promise.all([
-    fetched(`${file}.${part}.json`).then((answer) => answer.json()),
-    fetched(`${file}.${part}.wasm`).then((answer) => answer.arrayBuffer()),
-  ]);
-  const mind = new Kernels({ ...about, module: await WebAssembly.compile(bytes) }, 1);
+  const about = await load(`${file}.${part}`), mind = new Kernels(about, 1);
   for (const [name, values] of Object.entries(about.initial)) mind[name].set(values);
   return Object.assign(mind, about);
 }
 
 // kind: of a player by search, whose simulations count; else those of a hint
 async function asked(file, kernel, game, kind) {
-  const mind = await once(minds, file, () => think(file, "player"));
+  const mind = await memoize(minds, file, () => think(file, "player"));
   if (kernel === "search") {
     const kinds = Object.keys(mind.heads), simulations = (of) => Number(of.split(":")[1]), most = kinds.at(-1);
     const head = mind.heads[kind ?? most], table = mind.initial.params.slice(head.length);
@@ -32,7 +28,7 @@ async function asked(file, kernel, game, kind) {
 
 // a safetensors file: what it says about itself, and the bytes of its tensors by name
 async function contents(file) {
-  const bytes = await (await fetched(`${file}.safetensors`)).arrayBuffer();
+  const bytes = await (await request(`${file}.safetensors`)).arrayBuffer();
   const size = Number(new DataView(bytes).getBigUint64(0, true)), start = 8 + size;
   const { __metadata__: { about }, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size)));
   const tensors = Object.entries(header).map(
@@ -61,7 +57,7 @@ const layer = (weights, name, x) => weights[`${name}.bias`].map(
 
 async function trained(file, game, legal) {
   const { observations } = await asked(file, "observe", game);
-  const { activate, weights } = await once(minds, `${file} trained`, () => read_network(file));
+  const { activate, weights } = await memoize(minds, `${file} trained`, () => read_network(file));
   const features = ["first", "second"].reduce(
     (x, name) => layer(weights, name, x).map(activate), Float32Array.from(observations));
   const logits = layer(weights, "policy", features);
@@ -106,10 +102,10 @@ class Solver {
     });
     games.run("step");
     const after = legal.map((_, lane) => games.row("states", lane));
-    return after.map((found) => {
-      const next = read(about, found), paid = next.rewards[player];
+    return after.map((words) => {
+      const next = read(about, words), paid = next.rewards[player];
       if (next.over) return paid;
-      const value = this.value({ words: found, keys });
+      const value = this.value({ words, keys });
       return paid + LATER * (next.player === player ? value : -value);
     });
   }
@@ -121,7 +117,7 @@ class Solver {
   }
 }
 
-const solver = (file, about) => once(minds, `${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
+const solver = (file, about) => memoize(minds, `${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
 
 async function perfect(file, game, legal, about) {
   const worths = (await solver(file, about)).worths(game, legal), best = Math.max(...worths);
@@ -157,8 +153,8 @@ export async function judge(file, game, legal, about, kinds) {
   if (kinds.includes("perfect")) {
     return exact((await solver(file, about)).worths(game, legal), legal, !about.table);
   }
-  const found = ending(game, legal, about);
-  if (found) return found;
+  const end = ending(game, legal, about);
+  if (end) return end;
   const { action: [action], summary } = await asked(file, "search", game);
   // visits, weights and values of all actions, one after the other; the value of the position and its proven outcome
   const value = new Float32Array(summary.slice().buffer)[2 * about.actions + action];
