@@ -354,11 +354,12 @@ def test_a_hint_and_the_evaluation(page: Any, url: str) -> None:
     assert page.inner_text("#advice") == "Best: (0,2)" and page.locator("#bar").is_visible()
     page.wait_for_selector("#worth:has-text('X wins in 1 ply with perfect play')")
     assert page.locator("#bar").get_attribute("aria-valuenow") == "100"
-    page.click("#evaluate")
     page.click("#actions button[data-action='8']")
-    page.wait_for_selector("body[data-ply='5']")
+    page.wait_for_selector("body[data-ply='5'][data-state=ready]")
+    assert page.locator("#worth").is_hidden() and page.locator("#advice").is_hidden()
+    page.click("#hint")
     page.wait_for_selector("#worth:has-text('O wins in 1 ply with perfect play')")
-    assert page.locator("#bar").get_attribute("aria-valuenow") == "0" and page.locator("#advice").is_hidden()
+    assert page.locator("#bar").get_attribute("aria-valuenow") == "0"
 
 
 def test_levels_are_numbers_of_simulations(page: Any, url: str) -> None:
@@ -390,10 +391,9 @@ def test_a_hint_shows_that_it_works(page: Any, url: str) -> None:
 def test_an_exact_value_takes_the_place_of_a_searched_one(page: Any, url: str) -> None:
     """In connect four a proven loss is found by a process of its own; all answers to three in a row are as good."""
     open_table(page, url, game="connect_four", actions=[2, 2, 3, 3, 4])
-    page.click("#evaluate")
-    page.wait_for_selector("#worth:has-text('Yellow wins in 2 plies with perfect play')")
-    assert page.locator("#bar").get_attribute("aria-valuenow") == "100" and page.locator("#advice").is_hidden()
     page.click("#hint")
+    page.wait_for_selector("#worth:has-text('Yellow wins in 2 plies with perfect play')")
+    assert page.locator("#bar").get_attribute("aria-valuenow") == "100"
     page.wait_for_selector("#advice:has-text('Best: 1, 2, 3 and 4 more')")
     assert page.locator("#actions button.best").count() == 7
     page.click("#back")

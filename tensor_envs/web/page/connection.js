@@ -1,15 +1,12 @@
 // A table: questions to the engine, `server.js` or `local.js`, what it answers, and the address that names the position.
 // Other tabs with the same address follow.
 import { Board } from "./board.js";
-import { Controls, copied, element } from "./controls.js";
+import { Controls, copied, element, painted } from "./controls.js";
 
 const WAITING = 100; // milliseconds until the engine is asked again for what it computes
 const ELSEWHERE = 1000; // and for the move of a person at another screen
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
 const tabs = globalThis.BroadcastChannel && new BroadcastChannel("tensor_envs");
-
-// the screen shows what was changed before
-export const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
 
 // a position in an address: how it began, and what was played
 export const fragment = ({ actions, seats, ...more }) => new URLSearchParams({ ...more, seats: seats.join("."), moves: actions.join(".") });
@@ -141,7 +138,6 @@ export class Connection {
     this.controls.complete();
     this.picture(shown);
     document.body.dataset.pictured = ply;
-    if (state === "ready") this.controls.advise(false);
   }
 
   picture({ svg }) {

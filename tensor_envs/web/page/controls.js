@@ -27,6 +27,9 @@ export function download(name, content) {
   setTimeout(() => URL.revokeObjectURL(url));
 }
 
+// the screen shows what was changed before
+export const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+
 // how a game has ended; players: their names
 export function outcome({ players, truncated, returns, reason }) {
   const best = Math.max(...returns), names = returns.flatMap((got, k) => (got === best ? [players[k]] : []));
@@ -47,13 +50,7 @@ export class Controls {
     on("save", () => download(`${table.game}_${table.at ?? table.view.ply}.svg`, this.drawn));
     on("words", () => this.spell(), "toggle");
     on("copy", async () => { element("copy").textContent = await copied(element("text").textContent) ? "Copied" : "Mark it to copy it"; });
-    on("hint", () => this.advise(true));
-    on("evaluate", () => {
-      const pressed = !this.evaluates;
-      element("evaluate").setAttribute("aria-pressed", pressed);
-      if (pressed) this.advise(false);
-      else this.worth(null);
-    });
+    on("hint", () => this.advise());
     on("swap", () => {
       this.seats = this.seats.map((_, k, kinds) => kinds[(k + 1) % kinds.length]);
       table.begin({ seed: null });
@@ -85,13 +82,9 @@ export class Controls {
     this.selects.forEach((select, k) => { select.value = kinds[k]; });
   }
 
-  get evaluates() {
-    return element("evaluate").getAttribute("aria-pressed") === "true";
-  }
-
   // who may play a game
   offer({ players, kinds, hints }) {
-    for (const id of ["hint", "evaluate"]) element(id).hidden = !hints;
+    element("hint").hidden = !hints;
     element("seats").replaceChildren(...players.map((name, player) => {
       const select = create("select", {}, ...kinds.map((kind) => new Option(kind.includes(":") ? `${kindName(kind)}: ${kind.split(":")[1]} simulations` : kindName(kind), kind)));
       select.value = !player ? "person" : kinds.includes(USUAL) ? USUAL : kinds.at(-1);
@@ -208,28 +201,22 @@ export class Controls {
 
   // *** advice ***
 
-  // The value of the position and, if they are shown, the best actions. A search's value is shown until the exact one is
-  // known, which may be never.
-  async advise(shown) {
-    if (!shown && !this.evaluates) return;
-    const { table } = this, { view } = table, serial = this.advised = (this.advised ?? 0) + 1;
-    if (view.over || view.computer || table.covered || table.at !== null) return;
-    if (shown) this.hinted = view;
-    const wanted = () => view === table.view && serial === this.advised && table.at === null && (this.hinted === view || this.evaluates);
+  // The value of the position and the best actions. A search's value is shown until the exact one is known, which may be
+  // never.
+  async advise() {
+    const { table } = this, { view } = table, wanted = () => view === table.view && table.at === null;
+    if (!wanted()) return;
     element("hint").disabled = true;
-    if (shown) {
-      element("advice").textContent = "Searching ...";
-      element("advice").hidden = false;
-      await new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
-    }
+    element("advice").textContent = "Searching ...";
+    element("advice").hidden = false;
+    await painted();
     try {
       for (let waiting = true; waiting && wanted();) {
         const advice = await table.engine.hint(view);
         if (!wanted()) return;
         if (advice.actions.length) {
           this.worth(advice);
-          if (this.hinted === view) this.mark(advice);
-          element("hint").disabled = false;
+          this.mark(advice);
         }
         ({ waiting = false } = advice);
         if (waiting) await new Promise((done) => { setTimeout(done, WAITING); });
