@@ -255,7 +255,9 @@ class Drawing:
         width = written(self.width)
         height = written(self.height)
         size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        style = f'font-family="{FONT}" stroke-linejoin="round"' + (f' data-least="{self.least:g}"' if self.least else "")
+        style = f'font-family="{FONT}" stroke-linejoin="round"' + (
+            f' data-least="{self.least:g}"' if self.least else ""
+        )
         body = [f"<title>{escape(self.title)}</title>"] if self.title else []
         body += [f'<rect width="100%" height="100%" fill="{self.background}"/>']
         body += [part.svg() for part in (*self.shapes, *self.areas)]

@@ -63,7 +63,8 @@ def scene(
     Returns:
         "svg"; "moves", the names without what is hidden, or phrases; "players", the names of the seats; "scores", a
         text for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as
-        text; "symbols", symbols of actions, by numbers as well; "spoken", whether people read the phrases instead of names.
+        text; "symbols", those of actions, likewise by number; "spoken", whether people read the phrases instead of
+        names.
     """
     shown = seen(rules, render, game, player)
     names = [*moves] if player is None else seen_moves(rules, render, moves, game, shown, player)

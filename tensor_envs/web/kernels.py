@@ -11,7 +11,7 @@ from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS, BlockGrid
 from tensor_envs._runtime.wasm import webassembly
 from tensor_envs.env import Env
 from tensor_envs.export.files import module
-from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, functions, named, sizes
+from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, named, sizes
 from tensor_envs.search.kernels import PlayoutSearch
 from tensor_envs.search.memory import SearchSize, TreeArrays, num_results
 from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config

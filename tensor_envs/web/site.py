@@ -22,14 +22,7 @@ from tensor_envs.web import javascript
 from tensor_envs.web.batch import page_metadata
 from tensor_envs.web.example import example
 from tensor_envs.web.kernels import of_batch, of_player, of_table
-from tensor_envs.web.variants import (
-    PERFECT,
-    Variant,
-    catalogue_entry,
-    kinds,
-    variant,
-    weights_of,
-)
+from tensor_envs.web.variants import PERFECT, TRAINED, Variant, catalogue_entry, kinds, variant
 from tensor_envs.web.views import views_of
 
 HERE = Path(__file__).parent
@@ -111,7 +104,8 @@ def build(
         file = out / "games" / id.replace(":", ".")
         sizes[id] = write_game(id, which, env, file, weight)
         rules = f"games/{file.name}.txt"
-        entry = catalogue_entry(id, which, env, rules, [kind for kind in kinds(env) if kind != TRAINED], f"games/{file.name}.svg")
+        available = [kind for kind in kinds(env) if kind != TRAINED]  # no network runs in the page
+        entry = catalogue_entry(id, which, env, rules, available, f"games/{file.name}.svg")
         games.append({**entry, "file": f"games/{file.name}"})
     # the page, which is the same for every site, and Python for the playground
     for page in (HERE / "page").iterdir():

@@ -420,7 +420,12 @@ def test_the_rules_are_a_page(page: Any) -> None:
 def test_a_phone(page: Any, url: str) -> None:
     """The board fills the width, a picture with small parts is scrolled, and what is secondary is folded away."""
     page.set_viewport_size({"width": 390, "height": 844})
-    for game, is_large in (("go", False), ("tensor_equilibrium_2", True), ("tensor_stars", True), ("three_will", False)):
+    for game, is_large in (
+        ("go", False),
+        ("tensor_equilibrium_2", True),
+        ("tensor_stars", True),
+        ("three_will", False),
+    ):
         open_table(page, url, game=game)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         assert (page.locator("#picture svg").bounding_box()["width"] > 600) == is_large
@@ -466,10 +471,26 @@ def test_a_phone_shows_text_and_parts_of_a_size(page: Any, url: str, game: str) 
         assert page.evaluate(wide) > 300
 
 
+def test_pictures_on_white_are_dark_in_the_dark(page: Any, url: str) -> None:
+    """Paper and cells are dark and labels light, without a filter; a picture on other paper is dimmed."""
+    page.emulate_media(color_scheme="dark")
+    open_table(page, url, game="tic_tac_toe")
+    look = """() => ["svg > rect", "svg > polygon", "svg > text"].map((part) =>
+      Math.max(...getComputedStyle(document.querySelector(`#picture ${part}`)).fill.match(/\\d+/g).map(Number)))"""
+    paper, cell, label = page.evaluate(look)
+    assert paper < cell < 80 < 200 < label
+    dimmed = "getComputedStyle(document.querySelector('#picture svg')).filter"
+    assert page.evaluate(dimmed) == "none"
+    open_table(page, url, game="kuhn_poker")
+    assert page.evaluate(dimmed) == "brightness(0.8)"
+
+
 def test_men_of_backgammon_are_pressed(page: Any, url: str) -> None:
     """A point with own men marks the points and the tray where they go, and the dice are drawn."""
     open_table(page, url, game="backgammon", seed=1)
-    faces = page.evaluate("[...document.querySelectorAll('#picture svg circle')].filter((one) => one.r.baseVal.value < 6).length")
+    faces = page.evaluate(
+        "[...document.querySelectorAll('#picture svg circle')].filter((one) => one.r.baseVal.value < 6).length"
+    )
     env = te.make("backgammon")
     assert faces == sum(env.state_to_dict(env.init(1, 1))["dice"])
     start, action = next((name.split("/")[0], number) for number, name in env.legal_actions(env.init(1, 1)).items())
@@ -518,7 +539,10 @@ def test_a_piece_of_chess_is_dragged(page: Any, url: str) -> None:
     page.wait_for_selector("body[data-ply='2'][data-state=ready]")
     page.locator("#actions button", has_text="b1c3").click()
     page.wait_for_selector("body[data-ply='3'][data-state=ready]")
-    assert [text.split() for text in page.locator("#moves li").all_inner_texts()] == [["1.", "e4", "Nf6"], ["2.", "Nc3"]]
+    assert [text.split() for text in page.locator("#moves li").all_inner_texts()] == [
+        ["1.", "e4", "Nf6"],
+        ["2.", "Nc3"],
+    ]
 
 
 def test_walls_of_quoridor_are_hit(page: Any, url: str) -> None:

@@ -19,12 +19,10 @@ import tensor_envs as te
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._runtime.buffers import download
 from tensor_envs.games.shed.solve import solve
-from tensor_envs.play.exact import exact
 from tensor_envs.search.policies import exploration_table
-from tensor_envs.train.network import Network, save
 from tensor_envs.web.kernels import Kernels, of_player
 from tensor_envs.web.site import write_game
-from tensor_envs.web.variants import SIMULATIONS, kinds, variant
+from tensor_envs.web.variants import SIMULATIONS, variant
 from tests.games.shared import shared_env
 
 HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"

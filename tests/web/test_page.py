@@ -108,7 +108,9 @@ def test_how_games_have_ended() -> None:
         {"players": names[: len(returns)], "returns": returns, "truncated": truncated, "reason": reason}
         for returns, truncated, reason, _ in cases
     ]
-    script = f"import {{ outcome }} from '{page}/controls.js'; console.log(JSON.stringify({json.dumps(views)}.map(outcome)))"
+    script = (
+        f"import {{ outcome }} from '{page}/controls.js'; console.log(JSON.stringify({json.dumps(views)}.map(outcome)))"
+    )
     done = subprocess.run(
         [str(shutil.which("node")), "--input-type=module", "-e", script], capture_output=True, text=True, check=True
     )

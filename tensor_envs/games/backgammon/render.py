@@ -105,7 +105,9 @@ def draw_choices(picture: Drawing, game: dict[str, Any], actions: Sequence[int])
         picture.text((corners[0][0] + PASS[0] / 2, y), "pass", 15, "#ffffff", bold=True)
         picture.area(corners, 0)
     elif actions:
-        ends = {action: (SOURCES - action // FACES, SOURCES - action // FACES - action % FACES - 1) for action in actions}
+        ends = {
+            action: (SOURCES - action // FACES, SOURCES - action // FACES - action % FACES - 1) for action in actions
+        }
         for pip in sorted({max(0, pip) for pair in ends.values() for pip in pair}):
             here = [action for action, (start, end) in ends.items() if pip in (start, max(0, end))]
             picture.area(field(seat, pip), *here, targets=[action for action in here if ends[action][0] != pip])

@@ -164,8 +164,8 @@ CELL_PHASES = (
     *(Phase.SETUP_CELL, Phase.PLACE, Phase.SUB_CELL, Phase.ADD_REMOVE),
     *(Phase.ADD_CELL, Phase.DIV_CELL, Phase.MUL_CELL, Phase.FLIP),
 )
-CELL = 21  # pixels from the middle of a cell to a corner
-GAP, TOP = 18, 104  # pixels around panels, height of the table
+CELL = 20  # pixels from the middle of a cell to a corner
+GAP, TOP = 17, 104  # pixels around panels, height of the table
 TRACK = 17  # pixels for a level of the confidence board
 COLUMN = 28
 TILE = 28
@@ -230,7 +230,9 @@ def explain(rules: RuleFields, game: dict[str, Any], action: int) -> str:
     if action >= Act.TYPE:
         return f"a tile of type {TYPE_NAMES[action - Act.TYPE]}"
     if action >= Act.TWEAK:
-        return "no further tweak" if action == Act.STOP else f"tweak: token {TYPE_NAMES[action - Act.TWEAK]} moves up by 1"
+        return (
+            "no further tweak" if action == Act.STOP else f"tweak: token {TYPE_NAMES[action - Act.TWEAK]} moves up by 1"
+        )
     if action >= Act.TAKE:
         return f"take the {TYPE_NAMES[action - Act.TAKE]} tile from the action board into your storage"
     if action >= Act.HACK:
@@ -291,7 +293,7 @@ def draw_key(picture: Drawing, y: float) -> None:
         picture.text((x + 14, y), text, SMALLEST, PALE, "start")
         x += 36 + 8 * len(text)
     picture.line((x, y), (x + 20, y), stroke=GOLD, width=2)
-    words = ["SUB removes a tile", "ADD exchanges one", "DIV flips one", "MUL copies two", "GPU 7 (+4): cycles and income"]
+    words = ["SUB removes a tile", "ADD exchanges one", "DIV flips one", "MUL copies two", "GPU 7 (+4): its income"]
     picture.text((x + 28, y), " · ".join(["higher limits", *words]), SMALLEST, PALE, "start")
 
 

@@ -32,7 +32,7 @@ LEGEND = (
     "A card: its number, arrows, and how many spaces; and: in the order that you choose.",
     "R, B and Y: the pieces, and rings where they begin. A piece that ends on a Star wins.",
 )
-LEAST = 0.75  # pixels of a screen, below which cards cannot be read
+LEAST = 0.85  # pixels of a screen, below which cards cannot be read
 SLOT = CARD_HEIGHT + 3 * GAP  # height of the placed cards, with space below
 PANEL = 3 * CARD_WIDTH + 2 * GAP  # a player's side of the table
 PAPER = "#f6f3ea"
@@ -149,8 +149,8 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
         least=LEAST,
     )
     for line, text in enumerate(reversed(LEGEND)):
-        picture.text((picture.width / 2, picture.height - MARGIN - 20 * line), text, 13, LINE)
-    picture.text((picture.width / 2, MARGIN + TITLE / 2 - 4), status(rules, d), 17, INK, bold=True)
+        picture.text((MARGIN, picture.height - MARGIN - 20 * line), text, 13, LINE, "start")
+    picture.text((MARGIN, MARGIN + TITLE / 2 - 4), status(rules, d), 17, INK, "start", bold=True)
     corner = (PANEL + 2 * MARGIN, MARGIN + TITLE + (height - board_height) / 2)
     draw_board(picture, board, d, corner)
     for side in (BLACK, WHITE):
@@ -266,7 +266,7 @@ def draw_card(picture: Drawing, card: Card, side: int, corner: Point, fill: str)
     picture.rect(x, y, CARD_WIDTH, CARD_HEIGHT, fill, INK, 1.5)
     picture.text((x + CARD_WIDTH / 2, y + 16), str(card.number), 18, INK, bold=True)
     for i, (direction, count) in enumerate(card.moves):
-        middle = x + CARD_WIDTH / 2 + (i - (len(card.moves) - 1) / 2) * 36
+        middle = x + CARD_WIDTH / 2 + (i - (len(card.moves) - 1) / 2) * 39
         draw_arrow(picture, (middle, y + 35), COMPASS[direction ^ side])
         picture.text((middle, y + 52), str(count), 12, INK)
     if len(card.moves) == 2:

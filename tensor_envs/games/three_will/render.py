@@ -209,9 +209,7 @@ def explain(rules: ThreeWillRules, game: dict[str, Any], action: int) -> str:
     return f"agent {slot} {'steps' if column in range(SIDE) else 'leaps across the edge'} {course}"
 
 
-def draw_stack(
-    picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], agents: list[int], centre: Point
-) -> None:
+def draw_stack(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], agents: list[int], centre: Point) -> None:
     """Draw the agents of a square, the lower one first, so that the higher one covers part of it."""
     for agent in reversed(agents):
         shift = 0 if len(agents) == 1 else STACKED if d["lvl"][agent] else -STACKED
