@@ -25,14 +25,14 @@ from tensor_envs._command import busy, command_parser, need, run
 
 SEEDS = {"three_will": 7, "tensor_stars": 1, "tensor_equilibrium_2": 3}  # of games that end soon
 OPPONENT = "playout:16"
-WIDTH, COLOURS = 420, 24  # of a film: pixels, and colours of its palette
+WIDTH, COLOURS = 420, 32  # of a film: pixels, and colours of its palette
 PAUSE, HOLD = 500, 4000  # milliseconds of a frame, and of the last one
 RING = 9  # pixels of the ring around a click
 TURN = "body:is([data-state=ready], [data-state=covered], [data-state=over])"
 # the part of the picture for an action: its end if a piece is chosen, else its start; else its button
 PART = """action => document.querySelector(`#choice:not([hidden]) button[data-action='${action}']`)
   ?? document.querySelector(`#picture path.target[data-targets~='${action}']`)
-  ?? document.querySelector(`#picture path.legal[data-actions~='${action}']`)
+  ?? document.querySelector(`#picture path.legal[data-actions~='${action}']:not([data-targets~='${action}'])`)
   ?? document.querySelector(`#actions button[data-action='${action}']`)"""
 
 
@@ -89,7 +89,7 @@ class Film:
         strip = self.image.new("RGB", (WIDTH, 3 * self.frames[0].height))
         for k, frame in enumerate((self.frames[0], self.frames[len(self.frames) // 2], self.frames[-1])):
             strip.paste(frame, (0, k * frame.height))
-        palette = strip.quantize(COLOURS)
+        palette = strip.quantize(COLOURS, self.image.Quantize.MAXCOVERAGE)  # keeps rare colours
         frames = [frame.quantize(palette=palette, dither=self.image.Dither.NONE) for frame in self.frames]
         pauses = [PAUSE] * (len(frames) - 1) + [HOLD]
         frames[0].save(path, save_all=True, append_images=frames[1:], duration=pauses, loop=0, optimize=True)
@@ -112,7 +112,7 @@ def work(options: argparse.Namespace) -> None:
             with busy(f"playing {game}"):
                 while film.turn():
                     pass
-            path = options.out / f"{game}.gif"
+            path = options.out / f"{game.removesuffix('_2')}.gif"
             film.save(path)
             print(f"{path}: {len(film.frames)} frames, {path.stat().st_size:,} bytes", flush=True)
             page.close()

@@ -67,13 +67,16 @@ def scene(
         names.
     """
     shown = seen(rules, render, game, player)
+    # names without what is hidden decide whether the last move may be marked
     names = [*moves] if player is None else seen_moves(rules, render, moves, game, shown, player)
     marked = past[-1] if past and [*names[-1:]] == [*moves[-1:]] else None
     spoken = getattr(render, "SPOKEN", False)
+    # phrases take the place of codes, but not of what is hidden
     if spoken:
         for k, (before, action) in enumerate(past, len(moves) - len(past)):
             if names[k] == moves[k]:
                 names[k] = render.explain(rules, seen(rules, render, before, player), action)
+    # a game without a function has empty texts, so that pages need not ask
     count = rules.spec.num_players
     return {
         "svg": picture(rules, render, shown, player, marked),

@@ -47,6 +47,7 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
             past: the words before the latest moves, and their actions.
             over: whether the game has ended.
         """
+        # phrases of all moves need their positions, a mark needs the last one
         needed = past if getattr(render, "SPOKEN", False) else past[-1:]
         before = [(position(earlier), action) for earlier, action in needed]
         return scene(rules, render, position(words), player, moves, actions, before, over)
@@ -63,6 +64,7 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
 
     def written(words: list[int], action: int) -> str:
         """Return a move as the game's own notation has it in lists of moves, such as "Nf3"; "" in other games."""
+        # only some games, such as chess, have a notation beside the names of actions
         if not hasattr(notation, "san"):
             return ""
         values = layout.plain(words)
@@ -80,6 +82,7 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
         whole = position(words)
         mover = layout.plain(words)["current_player"]
         asked = mover if player is None else player
+        # what is hidden from who is asked is left out, of the position and of the moves
         shown = seen(rules, render, whole, asked)
         visible = moves_for(rules, render, moves, whole, shown, asked)
         turn = None if whole.get("terminated") or whole.get("truncated") else mover

@@ -175,9 +175,7 @@ def test_command_writes_a_report(suffix: str, tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-def test_command_prints_and_takesvalues_of(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_prints_and_takesvalues_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     few = ["--games", "32", "--players", "uniform"]
     command.main(["hyper_tic_tac_toe", *few, "--rules", "k=2", "--vary", "shape=(2, 2),(2, 3)"])

@@ -61,9 +61,9 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
         wide = (14 * dy, 14 * dx)
         arrow = [tip, (left + wide[0], top + wide[1]), (left - wide[0], top - wide[1])]
         picture.polygon(arrow, FRAME)
-        x = 0.0 if dx < 0 else MARGIN + side if dx else MARGIN
-        y = 0.0 if dy < 0 else MARGIN + side if dy else MARGIN
-        picture.area(box(x, y, MARGIN if dx else side, MARGIN if dy else side), action)
+        # the whole margin of that side
+        corner = (MARGIN + side * max(dx, 0) + MARGIN * min(dx, 0), MARGIN + side * max(dy, 0) + MARGIN * min(dy, 0))
+        picture.area(box(*corner, MARGIN if dx else side, MARGIN if dy else side), action)
     picture.text((picture.width / 2, picture.height - 20), status(game), 14, DARK)
     return picture
 

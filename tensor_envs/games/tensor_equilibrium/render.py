@@ -170,6 +170,7 @@ TRACK = 17  # pixels for a level of the confidence board
 COLUMN = 28
 TILE = 28
 CARD = (44, 28)
+LEAST = 0.857  # pixels of a screen for each of the picture: tiles of 24 pixels
 SMALLEST = 13  # size of letters: 11 pixels where the whole picture has the width of a table beside its moves
 
 
@@ -185,6 +186,7 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
         TOP + (rules.players + 1) // 2 * (height + GAP),
         PAPER,
         title="Tensor: a game of equilibrium",
+        least=LEAST,
     )
     draw_table(picture, rules, game)
     for seat in range(rules.players):
