@@ -20,7 +20,6 @@ from threading import Thread
 from typing import Any
 
 from pictures.sheets import Quiet
-
 from tensor_envs._command import busy, command_parser, need, run
 
 SEEDS = {"three_will": 7, "tensor_stars": 1, "tensor_equilibrium_2": 3}  # of games that end soon
