@@ -5,8 +5,8 @@
     python -m tensor_envs.lab tic_tac_toe --players uniform 64 --precision .02
     python -m tensor_envs.lab my_games:DiceRace --out report.json    # a custom game
 
-Without --out the tables are printed, as wide as the terminal. Each variant has another value of one rule field; a field without values is a
-switch, which is turned over. tensor_envs/lab/README.md defines the measures.
+Without --out the tables are printed, as wide as the terminal. Each variant has another value of one rule field; a field
+without values is a switch, which is turned over. tensor_envs/lab/README.md defines the measures.
 """
 
 from __future__ import annotations
