@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from typing import Any
 
@@ -13,7 +14,7 @@ import tensor_envs as te
 from tensor_envs.games.backgammon.render import MAN
 from tensor_envs.games.chess.render import CELL, MARGIN
 from tensor_envs.games.tensor_equilibrium.data import Phase
-from tensor_envs.render.drawing import Circle, Drawing
+from tensor_envs.render.drawing import Circle, Drawing, Text
 from tensor_envs.render.scene import BRIGHT, names_of, scene
 from tests.games.shared import shared_env
 from tests.render.test_drawing import elements
@@ -370,3 +371,34 @@ def test_hex_and_stars_without_colour() -> None:
     assert len(bars) == 12 + 2 and upright == 6 + 1
     texts = [e.text for e in elements(show(shared_env("tensor_stars"), [])["svg"]) if e.text]
     assert all(texts.count(letter) >= 2 for letter in "RBY")
+
+
+def test_labels_of_dots_and_of_draughts() -> None:
+    """Dots have the letters and numbers of the lines' names, and no piece of draughts covers a square's number."""
+    texts = {e.text for e in elements(show(shared_env("dots_and_boxes"), [])["svg"]) if e.text}
+    assert {*"abcdef", *"123456"} <= texts
+    env = shared_env("checkers")
+    drawing: Drawing = env.entry.load("render").draw(env.rules, env.state_to_dict(env.init(1)))
+    pieces = [shape for shape in drawing.shapes if isinstance(shape, Circle)]
+    numbers = [shape for shape in drawing.shapes if isinstance(shape, Text) and shape.text.isdecimal()]
+    assert len(pieces) == 24 and len(numbers) == 32
+    for piece in pieces:
+        for number in numbers:
+            # the end of two digits that is next to the piece
+            x = number.at[0] + 0.3 * number.size * len(number.text)
+            y = number.at[1] + 0.35 * number.size
+            assert math.dist((x, y), piece.centre) > piece.radius - 1
+
+
+def test_actions_of_equilibrium_are_called_as_in_its_rulebook() -> None:
+    """A game of random actions meets the names of all actions of the rulebook."""
+    env = shared_env("tensor_equilibrium")
+    render, state, phrases = env.entry.load("render"), env.init(1, 1), set[str]()
+    while not state.terminated.item():
+        game = env.state_to_dict(state)
+        phrases |= {
+            render.explain(env.rules, game, action).partition(" for ")[0] for action in env.legal_actions(state)
+        }
+        state = env.step(state, te.agents.uniform(state))
+    starts = {" ".join(phrase.split()[:2]) for phrase in phrases}
+    assert {"Download Data", "Load Data", "Ethical Hack", "Code SUB", "Run MUL", "pass: no", "tweak: token"} <= starts
