@@ -304,7 +304,7 @@ def draw_title(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
     _, _, income = limits(rules, game["level"][seat])
     name = seats(rules.players)[seat] + (", passed" if game["passed"][seat] else "")
     picture.text((x, y), name, 15, PALE if game["passed"][seat] else INK, "start", bold=True)
-    x += 140
+    x += 165
     for i, row in enumerate(rules.tensor_cards[game["card"][seat]]):
         for t in row:
             draw_tile(picture, (x, y), t, TILE / 2)
