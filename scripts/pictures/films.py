@@ -24,7 +24,7 @@ from tensor_envs._command import busy, command_parser, need, run
 
 SEEDS = {"three_will": 7, "tensor_stars": 1, "tensor_equilibrium_2": 3}  # of games that end soon
 OPPONENT = "playout:16"
-WIDTH, COLOURS = 420, 48  # of a film: pixels, and colours of its palette
+WIDTH, COLOURS = 420, 32  # of a film: pixels, and half the colours of its palette
 PAUSE, HOLD = 500, 4000  # milliseconds of a frame, and of the last one
 RING = 9  # pixels of the ring around a click
 TURN = "body:is([data-state=ready], [data-state=covered], [data-state=over])"
@@ -88,10 +88,11 @@ class Film:
         strip = self.image.new("RGB", (WIDTH, 3 * self.frames[0].height))
         for k, frame in enumerate((self.frames[0], self.frames[len(self.frames) // 2], self.frames[-1])):
             strip.paste(frame, (0, k * frame.height))
-        # fills are flat, so the most frequent colours are those of pieces, cards and the ring
+        # the most frequent colours are those of flat fills; the others keep what is rare, such as pieces and the ring
         counted = sorted(strip.getcolors(strip.width * strip.height), reverse=True)[:COLOURS]
+        rare = strip.quantize(COLOURS, self.image.Quantize.MAXCOVERAGE).getpalette()[: 3 * COLOURS]
         palette = self.image.new("P", (1, 1))
-        palette.putpalette([part for _, colour in counted for part in colour])
+        palette.putpalette([part for _, colour in counted for part in colour] + rare)
         frames = [frame.quantize(palette=palette, dither=self.image.Dither.NONE) for frame in self.frames]
         pauses = [PAUSE] * (len(frames) - 1) + [HOLD]
         frames[0].save(path, save_all=True, append_images=frames[1:], duration=pauses, loop=0, optimize=True)
