@@ -355,7 +355,7 @@ def test_dictionaries_hold_more_than_fields() -> None:
     assert limit.truncated.item() and shed.state_to_dict(limit)["truncated"] is True
     assert "*" not in shed.to_string(limit)
     lost = shed.step(state, [99])
-    assert f"Seat {game['current_player']} lost" in shed.to_string(lost)
+    assert f"Player {game['current_player'] + 1} lost" in shed.to_string(lost)
     will = te.make("three_will")
     assert "over by an illegal action of" in will.to_string(will.step(will.init(1), [-1]))
 

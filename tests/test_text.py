@@ -233,8 +233,8 @@ def test_in_custom_games_all_moves_of_others_are_hidden() -> None:
         env = te.Env(entry, shared_env("kuhn_poker").rules, entry.id)
         game, state = te.record(env, ["bet"], seed=1), env.step(env.init(1, 1), [1])
         mover = int(game.players[0])
-        assert f": Seat {mover} {name}\n" in te.text.prompt(state, player=1 - mover, history=game)
-        assert f": Seat {mover} bet\n" in te.text.prompt(state, player=mover, history=game)
+        assert f": Player {mover + 1} {name}\n" in te.text.prompt(state, player=1 - mover, history=game)
+        assert f": Player {mover + 1} bet\n" in te.text.prompt(state, player=mover, history=game)
 
 
 def test_a_history_may_end_with_an_illegal_action() -> None:

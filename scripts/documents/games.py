@@ -127,6 +127,7 @@ def page(folder: str, rules: str, boards: Sequence[str]) -> str:
     parts = [
         short,
         f"![{title(folder)}](../../../scripts/pictures/{folder}.svg)",
+        *film(folder),
         *board([id for id in ids(folder) if id in boards]),
         title_of_rest + intro,
         table + facts,
@@ -139,6 +140,12 @@ def page(folder: str, rules: str, boards: Sequence[str]) -> str:
         *(results(folder, name, source) for name, source in FIGURES.items()),
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
+
+
+def film(folder: str) -> Iterator[str]:
+    """Yield the picture of a whole game that was clicked at a table, where there is one."""
+    if (ROOT / "scripts" / "pictures" / f"{folder}.gif").is_file():
+        yield f"![A whole game by clicks](../../../scripts/pictures/{folder}.gif)"
 
 
 def board(ids: Sequence[str]) -> Iterator[str]:

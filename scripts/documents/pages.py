@@ -13,7 +13,11 @@ from documents import games, reference
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = sorted((ROOT / "scripts" / "game_reports").glob("*.md"))
 # folders of the site for linked files that are no pages, by suffix
-COPIED = {".svg": "pictures", ".png": "pictures", ".c": "programs", ".rs": "programs", ".mjs": "programs"}
+COPIED = {suffix: "pictures" for suffix in (".svg", ".png", ".gif")} | {
+    ".c": "programs",
+    ".rs": "programs",
+    ".mjs": "programs",
+}
 CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.M | re.S)
 LINK = re.compile(r"""(\]\(|<img src="|srcset=")([^)#\s"]*)(#[^)\s]*)?([)"])""")
 # a code block, or a line directly above a list or table, which mkdocs wants separated by an empty line

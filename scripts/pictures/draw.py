@@ -80,7 +80,7 @@ FILMS = {
 }
 # films of the strip at the top of the README, each with the part of its picture that is shown: x, y, width, height
 STRIP = {
-    "hyper_tic_tac_toe": (33, 33, 302, 312),
+    "hyper_tic_tac_toe": (24, 24, 302, 312),
     "connect_four": (30, 30, 320, 276),
     "othello": (36, 36, 352, 352),
     "chess": (36, 36, 384, 384),

@@ -5,13 +5,14 @@
     python -m tensor_envs.lab tic_tac_toe --players uniform 64 --precision .02
     python -m tensor_envs.lab my_games:DiceRace --out report.json    # a custom game
 
-Without --out the tables are printed. Each variant has another value of one rule field; a field without values is a
-switch, which is turned over. tensor_envs/lab/README.md defines the measures.
+Without --out the tables are printed, as wide as the terminal. Each variant has another value of one rule field; a field
+without values is a switch, which is turned over. tensor_envs/lab/README.md defines the measures.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +42,7 @@ def work(options: argparse.Namespace) -> None:
     shown = sys.stderr.isatty()
     report = measure(envs, options.players, options.games, options.precision, options.seed, shown, options.exploration)
     if options.out is None:
-        print(report)
+        print(report.to_text(shutil.get_terminal_size().columns))
     else:
         text = getattr(report, WRITERS[options.out.suffix])()
         options.out.write_text(text.rstrip("\n") + "\n", encoding="utf-8")

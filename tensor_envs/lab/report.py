@@ -1,4 +1,4 @@
-"""Reports of measurements: tables in Markdown, HTML and JSON."""
+"""Reports of measurements: tables as text, in Markdown, HTML and JSON."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from tensor_envs.lab.estimates import Measurement, significant
@@ -123,6 +124,11 @@ class Report:
         return "\n\n".join(
             "\n".join(f"| {' | '.join(cells)} |" for cells in _with_line(table)) for table in self._tables(MARK)
         ) + "".join(f"\n\n{line}" for line in self._remarks())
+
+    def to_text(self, width: int) -> str:
+        """Return tables of aligned columns for a terminal of a width; wider tables are cut between columns."""
+        tables = (line for table in self._tables(MARK) for line in [*_fitted(table, width), ""])
+        return "\n".join([*tables, *(fill(line, width) for line in self._remarks())])
 
     def to_html(self) -> str:
         """Return a page with pictures and tables."""
@@ -264,6 +270,23 @@ class Report:
 def _with_line(table: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """Return the rows with Markdown's line below the head."""
     return [table[0], ["---", *["---:"] * (len(table[0]) - 1)], *table[1:]]
+
+
+def _fitted(table: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield the lines of a table, as many columns at a time as fit, each time with the first column."""
+    rows = [[row[0].strip("*`"), *row[1:]] for row in table]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    first = 1
+    while first < len(widths):
+        end = first + 1
+        while end < len(widths) and widths[0] + sum(2 + wide for wide in widths[first : end + 1]) <= width:
+            end += 1
+        for row in rows:
+            cells = (f"{cell:>{wide}}" for cell, wide in zip(row[first:end], widths[first:end], strict=True))
+            yield f"{row[0]:<{widths[0]}}  {'  '.join(cells)}".rstrip()
+        if end < len(widths):
+            yield ""
+        first = end
 
 
 def _html(table: Sequence[Sequence[str]]) -> str:

@@ -66,6 +66,7 @@ class PlayedMove(NamedTuple):
     player: int
     action: int
     name: str
+    written: str  # in the game's own notation; "" if it has none
 
 
 class Table:
@@ -207,7 +208,11 @@ class Table:
         assert self.player is not None and action in self.legal
         self.past.append(self.state)
         self.before.append((self.env.state_to_dict(self.state), action))
-        self.moves.append(PlayedMove(len(self.moves), self.player, action, self.legal[action]))
+        notation = self.env.entry.load("notation")
+        written = ""
+        if hasattr(notation, "san"):
+            written = notation.san(self.env.rules, action, self.env.row(self.state, 0), [*self.legal])
+        self.moves.append(PlayedMove(len(self.moves), self.player, action, self.legal[action], written))
         self.state = self.env.step(self.state, [action])
         self._read()
 
@@ -259,7 +264,7 @@ class Table:
             "viewer": self.viewer,
             "actions": [{"action": a, "name": name} for a, name in legal.items()],
             "moves": [
-                {"ply": move.ply, "player": move.player, "name": name}
+                {"ply": move.ply, "player": move.player, "name": name, "written": move.written}
                 for move, name in zip(self.moves, shown["moves"], strict=True)
             ],
             "over": self.over,

@@ -121,12 +121,22 @@ class Area:
     points: tuple[Point, ...]
     actions: tuple[int, ...]
     targets: tuple[int, ...] = ()
+    label: str = ""
+    held: bool = False
+    mark: tuple[Point, ...] = ()
 
     def svg(self) -> str:
-        path = "L".join(f"{written(x)} {written(y)}" for x, y in self.points)
         actions = " ".join(map(str, self.actions))
-        ends = f' data-targets="{" ".join(map(str, self.targets))}"' if self.targets else ""
-        return f'<path d="M{path}Z" fill="none" pointer-events="all" data-actions="{actions}"{ends}/>'
+        more = f' data-targets="{" ".join(map(str, self.targets))}"' if self.targets else ""
+        more += f' data-label="{escape(self.label)}"' if self.label else ""
+        more += ' data-toggle="1"' if self.held else ""
+        more += f' data-mark="{_path(self.mark)}"' if self.mark else ""
+        return f'<path d="{_path(self.points)}" fill="none" pointer-events="all" data-actions="{actions}"{more}/>'
+
+
+def _path(points: Sequence[Point]) -> str:
+    """Return a polygon as SVG writes a path."""
+    return f"M{'L'.join(f'{written(x)} {written(y)}' for x, y in points)}Z"
 
 
 def box(x: float, y: float, w: float, h: float) -> list[Point]:
@@ -160,7 +170,8 @@ class Drawing:
     """Picture of a width and a height in pixels. Shapes are painted in the order in which they are added.
 
     Colours are "#rrggbb" or, for `fill` and `stroke`, "none". `opacity` is 0..1. Areas lie above all shapes. The title
-    of an SVG says what it shows to those who do not see it.
+    of an SVG says what it shows to those who do not see it. A page scrolls a picture that would have less than `least`
+    pixels of its screen for each of its own.
 
     Raises:
         ValueError, TypeError: a shape has another colour or anchor, or a coordinate or size that is not finite.
@@ -172,6 +183,7 @@ class Drawing:
     shapes: list[Outline | Circle | Text] = field(default_factory=list)
     areas: list[Area] = field(default_factory=list)
     title: str = ""
+    least: float = 0
 
     def polygon(
         self, points: Sequence[Point], fill: str = "none", stroke: str = "none", width: float = 1, opacity: float = 1
@@ -215,20 +227,37 @@ class Drawing:
                 raise ValueError(f"{name} must be '#rrggbb' or 'none', got {shown(colour)}")
         self.shapes.append(shape)
 
-    def area(self, points: Sequence[Point], *actions: int, targets: Sequence[int] = ()) -> None:
+    def area(
+        self,
+        points: Sequence[Point],
+        *actions: int,
+        targets: Sequence[int] = (),
+        label: str = "",
+        held: bool = False,
+        mark: Sequence[Point] = (),
+    ) -> None:
         """Add a polygon that stands for these actions, as `data-actions` in the SVG, separated by spaces.
 
-        `targets`, as `data-targets`, are those of them that end here and have another area for their start: such an
-        action takes two clicks.
+        Args:
+            points: corners of the polygon.
+            actions: numbers of the actions.
+            targets: actions of these that end here and have another area for their start, as `data-targets`. Such an
+                action takes two clicks.
+            label: what the area is called, as `data-label`; "": names of the actions.
+            held: whether a click holds the area or releases it, as `data-toggle`. An area of several actions then
+                stands for the action that exactly the held areas have.
+            mark: corners of what is marked in place of the area while a pointer is on it, as `data-mark`.
         """
-        self.areas.append(Area(tuple(points), actions, tuple(targets)))
+        self.areas.append(Area(tuple(points), actions, tuple(targets), label, held, tuple(mark)))
 
     def to_svg(self) -> str:
         """Return the picture as an SVG document."""
         width = written(self.width)
         height = written(self.height)
         size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        style = f'font-family="{FONT}" stroke-linejoin="round"'
+        style = f'font-family="{FONT}" stroke-linejoin="round"' + (
+            f' data-least="{self.least:g}"' if self.least else ""
+        )
         body = [f"<title>{escape(self.title)}</title>"] if self.title else []
         body += [f'<rect width="100%" height="100%" fill="{self.background}"/>']
         body += [part.svg() for part in (*self.shapes, *self.areas)]

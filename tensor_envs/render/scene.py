@@ -8,6 +8,7 @@ Besides `to_string`, `draw` or `to_svg`, and `seen_by`, a `render` module may ha
 - `visible_moves(rules, moves, player)`: the names of all moves so far, without those that are hidden from a player.
 - `explain(rules, game, action)`: what a legal action does, in a phrase. Where names of actions are codes, `SPOKEN` is
   True, and people read the phrases instead.
+- `symbol(rules, game, action)`: a symbol for an action in a choice of several, such as a piece of chess, or "".
 - `last_move(rules, before, after, action)`: outlines that mark an action in the picture after it. By default they are
   the parts of the picture before it that stand for the action.
 
@@ -62,17 +63,20 @@ def scene(
     Returns:
         "svg"; "moves", the names without what is hidden, or phrases; "players", the names of the seats; "scores", a
         text for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as
-        text; "spoken", whether people read the phrases instead of names; "zero_sum", whether the rules say that rewards
-        sum to 0, so that equal returns are a draw.
+        text; "symbols", those of actions, likewise by number; "spoken", whether people read the phrases instead of
+        names; "zero_sum", whether the rules say that rewards sum to 0, so that equal returns are a draw.
     """
     shown = seen(rules, render, game, player)
+    # names without what is hidden decide whether the last move may be marked
     names = [*moves] if player is None else seen_moves(rules, render, moves, game, shown, player)
     marked = past[-1] if past and [*names[-1:]] == [*moves[-1:]] else None
     spoken = getattr(render, "SPOKEN", False)
+    # phrases take the place of codes, but not of what is hidden
     if spoken:
         for k, (before, action) in enumerate(past, len(moves) - len(past)):
             if names[k] == moves[k]:
                 names[k] = render.explain(rules, seen(rules, render, before, player), action)
+    # a game without a function has empty texts, so that pages need not ask
     count = rules.spec.num_players
     return {
         "svg": picture(rules, render, shown, player, marked),
@@ -81,6 +85,7 @@ def scene(
         "scores": render.scores(rules, shown) if hasattr(render, "scores") else [""] * count,
         "reason": render.reason(rules, game) if over and hasattr(render, "reason") else "",
         "phrases": {str(a): render.explain(rules, shown, a) for a in actions} if hasattr(render, "explain") else {},
+        "symbols": {str(a): render.symbol(rules, shown, a) for a in actions} if hasattr(render, "symbol") else {},
         "spoken": spoken,
         "zero_sum": rules.spec.zero_sum,
     }

@@ -13,8 +13,8 @@ from tensor_envs.render.moves import Game
 
 
 def seats(count: int) -> list[str]:
-    """Return the names of seats that a game gives no names: "Seat 0" and so on, or "Player" for the only one."""
-    return ["Player"] if count == 1 else [f"Seat {player}" for player in range(count)]
+    """Return the names of seats that a game gives no names: "Player 1" and so on, or "Player" for the only one."""
+    return ["Player"] if count == 1 else [f"Player {player + 1}" for player in range(count)]
 
 
 def seat_names(*names: str) -> Callable[[Any, Game | None], list[str]]:
@@ -44,7 +44,7 @@ def outcome(names: Sequence[str], winner: int | None, why: str = "") -> str:
 
 
 def shared_win(names: Sequence[str]) -> str:
-    """Return the status of a game with one winner or more: "Seat 0 wins", "Seat 0 and Seat 2 share the win"."""
+    """Return the status of a game with one winner or more: "Player 1 wins", "Player 1 and Player 3 share the win"."""
     *others, last = names
     return f"{', '.join(others)} and {last} share the win" if others else f"{last} wins"
 

@@ -11,7 +11,7 @@ from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS, BlockGrid
 from tensor_envs._runtime.wasm import webassembly
 from tensor_envs.env import Env
 from tensor_envs.export.files import module
-from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, functions, named, sizes
+from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, named, sizes
 from tensor_envs.search.kernels import PlayoutSearch
 from tensor_envs.search.memory import SearchSize, TreeArrays, num_results
 from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config
@@ -54,7 +54,7 @@ def of_batch(env: Env) -> Kernels:
 
 
 def of_player(env: Env, exploration: float = EXPLORATION) -> Kernels:
-    """Compile the functions of a computer player: the search of `te.search.playout_policy`, and the observation.
+    """Compile the search of a computer player, that of `te.search.playout_policy`.
 
     exploration: weight of the search's exploration term, a part of the module's initial contents.
     """
@@ -67,7 +67,7 @@ def of_player(env: Env, exploration: float = EXPLORATION) -> Kernels:
     # of one game, with the seed 0, by the players' simulations; the table follows
     heads = {kind: SearchSize(count).params(0, 1, 1, 1, 2**31 - 1) for kind, count in LEVELS.items()}
     params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]
-    used = {name: available[name] for name in ("states", "keys", "observations")} | {
+    used = {name: available[name] for name in ("states", "keys")} | {
         "tree_states": (dtypes.uint32, room.states),
         "nodes": (dtypes.int32, room.nodes),
         "edges": (dtypes.int32, room.edges),
@@ -78,7 +78,7 @@ def of_player(env: Env, exploration: float = EXPLORATION) -> Kernels:
     tree = TreeArrays("tree_states", "nodes", "edges")
     result = Result("action", "summary")
     search = PlayoutSearch.Arrays(tree, "states", "keys", "params", result)
-    chosen = {"search": Function(PlayoutSearch(config), search), "observe": functions(1)["observe"]}
+    chosen = {"search": Function(PlayoutSearch(config), search)}
     kernels = _kernels(env, chosen, used, BlockGrid(FEW_BLOCKS, 1, gpu=False, max_blocks=FEW_BLOCKS))
     return kernels._replace(metadata={**kernels.metadata, "initial": {"params": params}, "heads": heads})
 

@@ -22,16 +22,7 @@ from tensor_envs.web import javascript
 from tensor_envs.web.batch import page_metadata
 from tensor_envs.web.example import example
 from tensor_envs.web.kernels import of_batch, of_player, of_table
-from tensor_envs.web.variants import (
-    PERFECT,
-    TRAINED,
-    Variant,
-    catalogue_entry,
-    is_searchable,
-    kinds,
-    variant,
-    weights_of,
-)
+from tensor_envs.web.variants import PERFECT, TRAINED, Variant, catalogue_entry, kinds, variant
 from tensor_envs.web.views import views_of
 
 HERE = Path(__file__).parent
@@ -53,7 +44,6 @@ for id in list(bridge.GAMES):
     form = playground.form(id)
     name = playground.named(form["id"], {field["name"]: field["text"] for field in form["fields"]})["game"]
     playground.play(name, *playground.begin(name, 0).values(), None)
-    playground.kernels(name, 64, ["uniform"])
     break
 print(json.dumps([first, {name: file for name, file in files().items() if name not in first}]))
 """
@@ -114,7 +104,8 @@ def build(
         file = out / "games" / id.replace(":", ".")
         sizes[id] = write_game(id, which, env, file, weight)
         rules = f"games/{file.name}.txt"
-        entry = catalogue_entry(id, which, env, rules, kinds(env), f"games/{file.name}.svg")
+        available = [kind for kind in kinds(env) if kind != TRAINED]  # no network runs in the page
+        entry = catalogue_entry(id, which, env, rules, available, f"games/{file.name}.svg")
         games.append({**entry, "file": f"games/{file.name}"})
     # the page, which is the same for every site, and Python for the playground
     for page in (HERE / "page").iterdir():
@@ -138,15 +129,12 @@ def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float
         kernels["table."] = of_table(env, own)
         own.solve(env.rules).write(path.with_name(f"{path.name}.table.safetensors"))
     game = {**page_metadata(env), "id": id, "hidden": which.secret, "custom": which.custom, "table": table}
-    game["searchable"] = is_searchable(env)
     views = views_of(env.id, env.rules, env.entry.load("notation"), env.entry.load("render"), env.engine.layout)
     texts = {"txt": describe(env) + about(env), "svg": example(env), "js": javascript.module(views, "../runtime.js")}
     files = {suffix: text.encode() for suffix, text in texts.items()}
     for part, (wasm, metadata) in kernels.items():
         content = metadata if part else {**game, **metadata}
         files |= {f"{part}wasm": wasm, f"{part}json": json.dumps(content, separators=(",", ":")).encode()}
-    if TRAINED in kinds(env):
-        files["safetensors"] = weights_of(env).read_bytes()
     for suffix, data in files.items():
         path.with_name(f"{path.name}.{suffix}").write_bytes(data)
     return sum(len(gzip.compress(wasm, 9, mtime=0)) for wasm, _ in kernels.values())

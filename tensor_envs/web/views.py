@@ -12,13 +12,14 @@ from tensor_envs.render.moves import moves_for
 from tensor_envs.render.prompt import prompt_text
 from tensor_envs.render.scene import names_of, scene, seen
 from tensor_envs.rules.actions import Actions
+from tensor_envs.rules.plain import legal_actions
 
 Past = list[tuple[list[int], int]]
 Views = dict[str, Callable[..., Any]]
 
 
 def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) -> Views:
-    """Return the functions `view`, `names` and `prompt` of a game.
+    """Return the functions `view`, `names`, `written` and `prompt` of a game.
 
     Args:
         title: what a prompt calls the game.
@@ -46,6 +47,7 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
             past: the words before the latest moves, and their actions.
             over: whether the game has ended.
         """
+        # phrases of all moves need their positions, a mark needs the last one
         needed = past if getattr(render, "SPOKEN", False) else past[-1:]
         before = [(position(earlier), action) for earlier, action in needed]
         return scene(rules, render, position(words), player, moves, actions, before, over)
@@ -60,6 +62,14 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
         parts = getattr(rules, "actions", None)
         return [parts.name(action) if isinstance(parts, Actions) else str(action) for action in actions]
 
+    def written(words: list[int], action: int) -> str:
+        """Return a move as the game's own notation has it in lists of moves, such as "Nf3"; "" in other games."""
+        # only some games, such as chess, have a notation beside the names of actions
+        if not hasattr(notation, "san"):
+            return ""
+        values = layout.plain(words)
+        return notation.san(rules, action, values, legal_actions(rules, values))
+
     def prompt(words: list[int], player: int | None, moves: list[tuple[int, str]], legal: list[str]) -> str:
         """Return a position as text for a player, as `te.text.prompt` does.
 
@@ -72,6 +82,7 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
         whole = position(words)
         mover = layout.plain(words)["current_player"]
         asked = mover if player is None else player
+        # what is hidden from who is asked is left out, of the position and of the moves
         shown = seen(rules, render, whole, asked)
         visible = moves_for(rules, render, moves, whole, shown, asked)
         turn = None if whole.get("terminated") or whole.get("truncated") else mover
@@ -79,4 +90,4 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
         board = render.to_string(rules, shown).rstrip()
         return prompt_text(title, players, asked, turn, board, visible, legal)
 
-    return {"view": view, "names": names, "prompt": prompt}
+    return {"view": view, "names": names, "written": written, "prompt": prompt}

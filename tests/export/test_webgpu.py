@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -14,15 +21,51 @@ from tensor_envs.export.files import name_of
 from tensor_envs.export.functions import arrays
 from tests.export.shared import SEED, TURNS, transcript
 from tests.games.shared import shared_env
-from tests.web.test_webgpu import CHROMIUM, OPTIONS, SECONDS, served
 
 BATCH, STEPS = 2048, 20
+CHROMIUM = shutil.which("chromium")
+OPTIONS = [
+    *("--headless", "--no-sandbox", "--no-first-run", "--disable-background-networking"),
+    *("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"),  # runs on any processor
+]
+SECONDS = 300
 
 pytestmark = [
     pytest.mark.cpu,
     pytest.mark.extra,
     pytest.mark.skipif(CHROMIUM is None, reason="WGSL is run by chromium, which is not here"),
 ]
+
+
+@contextmanager
+def served(files: dict[str, tuple[str, bytes]]) -> Iterator[tuple[str, SimpleQueue[Any]]]:
+    """Serve files with their types, and yield the address and a queue of posted messages."""
+    posted: SimpleQueue[Any] = SimpleQueue()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self, code: int, kind: str, content: bytes) -> None:
+            self.send_response(code)
+            self.send_header("Content-Type", kind)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def do_GET(self) -> None:
+            self._answer(*(200, *files[self.path]) if self.path in files else (404, "text/plain", b""))
+
+        def do_POST(self) -> None:
+            posted.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self._answer(200, "text/plain", b"")
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/", posted
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.mark.few("tic_tac_toe")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -72,14 +73,16 @@ def test_sweeps() -> None:
 
 
 @pytest.mark.slow
-def test_command_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_sweeps(tmp_path: Path) -> None:
     """More variants than columns: the ranking has them all, the other table those that differ most from the base."""
-    few = ["--games", "32", "--players", "uniform", "--rules", "shape=(3, 3)"]
+    file = tmp_path / "report.md"
+    few = ["--games", "32", "--players", "uniform", "--rules", "shape=(3, 3)", "--out", str(file)]
     command.main(["hyper_tic_tac_toe", *few, "--sweep", "2"])
-    text = capsys.readouterr().out
+    text = file.read_text()
+    file.unlink()
     assert "| misere=True, gravity=True" in text and "| best variants | balance | decisiveness |" in text
     command.main(["hyper_tic_tac_toe", *few, "--sweep", "3", "--vary", "misere", "gravity", "k=2", "shape=(4,4)"])
-    tables = capsys.readouterr().out.split("\n\n")
+    tables = file.read_text().split("\n\n")
     assert 3 < tables[0].count("\n| ") < 15 and tables[1].splitlines()[0].count("|") == MAX_COLUMNS + 2
 
 

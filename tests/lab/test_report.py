@@ -58,6 +58,17 @@ def test_markdown_marks_differences(report: te.lab.Report) -> None:
     assert str(report) == text
 
 
+@pytest.mark.parametrize("width", [60, 80, 400])
+def test_text_fits_a_terminal(report: te.lab.Report, width: int) -> None:
+    """Tables are cut between columns, and no cell is lost."""
+    text = report.to_text(width)
+    assert max(map(len, text.splitlines())) <= width
+    row = next(line for line in report.to_markdown().splitlines() if line.startswith("| score of player 0"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    shown = [line for line in text.splitlines() if line.startswith("score of player 0")]
+    assert all(cell in " ".join(shown) for cell in cells)
+
+
 def test_html_and_picture(report: te.lab.Report) -> None:
     page, picture = report.to_html(), ElementTree.fromstring(report.picture())
     assert page.startswith("<!doctype html>") and page.count("class=differs") == len(report.differences)
@@ -164,10 +175,14 @@ def test_command_writes_a_report(suffix: str, tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-def test_command_prints_and_takesvalues_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_prints_and_takesvalues_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     few = ["--games", "32", "--players", "uniform"]
     command.main(["hyper_tic_tac_toe", *few, "--rules", "k=2", "--vary", "shape=(2, 2),(2, 3)"])
-    assert "| hyper_tic_tac_toe | base | shape=(2, 2) | shape=(2, 3) |" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.split()[:2] == ["hyper_tic_tac_toe", "base"] for line in lines)
+    assert any("shape=(2, 3)" in line for line in lines)
     assert command.values_of(te.make("three_will"), "held_under_locked=held,released")[1] == ["held", "released"]
     assert command.values_of(te.make("hyper_tic_tac_toe"), "shape=(2, 2)")[1] == [(2, 2)]
     assert command.values_of(te.make("three_will"), "to_win=2")[1] == [2]

@@ -64,7 +64,7 @@ def test_custom_games() -> None:
             "rules": f"rules/{game}",
             "picture": f"pictures/{game}",
             "chance": True,
-            "players": ["Seat 0", "Seat 1", "Seat 2"],
+            "players": ["Player 1", "Player 2", "Player 3"],
             "kinds": ["person", "uniform", *LEVELS],
             "hints": True,
         }
@@ -72,7 +72,7 @@ def test_custom_games() -> None:
         view = create(served.url, game, ["person", "uniform", "uniform"])
         view = act(served.url, view, view["actions"][0]["action"]).json
         assert view["ply"] == 1 and view["svg"]
-        assert "You are Seat 0" in ask(served.url, "GET", f"/api/tables/{view['table']}/prompt/0").json["prompt"]
+        assert "You are Player 1" in ask(served.url, "GET", f"/api/tables/{view['table']}/prompt/0").json["prompt"]
     finally:
         served.shutdown()
         thread.join()

@@ -124,14 +124,3 @@ def test_arrows_walk_through_the_moves(page: Any, url: str) -> None:
     page.focus("#seed")
     page.keyboard.press("ArrowLeft")  # moves the cursor there
     assert page.inner_text("#status") == "X to move"
-
-
-def test_pictures_are_dimmed_in_the_dark(page: Any, url: str) -> None:
-    """They are drawn on white paper, whose pixels are darker then."""
-    page.goto(f"{url}#{WON}")
-    page.wait_for_selector(f"{READY}[data-pictured='4']")
-    filters = []
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        filters.append(page.eval_on_selector("#picture svg", "svg => getComputedStyle(svg).filter"))
-    assert filters == ["none", "brightness(0.75)"]

@@ -90,11 +90,11 @@ def test_a_failure_is_not_kept(page: Any, served: server.Server) -> None:
     page.goto(served.url)
     answers = page.evaluate(
         """async () => {
-          const { once } = await import("./net.js"), made = new Map();
+          const { memoize } = await import("./net.js"), made = new Map();
           let calls = 0;
           const make = async () => { calls += 1; if (calls === 1) throw new Error("no"); return calls; };
-          const first = await once(made, "x", make).catch(() => "failed");
-          return [first, await once(made, "x", make), await once(made, "x", make)];
+          const first = await memoize(made, "x", make).catch(() => "failed");
+          return [first, await memoize(made, "x", make), await memoize(made, "x", make)];
         }"""
     )
     assert answers == ["failed", 2, 2]

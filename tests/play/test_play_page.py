@@ -174,9 +174,9 @@ def test_a_whole_game(page: Any, game: str, seats: list[str]) -> None:
     assert clicks["areas"] + clicks["choices"] > 0 and clicks["buttons"] > 0
     assert (clicks["curtains"] > 0) == (game.startswith("tensor_stars") and seats.count(PERSON) > 1)
     if PERFECT in seats:
-        name = "X" if game == "tic_tac_toe" else f"Seat {seats.index(PERSON)}"
+        name = "X" if game == "tic_tac_toe" else f"Player {seats.index(PERSON) + 1}"
         assert not result.startswith(f"{name} wins")  # tic-tac-toe is a draw, both Sheds are lost
-    assert (clicks["targets"] > 0) == (game in ("chess", "three_will", "three_will_open"))
+    assert (clicks["targets"] > 0) == (game in ("backgammon", "chess", "three_will", "three_will_open"))
     assert page.locator("#moves li").first.inner_text().startswith(f"{ply(page)}.")
 
 
@@ -278,7 +278,8 @@ def test_a_piece_is_chosen_and_then_its_end(page: Any, url: str) -> None:
     assert targets.count() == 2
     targets.first.click()
     offered = page.locator("#choice button small").all_inner_texts()
-    assert sorted(text.rpartition(" ")[2] for text in offered) == ["bishop", "knight", "queen", "rook"]
+    assert [text.rpartition(" ")[2] for text in offered] == ["queen", "knight", "bishop", "rook"]
+    assert page.locator("#choice button i").all_inner_texts() == ["♛", "♞", "♝", "♜"]
     page.locator("#choice button", has_text="becomes a knight").click()
     page.wait_for_selector(f"body[data-ply='{len(moves) + 1}'][data-state=ready]")
 
@@ -354,11 +355,12 @@ def test_a_hint_and_the_evaluation(page: Any, url: str) -> None:
     assert page.inner_text("#advice") == "Best: (0,2)" and page.locator("#bar").is_visible()
     page.wait_for_selector("#worth:has-text('X wins in 1 ply with perfect play')")
     assert page.locator("#bar").get_attribute("aria-valuenow") == "100"
-    page.click("#evaluate")
     page.click("#actions button[data-action='8']")
-    page.wait_for_selector("body[data-ply='5']")
+    page.wait_for_selector("body[data-ply='5'][data-state=ready]")
+    assert page.locator("#worth").is_hidden() and page.locator("#advice").is_hidden()
+    page.click("#hint")
     page.wait_for_selector("#worth:has-text('O wins in 1 ply with perfect play')")
-    assert page.locator("#bar").get_attribute("aria-valuenow") == "0" and page.locator("#advice").is_hidden()
+    assert page.locator("#bar").get_attribute("aria-valuenow") == "0"
 
 
 def test_levels_are_numbers_of_simulations(page: Any, url: str) -> None:
@@ -390,10 +392,9 @@ def test_a_hint_shows_that_it_works(page: Any, url: str) -> None:
 def test_an_exact_value_takes_the_place_of_a_searched_one(page: Any, url: str) -> None:
     """In connect four a proven loss is found by a process of its own; all answers to three in a row are as good."""
     open_table(page, url, game="connect_four", actions=[2, 2, 3, 3, 4])
-    page.click("#evaluate")
-    page.wait_for_selector("#worth:has-text('Yellow wins in 2 plies with perfect play')")
-    assert page.locator("#bar").get_attribute("aria-valuenow") == "100" and page.locator("#advice").is_hidden()
     page.click("#hint")
+    page.wait_for_selector("#worth:has-text('Yellow wins in 2 plies with perfect play')")
+    assert page.locator("#bar").get_attribute("aria-valuenow") == "100"
     page.wait_for_selector("#advice:has-text('Best: 1, 2, 3 and 4 more')")
     assert page.locator("#actions button.best").count() == 7
     page.click("#back")
@@ -418,21 +419,19 @@ def test_the_rules_are_a_page(page: Any) -> None:
 
 
 def test_a_phone(page: Any, url: str) -> None:
-    """The board fills the width, a large picture can be enlarged, and what is secondary is folded away."""
+    """The board fills the width, a picture with small parts is scrolled, and what is secondary is folded away."""
     page.set_viewport_size({"width": 390, "height": 844})
-    large = "tensor_equilibrium_2", "tensor_stars", "three_will"
-    for game, is_large in (("go", False), *((game, True) for game in large)):
+    for game, is_large in (
+        ("go", False),
+        ("tensor_equilibrium_2", True),
+        ("tensor_stars", True),
+        ("three_will", False),
+    ):
         open_table(page, url, game=game)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
-        assert page.locator("#picture svg").bounding_box()["width"] == 390
+        assert (page.locator("#picture svg").bounding_box()["width"] > 600) == is_large
+        assert page.locator("#picture").bounding_box()["width"] == 390
         assert not page.evaluate("document.getElementById('tools').open")
-        assert page.locator("#enlarge").is_visible() == is_large
-        if is_large:
-            page.click("#enlarge")
-            assert page.locator("#picture svg").bounding_box()["width"] > 600
-            assert page.evaluate("document.documentElement.scrollWidth") == 390
-            assert page.evaluate(SMALLEST) >= 10.9
-            page.click("#enlarge")
     open_table(page, url, game="go")
     assert not page.evaluate("document.getElementById('listed').open")  # the board reaches every action
 
@@ -451,19 +450,149 @@ def test_text_is_legible_beside_the_moves(page: Any, url: str, game: str) -> Non
     assert page.evaluate(SMALLEST) >= 10.9
 
 
-@pytest.mark.few("gomoku", "backgammon", "three_will")
-@pytest.mark.parametrize("game", sorted(GAMES.keys() - {"tensor_stars", "tensor_equilibrium_2"}))
-def test_text_is_legible_on_a_phone(page: Any, url: str, game: str) -> None:
-    """No text has less than 11 pixels, unless it would leave the picture, and a board is nearly as wide as the page."""
+PARTS = """() => Math.min(...[...document.querySelectorAll("#picture path.legal")].map((area) => {
+  const { width, height } = area.getBoundingClientRect();
+  return Math.min(width, height);
+}))"""
+
+
+@pytest.mark.few("gomoku", "quoridor", "tensor_equilibrium_2")
+@pytest.mark.parametrize("game", sorted(GAMES))
+def test_a_phone_shows_text_and_parts_of_a_size(page: Any, url: str, game: str) -> None:
+    """No text has less than 11 pixels, no part less than 24, and a board is nearly as wide as the page."""
     page.set_viewport_size({"width": 390, "height": 844})
     open_table(page, url, game=game, seats=[PERSON] * len(GAMES[game]))
     assert page.evaluate(SMALLEST) >= 10.9
+    assert page.evaluate(PARTS) >= 23.9
     wide = """() => {
       const all = [...document.querySelectorAll("#picture path.legal")].map((area) => area.getBoundingClientRect());
       return Math.max(...all.map(({ right }) => right)) - Math.min(...all.map(({ left }) => left));
     }"""
     if game in ("tic_tac_toe", "gomoku", "dots_and_boxes"):
         assert page.evaluate(wide) > 300
+
+
+def test_pictures_on_white_are_dark_in_the_dark(page: Any, url: str) -> None:
+    """Paper and cells are dark and labels light, without a filter; a picture on other paper is dimmed."""
+    page.emulate_media(color_scheme="dark")
+    open_table(page, url, game="tic_tac_toe")
+    look = """() => ["svg > rect", "svg > polygon", "svg > text"].map((part) =>
+      Math.max(...getComputedStyle(document.querySelector(`#picture ${part}`)).fill.match(/\\d+/g).map(Number)))"""
+    paper, cell, label = page.evaluate(look)
+    assert paper < cell < 80 < 200 < label
+    dimmed = "getComputedStyle(document.querySelector('#picture svg')).filter"
+    assert page.evaluate(dimmed) == "none"
+    open_table(page, url, game="kuhn_poker")
+    assert page.evaluate(dimmed) == "brightness(0.8)"
+
+
+def test_men_of_backgammon_are_pressed(page: Any, url: str) -> None:
+    """A point with own men marks the points and the tray where they go, and the dice are drawn."""
+    open_table(page, url, game="backgammon", seed=1)
+    faces = page.evaluate(
+        "[...document.querySelectorAll('#picture svg circle')].filter((one) => one.r.baseVal.value < 6).length"
+    )
+    env = te.make("backgammon")
+    assert faces == sum(env.state_to_dict(env.init(1, 1))["dice"])
+    start, action = next((name.split("/")[0], number) for number, name in env.legal_actions(env.init(1, 1)).items())
+    page.locator(f"#picture path.start[data-actions~='{action}']").click()
+    assert page.locator("#picture path.target").count() >= 1 and ply(page) == 0
+    page.locator(f"#picture path.target[data-targets~='{action}']").click()
+    page.wait_for_selector("body[data-ply='1']")
+    assert page.locator("#moves li").first.inner_text().split()[-1].startswith(f"{start}/")
+
+
+def test_dice_are_held_and_thrown(page: Any, url: str) -> None:
+    """A press holds a die, another releases it; the button throws the others, and nothing if all are held."""
+    open_table(page, url, game="yahtzee", seats=[PERSON], seed=1)
+    dice = page.locator("#picture path[data-toggle]")
+    throw = page.locator("#picture path[data-label^='throw']")
+    assert dice.count() == 5 and page.locator("#picture path.legal").count() == 5 + 1 + 13
+    for k in range(5):
+        dice.nth(k).click()
+    throw.click()
+    assert ply(page) == 0 and page.locator("#choice").is_hidden()
+    dice.nth(1).click()
+    dice.nth(3).press("Enter")
+    assert [dice.nth(k).get_attribute("aria-pressed") for k in range(5)] == ["true", "false", "true", "false", "true"]
+    throw.click()
+    page.wait_for_selector("body[data-ply='1'][data-state=ready]")
+    assert page.locator("#moves li").first.inner_text().endswith("reroll 2 4")
+
+
+def test_a_piece_of_chess_is_dragged(page: Any, url: str) -> None:
+    """A pawn follows the pointer. Off its targets it returns; the list has pairs of moves in algebraic notation."""
+    open_table(page, url, game="chess")
+    names = te.make("chess").legal_actions(te.make("chess").init(1))
+    action = next(number for number, name in names.items() if name == "e2e4")
+    start = page.locator(f"#picture path.start[data-actions~='{action}']").bounding_box()
+    x, y, side = start["x"] + start["width"] / 2, start["y"] + start["height"] / 2, start["width"]
+    moved = "document.querySelectorAll('#picture svg [transform]').length"
+    for squares in (3, 2):
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x, y - squares * side, steps=4)
+        assert page.evaluate(moved) == 2  # the body and the head of a pawn
+        page.mouse.up()
+        assert page.evaluate(moved) == 0
+    page.wait_for_selector("body[data-ply='1'][data-state=ready]")
+    page.locator("#actions button", has_text="g8f6").click()
+    page.wait_for_selector("body[data-ply='2'][data-state=ready]")
+    page.locator("#actions button", has_text="b1c3").click()
+    page.wait_for_selector("body[data-ply='3'][data-state=ready]")
+    assert [text.split() for text in page.locator("#moves li").all_inner_texts()] == [
+        ["1.", "e4", "Nf6"],
+        ["2.", "Nc3"],
+    ]
+
+
+def test_walls_of_quoridor_are_hit(page: Any, url: str) -> None:
+    """Beside the middle of a wall a level one is pressed, above it an upright one, and the wall is shown before."""
+    open_table(page, url, game="quoridor")
+    mark = page.locator("#picture path[aria-label='e3h'] + .mark")
+    middle = mark.bounding_box()
+    x, y = middle["x"] + middle["width"] / 2, middle["y"] + middle["height"] / 2
+    for dx, dy, name in ((-12, 0, "e3h"), (12, 3, "e3h"), (3, 12, "e3v"), (0, -12, "e3v")):
+        page.mouse.move(x + dx, y + dy)
+        assert page.locator("#picture path.legal:hover").get_attribute("aria-label") == name
+    page.mouse.click(x + 12, y)
+    page.wait_for_selector("body[data-ply='1']")
+    assert page.locator("#moves li").first.inner_text().endswith("e3h")
+
+
+def test_arrow_keys_walk_over_the_board(page: Any, url: str) -> None:
+    """From a part of the board arrows go to its neighbours, else through the moves; a board is one stop of Tab."""
+    open_table(page, url, game="tic_tac_toe", actions=[4])
+    named = "document.activeElement.getAttribute('aria-label')"
+    assert page.locator("#picture path[tabindex='0']").count() == 1
+    page.locator("#picture path[aria-label='(0,0)']").focus()
+    seen = []
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+        seen.append(page.evaluate(named))
+    assert seen == ["(0,1)", "(2,1)", "(2,2)", "(1,2)", "(1,0)", "(1,0)", "(1,0)"]
+    page.keyboard.press("Enter")
+    page.wait_for_selector("body[data-pictured='2']")
+    page.locator("#undo").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("body[data-pictured='1']")
+
+
+@pytest.mark.parametrize("game", ["tic_tac_toe", "kuhn_poker"])
+def test_a_second_tab_follows(browser: Any, url: str, game: str) -> None:
+    """A tab with the same address shows what is played in the other one, in both directions."""
+    context = browser.new_context()
+    page, other = context.new_page(), context.new_page()
+    open_table(page, url, game=game)
+    other.goto(page.url)
+    other.wait_for_selector("body:is([data-pictured='0'], [data-state=covered])")
+    for now, (first, second) in enumerate([(page, other), (other, page)], 1):
+        if first.locator("#curtain").is_visible():
+            first.click("text=Show the cards")
+        first.locator("#actions button").first.click()
+        second.wait_for_selector(f"body[data-ply='{now}']")
+        first.wait_for_selector(f"body[data-ply='{now}']:not([data-state=busy])")
+    context.close()
 
 
 def test_nothing_moves_for_who_prefers_that(page: Any, url: str) -> None:

@@ -95,10 +95,10 @@ def test_errors_name_the_argument(tool: str, arguments: dict[str, Any], message:
 def test_a_table_hides_what_is_hidden() -> None:
     """Two games that differ in the opponent's card alone look the same to the client."""
     tables = [ClientGame("kuhn_poker", {}, seed, "uniform", 0) for seed in range(12)]
-    views = {re.findall(r"Seat 0: (\w)", table.view())[0]: table.view() for table in tables}
+    views = {re.findall(r"Player 1: (\w)", table.view())[0]: table.view() for table in tables}
     assert len({table.view() for table in tables}) == len(views) == 3
     ended = next(text for text in (table.play("bet") for table in tables) if "over" in text)
-    assert re.search(r"The game is over\.\nReturns: Seat 0 [+-][12], Seat 1 [+-][12]\nSeed: \d+\n$", ended)
+    assert re.search(r"The game is over\.\nReturns: Player 1 [+-][12], Player 2 [+-][12]\nSeed: \d+\n$", ended)
 
 
 def test_seeds_are_the_servers_and_told_at_the_end() -> None:
@@ -106,7 +106,7 @@ def test_seeds_are_the_servers_and_told_at_the_end() -> None:
     texts = [tools.new_game("kuhn_poker") for _ in range(24)]
     seeds = [table.episode.record.seed for table in tools.tables.values()]
     assert len(set(seeds)) == 24 and not any(str(seed) in text for seed, text in zip(seeds, texts, strict=True))
-    assert len({re.findall(r"Seat 0: (\w)", text)[0] for text in texts}) == 3
+    assert len({re.findall(r"Player 1: (\w)", text)[0] for text in texts}) == 3
     number = next(number for number in tools.tables if "over" in tools.play(number, "bet"))
     assert tools.state(number).endswith(f"Seed: {seeds[number]}\n")
     again = ClientGame("kuhn_poker", {}, seeds[number])

@@ -130,7 +130,7 @@ def test_the_loser_of_shed_is_named() -> None:
         *_, state = positions(env, seed)
         loser = int(state.rewards.numpy()[0].argmin())
         assert env.to_string(state).count("lost") == env.render(state).count("lost") == 1
-        assert f"Seat {loser} lost" in env.render(state) and f"Seat {loser} lost" in env.to_string(state)
+        assert f"Player {loser + 1} lost" in env.render(state) and f"Player {loser + 1} lost" in env.to_string(state)
         assert "*" not in env.to_string(state)
         losers.add(loser)
     assert losers == {0, 1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games.backgammon.render import MAN
 from tensor_envs.games.chess.render import CELL, MARGIN
 from tensor_envs.games.tensor_equilibrium.data import Phase
-from tensor_envs.render.drawing import Circle, Drawing
+from tensor_envs.render.drawing import Circle, Drawing, Text
 from tensor_envs.render.scene import BRIGHT, names_of, scene
 from tests.games.shared import shared_env
 from tests.render.test_drawing import elements
@@ -29,10 +31,10 @@ NAMES = {
     "oware": ["South", "North"],
     "breakthrough": ["White", "Black"],
     "lines_of_action": ["Black", "White"],
-    "kuhn_poker": ["Seat 0", "Seat 1"],
-    "leduc_poker": ["Seat 0", "Seat 1"],
-    "texas_holdem": ["Seat 0", "Seat 1"],
-    "hanabi": ["Seat 0", "Seat 1"],
+    "kuhn_poker": ["Player 1", "Player 2"],
+    "leduc_poker": ["Player 1", "Player 2"],
+    "texas_holdem": ["Player 1", "Player 2"],
+    "hanabi": ["Player 1", "Player 2"],
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],
@@ -43,19 +45,19 @@ NAMES = {
     "quoridor": ["White", "Black"],
     "hex": ["Red", "Blue"],
     "yahtzee": ["Player"],
-    "liars_dice": ["Seat 0", "Seat 1"],
+    "liars_dice": ["Player 1", "Player 2"],
     "dark_hex": ["Red", "Blue"],
     "phantom_tic_tac_toe": ["X", "O"],
     "go": ["Black", "White"],
-    "shed": ["Seat 0", "Seat 1"],
+    "shed": ["Player 1", "Player 2"],
     "tensor_stars": ["Black", "White"],
-    "tensor_equilibrium": ["Seat 0", "Seat 1"],
+    "tensor_equilibrium": ["Player 1", "Player 2"],
     "three_will": ["White", "Black"],
 }
 
 
 # other names of players than those above
-OTHER = re.compile(r"\b(white|black|south|north|seat \d|[Pp]layer \d|(first|second) player)\b")
+OTHER = re.compile(r"\b(white|black|south|north|[Ss]eat \d|player \d|(first|second) player)\b")
 
 
 def show(env: te.Env, actions: list[int], viewer: int | None = None, seed: int = 0) -> dict[str, Any]:
@@ -82,8 +84,8 @@ def test_every_game_has_names() -> None:
         env = te.make(name)
         assert names_of(env.rules, env.entry.load("render")) == names
     drawn = te.make("tensor_stars", random_colours=True)
-    assert names_of(drawn.rules, drawn.entry.load("render")) == ["Seat 0", "Seat 1"]
-    assert names_of(te.make("shed").rules, None) == ["Seat 0", "Seat 1"]
+    assert names_of(drawn.rules, drawn.entry.load("render")) == ["Player 1", "Player 2"]
+    assert names_of(te.make("shed").rules, None) == ["Player 1", "Player 2"]
 
 
 @pytest.mark.few("tic_tac_toe", "kuhn_poker")
@@ -167,7 +169,7 @@ def test_how_equilibrium_ends(levels: list[list[int]], gpu: list[int], reason: s
     env = shared_env("tensor_equilibrium", players=len(gpu))
     game = env.state_to_dict(env.init(1)) | {"phase": Phase.OVER, "level": levels, "gpu": gpu, "done": True}
     found = scene(env.rules, env.entry.load("render"), game, over=True)
-    assert found["reason"] == reason and found["players"] == [f"Seat {seat}" for seat in range(len(gpu))]
+    assert found["reason"] == reason and found["players"] == [f"Player {seat + 1}" for seat in range(len(gpu))]
 
 
 @pytest.mark.few("0-tic_tac_toe", "0-kuhn_poker", "1-kuhn_poker", "1-shed", "0-three_will")
@@ -242,7 +244,8 @@ def test_backgammon_is_turned_for_black() -> None:
 
     def men(viewer: int) -> set[tuple[Any, str]]:
         drawing: Drawing = draw(env.rules, {**game, "viewer": viewer})
-        return {(shape.centre, shape.fill) for shape in drawing.shapes if isinstance(shape, Circle)}
+        circles = (shape for shape in drawing.shapes if isinstance(shape, Circle))
+        return {(circle.centre, circle.fill) for circle in circles if circle.radius == MAN}
 
     white, black = men(0), men(1)
     assert {place for place, _ in white} == {place for place, _ in black}
@@ -369,3 +372,34 @@ def test_hex_and_stars_without_colour() -> None:
     assert len(bars) == 12 + 2 and upright == 6 + 1
     texts = [e.text for e in elements(show(shared_env("tensor_stars"), [])["svg"]) if e.text]
     assert all(texts.count(letter) >= 2 for letter in "RBY")
+
+
+def test_labels_of_dots_and_of_draughts() -> None:
+    """Dots have the letters and numbers of the lines' names, and no piece of draughts covers a square's number."""
+    texts = {e.text for e in elements(show(shared_env("dots_and_boxes"), [])["svg"]) if e.text}
+    assert {*"abcdef", *"123456"} <= texts
+    env = shared_env("checkers")
+    drawing: Drawing = env.entry.load("render").draw(env.rules, env.state_to_dict(env.init(1)))
+    pieces = [shape for shape in drawing.shapes if isinstance(shape, Circle)]
+    numbers = [shape for shape in drawing.shapes if isinstance(shape, Text) and shape.text.isdecimal()]
+    assert len(pieces) == 24 and len(numbers) == 32
+    for piece in pieces:
+        for number in numbers:
+            # the end of two digits that is next to the piece
+            x = number.at[0] + 0.3 * number.size * len(number.text)
+            y = number.at[1] + 0.35 * number.size
+            assert math.dist((x, y), piece.centre) > piece.radius - 1
+
+
+def test_actions_of_equilibrium_are_called_as_in_its_rulebook() -> None:
+    """A game of random actions meets the names of all actions of the rulebook."""
+    env = shared_env("tensor_equilibrium")
+    render, state, phrases = env.entry.load("render"), env.init(1, 1), set[str]()
+    while not state.terminated.item():
+        game = env.state_to_dict(state)
+        phrases |= {
+            render.explain(env.rules, game, action).partition(" for ")[0] for action in env.legal_actions(state)
+        }
+        state = env.step(state, te.agents.uniform(state))
+    starts = {" ".join(phrase.split()[:2]) for phrase in phrases}
+    assert {"Download Data", "Load Data", "Ethical Hack", "Code SUB", "Run MUL", "pass: no", "tweak: token"} <= starts

@@ -36,6 +36,7 @@ COMMANDS = {
     "opening_table.py": "opening_table.main",
     "play.py": "play",
     "contact_sheets.py": "pictures.sheets",
+    "films.py": "pictures.films",
     "documents.py": "documents.main",
     "rooms.py": "documents.rooms",
     "sample_prose.py": "documents.prose",

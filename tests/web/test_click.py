@@ -230,8 +230,8 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
     until(page, "location.hash.includes('&start=')")
 
 
-@pytest.mark.few("trained")
-@pytest.mark.parametrize("kind", ["playout:64", "trained", "perfect"])
+@pytest.mark.few("perfect")
+@pytest.mark.parametrize("kind", ["playout:64", "perfect"])
 def test_the_computer_wins_what_a_link_hands_it(page: Any, kind: str) -> None:
     take(page, "tic_tac_toe")
     link = f"game=tic_tac_toe&seats={kind}.person&seed=3&moves=0.3.1.4"
@@ -264,14 +264,14 @@ def test_hidden_cards_are_behind_a_curtain(page: Any) -> None:
     players(page, "person", "person")
     for player in (0, 1):
         page.wait_for_selector("body[data-state=covered]")
-        assert f"Only Seat {player} looks" in page.inner_text("#curtain")
+        assert f"Only Player {player + 1} looks" in page.inner_text("#curtain")
         assert page.locator("#picture > *").count() == page.locator("#actions button").count() == 0
         assert page.locator("#words").is_hidden()
         page.click("text=Show the cards")
         page.wait_for_selector("body[data-state=ready]")
         page.wait_for_selector(f"body[data-pictured='{player}']")
         prompt = prompt_of(page)
-        assert prompt.startswith(f"You are Seat {player} in kuhn_poker;") and prompt.count("?") == 1
+        assert prompt.startswith(f"You are Player {player + 1} in kuhn_poker;") and prompt.count("?") == 1
         page.locator("#actions button").first.click()
 
 

@@ -19,12 +19,10 @@ import tensor_envs as te
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._runtime.buffers import download
 from tensor_envs.games.shed.solve import solve
-from tensor_envs.play.exact import exact
 from tensor_envs.search.policies import exploration_table
-from tensor_envs.train.network import Network, save
 from tensor_envs.web.kernels import Kernels, of_player
 from tensor_envs.web.site import write_game
-from tensor_envs.web.variants import SIMULATIONS, kinds, variant
+from tensor_envs.web.variants import SIMULATIONS, variant
 from tests.games.shared import shared_env
 
 HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
@@ -81,12 +79,7 @@ def held_small(name: str, path: Path) -> None:
 
 def policies(env: te.Env) -> dict[str, te.agents.Policy]:
     """Return the package's policies for the players of a page."""
-    result: dict[str, te.agents.Policy] = {
-        f"playout:{count}": te.agents.playout_search(count) for count in (16, SIMULATIONS)
-    }
-    if "trained" in kinds(env):
-        result["trained"] = te.agents.load(env.id, 0)
-    return result
+    return {f"playout:{count}": te.agents.playout_search(count) for count in (16, SIMULATIONS)}
 
 
 @pytest.mark.slow
@@ -108,24 +101,6 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..
             actions.append(int(download(policy(state))[0]))
             state = env.step(state, actions[-1:])
         assert json.loads(run_script(site(name), "choices.js", kind, name, PLIES)) == actions, kind
-
-
-@pytest.mark.slow
-def test_trained_networks_play_with_their_activation(site: Callable[..., Path], tmp_path: Path) -> None:
-    env, random, games = shared_env("tic_tac_toe"), np.random.default_rng(3), list[list[int]]()
-    path = tmp_path / "games" / f"{env.id}.safetensors"
-    shutil.copytree(site(env.id), tmp_path, dirs_exist_ok=True)
-    shapes = {name: tensor.shape for name, tensor in Network(env, 8).weights().items()}
-    weights = {name: Tensor(random.normal(size=shape).astype(np.float32)) for name, shape in shapes.items()}
-    for activation in ("relu", "tanh"):
-        save(env, weights, path, activation)
-        state, actions, policy = env.init(1, SEED, "CPU"), list[int](), te.agents.load(path, 0)
-        while len(actions) < PLIES and not state.terminated.item():
-            actions.append(int(download(policy(state))[0]))
-            state = env.step(state, actions[-1:])
-        assert json.loads(run_script(tmp_path, "choices.js", "trained", env.id, PLIES)) == actions, activation
-        games.append(actions)
-    assert games[0] != games[1]
 
 
 def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
@@ -152,40 +127,6 @@ def test_perfect_play_by_a_table_gives_nothing_away(name: str, site: Callable[..
     chosen = json.loads(run_script(site(name), "choices.js", "perfect", name, len(actions), *actions))
     assert all(is_best[action] for is_best, action in zip(best, chosen, strict=True))
     assert len(chosen) > 8 and not all(is_best[action] for is_best, action in zip(best, actions, strict=True))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["connect_four", "kalah", "othello"])
-def test_the_end_of_a_game_is_searched_exactly(
-    name: str, site: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Values, best actions and distances are those of `te.solve`; a game's first positions are too large."""
-    env = shared_env(name)
-    batch = env.init(GAMES, SEED, "CPU")
-    states, played = list[te.State](), list[np.ndarray]()
-    while not batch.terminated.numpy().all():
-        states.append(batch)
-        played.append(te.agents.uniform(batch).numpy())
-        batch = env.step(batch, played[-1])
-    longest = int(batch.ply.numpy().argmax())
-    actions = [int(choice[longest]) for choice in played]
-    monkeypatch.setattr("tensor_envs.play.exact.SECONDS", 120)  # kernels are compiled within
-    found = json.loads(run_script(site(name, player=False), "endings.js", name, *actions))
-    solution, known = te.solve(env, method="search"), [k for k, result in enumerate(found) if result]
-    assert known[-1] == len(actions) - 1 and len(known) >= 4 and found[0] is None
-    for k in known[-6:]:
-        answer = exact(solution, states[k][longest])
-        assert answer is not None
-        expected = {"actions": answer.best, "value": answer.value, "exact": True, "distance": answer.distance}
-        assert found[k] == expected, k
-
-
-@pytest.mark.few("kuhn_poker")
-@pytest.mark.parametrize("name", ["chess", "backgammon", "kuhn_poker", "2048"])
-def test_other_positions_have_no_exact_value(name: str, site: Callable[..., Path]) -> None:
-    env = shared_env(name)
-    actions = te.agents.uniform(env.init(1, SEED, "CPU")).numpy()
-    assert json.loads(run_script(site(name, player=False), "endings.js", name, *actions)) == [None]
 
 
 @pytest.fixture(scope="module")

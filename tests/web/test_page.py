@@ -109,7 +109,9 @@ def test_how_games_have_ended() -> None:
         for returns, truncated, reason, _ in cases
     ]
     views += [{"players": names[:2], "returns": [n, n], "truncated": False, "zero_sum": False} for n in (7.0, 0.0)]
-    script = f"import {{ result }} from '{page}/table.js'; console.log(JSON.stringify({json.dumps(views)}.map(result)))"
+    script = (
+        f"import {{ outcome }} from '{page}/controls.js'; console.log(JSON.stringify({json.dumps(views)}.map(outcome)))"
+    )
     done = subprocess.run(
         [str(shutil.which("node")), "--input-type=module", "-e", script], capture_output=True, text=True, check=True
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from tensor_envs.render.drawing import Drawing, box
 
 HIDDEN = -1  # a card whose face a player does not see
-CARD, BUTTON = (64, 90), (90, 34)  # pixels
+CARD, BUTTON = (64, 90), (90, 44)  # pixels
 CLOTH = "#24573f"
 FACE = "#fbf7ea"
 BACK = "#7c93b8"
@@ -33,5 +33,7 @@ def draw_buttons(picture: Drawing, names: Sequence[str], actions: Iterable[int],
     for action in actions:
         x = picture.width / 2 + (action - len(names) / 2) * (BUTTON[0] + gap) + gap / 2
         picture.rect(x, y, *BUTTON, FACE, INK)
-        picture.text((x + BUTTON[0] / 2, y + BUTTON[1] / 2), names[action], 14, INK)
+        words = names[action].split()
+        for k, word in enumerate(words):  # each on a line of its own
+            picture.text((x + BUTTON[0] / 2, y + BUTTON[1] / 2 + 20 * (k - (len(words) - 1) / 2)), word, 14, INK)
         picture.area(box(x, y, *BUTTON), action)

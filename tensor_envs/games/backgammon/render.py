@@ -3,19 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tensor_envs.games._kit.dice import draw_die
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
-from tensor_envs.render.drawing import Drawing, Point, disc
+from tensor_envs.render.drawing import Drawing, Point, box, disc
 from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 NAMES, SIGNS = ("White", "Black"), "OX"
-# pixels: width of a point, height of a triangle, radius of a man, the gap
+# pixels: width of a point, height of a triangle, radius of a man, the gap, around the board, below it, a die
 WIDTH = 44
 TALL = 214
 MAN = 19
 MIDDLE = 60
-MARGIN, FOOT = 30, 34
+MARGIN, FOOT = 24, 34
+DIE = 40
+TRAY = 13 * WIDTH + 8  # left edge of the men that are off, from that of the board
 PAPER = "#faf8ef"
 FRAME = "#7a5c3e"
 BOARD = "#efe3cc"
@@ -24,6 +27,7 @@ DARK = "#a9764b"
 INK = "#3b2c1e"
 COLOURS = (("#fffdf5", INK), ("#3d3a38", "#fffdf5"))  # of each player's men, and of the numbers on them
 BUTTON = "#2f6f8f"
+PASS = (90, 44)  # pixels of the button
 
 
 def status(game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
@@ -60,49 +64,69 @@ def column(pip: int) -> int:
 
 
 def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
-    """Draw the board from the viewer's side, or White's; a button beside a man moves it by the number on the button."""
+    """Draw the board from the viewer's side, or White's; a click on a point chooses the moves from it and to it."""
     viewer = game.get("viewer", 0)
     width = 13 * WIDTH
     height = 2 * TALL + MIDDLE
-    picture = Drawing(width + 2 * MARGIN, height + 2 * MARGIN + FOOT, PAPER, title="Backgammon")
-    picture.rect(MARGIN - 8, MARGIN - 8, width + 16, height + 16, FRAME)
+    picture = Drawing(TRAY + WIDTH + 2 * MARGIN - 12, height + 2 * MARGIN + FOOT, PAPER, title="Backgammon")
+    picture.rect(MARGIN - 20, MARGIN - 20, TRAY + WIDTH + 28, height + 40, FRAME)
     picture.rect(MARGIN, MARGIN, width, height, BOARD)
     picture.rect(MARGIN + 6 * WIDTH, MARGIN, WIDTH, height, FRAME)
     for pip in range(1, POINTS + 1):
         left, base, sign = MARGIN + column(pip) * WIDTH, *edge(pip > 12)
         triangle = [(left, base), (left + WIDTH, base), (left + WIDTH / 2, base + sign * TALL)]
         picture.polygon(triangle, LIGHT if pip % 2 else DARK)
-        picture.text((left + WIDTH / 2, base - sign * 18), str(pip), 11, INK)
+        picture.text((left + WIDTH / 2, base - sign * 10), str(pip), 12, BOARD)
     for player, side in enumerate(game["men"]):
         for pip, men in enumerate(side, 1):
             for k in range(min(men, 5)):
                 picture.circle(place(player ^ viewer, pip, k), MAN, COLOURS[player][0], stroke=INK, width=1)
             if men > 5:
                 picture.text(place(player ^ viewer, pip, 4), str(men), 16, COLOURS[player][1], bold=True)
+        picture.polygon(field(player ^ viewer, 0), BOARD)
+        base, sign = edge(player != viewer)
+        for k in range(MEN - sum(side)):
+            picture.rect(MARGIN + TRAY + 3, base + sign * 14 * (k + 0.5) - 6, WIDTH - 6, 12, COLOURS[player][0], INK)
     over = game.get("terminated") or game.get("truncated") or not all(map(sum, game["men"]))
-    actions = [] if over else legal(game)
-    for action in actions:
-        x = MARGIN + width / 2
-        y = MARGIN + height / 2
-        wide = 30
-        text = "pass"
-        if action:
-            x, y = place(game["current_player"] ^ viewer, SOURCES - action // FACES, 5)
-            beside = [other for other in actions if other // FACES == action // FACES]
-            x += (beside.index(action) - (len(beside) - 1) / 2) * 21
-            wide = 10
-            text = str(action % FACES + 1)
-        corners = [(x - wide, y - 10), (x + wide, y - 10), (x + wide, y + 10), (x - wide, y + 10)]
-        picture.polygon(corners, BUTTON)
-        picture.text((x, y), text, 13, "#ffffff", bold=True)
-        picture.area(corners, action)
+    draw_choices(picture, game, [] if over else legal(game))
     picture.text((picture.width / 2, picture.height - 20), status(game), 14, INK)
     return picture
+
+
+def draw_choices(picture: Drawing, game: dict[str, Any], actions: Sequence[int]) -> None:
+    """Draw the dice in the half of the player to move, and a button if no number can be played."""
+    mover = game["current_player"]
+    seat = mover ^ game.get("viewer", 0)
+    y = MARGIN + TALL + MIDDLE / 2
+    x = MARGIN + (3 if seat else 10) * WIDTH
+    if actions == [0]:
+        corners = box(MARGIN + (10 if seat else 3) * WIDTH - PASS[0] / 2, y - PASS[1] / 2, *PASS)
+        picture.polygon(corners, BUTTON)
+        picture.text((corners[0][0] + PASS[0] / 2, y), "pass", 15, "#ffffff", bold=True)
+        picture.area(corners, 0)
+    elif actions:
+        ends = {
+            action: (SOURCES - action // FACES, SOURCES - action // FACES - action % FACES - 1) for action in actions
+        }
+        for pip in sorted({max(0, pip) for pair in ends.values() for pip in pair}):
+            here = [action for action, (start, end) in ends.items() if pip in (start, max(0, end))]
+            picture.area(field(seat, pip), *here, targets=[action for action in here if ends[action][0] != pip])
+    for k, face in enumerate(game["dice"] if actions else []):
+        draw_die(picture, (x + (k - (len(game["dice"]) - 1) / 2) * (DIE + 6), y), face, DIE)
 
 
 def edge(above: bool) -> tuple[float, int]:
     """Return the height at which a side's stacks of men begin, and the direction in which they grow: 1 down, -1 up."""
     return (MARGIN, 1) if above else (MARGIN + 2 * TALL + MIDDLE, -1)
+
+
+def field(player: int, pip: int) -> list[Point]:
+    """Return the corners of a player's pip: a point, the half of the bar, or for pip 0 that of the men that are off."""
+    if pip == BAR:
+        return box(MARGIN + 6 * WIDTH, MARGIN + (0 if player else TALL + MIDDLE), WIDTH, TALL)
+    own = pip if player == 0 else POINTS + 1 - pip
+    left = MARGIN + (TRAY if pip == 0 else column(own) * WIDTH)
+    return box(left, MARGIN + (0 if own > 12 else TALL + MIDDLE), WIDTH, TALL)
 
 
 def place(player: int, pip: int, k: int) -> Point:

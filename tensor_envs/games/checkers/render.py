@@ -9,6 +9,7 @@ from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 from tensor_envs.rules.plain import open_actions
 
 CELL, MARGIN = 44, 30  # pixels: a square, around the board
+SHIFT = 3  # pixels of a piece from the middle of its square, whose number it would hide
 LIGHT = "#f0dfc0"
 DARK = "#a8774f"
 PALE = "#e8cfae"
@@ -36,12 +37,12 @@ def draw(rules: Checkers, game: dict[str, Any]) -> Drawing:
         cell = divmod(rules.places[square], SIDE)
         x, y = grid.centre(*cell)
         corners = grid.square(*cell)
-        picture.text((x - CELL / 2 + 8, y - CELL / 2 + 7), rules.name(square), 9, PALE)
+        picture.text((x - CELL / 2 + 7.5, y - CELL / 2 + 6.5), rules.name(square), 9, PALE)
         if piece:
             colour, other = rules.colours if piece > 0 else rules.colours[::-1]
-            picture.circle((x, y), 0.38 * CELL, colour, other, 1.5)
+            picture.circle((x + SHIFT, y + SHIFT), 0.35 * CELL, colour, other, 1.5)
             if abs(piece) == 2:
-                picture.circle((x, y), 0.2 * CELL, CROWN, other, 1.5)
+                picture.circle((x + SHIFT, y + SHIFT), 0.18 * CELL, CROWN, other, 1.5)
         if here := [action for action, ends in actions.items() if square in ends]:
             picture.area(corners, *here, targets=[action for action in here if actions[action][1] == square])
     picture.text((picture.width / 2, side + 1.8 * MARGIN), rules.status(game), 14, INK)

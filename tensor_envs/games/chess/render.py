@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict
+from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict, promoted
 from tensor_envs.games.chess.rules import CASTLES, FORWARD, PLANES, SIDE, UNDER, Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
@@ -45,6 +45,7 @@ TILE_SQUARES = (SHADE, "#6c8299")
 TILE_SETS = ("own", "other", "pawns", "knights", "diagonals", "lines")
 # of the pieces that each player may capture: symbols, letters, numbers at the start
 CAPTURES = [(symbols, letters, (1, 2, 2, 2, 8)) for symbols, letters in (("♛♜♝♞♟", "qrbnp"), ("♕♖♗♘♙", "QRBNP"))]
+GLYPHS = {"q": "♛", "r": "♜", "b": "♝", "n": "♞"}  # of promotions
 PIECE_NAMES = {"p": "pawn", "n": "knight", "b": "bishop", "r": "rook", "q": "queen", "k": "king"}
 HEADS = {"p": (0.36, 0.14), "b": (0.15, 0.07)}
 
@@ -104,7 +105,8 @@ def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
             if piece != ".":
                 draw_piece(picture, piece, *corners[0])
             square = SIDE * file + (row if mover(game) else SIDE - 1 - row)
-            if here := [action for action, ends in actions.items() if square in ends]:
+            # the highest number comes first: of promotions that to a queen
+            if here := [action for action, ends in reversed(actions.items()) if square in ends]:
                 picture.area(corners, *here, targets=[action for action in here if actions[action][1] == square])
     picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
     return picture
@@ -161,6 +163,11 @@ def explain(rules: Chess, game: dict[str, Any], action: int) -> str:
         plane = action % len(PLANES)
         promoted = f", becomes a {PIECE_NAMES[PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else 'q']}"
     return f"{PIECE_NAMES[kind]} {start} {'takes' if taken else 'to'} {end}{promoted}"
+
+
+def symbol(rules: Chess, game: dict[str, Any], action: int) -> str:
+    """Return the piece that a pawn becomes as a symbol; "" for other moves."""
+    return GLYPHS.get(promoted(action, from_dict(rules, game)), "")
 
 
 def tile(rules: Chess) -> Tile:

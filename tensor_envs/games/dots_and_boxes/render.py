@@ -1,5 +1,6 @@
 """Positions of dots and boxes as text and as drawings."""
 
+from string import ascii_lowercase
 from typing import Any
 
 from tensor_envs.games._kit.stones import counts, status_of_counts
@@ -64,20 +65,27 @@ def draw(rules: DotsAndBoxes, game: dict[str, Any]) -> Drawing:
     """Draw the grid; a click in the hexagon around a line draws it."""
     grid = grid_of(rules)
     picture = Drawing(2 * grid.left + rules.columns * CELL, rules.rows * CELL + 3 * MARGIN, title="Dots and boxes")
+    # boxes are filled first: lines and dots lie on their edges
     for box, owner in enumerate(game["boxes"]):
         if owner:
             at = divmod(box, rules.columns)
             picture.polygon(grid.square(*at), COLOURS[owner])
             picture.text(grid.centre(*at), SIGNS[owner], 18, PAPER, bold=True)
+    # drawn lines come last, since they cover the ends of open ones
     for drawn in (0, 1):
         for line in (line for line, value in enumerate(game["lines"]) if value == drawn):
             ends = (grid.centre(row - 0.5, column - 0.5) for row, column in ends_of(rules, line))
             picture.line(*ends, stroke=DRAWN if drawn else OPEN, width=4 if drawn else 1.5)
             if not drawn and not game.get("terminated"):
                 picture.area(corners(rules, line), line)
+    # dots cover the ends of lines, and have the letters and numbers by which lines are called
     for row in range(rules.rows + 1):
         for column in range(rules.columns + 1):
             picture.circle(grid.centre(row - 0.5, column - 0.5), 4.5, DRAWN)
+    for column in range(rules.columns + 1):
+        picture.text((grid.left + column * CELL, grid.top - 20), ascii_lowercase[column], 12, INK)
+    for row in range(rules.rows + 1):
+        picture.text((grid.left - 20, grid.top + row * CELL), str(row + 1), 12, INK)
     picture.text((picture.width / 2, picture.height - MARGIN), status(rules, game), 14, INK)
     return picture
 

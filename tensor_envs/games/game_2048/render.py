@@ -4,7 +4,7 @@ from typing import Any
 
 from tensor_envs.games.game_2048.notation import TILES, legal
 from tensor_envs.games.game_2048.rules import SIDE, Game2048
-from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.grids import rows_of
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -61,7 +61,9 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
         wide = (14 * dy, 14 * dx)
         arrow = [tip, (left + wide[0], top + wide[1]), (left - wide[0], top - wide[1])]
         picture.polygon(arrow, FRAME)
-        picture.area(arrow, action)
+        # the whole margin of that side
+        corner = (MARGIN + side * max(dx, 0) + MARGIN * min(dx, 0), MARGIN + side * max(dy, 0) + MARGIN * min(dy, 0))
+        picture.area(box(*corner, MARGIN if dx else side, MARGIN if dy else side), action)
     picture.text((picture.width / 2, picture.height - 20), status(game), 14, DARK)
     return picture
 

@@ -87,7 +87,7 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
         button = (picture.width / 2 - BUTTON[0] / 2, foot + 12, *BUTTON)
         name = action_to_string(rules, n * n)
         picture.rect(*button, WOOD, LINE)
-        picture.text((picture.width / 2, foot + 12 + BUTTON[1] / 2), name, 13, INK)
+        picture.text((picture.width / 2, foot + 12 + BUTTON[1] / 2), name, 13, COLOURS[1])
         picture.area(box(*button), n * n)
     picture.text((picture.width / 2, foot + 62), status(rules, game), 14, INK)
     return picture

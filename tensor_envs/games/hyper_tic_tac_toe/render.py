@@ -16,7 +16,7 @@ from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 
 TEXT_WIDTH = 100  # columns up to which slices stand side by side
 MAX_LINES = 4  # lines that the text lists
-CELL, MARGIN = 44, 36  # pixels: a cell of a flat grid, the room around it
+CELL, MARGIN = 44, 27  # pixels: a cell of a flat grid, the room around it
 SMALL_CELL, GAP = 26, 34  # of a table of slices
 
 
@@ -140,7 +140,7 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
             for column in range(len(rows[0])):
                 picture.text((x + (column + 0.5) * cell, y - 12), str(column), 14, PALE)
             for row in range(len(rows) if len(shape) == 2 else 0):
-                picture.text((x - 10, y + (row + 0.5) * cell), str(row), 14, PALE, "end")
+                picture.text((x - 3, y + (row + 0.5) * cell), str(row), 14, PALE, "end")
             for _, cells in lines:
                 ends = (grid.centre(*places[place]) for place in (cells[0], cells[-1]))
                 picture.line(*ends, stroke=GOLD, width=0.24 * cell)

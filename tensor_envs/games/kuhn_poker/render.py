@@ -9,7 +9,7 @@ from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.status import seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-WIDTH, HEIGHT = 420, 230  # pixels
+WIDTH, HEIGHT = 420, 236  # pixels
 RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small picture
 
 

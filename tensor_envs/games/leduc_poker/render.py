@@ -11,7 +11,7 @@ from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 # pixels; the colour of hearts
 WIDTH = 460
-HEIGHT = 250
+HEIGHT = 262
 RED = "#b3261e"
 RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small picture
 

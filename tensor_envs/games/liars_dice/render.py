@@ -3,6 +3,7 @@
 from typing import Any
 
 from tensor_envs.games._kit import cards
+from tensor_envs.games._kit.dice import PIPS, draw_die
 from tensor_envs.games.liars_dice.notation import action_to_string
 from tensor_envs.games.liars_dice.rules import LiarsDice
 from tensor_envs.render.drawing import Drawing, box
@@ -13,7 +14,7 @@ from tensor_envs.render.tile import Pixel, StateBits, Tile
 HIDDEN = 0  # a die that a player does not see
 # pixels
 CELL = 38
-BID = (46, 22)
+BID = (46, 28)
 LEFT = 30
 MIN_WIDTH = 400
 FOOT = 56
@@ -69,8 +70,11 @@ def draw(rules: LiarsDice, game: dict[str, Any]) -> Drawing:
         picture.text((LEFT + 35, grid.centre(0, 0)[1]), name, 14, cards.PALE)
         for k, die in enumerate(dice):
             x, y = grid.centre(0, k)
-            picture.rect(x - 16, y - 16, 32, 32, cards.FACE if die else cards.BACK, cards.INK)
-            picture.text((x, y), str(die or "?"), 18, cards.INK, bold=True)
+            if die in PIPS:
+                draw_die(picture, (x, y), die, 32)
+            else:
+                picture.rect(x - 16, y - 16, 32, 32, cards.FACE if die else cards.BACK, cards.INK)
+                picture.text((x, y), str(die or "?"), 18, cards.INK, bold=True)
     over = is_over(rules, game) or game.get("terminated")
     # Bids ascend, so the highest bid of the history is the last one, and only calls need it to exist.
     highest = max(game["history"], default=-1)

@@ -16,6 +16,7 @@ from tensor_envs.rules.plain import open_actions
 CELL = 44
 MARGIN = 36
 GAP = 8
+INSET = 3  # of the part of a square that is clicked
 GROUND = "#8d5b3c"
 SQUARE = "#c99668"
 WALL = "#f6d28b"
@@ -68,13 +69,25 @@ def wall_box(wall: int, inner: int, upright: bool) -> list[Point]:
     return box(x + GAP / 2, y + CELL - GAP, 2 * CELL - 2 * GAP, GAP)
 
 
+def wings(wall: int, inner: int, upright: bool) -> list[Point]:
+    """Return two triangles that meet at the middle of a wall: above and below it if it is upright, else beside it."""
+    row, column = divmod(wall, inner)
+    x = MARGIN + (column + 1) * CELL - GAP / 2
+    y = MARGIN + (row + 1) * CELL - GAP / 2
+    left, right, top, bottom = x - CELL / 2, x + CELL / 2, y - CELL / 2, y + CELL / 2
+    if upright:
+        return [(left, top), (right, top), (left, bottom), (right, bottom)]
+    return [(left, top), (left, bottom), (right, top), (right, bottom)]
+
+
 def draw(rules: Quoridor, game: dict[str, Any]) -> Drawing:
-    """Draw the board; dotted squares stand for moves, the gaps before the middle of walls for these."""
+    """Draw the board; dotted squares stand for moves, the places around a wall's middle for walls."""
     side = rules.size * CELL
     grid = SquareGrid(MARGIN - GAP / 2, MARGIN - GAP / 2, CELL)
     n = rules.inner
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Quoridor")
     picture.rect(MARGIN - GAP, MARGIN - GAP, side + GAP, side + GAP, GROUND, INK)
+    moves = list[tuple[list[Point], int]]()
     over = game.get("ply", 0) >= 4 * rules.squares
     actions = [] if over else open_actions(rules, game, from_dict(rules, game))
     for square, stone in enumerate(game["board"]):
@@ -86,18 +99,16 @@ def draw(rules: Quoridor, game: dict[str, Any]) -> Drawing:
             picture.circle(grid.centre(row, column), 0.3 * CELL, COLOURS[stone], COLOURS[-stone], 1.5)
         if square in actions:
             picture.circle(grid.centre(row, column), 0.08 * CELL, DOT)
-            picture.area(box(x, y, CELL - GAP, CELL - GAP), square)
+            moves.append((box(x + INSET, y + INSET, CELL - GAP - 2 * INSET, CELL - GAP - 2 * INSET), square))
     grid.draw_labels(picture, rules.size, rules.size, from_top=False)
     for upright, name in enumerate(("horizontal", "vertical")):
         for wall, here in enumerate(game[name]):
-            row, column = divmod(wall, n)
-            x = MARGIN + (column + 1) * CELL - GAP
-            y = MARGIN + (row + 1) * CELL - GAP
             if here:
                 picture.polygon(wall_box(wall, n, bool(upright)), WALL, INK)
             elif (action := rules.squares + upright * n * n + wall) in actions:
-                half = CELL - GAP
-                picture.area(box(x, y - half, GAP, half) if upright else box(x - half, y, half, GAP), action)
+                picture.area(wings(wall, n, bool(upright)), action, mark=wall_box(wall, n, bool(upright)))
+    for square_box, square in moves:  # above the places of walls
+        picture.area(square_box, square)
     picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
     return picture
 

@@ -74,7 +74,7 @@ def draw(rules: Shed, game: dict[str, Any]) -> Drawing:
             picture.rect(x, y, *CARD, fill=FACES[name], stroke=INK)
             picture.text((x + CARD[0] / 2, middle), str(card), 17, INK, bold=True)
             if name == "pile" or card in playable:
-                picture.area(box(x, y, *CARD), rules.cards if name == "pile" else card - 1)
+                picture.area(box(x - GAP / 2, y, step, CARD[1]), rules.cards if name == "pile" else card - 1)
     return picture
 
 

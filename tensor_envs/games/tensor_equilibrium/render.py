@@ -23,7 +23,7 @@ TASKS = {  # of the player to move
     Phase.SETUP_TYPE: "chooses a type of the bottom row",
     Phase.SETUP_CELL: "places the second tile",
     Phase.MAIN: "takes an action",
-    Phase.PICK: "takes tiles from the market",
+    Phase.PICK: "takes tiles from the action board",
     Phase.PLACE: "places a tile",
     Phase.TWEAK: "tweaks a token",
     Phase.SUB_CELL: "removes a tile",
@@ -104,8 +104,8 @@ def to_string(rules: RuleFields, game: dict[str, Any]) -> str:
     marks the player to move.
     """
     supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
-    market = f"market {letters(game['market'])}, pile {sum(game['pile'])}, supply {supply}"
-    cards = f"cards {operations(game['ops'])}, turn order {' '.join(map(str, game['order']))}"
+    market = f"action board {letters(game['market'])}, pile {sum(game['pile'])}, supply {supply}"
+    cards = f"cards {operations(game['ops'])}, turn order {' '.join(str(seat + 1) for seat in game['order'])}"
     blocks = [[headline(rules, game), market, cards]]
     for seat in range(rules.players):
         board = text_board(rules, game["board"][seat])
@@ -164,11 +164,13 @@ CELL_PHASES = (
     *(Phase.SETUP_CELL, Phase.PLACE, Phase.SUB_CELL, Phase.ADD_REMOVE),
     *(Phase.ADD_CELL, Phase.DIV_CELL, Phase.MUL_CELL, Phase.FLIP),
 )
-CELL = 21  # pixels from the middle of a cell to a corner
-GAP, TOP = 18, 92  # pixels around panels, height of the table
+CELL = 20  # pixels from the middle of a cell to a corner
+GAP, TOP = 17, 104  # pixels around panels, height of the table
 TRACK = 17  # pixels for a level of the confidence board
-COLUMN = 24
-TILE = 20
+COLUMN = 28
+TILE = 28
+CARD = (44, 28)
+LEAST = 0.857  # pixels of a screen for each of the picture: tiles of 24 pixels
 SMALLEST = 13  # size of letters: 11 pixels where the whole picture has the width of a table beside its moves
 
 
@@ -184,6 +186,7 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
         TOP + (rules.players + 1) // 2 * (height + GAP),
         PAPER,
         title="Tensor: a game of equilibrium",
+        least=LEAST,
     )
     draw_table(picture, rules, game)
     for seat in range(rules.players):
@@ -229,23 +232,26 @@ def explain(rules: RuleFields, game: dict[str, Any], action: int) -> str:
     if action >= Act.TYPE:
         return f"a tile of type {TYPE_NAMES[action - Act.TYPE]}"
     if action >= Act.TWEAK:
-        return "no further tweak" if action == Act.STOP else f"token {TYPE_NAMES[action - Act.TWEAK]} rises by 1"
+        return (
+            "no further tweak" if action == Act.STOP else f"tweak: token {TYPE_NAMES[action - Act.TWEAK]} moves up by 1"
+        )
     if action >= Act.TAKE:
-        return f"move the {TYPE_NAMES[action - Act.TAKE]} tile from the market into your storage"
+        return f"take the {TYPE_NAMES[action - Act.TAKE]} tile from the action board into your storage"
     if action >= Act.HACK:
         further, kind = divmod(action - Act.HACK, TYPES)
         other = seats(rules.players)[(game["actor"] + further + 1) % rules.players]
-        return f"put a stored {TYPE_NAMES[kind]} on the board of {other}, for {rules.cost_hack} GPU"
+        return f"Ethical Hack for {rules.cost_hack} GPU: put a stored {TYPE_NAMES[kind]} on the board of {other}"
     if action >= Act.LOAD:
-        return f"put a stored {TYPE_NAMES[action - Act.LOAD]} on your board, for {rules.cost_load} GPU"
+        return f"Load Data for {rules.cost_load} GPU: put a stored {TYPE_NAMES[action - Act.LOAD]} on your board"
     if action >= Act.RUN:
-        return f"play the card, for {rules.cost_run} GPU: {EFFECTS[action - Act.RUN]}"
+        operation = action - Act.RUN
+        return f"Run {OPERATIONS[operation]} for {rules.cost_run} GPU: {EFFECTS[operation]}"
     if action >= Act.CODE:
-        price = rules.op_cost[action - Act.CODE]
-        return f"take the card into your hand, for {price} GPU: {EFFECTS[action - Act.CODE]}"
+        operation = action - Act.CODE
+        return f"Code {OPERATIONS[operation]} for {rules.op_cost[operation]} GPU: take the card into your hand"
     if action == Act.DOWNLOAD:
-        return f"fill your storage from the market, for {rules.cost_download} GPU"
-    return "no more actions in this round"
+        return f"Download Data for {rules.cost_download} GPU: fill your storage from the action board"
+    return "pass: no more actions in this round"
 
 
 def neighbour(rules: RuleFields, cell: int, direction: int) -> int:
@@ -270,26 +276,27 @@ def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> Non
     """Draw the action board (D in the rulebook): market, cards, pile and turn order."""
     picture.text((GAP, 22), headline(rules, game), 17, INK, "start", bold=True)
     acts = [[Act.DOWNLOAD] if game["phase"] == Phase.MAIN else [Act.TAKE + t] for t in range(TYPES)]
-    x = draw_tiles(picture, "market", game["market"], GAP, 58, acts)
+    x = draw_tiles(picture, "action board", game["market"], GAP, 58, acts)
     acts = [[Act.CODE + o] for o in range(len(OPERATIONS))]
-    x = draw_cards(picture, "cards", game["ops"], x + GAP, 58, acts)
+    x = draw_cards(picture, "", game["ops"], x, 58, acts)
     supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
     picture.text((x + GAP, 50), f"pile {sum(game['pile'])}, supply {supply}", 13, INK, "start")
-    order = f"turn order {' '.join(map(str, game['order']))}"
-    passed = [str(seat) for seat in game["next_order"] if seat >= 0]
+    order = f"turn order {' '.join(str(seat + 1) for seat in game['order'])}"
+    passed = [str(seat + 1) for seat in game["next_order"] if seat >= 0]
     picture.text((x + GAP, 68), order + (f", passed {' '.join(passed)}" if passed else ""), 13, INK, "start")
-    right = picture.width - GAP - TILE / 2
-    if x + 27 * TILE < right:  # room for a legend
-        draw_legend(picture, right)
+    draw_key(picture, 90)
 
 
-def draw_legend(picture: Drawing, x: float) -> None:
-    """Draw the legend, its right edge at x."""
-    for y, face_up, text in ((47, True, "face-up"), (70, False, "face-down")):
-        draw_tile(picture, (x, y), 0, TILE / 2, face_up)
-        picture.text((x - TILE, y), text, SMALLEST, PALE, "end")
-    picture.text((x - 5 * TILE, 47), "higher limits", SMALLEST, PALE, "end")
-    picture.line((x - 11 * TILE, 47), (x - 10 * TILE, 47), stroke=GOLD, width=2)
+def draw_key(picture: Drawing, y: float) -> None:
+    """Draw what symbols mean, in a line."""
+    x = GAP + 8.0
+    for face_up, text in ((True, "face-up"), (False, "face-down")):
+        draw_tile(picture, (x, y), 0, 9, face_up)
+        picture.text((x + 14, y), text, SMALLEST, PALE, "start")
+        x += 36 + 8 * len(text)
+    picture.line((x, y), (x + 20, y), stroke=GOLD, width=2)
+    words = ["SUB removes a tile", "ADD exchanges one", "DIV flips one", "MUL copies two", "GPU 7 (+4): its income"]
+    picture.text((x + 28, y), " · ".join(["higher limits", *words]), SMALLEST, PALE, "start")
 
 
 def draw_title(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float) -> None:
@@ -297,7 +304,7 @@ def draw_title(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
     _, _, income = limits(rules, game["level"][seat])
     name = seats(rules.players)[seat] + (", passed" if game["passed"][seat] else "")
     picture.text((x, y), name, 15, PALE if game["passed"][seat] else INK, "start", bold=True)
-    x += 140
+    x += 165
     for i, row in enumerate(rules.tensor_cards[game["card"][seat]]):
         for t in row:
             draw_tile(picture, (x, y), t, TILE / 2)
@@ -331,7 +338,7 @@ def draw_board(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: 
             if other in axial and game["board"][seat][cell] and game["board"][seat][axial.index(other)]:
                 x, y = places[cell]
                 u, v = places[axial.index(other)]
-                picture.area(disc(((x + u) / 2, (y + v) / 2), 9), Act.CELL + rules.cells + number)
+                picture.area(disc(((x + u) / 2, (y + v) / 2), TILE / 2), Act.CELL + rules.cells + number)
 
 
 def draw_tile(picture: Drawing, at: Point, kind: int, radius: float, face_up: bool = True) -> None:
@@ -399,11 +406,11 @@ def draw_cards(picture: Drawing, title: str, counts: list[int], x: float, y: flo
     picture.text((x, y), title, 13, INK, "start")
     x += 7 * len(title) + 8
     for o in (o for o, count in enumerate(counts) for _ in range(count)):
-        picture.rect(x, y - 11, 36, 22, "#fffdf6", INK)
-        picture.text((x + 18, y), OPERATIONS[o], SMALLEST, INK, bold=True)
+        picture.rect(x, y - CARD[1] / 2, *CARD, "#fffdf6", INK)
+        picture.text((x + CARD[0] / 2, y), OPERATIONS[o], SMALLEST, INK, bold=True)
         if acts:
-            picture.area(box(x, y - 11, 36, 22), *acts[o])
-        x += 40
+            picture.area(box(x, y - CARD[1] / 2, *CARD), *acts[o])
+        x += CARD[0] + 4
     return x
 
 

@@ -23,11 +23,16 @@ LETTERS = "RBY"
 
 # pixels between spaces, around everything, of the line above
 STEP = 64
-MARGIN = 22
+MARGIN = 18
 TITLE = 34
-CARD_WIDTH = 46
-CARD_HEIGHT = 60
+CARD_WIDTH = 54
+CARD_HEIGHT = 62
 GAP = 6
+LEGEND = (
+    "A card: its number, arrows, and how many spaces; and: in the order that you choose.",
+    "R, B and Y: the pieces, and rings where they begin. A piece that ends on a Star wins.",
+)
+LEAST = 0.85  # pixels of a screen, below which cards cannot be read
 SLOT = CARD_HEIGHT + 3 * GAP  # height of the placed cards, with space below
 PANEL = 3 * CARD_WIDTH + 2 * GAP  # a player's side of the table
 PAPER = "#f6f3ea"
@@ -137,9 +142,15 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
     hand_height = 4 * (CARD_HEIGHT + GAP)
     height = max(board_height, TITLE + SLOT + hand_height)
     picture = Drawing(
-        2 * (PANEL + 2 * MARGIN) + board_width, TITLE + height + 2 * MARGIN, PAPER, title="Tensor (stars)"
+        2 * (PANEL + 2 * MARGIN) + board_width,
+        TITLE + height + 2 * MARGIN + 20 * len(LEGEND),
+        PAPER,
+        title="Tensor (stars)",
+        least=LEAST,
     )
-    picture.text((picture.width / 2, MARGIN + TITLE / 2 - 4), status(rules, d), 17, INK, bold=True)
+    for line, text in enumerate(reversed(LEGEND)):
+        picture.text((MARGIN, picture.height - MARGIN - 20 * line), text, 13, LINE, "start")
+    picture.text((MARGIN, MARGIN + TITLE / 2 - 4), status(rules, d), 17, INK, "start", bold=True)
     corner = (PANEL + 2 * MARGIN, MARGIN + TITLE + (height - board_height) / 2)
     draw_board(picture, board, d, corner)
     for side in (BLACK, WHITE):
@@ -255,11 +266,11 @@ def draw_card(picture: Drawing, card: Card, side: int, corner: Point, fill: str)
     picture.rect(x, y, CARD_WIDTH, CARD_HEIGHT, fill, INK, 1.5)
     picture.text((x + CARD_WIDTH / 2, y + 16), str(card.number), 18, INK, bold=True)
     for i, (direction, count) in enumerate(card.moves):
-        middle = x + CARD_WIDTH / 2 + (i - (len(card.moves) - 1) / 2) * 26
+        middle = x + CARD_WIDTH / 2 + (i - (len(card.moves) - 1) / 2) * 39
         draw_arrow(picture, (middle, y + 35), COMPASS[direction ^ side])
-        picture.text((middle, y + 51), str(count), 11, INK)
+        picture.text((middle, y + 52), str(count), 12, INK)
     if len(card.moves) == 2:
-        picture.text((x + CARD_WIDTH / 2, y + 51), "and" if card.either else "then", 8, LINE)
+        picture.text((x + CARD_WIDTH / 2, y + 52), "and" if card.either else "then", 11, LINE)
 
 
 def draw_back(picture: Drawing, corner: Point) -> None:

@@ -13,7 +13,7 @@ from tensor_envs.rules import int32
 from tensor_envs.rules.plain import open_actions
 
 # pixels
-HEIGHT = 290
+HEIGHT = 300
 LEFT = 24
 STEP = cards.CARD[0] + 6
 GAP = 14

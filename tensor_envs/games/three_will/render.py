@@ -9,6 +9,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import Any
 
+from tensor_envs.games._kit.dice import draw_die
 from tensor_envs.games.three_will.data import (
     AGENTS,
     CHALLENGE,
@@ -26,7 +27,7 @@ from tensor_envs.games.three_will.data import (
 )
 from tensor_envs.games.three_will.notation import TURN
 from tensor_envs.games.three_will.rules import ThreeWillRules
-from tensor_envs.render.drawing import Drawing, Point, box, disc
+from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
@@ -52,14 +53,6 @@ FREE_CARD = "#3c7a57"
 BANKED = "#c9c1ae"
 SPOKEN = True
 WAYS = {1: "forward", 0: "", -1: "back"}, {1: "right", 0: "", -1: "left"}
-PIPS = {
-    1: [(0, 0)],
-    2: [(-1, -1), (1, 1)],
-    3: [(-1, -1), (0, 0), (1, 1)],
-    4: [(-1, -1), (-1, 1), (1, -1), (1, 1)],
-    5: [(-1, -1), (-1, 1), (0, 0), (1, -1), (1, 1)],
-    6: [(-1, -1), (-1, 0), (-1, 1), (1, -1), (1, 0), (1, 1)],
-}
 
 
 def seen_by(rules: ThreeWillRules, d: dict[str, Any], player: int) -> dict[str, Any]:
@@ -164,9 +157,10 @@ def draw(rules: ThreeWillRules, d: dict[str, Any]) -> Drawing:
             picture.rect(left + x * CELL, top + y * CELL, CELL, CELL, fill, PAPER)
             here = ends.get(square, [])
             middle = (left + (x + 0.5) * CELL, top + (y + 0.5) * CELL)
-            draw_stack(picture, rules, d, square, middle, here)
-            if here and not stack(d, square):
-                picture.area(box(left + x * CELL, top + y * CELL, CELL, CELL), *here, targets=here)
+            agents = stack(d, square)
+            draw_stack(picture, rules, d, agents, middle)
+            if actions := [action for agent in agents for action in actions_of(d, agent)] + here:
+                picture.area(box(left + x * CELL, top + y * CELL, CELL, CELL), *actions, targets=here)
         picture.text((EDGE + MARGIN / 2, top + (y + 0.5) * CELL), str(row[0] // SIDE), 13, PALE)
     for x, square in enumerate(rows[0]):
         picture.text((left + (x + 0.5) * CELL, top + board + MARGIN / 2), str(square % SIDE), 13, PALE)
@@ -215,14 +209,8 @@ def explain(rules: ThreeWillRules, game: dict[str, Any], action: int) -> str:
     return f"agent {slot} {'steps' if column in range(SIDE) else 'leaps across the edge'} {course}"
 
 
-def draw_stack(
-    picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], square: int, centre: Point, ends: list[int]
-) -> None:
-    """Draw the agents of a square, the lower one first, so that the higher one covers part of it.
-
-    A click on the uncovered one also chooses among `ends`, the actions that end on the square.
-    """
-    agents = stack(d, square)
+def draw_stack(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], agents: list[int], centre: Point) -> None:
+    """Draw the agents of a square, the lower one first, so that the higher one covers part of it."""
     for agent in reversed(agents):
         shift = 0 if len(agents) == 1 else STACKED if d["lvl"][agent] else -STACKED
         at = (centre[0] + shift, centre[1] + shift)
@@ -234,10 +222,6 @@ def draw_stack(
         size = (9 if covered else 11) if len(label) > 1 else (12 if covered else 16)
         offset = DISC / 2.4 if covered else 0  # to the middle of the visible part of a covered agent
         picture.text((at[0] + offset, at[1] + offset), label, size, LABELS[player], bold=True)
-        targets = [] if covered else ends
-        if actions := actions_of(d, agent) + targets:
-            place = disc((at[0] + offset, at[1] + offset), DISC / 1.7 if covered else DISC)
-            picture.area(place, *actions, targets=targets)
 
 
 def end_of(rules: ThreeWillRules, d: dict[str, Any], action: int) -> tuple[int, int]:
@@ -262,7 +246,7 @@ def ends_of(rules: ThreeWillRules, d: dict[str, Any]) -> dict[int, list[int]]:
 
 
 def actions_of(d: dict[str, Any], agent: int) -> list[int]:
-    """Return the actions that a click on an agent may stand for."""
+    """Return the actions that a click on an agent's square may stand for."""
     player, slot = divmod(agent, SLOTS)
     if d["phase"] in (MOVE, FMOVE) and player == d["player"]:
         return [OPTIONS * slot + option for option in range(OPTIONS)]
@@ -283,7 +267,7 @@ def draw_table(picture: Drawing, rules: ThreeWillRules, d: dict[str, Any], viewe
         draw_cards(picture, (x, at + 44), d["dr"][player], CARD, "Double Risk")
         draw_cards(picture, (x, at + 76), d["free"][player], FREE_CARD, "Free")
         if d["phase"] == FREE and player == d["player"]:
-            picture.area(box(x, at + 72, 13 * d["free"][player] + 70, 36), USE_FREE, PASS)
+            picture.area(box(x, at + 66, 13 * d["free"][player] + 70, 48), USE_FREE, PASS)
     middle = y + SIDE * CELL / 2
     draw_cards(picture, (x, middle - 112), bank(rules, d), BANKED, "in the bank")
     if d["phase"] in (MOVE, FMOVE):
@@ -304,14 +288,6 @@ def draw_cards(picture: Drawing, corner: Point, number: int, fill: str, label: s
     for i in range(number):
         picture.rect(x + 13 * i, y, 20, 28, fill, PAPER, 1.5)
     picture.text((x + (13 * number + 14 if number else 0), y + 14), f"{number} {label}", 12, PALE, "start")
-
-
-def draw_die(picture: Drawing, centre: Point, face: int) -> None:
-    """Draw the die."""
-    x, y = centre
-    picture.rect(x - 26, y - 26, 52, 52, "#ffffff", INK, 1.5)
-    for column, row in PIPS[face]:
-        picture.circle((x + 14 * column, y + 14 * row), 5, INK)
 
 
 def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die: int, turned: bool) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tensor_envs.games._kit import cards
+from tensor_envs.games._kit.dice import draw_die
 from tensor_envs.games.yahtzee.notation import action_to_string, points_of
 from tensor_envs.games.yahtzee.rules import BONUS, BOXES, DICE, EXTRA, SETS, Yahtzee
 from tensor_envs.render.drawing import Drawing, Point, box
@@ -10,15 +11,14 @@ from tensor_envs.render.status import compared, counted, seats, shared_win, to_m
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules.plain import legal_actions
 
-# pixels; SMALL: the button of a set of dice
-DIE = 44
-ROW = 22
+# pixels
+DIE = 48
+ROW = 28
 COLUMN = 64
 NAMES = 130
-SMALL = (74, 20)
+BUTTON = (104, DIE)
 LEFT = 24
 TOP = 78
-PER_ROW = 4
 WIDTH = 2 * LEFT + NAMES + 4 * COLUMN
 FACES = ("#ffffff", "#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#ffffff")  # of small pictures
 
@@ -56,19 +56,24 @@ def to_string(rules: Yahtzee, game: dict[str, Any]) -> str:
 
 def die_box(die: int) -> list[Point]:
     """Return the outline of a die."""
-    return [*box(LEFT + die * (DIE + 10), 16, DIE, DIE)]
+    return [*box(LEFT + die * (DIE + 8), 16, DIE, DIE)]
 
 
 def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
-    """Draw the dice, the card and a button for each set of dice; an open box of the player to move is an action."""
+    """Draw the dice, which a click holds, a button that throws the others, and the card with open boxes as actions."""
     card = lines(rules, game)
-    low = TOP + (len(card) + 1) * ROW + 12
-    picture = Drawing(WIDTH, low + -(-SETS // PER_ROW) * SMALL[1] + 54, cards.CLOTH, title="Yahtzee")
-    for k, die in enumerate(game["dice"]):
-        x = LEFT + k * (DIE + 10)
-        picture.rect(x, 16, DIE, DIE, cards.FACE, cards.INK)
-        picture.text((x + DIE / 2, 16 + DIE / 2), str(die), 24, cards.INK, bold=True)
+    picture = Drawing(WIDTH, TOP + (len(card) + 1) * ROW + 54, cards.CLOTH, title="Yahtzee")
     legal = [] if game.get("terminated") else open_actions(rules, game)
+    sets = [action for action in legal if action < SETS]
+    for die, face in enumerate(game["dice"]):
+        draw_die(picture, (LEFT + die * (DIE + 8) + DIE / 2, 16 + DIE / 2), face, DIE)
+        if held := [action for action in sets if not action + 1 >> die & 1]:
+            picture.area(die_box(die), *held, label=f"hold the {face}", held=True)
+    if sets:
+        button = box(LEFT + DICE * (DIE + 8), 16, *BUTTON)
+        picture.polygon(button, cards.CHIP, cards.INK)
+        picture.text((button[0][0] + BUTTON[0] / 2, 16 + DIE / 2), "throw", 16, cards.INK, bold=True)
+        picture.area(button, *sets, label="throw the dice that are not held")
     for player, name in enumerate(seats(rules.players)):
         picture.text((LEFT + NAMES + (player + 0.5) * COLUMN, TOP + ROW / 2), name, 12, cards.PALE)
     for k, (name, texts) in enumerate(card):
@@ -81,14 +86,6 @@ def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
             picture.text((x + COLUMN / 2, y + ROW / 2), text, 12, cards.INK)
             if is_open:
                 picture.area(box(x, y, COLUMN, ROW), SETS + k)
-    for action in range(SETS):
-        if action in legal:
-            x = LEFT + action % PER_ROW * (SMALL[0] + 6)
-            y = low + action // PER_ROW * SMALL[1]
-            picture.rect(x, y + 1, SMALL[0], SMALL[1] - 2, cards.FACE, cards.INK)
-            text = " ".join(str(game["dice"][die]) for die in range(DICE) if action + 1 >> die & 1)
-            picture.text((x + SMALL[0] / 2, y + SMALL[1] / 2), text, 11, cards.INK)
-            picture.area(box(x, y, *SMALL), action)
     picture.text((WIDTH / 2, picture.height - 24), status(rules, game), 14, cards.PALE, bold=True)
     return picture
 

@@ -29,6 +29,7 @@ from tensor_envs._compiler.tape import recording
 from tensor_envs.web.javascript.syntax import FUNCTIONS, Untranslatable, Writer, literal, parameters_of, quoted, words
 
 ABSENT = ("tensor_envs._compiler.arithmetic", "tensor_envs._compiler.tape")  # of kernels alone
+PLAIN = ("wrap", "_to_float64")  # functions of those modules for plain numbers
 FOREIGN = {*sys.stdlib_module_names, "numpy", "tinygrad"}
 # functions and types of Python that `runtime.js` has, by the name there
 KNOWN: dict[str, Any] = {
@@ -105,7 +106,8 @@ def _node_of(function: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
 
 def _is_own(value: Any) -> bool:
     """Return whether a function or a class is of this package or of a user's game."""
-    return value.__module__.partition(".")[0] not in FOREIGN and value.__module__ not in ABSENT
+    is_absent = value.__module__ in ABSENT and value.__name__ not in PLAIN
+    return value.__module__.partition(".")[0] not in FOREIGN and not is_absent
 
 
 class _Module:

@@ -1,13 +1,13 @@
 // A batch of games in WebAssembly: its arrays, [blocks, values, lanes], and the kernels that change them.
-import { fetched } from "./net.js";
+import { request } from "./net.js";
 
 export const LANES = 64;
 const ROUND = 16; // steps of a rollout
 
 export async function load(file) {
   const [about, bytes] = await Promise.all([
-    fetched(`${file}.json`).then((answer) => answer.json()),
-    fetched(`${file}.wasm`).then((answer) => answer.arrayBuffer()),
+    request(`${file}.json`).then((answer) => answer.json()),
+    request(`${file}.wasm`).then((answer) => answer.arrayBuffer()),
   ]);
   return { ...about, module: await WebAssembly.compile(bytes) };
 }
@@ -77,7 +77,7 @@ export class Games extends Kernels {
   }
 
   // a step of the uniform policy in every game -> steps done
-  once() {
+  step() {
     this.run("uniform");
     return 1;
   }

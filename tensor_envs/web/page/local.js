@@ -1,7 +1,6 @@
 // A table in this page: its game is played by the kernels, or by Python under rules of the form. Pictures and texts are
 // those of the game's module, which was translated from Python, or Python's.
 import { Games, load, read } from "./games.js";
-import { GpuGames, gpuDevice } from "./gpu.js";
 import { imported } from "./net.js";
 import { choose, judge } from "./players.js";
 
@@ -53,24 +52,19 @@ export class Local {
   // the list entry of a game that the list lacks, see `playground.py`
   async add(what, ...given) {
     if (!this.hasPython) throw new Error("this page has no Python, which such rules need");
-    const { about, ...told } = await this.startPython()(`playground.${what}`, ...given), { game } = told;
+    const { about, ...entry } = await this.startPython()(`playground.${what}`, ...given), { game } = entry;
     if (!this.abouts.has(game)) this.abouts.set(game, about);
-    return this.games.get(game) ?? told;
+    return this.games.get(game) ?? entry;
   }
 
   form(game) {
     return this.startPython()("playground.form", game);
   }
 
-  // games for the wall: in WebAssembly, or else on the GPU; null where there is none, or no tile to paint them by
+  // games for the wall; null without kernels, or a tile to paint them by
   async batch(game, batch) {
     const about = await this.about(game);
-    if (!about.tile) return null;
-    if (about.module) return new Games(about, batch);
-    const device = await (this.device ??= gpuDevice());
-    if (!device) return null;
-    const made = await this.startPython()("playground.kernels", game, batch, ["seed", "init", "uniform"]);
-    return GpuGames.ready(device, about, made, batch);
+    return about.tile && about.module ? new Games(about, batch) : null;
   }
 
   played(game, about) {
@@ -104,12 +98,13 @@ export class Local {
   }
 
   // plays an action, unless the table has changed meanwhile; null samples one uniformly
-  async play(table, action) {
+  async play(table, chosen) {
     const { about, rules, now, past } = table, ply = past.length;
-    const after = await rules.play(now, action);
-    const [name] = await this.names(about, now.words, [after.action]);
+    const after = await rules.play(now, chosen);
+    const { player } = read(about, now.words), { action } = after, [name] = await this.names(about, now.words, [action]);
+    const written = await this.ask(about, "written", now.words, action);
     if (ply !== past.length) return;
-    past.push({ ...now, player: read(about, now.words).player, action: after.action, name, rewards: read(about, after.words).rewards });
+    past.push({ ...now, player, action, name, written, rewards: read(about, after.words).rewards });
     table.now = { words: after.words, keys: after.keys };
   }
 
@@ -157,15 +152,15 @@ export class Local {
     const viewer = !persons.length || (hidden && over) ? null : hidden && isPersons ? player : persons[0];
     const names = isPersons ? await this.names(about, words, legal) : [];
     const drawn = this.shown(words, viewer, past.length, isPersons ? legal : [], over);
-    const moves = past.map(({ player: who, name }, ply) => ({
-      ply, player: who, name: hidden && viewer !== null && who !== viewer ? NOT_SHOWN : name,
+    const moves = past.map(({ player: who, name, written }, ply) => ({
+      ply, player: who, written, name: hidden && viewer !== null && who !== viewer ? NOT_SHOWN : name,
     }));
     return {
       game, seats, seed, ply: past.length, player, over, truncated, viewer, moves, computer: !over && !isPersons,
       secret: hidden && persons.length > 1, waiting: false,
       actions: isPersons ? legal.map((action, k) => ({ action, name: names[k] })) : [],
       returns: past.reduce((sum, { rewards }) => sum.map((x, k) => x + rewards[k]), rewards.map(() => 0)),
-      drawn: drawn.then((found) => found && { ...found, moves: moves.map((move, k) => ({ ...move, name: found.moves[k] })) }),
+      drawn: drawn.then((shown) => shown && { ...shown, moves: moves.map((move, k) => ({ ...move, name: shown.moves[k] })) }),
     };
   }
 
@@ -212,18 +207,18 @@ export class Local {
     const worker = new Worker("python.js", { type: "module" }), waiting = new Map();
     const note = document.getElementById("python");
     worker.onerror = (event) => this.fail(event.message ?? "Python cannot be started");
-    worker.onmessage = ({ data: { number, found, progress, failed } }) => {
+    worker.onmessage = ({ data: { number, answer, progress, failed } }) => {
       if (progress !== undefined) {
         note.textContent = progress;
         note.hidden = !progress;
       }
-      if (failed) waiting.get(number)?.refuse(new Error(failed));
-      else waiting.get(number)?.answer(found);
+      if (failed) waiting.get(number)?.reject(new Error(failed));
+      else waiting.get(number)?.resolve(answer);
       waiting.delete(number);
     };
     let last = 0;
-    this.python = (what, ...given) => new Promise((answer, refuse) => {
-      waiting.set(++last, { answer, refuse });
+    this.python = (what, ...given) => new Promise((resolve, reject) => {
+      waiting.set(++last, { resolve, reject });
       worker.postMessage({ number: last, what, given });
     });
     return this.python;

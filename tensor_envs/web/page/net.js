@@ -5,9 +5,9 @@ const waiting = new Set(); // functions that end such a wait
 export const tryNow = () => waiting.forEach((end) => end());
 globalThis.addEventListener?.("online", tryNow);
 
-// tell: called with whether requests are waiting for a connection
-let tell = () => {};
-export const onLost = (told) => { tell = told; };
+// notify: called with whether requests are waiting for a connection
+let notify = () => {};
+export const onLost = (listener) => { notify = listener; };
 
 const wait = (milliseconds) => new Promise((done) => {
   const end = () => {
@@ -17,15 +17,15 @@ const wait = (milliseconds) => new Promise((done) => {
   };
   const timer = setTimeout(end, milliseconds);
   waiting.add(end);
-  tell(true);
+  notify(true);
 });
 
 // an answer of the host, whatever it says
-export async function fetched(path, options) {
+export async function request(path, options) {
   for (let tries = 0; ; tries += 1) {
     try {
       const answer = await fetch(path, options);
-      if (!waiting.size) tell(false);
+      if (!waiting.size) notify(false);
       return answer;
     } catch {
       await wait(WAITS[Math.min(tries, WAITS.length - 1)]);
@@ -34,15 +34,15 @@ export async function fetched(path, options) {
 }
 
 // a module of the host; browsers keep a failure to import, so it is fetched first
-export const imported = (path) => fetched(path).then(() => import(path));
+export const imported = (path) => request(path).then(() => import(path));
 
-// what is made once; a failure is not kept
-export function once(made, key, make) {
-  if (!made.has(key)) {
-    made.set(key, make().catch((error) => {
-      made.delete(key);
+// what a promise gives, kept in a map by a key; a failure is not kept
+export function memoize(kept, key, begin) {
+  if (!kept.has(key)) {
+    kept.set(key, begin().catch((error) => {
+      kept.delete(key);
       throw error;
     }));
   }
-  return made.get(key);
+  return kept.get(key);
 }

@@ -1,11 +1,12 @@
 // The page: a first screen of games, a table, and where games are files a wall of thousands of them.
+import { Connection, parsed } from "./connection.js";
+import { create, element } from "./controls.js";
 import { Form } from "./form.js";
 import { Local } from "./local.js";
-import { fetched, onLost, tryNow } from "./net.js";
+import { request, onLost, tryNow } from "./net.js";
 import { Review } from "./review.js";
 import { markdown } from "./rules.js";
 import { server } from "./server.js";
-import { Table, element, made } from "./table.js";
 import { Wall } from "./wall.js";
 
 const fail = (error) => {
@@ -22,31 +23,26 @@ addEventListener("hashchange", ({ newURL }) => { // a link was followed; meanwhi
 });
 addEventListener("unhandledrejection", ({ reason }) => fail(reason));
 
-// what a link says of a position; null if it names none. A game under rules of the form is known from then on.
+// the position that the address names; null if it names a game alone. A game under rules of the form is known from then on.
 async function linked() {
-  const said = new URLSearchParams(location.hash.slice(1)), table = said.get("table");
-  const list = (name) => said.get(name)?.split(".").filter((x) => x) ?? [];
+  const { table: name, ...position } = parsed(location.hash);
   // a server that was started again has other tables; the address may have the moves
-  const found = table && await engine.look(table).catch((error) => {
-    if (!error.gone || !said.has("moves")) throw error;
+  const seen = name && await engine.look(name).catch((error) => {
+    if (!error.gone || !position.actions) throw error;
   });
-  const game = found?.game ?? said.get("game") ?? said.get("watch") ?? decodeURIComponent(location.hash.slice(1));
+  const game = seen?.game ?? position.game;
   if (!games.has(game)) {
     if (!game.endsWith(")")) return "home";
     offer(await engine.add("about", game));
   }
   element("game").value = game;
-  if (found) return { table };
-  return said.has("seats") ? {
-    game, seats: list("seats"), seed: said.get("seed") && Number(said.get("seed")), start: said.get("start"),
-    actions: list("moves").map(Number),
-  } : null;
+  return seen ? { table: name } : position.seats ? { actions: [], ...position } : null;
 }
 
-function offer(told) {
-  const { title, game } = told, { options } = element("game");
+function offer(entry) {
+  const { title, game } = entry, { options } = element("game");
   if (![...options].some(({ value }) => value === game)) element("game").append(new Option(title, game));
-  games.set(game, told);
+  games.set(game, entry);
   element("game").value = game;
 }
 
@@ -58,8 +54,8 @@ function home() {
     Object.assign(link, { href: last, textContent: `Continue your game${name ? `: ${name}` : ""}` });
   }
   element("continue").hidden = !last;
-  element("cards").replaceChildren(...catalogue.games.map(({ game, title, picture }) => made("a", { href: `#${encodeURIComponent(game)}` },
-    made("img", { src: picture, alt: "", loading: "lazy" }), made("b", { textContent: title }), made("span", { textContent: "Play" }))));
+  element("cards").replaceChildren(...catalogue.games.map(({ game, title, picture }) => create("a", { href: `#${encodeURIComponent(game)}` },
+    create("img", { src: picture, alt: "", loading: "lazy" }), create("b", { textContent: title }), create("span", { textContent: "Play" }))));
   document.body.dataset.state = "home";
 }
 
@@ -82,27 +78,27 @@ async function choose(begin = watching ? null : () => table.begin()) {
 
 // the wall of the chosen game
 async function spread() {
-  const game = element("game").value, count = Number(element("count").value), found = await engine.batch(game, count);
+  const game = element("game").value, count = Number(element("count").value), batch = await engine.batch(game, count);
   if (game !== element("game").value || count !== Number(element("count").value)) return;
-  element("live").hidden = !found; // it has a width when it is shown
-  element("alone").hidden = Boolean(found ?? (await engine.about(game)).module);
-  wall.show(found);
+  element("live").hidden = !batch; // it has a width when it is shown
+  element("alone").hidden = Boolean(batch);
+  wall.show(batch);
 }
 
 // the rules: text, or the address of it; how to play comes first, with the specification folded below
 element("rules").addEventListener("click", async () => {
-  const { rules } = games.get(element("game").value), text = rules.includes("\n") ? rules : await (await fetched(rules)).text();
+  const { rules } = games.get(element("game").value), text = rules.includes("\n") ? rules : await (await request(rules)).text();
   const [short, ...rest] = text.split("\n## Specification\n");
-  const folded = rest.map((part) => made("details", {}, made("summary", { textContent: "Specification" }), ...markdown(part)));
+  const folded = rest.map((part) => create("details", {}, create("summary", { textContent: "Specification" }), ...markdown(part)));
   element("pages").replaceChildren(...markdown(short), ...folded);
   element("book").showModal();
   element("pages").scrollIntoView();
 });
 
-const catalogue = await (await fetched("games.json")).json();
+const catalogue = await (await request("games.json")).json();
 const games = new Map(catalogue.games.map((game) => [game.game, game]));
 const engine = catalogue.server ? server : new Local(games, catalogue.python, fail);
-const table = new Table(engine, fail);
+const table = new Connection(engine, fail);
 new Review(engine, table, fail);
 const form = new Form(engine, () => element("game").value, async (game) => {
   offer(game);
@@ -115,9 +111,9 @@ element("game").addEventListener("change", () => choose());
 if (!catalogue.server) {
   wall = new Wall({
     scroller: element("wall"), inner: element("inner"), canvas: element("tiles"), cursor: element("cursor"),
-    told: (rate) => {
+    report: (rate) => {
       const shown = rate >= 1e6 ? `${(rate / 1e6).toFixed(1)} million` : Math.round(rate).toLocaleString("en");
-      element("told").textContent = `${wall.games.batch.toLocaleString("en")} games, ${shown} steps a second in this tab`;
+      element("rate").textContent = `${wall.games.batch.toLocaleString("en")} games, ${shown} steps a second in this tab`;
       document.body.dataset.rate = Math.round(rate);
     },
     take: (start) => table.begin({ start }),

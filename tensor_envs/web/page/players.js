@@ -1,23 +1,19 @@
-// Computer players of the page: by search, by trained weights, or perfectly.
-import { Games, Kernels, LANES, read } from "./games.js";
-import { fetched, once } from "./net.js";
+// Computer players of the page: by search, or perfectly.
+import { Games, Kernels, LANES, load, read } from "./games.js";
+import { memoize, request } from "./net.js";
 
 const minds = new Map(); // promises of what is loaded for a player of a game
 
 // some of a game's kernels for one game, such as "player"
 async function think(file, part) {
-  const [about, bytes] = await Promise.all([
-    fetched(`${file}.${part}.json`).then((answer) => answer.json()),
-    fetched(`${file}.${part}.wasm`).then((answer) => answer.arrayBuffer()),
-  ]);
-  const mind = new Kernels({ ...about, module: await WebAssembly.compile(bytes) }, 1);
+  const about = await load(`${file}.${part}`), mind = new Kernels(about, 1);
   for (const [name, values] of Object.entries(about.initial)) mind[name].set(values);
   return Object.assign(mind, about);
 }
 
 // kind: of a player by search, whose simulations count; else those of a hint
 async function asked(file, kernel, game, kind) {
-  const mind = await once(minds, file, () => think(file, "player"));
+  const mind = await memoize(minds, file, () => think(file, "player"));
   if (kernel === "search") {
     const kinds = Object.keys(mind.heads), simulations = (of) => Number(of.split(":")[1]), most = kinds.at(-1);
     const head = mind.heads[kind ?? most], table = mind.initial.params.slice(head.length);
@@ -32,40 +28,12 @@ async function asked(file, kernel, game, kind) {
 
 // a safetensors file: what it says about itself, and the bytes of its tensors by name
 async function contents(file) {
-  const bytes = await (await fetched(`${file}.safetensors`)).arrayBuffer();
+  const bytes = await (await request(`${file}.safetensors`)).arrayBuffer();
   const size = Number(new DataView(bytes).getBigUint64(0, true)), start = 8 + size;
   const { __metadata__: { about }, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, size)));
   const tensors = Object.entries(header).map(
     ([name, { data_offsets: [first, last] }]) => [name, bytes.slice(start + first, start + last)]);
   return { about: JSON.parse(about), tensors };
-}
-
-// *** trained weights ***
-
-function half(x) {
-  const exponent = x >> 10 & 31, fraction = (x & 1023) / 1024;
-  return (x >> 15 ? -1 : 1) * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
-}
-
-const ACTIVATIONS = { relu: (x) => Math.max(x, 0), tanh: Math.tanh };
-
-// of two hidden layers: one with residual blocks is not played here; older files name no activation
-async function read_network(file) {
-  const { about: { activation = "tanh" }, tensors } = await contents(file);
-  const weights = tensors.map(([name, bytes]) => [name, Float32Array.from(new Uint16Array(bytes), half)]);
-  return { activate: ACTIVATIONS[activation], weights: Object.fromEntries(weights) };
-}
-
-const layer = (weights, name, x) => weights[`${name}.bias`].map(
-  (sum, row) => x.reduce((so_far, value, k) => so_far + value * weights[`${name}.weight`][row * x.length + k], sum));
-
-async function trained(file, game, legal) {
-  const { observations } = await asked(file, "observe", game);
-  const { activate, weights } = await once(minds, `${file} trained`, () => read_network(file));
-  const features = ["first", "second"].reduce(
-    (x, name) => layer(weights, name, x).map(activate), Float32Array.from(observations));
-  const logits = layer(weights, "policy", features);
-  return legal.reduce((best, action) => (logits[action] > logits[best] ? action : best));
 }
 
 // *** perfect play, by a table, or where all that can follow is little ***
@@ -89,16 +57,13 @@ class Table {
 const LATER = 1 - 2 ** -10; // what is won sooner counts more, a little
 
 class Solver {
-  // until: the time in milliseconds at which a search is given up
-  constructor(about, until = Infinity) {
+  constructor(about) {
     this.about = about;
-    this.until = until;
     this.games = new Games(about, LANES);
     this.values = new Map(); // of positions for the player to move
   }
 
   worths({ words, keys }, legal) {
-    if (performance.now() > this.until) throw new RangeError("the game is too large to be searched to its end");
     const { games, about } = this, { player } = read(about, words);
     legal.forEach((action, lane) => {
       games.set(lane, { words, keys });
@@ -106,10 +71,10 @@ class Solver {
     });
     games.run("step");
     const after = legal.map((_, lane) => games.row("states", lane));
-    return after.map((found) => {
-      const next = read(about, found), paid = next.rewards[player];
+    return after.map((words) => {
+      const next = read(about, words), paid = next.rewards[player];
       if (next.over) return paid;
-      const value = this.value({ words: found, keys });
+      const value = this.value({ words, keys });
       return paid + LATER * (next.player === player ? value : -value);
     });
   }
@@ -121,7 +86,7 @@ class Solver {
   }
 }
 
-const solver = (file, about) => once(minds, `${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
+const solver = (file, about) => memoize(minds, `${file} perfect`, async () => (about.table ? Table.load(file) : new Solver(about)));
 
 async function perfect(file, game, legal, about) {
   const worths = (await solver(file, about)).worths(game, legal), best = Math.max(...worths);
@@ -132,33 +97,16 @@ async function perfect(file, game, legal, about) {
 // plies to the end of a game whose worth was found by `Solver`: each but the last has made it smaller
 const distance = (worth) => 1 + Math.round(Math.log(Math.abs(worth)) / Math.log(LATER));
 
-const ENDING = 300; // milliseconds that the search for the end of a game may take
-
-// The best actions and the exact value of a position so late that all that can follow is little; null if it is not, or
-// in a game with chance, hidden information or other than two players.
-export function ending(game, legal, about) {
-  if (!about.searchable) return null;
-  try {
-    return exact(new Solver(about, performance.now() + ENDING).worths(game, legal), legal, true);
-  } catch (error) {
-    if (error instanceof RangeError) return null; // too large, or too deep for the stack
-    throw error;
-  }
-}
-
 function exact(worths, legal, timed) {
   const best = Math.max(...worths), value = Math.sign(best), actions = legal.filter((_, k) => worths[k] === best);
   return { actions, value, exact: true, distance: value && timed ? distance(best) : null };
 }
 
-// the best actions and their value for the player to move: exact where there is perfect play or little can follow, else
-// by search
+// the best actions and their value for the player to move: exact where there is perfect play, else by search
 export async function judge(file, game, legal, about, kinds) {
   if (kinds.includes("perfect")) {
     return exact((await solver(file, about)).worths(game, legal), legal, !about.table);
   }
-  const found = ending(game, legal, about);
-  if (found) return found;
   const { action: [action], summary } = await asked(file, "search", game);
   // visits, weights and values of all actions, one after the other; the value of the position and its proven outcome
   const value = new Float32Array(summary.slice().buffer)[2 * about.actions + action];
@@ -168,5 +116,5 @@ export async function judge(file, game, legal, about, kinds) {
 // the action of a player of some kind, who is to move; null: any
 export async function choose(kind, file, game, legal, about) {
   if (kind.startsWith("playout:")) return (await asked(file, "search", game, kind)).action[0];
-  return await { trained, perfect }[kind]?.(file, game, legal, about) ?? null;
+  return kind === "perfect" ? perfect(file, game, legal, about) : null;
 }

@@ -1,5 +1,5 @@
 // After a game: its evaluation from move to move, the moves that gave most away, files, and other ways on.
-import { element, made } from "./table.js";
+import { create, download, element, svg } from "./controls.js";
 
 const WAITING = 100; // milliseconds until a search is asked for again
 const WORST = 3; // moves that are listed
@@ -14,21 +14,14 @@ function measured(view, judged) {
   return { values, losses };
 }
 
-const svg = (tag, properties, ...children) => {
-  const found = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  Object.entries(properties).forEach(([name, value]) => { found.setAttribute(name, value); });
-  found.append(...children);
-  return found;
-};
-
 // the graph; a click looks at the position
 function graph(values, lookAt) {
   const x = (ply) => (WIDTH * ply) / Math.max(1, values.length - 1), y = (value) => (HEIGHT * (1 - value)) / 2;
-  const found = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Evaluation from move to move" },
+  const drawn = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "Evaluation from move to move" },
     svg("path", { d: `M0 ${HEIGHT / 2}H${WIDTH}`, class: "axis" }),
     svg("polyline", { points: values.map((value, ply) => `${x(ply)},${y(value)}`).join(" "), class: "line" }));
-  found.addEventListener("click", ({ offsetX }) => lookAt(Math.round((offsetX / found.clientWidth) * (values.length - 1))));
-  return found;
+  drawn.addEventListener("click", ({ offsetX }) => lookAt(Math.round((offsetX / drawn.clientWidth) * (values.length - 1))));
+  return drawn;
 }
 
 export class Review {
@@ -50,7 +43,7 @@ export class Review {
     this.of = over ? view.table : null;
     element("graph").replaceChildren();
     element("files").replaceChildren(...(this.engine.file ? files : []).map((ending) => {
-      const button = made("button", { type: "button", textContent: `Save ${ending}` });
+      const button = create("button", { type: "button", textContent: `Save ${ending}` });
       button.addEventListener("click", () => this.save(view, ending).catch(this.fail));
       return button;
     }));
@@ -63,10 +56,10 @@ export class Review {
     try {
       while (judged.length <= view.ply) {
         element("graph").textContent = `Searching move ${judged.length} of ${view.ply} ...`;
-        const found = await this.engine.judge(view, judged.length);
+        const verdict = await this.engine.judge(view, judged.length);
         if (view !== this.table.view) return;
-        if (found.waiting) await new Promise((done) => { setTimeout(done, WAITING); });
-        else judged.push(found);
+        if (verdict.waiting) await new Promise((done) => { setTimeout(done, WAITING); });
+        else judged.push(verdict);
       }
       this.draw(view, judged);
     } finally {
@@ -78,12 +71,12 @@ export class Review {
     const { values, losses } = measured(view, judged), lookAt = (ply) => this.table.lookAt(ply);
     const worst = [...losses.keys()].filter((ply) => losses[ply] >= GIVEN).sort((a, b) => losses[b] - losses[a]).slice(0, WORST);
     const rows = worst.sort((a, b) => a - b).map((ply) => {
-      const { player, name } = view.moves[ply], button = made("button", { type: "button", textContent: `${ply + 1}. ${name}` });
+      const { player, name } = view.moves[ply], button = create("button", { type: "button", textContent: `${ply + 1}. ${name}` });
       button.addEventListener("click", () => lookAt(ply));
-      return made("li", {}, button, ` ${view.players[player]} gave away ${losses[ply].toFixed(2)}; better was ${judged[ply].best}`);
+      return create("li", {}, button, ` ${view.players[player]} gave away ${losses[ply].toFixed(2)}; better was ${judged[ply].best}`);
     });
-    const none = made("p", { className: "note", textContent: "No move gave much away." });
-    element("graph").replaceChildren(graph(values, lookAt), rows.length ? made("ul", {}, ...rows) : none);
+    const none = create("p", { className: "note", textContent: "No move gave much away." });
+    element("graph").replaceChildren(graph(values, lookAt), rows.length ? create("ul", {}, ...rows) : none);
   }
 
   // other moves from the position that is looked at
@@ -93,9 +86,7 @@ export class Review {
   }
 
   async save(view, ending) {
-    const url = URL.createObjectURL(new Blob([await this.engine.file(view, ending)]));
-    made("a", { href: url, download: `${view.game}${ending}` }).click();
-    setTimeout(() => URL.revokeObjectURL(url));
+    download(`${view.game}${ending}`, await this.engine.file(view, ending));
   }
 
   async open(file) {

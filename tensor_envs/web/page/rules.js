@@ -1,21 +1,21 @@
 // RULES.md as a page: the part of Markdown that the games' rules use, as elements.
-import { made } from "./table.js";
+import { create } from "./controls.js";
 
 const INLINE = /(`+)(.+?)\1|\*\*(.+?)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\(([^)\s]+)\)|(https?:\/\/[^\s)>]*[^\s)>.,;:])/g;
 
-const link = (address, text) => (/^https?:/.test(address) ? made("a", { href: address, rel: "noopener", target: "_blank" }, text) : text);
+const link = (address, text) => (/^https?:/.test(address) ? create("a", { href: address, rel: "noopener", target: "_blank" }, text) : text);
 
 function inline(text) {
   const parts = [];
   let last = 0;
-  for (const found of text.matchAll(INLINE)) {
-    const [all, , code, bold, slanted, label, address, bare] = found;
-    parts.push(text.slice(last, found.index));
-    if (code) parts.push(made("code", {}, code.trim()));
-    else if (bold) parts.push(made("b", {}, ...inline(bold)));
-    else if (slanted) parts.push(made("em", {}, ...inline(slanted)));
+  for (const match of text.matchAll(INLINE)) {
+    const [all, , code, bold, slanted, label, address, bare] = match;
+    parts.push(text.slice(last, match.index));
+    if (code) parts.push(create("code", {}, code.trim()));
+    else if (bold) parts.push(create("b", {}, ...inline(bold)));
+    else if (slanted) parts.push(create("em", {}, ...inline(slanted)));
     else parts.push(link(address ?? bare, label ?? bare));
-    last = found.index + all.length;
+    last = match.index + all.length;
   }
   return [...parts, text.slice(last)];
 }
@@ -24,10 +24,10 @@ const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).m
 
 function table(lines) {
   const [head, , ...rows] = lines.map(cells);
-  const body = made("tbody", {}, ...rows.map((row) => made("tr", {}, ...row.map((cell) => made("td", {}, ...inline(cell))))));
-  const top = made("thead", {}, made("tr", {}, ...head.map((cell) => made("th", { scope: "col" }, ...inline(cell)))));
+  const body = create("tbody", {}, ...rows.map((row) => create("tr", {}, ...row.map((cell) => create("td", {}, ...inline(cell))))));
+  const top = create("thead", {}, create("tr", {}, ...head.map((cell) => create("th", { scope: "col" }, ...inline(cell)))));
   // a table may be wider than the page: it is scrolled, with the keyboard, too
-  return made("div", { className: "wide", tabIndex: 0 }, made("table", {}, ...(head.some(Boolean) ? [top] : []), body));
+  return create("div", { className: "wide", tabIndex: 0 }, create("table", {}, ...(head.some(Boolean) ? [top] : []), body));
 }
 
 const STARTS = /^(#{1,6} |```|\||[-*] |\d+\. )/;
@@ -43,11 +43,11 @@ export function markdown(text) {
     const line = lines[k], heading = line.match(/^(#{1,6}) (.*)/);
     if (!line.trim()) k += 1;
     else if (heading) {
-      page.push(made(`h${heading[1].length + 1}`, {}, ...inline(heading[2])));
+      page.push(create(`h${heading[1].length + 1}`, {}, ...inline(heading[2])));
       k += 1;
     } else if (line.startsWith("```")) {
       k += 1;
-      page.push(made("pre", { tabIndex: 0, textContent: take((next) => !next.startsWith("```")).join("\n") }));
+      page.push(create("pre", { tabIndex: 0, textContent: take((next) => !next.startsWith("```")).join("\n") }));
       k += 1;
     } else if (line.startsWith("|")) page.push(table(take((next) => next.startsWith("|"))));
     else if (/^([-*]|\d+\.) /.test(line)) {
@@ -56,8 +56,8 @@ export function markdown(text) {
         if (/^\S/.test(row)) items.push(row.replace(/^\S+ /, ""));
         else items.push(`${items.pop()} ${row.trim()}`);
       }
-      page.push(made(/^\d/.test(line) ? "ol" : "ul", {}, ...items.map((item) => made("li", {}, ...inline(item)))));
-    } else page.push(made("p", {}, ...inline(take((next, n) => next.trim() && !(n && STARTS.test(next))).join(" "))));
+      page.push(create(/^\d/.test(line) ? "ol" : "ul", {}, ...items.map((item) => create("li", {}, ...inline(item)))));
+    } else page.push(create("p", {}, ...inline(take((next, n) => next.trim() && !(n && STARTS.test(next))).join(" "))));
   }
   return page;
 }

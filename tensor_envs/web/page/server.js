@@ -1,16 +1,16 @@
 // Tables of a local server (`python -m tensor_envs.play`), by requests.
-import { fetched } from "./net.js";
-import { fragment } from "./table.js";
+import { request } from "./net.js";
+import { fragment } from "./connection.js";
 
 const CONFLICT = 409, GONE = 410; // statuses: the table has moved on; the server has no such table
 
 async function ask(path, body) {
-  const answer = await fetched(path, body === undefined ? {} : {
+  const answer = await request(path, body === undefined ? {} : {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
-  const found = await answer.json();
-  if (!answer.ok) throw Object.assign(new Error(found.error), { conflict: answer.status === CONFLICT, gone: answer.status === GONE });
-  return found;
+  const content = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(content.error), { conflict: answer.status === CONFLICT, gone: answer.status === GONE });
+  return content;
 }
 
 const game = (name) => `api/games/${encodeURIComponent(name)}`;
@@ -31,9 +31,9 @@ async function about({ table, position }, what, body) {
 }
 
 // the address has the table, and what it takes to play it again
-function shown(found) {
-  const link = found.position ? `&${fragment(found.position)}` : "";
-  return { ...found, link: `table=${found.table}${link}`, drawn: Promise.resolve(found) };
+function shown(view) {
+  const link = view.position ? `&${fragment(view.position)}` : "";
+  return { ...view, link: `table=${view.table}${link}`, drawn: Promise.resolve(view) };
 }
 
 const change = async (view, what, body) => shown(await about(view, what, { ply: view.ply, ...body }));

@@ -7,9 +7,9 @@ const FULL = 40; // and for steps, where they are to be as many as can be
 const GAP = 5; // pixels between games
 
 export class Wall {
-  // scroller holds inner, which holds the canvas and the cursor; told(steps a second); take(the words and keys of a game)
-  constructor({ scroller, inner, canvas, cursor, told, take }) {
-    Object.assign(this, { scroller, inner, canvas, cursor, told, take });
+  // scroller holds inner, which holds the canvas and the cursor; report(steps a second); take(the words and keys of a game)
+  constructor({ scroller, inner, canvas, cursor, report, take }) {
+    Object.assign(this, { scroller, inner, canvas, cursor, report, take });
     this.context = canvas.getContext("2d");
     this.pace = 60;
     this.chosen = 0;
@@ -75,11 +75,11 @@ export class Wall {
       this.steps += this.games.many(FULL) * this.games.batch;
     } else if (this.pace && now - this.last >= 1000 / this.pace - 4) {
       this.last = now;
-      this.steps += this.games.once() * this.games.batch;
+      this.steps += this.games.step() * this.games.batch;
     }
     this.paint();
     if (start - this.since > 500) {
-      this.told(this.steps / (start - this.since) * 1000);
+      this.report(this.steps / (start - this.since) * 1000);
       this.steps = 0;
       this.since = start;
     }

@@ -83,6 +83,12 @@ def names(id: str, *arguments: Any) -> list[str]:
     return listed
 
 
+def written(id: str, *arguments: Any) -> str:
+    """Return a move of a game as its own notation has it in lists of moves."""
+    text: str = views(id)["written"](*arguments)
+    return text
+
+
 def prompt(id: str, *arguments: Any) -> str:
     """Return a position of a game as text for a player, as `te.text.prompt` does."""
     text: str = views(id)["prompt"](*arguments)

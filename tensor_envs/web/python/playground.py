@@ -1,4 +1,4 @@
-"""Games of the page's form, played by their rules in plain Python or, as WGSL, by a GPU.
+"""Games of the page's form, played by their rules in plain Python.
 
 It needs the stand-ins of `bridge` to import the package without NumPy.
 """
@@ -153,8 +153,3 @@ def _words(env: Any, game: Any) -> list[int]:
     rewards = struct.pack(f"{env.num_players}f", *game.rewards)
     words[layout.rewards : layout.mask] = struct.unpack(f"{env.num_players}I", rewards)
     return words
-
-
-def kernels(name: str, size: int, names: list[str]) -> dict[str, Any]:
-    """Return kernels of a game in WGSL, see `batch.wgsl`."""
-    return batch.wgsl(_env(name), size, names)

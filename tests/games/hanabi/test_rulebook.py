@@ -249,6 +249,6 @@ def test_h13_a_hand_is_hidden_from_its_owner_until_the_end() -> None:
     ]
     assert "R1 || X1|RY1" in env.to_string(state, 0, 1) and "R1 || X1|RY1" not in env.to_string(state, 0, 0)
     over = env.state_from_dicts([table("R1 Y2", "R3 R1", life_tokens=0)])
-    assert "Seat 0: R1" in env.to_string(over, 0, 0) and "0 points for all: no life token is left" in env.to_string(
+    assert "Player 1: R1" in env.to_string(over, 0, 0) and "0 points for all: no life token is left" in env.to_string(
         over
     )

@@ -65,9 +65,9 @@ def test_k5_cards_are_shown_in_pictures_of_the_end(history: list[int]) -> None:
     env = te.make(GAME)
     for actions, hidden in (([], True), (history, False), ([BET, PASS], True)):
         state = env.state_from_dicts([dealt(KING, JACK, *actions)])
-        assert ("Seat 0: ?" in env.to_string(state, 0, 1)) == hidden
+        assert ("Player 1: ?" in env.to_string(state, 0, 1)) == hidden
         assert (">K<" in env.render(state, 0, 1)) != hidden and ">K<" in env.render(state, 0, 0)
-        assert "Seat 0: K Seat 1: J" in env.to_string(state)
+        assert "Player 1: K Player 2: J" in env.to_string(state)
 
 
 @pytest.mark.parametrize("history", ([], [PASS], [BET], [PASS, BET], *map(list, GAMES)), ids=str)

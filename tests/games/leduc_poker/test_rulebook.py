@@ -108,7 +108,7 @@ def test_l6_what_a_player_does_not_see_is_not_drawn() -> None:
     env = te.make(GAME)
     for history, public, other in (("", "?", "?"), ("rc", "Jh", "?"), ("rccc", "Jh", "Kh"), ("rcrf", "Jh", "?")):
         text = env.to_string(env.state_from_dicts([dealt(Q0, K1, J1, history)]), 0, 0)
-        assert text.startswith(f"Seat 0: Qs public: {public} Seat 1: {other};")
+        assert text.startswith(f"Player 1: Qs public: {public} Player 2: {other};")
 
 
 @pytest.mark.parametrize("history", ("f", "rrr", "ccf", "rfc", "ccccc"))

@@ -76,11 +76,11 @@ def test_l5_observation(start: Start) -> None:
 def test_l5_dice_are_shown_in_pictures_of_the_end() -> None:
     env = te.make(GAME, dice=2)
     state = env.state_from_dicts([thrown([1, 3], [2, 6], history=(0, 4))])
-    assert env.to_string(state, 0, 1).splitlines() == ["Seat 0: ? ?; Seat 1: 2 6", "1-1, 1-5", "Seat 0 to move"]
+    assert env.to_string(state, 0, 1).splitlines() == ["Player 1: ? ?; Player 2: 2 6", "1-1, 1-5", "Player 1 to move"]
     assert env.render(state, 0, 1) != env.render(state, 0, 0)
     over = env.step(state, [24])
     assert env.to_string(over, 0, 1) == env.to_string(over)
-    assert env.to_string(over).splitlines()[-1] == "Seat 0 loses: 1 of 1 dice"
+    assert env.to_string(over).splitlines()[-1] == "Player 1 loses: 1 of 1 dice"
 
 
 @pytest.mark.parametrize("history", [(1, 1), (3, 2), (CALL,), (13,), (0, CALL, 3)], ids=str)

@@ -63,7 +63,7 @@ def counts(letters: str) -> list[int]:
 
 
 def position(players: int = 2, tiles_per_type: int = 20, **changes: Any) -> dict[str, Any]:
-    """Seat 0 to move, 7 GPU each, tokens on 3, PAIR on every board, the card AB|CD for all.
+    """Player 1 to move, 7 GPU each, tokens on 3, PAIR on every board, the card AB|CD for all.
 
     `board`, `storage`, `hand`, `level` and `gpu` are given as {seat: value}, boards and tiles in letters, hands as
     cards; any other field of a state by its value. Tiles that lie nowhere else are supply, or pile if `supply` is

@@ -162,11 +162,11 @@ def test_text() -> None:
     )
     text = to_string(TensorEquilibrium(dark_cells=(0,)), state)
     assert text.split("\n")[:11] == [
-        "round 0: Seat 0 takes an action",
-        "market ABCDE, pile 10, supply A14 B17 C14 D17 E17",
-        "cards ADD DIV MUL, turn order 0 1",
+        "round 0: Player 1 takes an action",
+        "action board ABCDE, pile 10, supply A14 B17 C14 D17 E17",
+        "cards ADD DIV MUL, turn order 1 2",
         "",
-        "   # . . .      Seat 0 *",
+        "   # . . .      Player 1 *",
         "  . . . . .     card AB|CD, GPU 7 (+1)",
         " . . . . . .    tokens A3 B3 C3 D3 E3",
         ". . . A c . .   storage AC of 3",
@@ -174,15 +174,15 @@ def test_text() -> None:
         "  . . . . .",
         "   . . . .",
     ]
-    assert "Seat 1, passed" in text
+    assert "Player 2, passed" in text
 
 
 @pytest.mark.parametrize(
     ("changes", "headline"),
     [
-        ({"phase": 4, "picks_left": 2}, "Seat 0 takes tiles from the market (2 left)"),
-        ({"phase": 6, "tweaks_left": 1, "actor": 1}, "Seat 1 tweaks a token (1 left)"),
-        ({"final": 1, "pile": [0] * 5}, "round 0, final actions: Seat 0 takes an action"),
+        ({"phase": 4, "picks_left": 2}, "Player 1 takes tiles from the action board (2 left)"),
+        ({"phase": 6, "tweaks_left": 1, "actor": 1}, "Player 2 tweaks a token (1 left)"),
+        ({"final": 1, "pile": [0] * 5}, "round 0, final actions: Player 1 takes an action"),
         ({"phase": 15, "done": 1, "actor": -1}, "the game is over"),
         ({"phase": 15, "done": 1, "truncated": 1, "actor": -1}, "the game is cut off"),
     ],
@@ -199,5 +199,5 @@ def test_svg(players: int) -> None:
     kinds = [element.tag.rpartition("}")[2] for element in root]
     assert kinds.count("circle") == 5 * players  # the tokens
     texts = [element.text for element in root if element.text and not element.tag.endswith("title")]
-    assert texts[0] == "round 0: Seat 0 flips a tile of a type that moved up"
-    assert [text for text in texts if text.startswith("Seat ")] == [f"Seat {p}" for p in range(players)]
+    assert texts[0] == "round 0: Player 1 flips a tile of a type that moved up"
+    assert [text for text in texts if text.startswith("Player ")] == [f"Player {p + 1}" for p in range(players)]

@@ -204,7 +204,7 @@ def test_t11_what_a_player_does_not_see_is_not_drawn() -> None:
         ("pf", "? ? ? ? ?", "? ?"),
     ):  # fmt: skip
         text = env.to_string(env.state_from_dicts([dealt(history=history)]), 0, 0)
-        assert text.startswith(f"Seat 0: Kd Ah; board: {board}; Seat 1: {other}; in the pot: "), text
+        assert text.startswith(f"Player 1: Kd Ah; board: {board}; Player 2: {other}; in the pot: "), text
 
 
 def test_pictures_name_streets_chips_and_hands() -> None:
@@ -212,10 +212,10 @@ def test_pictures_name_streets_chips_and_hands() -> None:
     text = env.to_string(env.state_from_dicts([dealt(history="cpcccccc")]))
     assert text.splitlines()[1:] == [
         "preflop: call 1, raise to 6, call 4", "flop: check, check", "turn: check, check", "river: check",
-        "Seat 1 to move",
+        "Player 2 to move",
     ]  # fmt: skip
     end = env.to_string(env.state_from_dicts([dealt(history="cpccccccc")])).splitlines()[-1]
-    assert end == "Seat 0 wins 6: the better high card"
+    assert end == "Player 1 wins 6: the better high card"
     shared = dealt("Ah 2d", "Ad 3c", "Ts Js Qs Ks As", "ac")
     assert env.to_string(env.state_from_dicts([shared])).splitlines()[-1] == "a draw: equal hands, straight flush"
 

@@ -173,5 +173,5 @@ def test_the_status() -> None:
     env = te.make(GAME, players=2)
     row = card(upper=0, lower=0)
     won = env.state_from_dicts([position("12345", [*row[:12], 9], [*row[:12], 12], extras=(0, 0))])
-    assert env.to_string(won).splitlines()[-1] == "Seat 1 wins"
-    assert env.to_string(env.init(1)).splitlines()[-1] == "Seat 0 to move, 2 throws left"
+    assert env.to_string(won).splitlines()[-1] == "Player 2 wins"
+    assert env.to_string(env.init(1)).splitlines()[-1] == "Player 1 to move, 2 throws left"

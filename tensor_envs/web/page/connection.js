@@ -1,0 +1,182 @@
+// A table: questions to the engine, `server.js` or `local.js`, what it answers, and the address that names the position.
+// Other tabs with the same address follow.
+import { Board } from "./board.js";
+import { Controls, copied, element, painted } from "./controls.js";
+
+const WAITING = 100; // milliseconds until the engine is asked again for what it computes
+const ELSEWHERE = 1000; // and for the move of a person at another screen
+const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
+const tabs = globalThis.BroadcastChannel && new BroadcastChannel("tensor_envs");
+
+// a position in an address: how it began, and what was played
+export const fragment = ({ actions, seats, ...more }) => new URLSearchParams({ ...more, seats: seats.join("."), moves: actions.join(".") });
+
+// what an address says of a position; actions: null if it has no moves
+export function parsed(address) {
+  const said = new URLSearchParams(address.slice(1)), list = (name) => said.get(name)?.split(".").filter((x) => x);
+  return {
+    table: said.get("table"), game: said.get("game") ?? said.get("watch") ?? decodeURIComponent(address.slice(1)),
+    seats: list("seats"), seed: said.get("seed") && Number(said.get("seed")), start: said.get("start"),
+    actions: list("moves")?.map(Number),
+  };
+}
+
+export class Connection {
+  constructor(engine, fail) {
+    Object.assign(this, { engine, fail, serial: 0, at: null });
+    this.board = new Board(this);
+    this.controls = new Controls(this);
+    const on = (id, does) => element(id).addEventListener("click", does);
+    on("undo", () => this.ask("undo", this.view));
+    on("link", () => this.link());
+    on("rematch", () => this.begin({ seed: null }));
+    on("first", () => this.lookAt(0));
+    on("back", () => this.lookAt((this.at ?? this.view.ply) - 1));
+    on("on", () => this.lookAt((this.at ?? this.view.ply) + 1));
+    on("now", () => this.lookAt(this.view.ply));
+    element("curtain").querySelector("button").addEventListener("click", () => {
+      this.looking = this.view.viewer;
+      this.show(this.view);
+    });
+    tabs?.addEventListener("message", ({ data: { from, to, ply } }) => {
+      if (from === this.address && ply !== this.view.ply) this.follow(parsed(to));
+    });
+    // a tab that followed computes by itself once it is looked at
+    addEventListener("focus", () => { if (this.follows && this.view.computer) this.ask("advance", this.view); });
+  }
+
+  // who may play a game
+  offer({ game, title, players, chance, kinds, hints }) {
+    Object.assign(this, { game, title, players, chance });
+    this.serial += 1; // the table before this one is left
+    this.controls.offer({ players, kinds, hints });
+  }
+
+  // a new game, or one that has begun elsewhere
+  begin(from = {}) {
+    const seed = element("seed").value;
+    return this.ask("create", {
+      game: this.game, seats: this.controls.seats, seed: seed === "" ? null : Number(seed), actions: [], ...from });
+  }
+
+  // shows the position of another tab, which computes what follows
+  follow({ table, ...position }) {
+    const asked = table ? this.ask("look", table) : this.ask("create", position);
+    this.follows = true;
+    return asked;
+  }
+
+  // a question to the engine; late answers to older ones are dropped
+  async ask(what, ...given) {
+    const serial = ++this.serial;
+    document.body.dataset.state = "busy";
+    element("error").hidden = true;
+    this.follows = false;
+    if (what === "create") this.looking = null;
+    if (what === "act") this.controls.remember();
+    try {
+      const view = await this.engine[what](...given);
+      if (serial !== this.serial) return;
+      if (what === "create" || what === "look") this.enter(view);
+      await this.show(view);
+    } catch (error) {
+      if (serial !== this.serial) return;
+      // the table has moved on, by another window: what it shows now is what counts
+      if (error.conflict) await this.ask("look", this.view.table);
+      else this.fail(error);
+    }
+  }
+
+  // One action at a time. The later clicks of a double click play nothing else than the first one.
+  act(action, clicks = 0) {
+    if (document.body.dataset.state !== "ready" || (clicks > 1 && action !== this.acted)) return;
+    this.acted = action;
+    this.ask("act", this.view, action);
+  }
+
+  enter({ seats }) {
+    this.controls.seats = seats;
+    const first = element("table").hidden, still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    element("table").hidden = false;
+    if (first) element("table").scrollIntoView({ behavior: still ? "auto" : "smooth", block: "nearest" });
+    this.clear();
+  }
+
+  clear() {
+    this.board.clear();
+    this.controls.clear();
+    delete document.body.dataset.pictured;
+  }
+
+  async show(view) {
+    const { over, computer, viewer, ply } = view, serial = this.serial;
+    const again = () => { if (serial === this.serial && !this.follows) this.ask("advance", view); };
+    const pause = view.seats[view.player] === "person" ? ELSEWHERE : WAITING;
+    if (view.waiting && this.view?.waiting && ply === this.view.ply) { // all this is shown
+      document.body.dataset.state = "computer";
+      setTimeout(again, pause);
+      return;
+    }
+    const current = this.view = { ...view, players: view.players ?? this.players };
+    this.at = null;
+    this.covered = view.secret && !over && this.looking !== viewer;
+    this.board.select(null);
+    this.controls.show();
+    if (this.covered) this.clear();
+    const state = over ? "over" : computer ? "computer" : this.covered ? "covered" : "ready";
+    const link = view.link ?? fragment(await this.engine.position(view));
+    if (current !== this.view) return;
+    this.next = `#${link}`;
+    if (view.link) this.write();
+    else this.writing ??= setTimeout(() => this.write(), WRITING);
+    Object.assign(document.body.dataset, { state, ply });
+    const shown = this.covered ? null : await view.drawn;
+    // the last move is seen before the computer's search, which may hold up the page
+    if (computer) painted().then(() => setTimeout(again, view.waiting ? pause : 0));
+    if (!shown || current !== this.view || this.at !== null) return;
+    Object.assign(this.view, shown);
+    this.controls.complete();
+    this.picture(shown);
+    document.body.dataset.pictured = ply;
+  }
+
+  picture({ svg }) {
+    this.board.show(svg);
+    this.controls.pictured(svg);
+  }
+
+  // the address says the position, and other tabs follow
+  write() {
+    this.writing = clearTimeout(this.writing);
+    if (element("table").hidden) return;
+    const from = this.address, to = this.address = this.next;
+    if (!this.follows && from) tabs?.postMessage({ from, to, ply: this.view.ply });
+    history.replaceState(null, "", to);
+    if (this.view.over) delete localStorage.game;
+    else localStorage.game = to;
+  }
+
+  // the position after so many plies; the table goes on from its last one
+  async lookAt(at) {
+    const { view } = this;
+    if (at < 0 || at > view.ply) return;
+    if (at === view.ply) {
+      this.show(view);
+      return;
+    }
+    this.at = at;
+    this.board.select(null);
+    this.controls.lookBack();
+    const shown = await this.engine.at(view, at);
+    if (view !== this.view || at !== this.at) return;
+    element("status").textContent = at ? `After move ${at} of ${view.ply}` : "The first position";
+    if (shown.svg) this.picture(shown);
+    document.body.dataset.pictured = at;
+  }
+
+  async link() {
+    this.next = `#${fragment(await this.engine.position(this.view))}`;
+    this.write();
+    element("link").textContent = await copied(location.href) ? "Copied" : "It is the page's address";
+  }
+}
