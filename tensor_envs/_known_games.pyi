@@ -10,6 +10,7 @@ from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.breakthrough.rules import Breakthrough
 from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.games.chess.rules import Chess
+from tensor_envs.games.clobber.rules import Clobber
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.games.dark_hex.rules import DarkHex
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
@@ -83,6 +84,10 @@ class ChessState(KnownState):
     reversible: Tensor
     repeats: Tensor
     history: Tensor
+
+class ClobberState(KnownState):
+    own: Tensor
+    other: Tensor
 
 class ConnectFourState(KnownState):
     own: Tensor
@@ -311,6 +316,10 @@ def make(
 def make(
     id: Literal["chess"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Chess, ChessState]: ...
+@overload
+def make(
+    id: Literal["clobber"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Clobber, ClobberState]: ...
 @overload
 def make(
     id: Literal["connect_four"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

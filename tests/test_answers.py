@@ -153,7 +153,11 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("hanabi", "discard 0", REFUSED), ("hanabi", "play 5", REFUSED), ("hanabi", "play 0 or play 1", REFUSED),
     ("hanabi", "reveal player +1 color r", "Reveal player +1 color R"), ("hanabi", "hint red", REFUSED),
     ("hanabi", "move: Reveal player +1 rank 2.", "Reveal player +1 rank 2"),
-    ("hanabi", "reveal player +1 rank 5", REFUSED),
+    ("hanabi", "reveal player +1 rank 5", REFUSED), ("clobber", "a1a2", "a1a2"), ("clobber", "A1B1", "a1b1"),
+    ("clobber", "a1-a2", "a1a2"), ("clobber", "a1xb1", "a1b1"), ("clobber", "c3 to c4", "c3c4"),
+    ("clobber", "move: e5 x f5.", "e5f5"), ("clobber", "I clobber d4xd3", "d4d3"), ("clobber", "1.a3a2", "a3a2"),
+    ("clobber", "a2xa1", REFUSED), ("clobber", "a1xb2", REFUSED), ("clobber", "a1", REFUSED),
+    ("clobber", "a1a2 or a1b1", REFUSED), ("clobber", "from b2 to b1", "b2b1"),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",

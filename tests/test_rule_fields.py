@@ -21,6 +21,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "breakthrough": [{"rows": 4, "columns": 3}, {"rows": 16, "columns": 16}],
     "checkers": [{"quiet_plies": 1}],
     "chess": [{"quiet_plies": 1}],
+    "clobber": [{"rows": 1, "columns": 2}, {"rows": 16, "columns": 16}, {"rows": 4, "columns": 3}],
     "connect_four": [{"rows": 1, "columns": 5, "k": 2}, {"rows": 9, "columns": 8, "k": 5}],
     "dark_hex": [{"size": 2, "abrupt": True}, {"size": 5}],
     "dots_and_boxes": [{"rows": 1, "columns": 2}, {"rows": 4, "columns": 7}],

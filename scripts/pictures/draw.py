@@ -52,6 +52,7 @@ FILMS = {
     "othello": Film("othello", 3, first=10, last=30),
     "kalah": Film("kalah", 3, first=6),
     "breakthrough": Film("breakthrough", 3, first=12, last=40),
+    "clobber": Film("clobber", 3, first=4),
     "kuhn_poker": Film("kuhn_poker", 3, seconds=2.0),
     "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
     "texas_holdem": Film("texas_holdem", 35, seconds=2.0),

@@ -52,6 +52,7 @@ VARIANTS = {
     "kalah": Variant("Kalah", "kalah"),
     "oware": Variant("Oware", "oware"),
     "breakthrough": Variant("Breakthrough", "breakthrough"),
+    "clobber": Variant("Clobber", "clobber"),
     "lines_of_action": Variant("Lines of Action", "lines_of_action"),
     "kuhn_poker": Variant("Kuhn poker", "kuhn_poker", secret=True),
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),

@@ -70,6 +70,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "kalah": [PERSON, RANDOM],
     "oware": [PERSON, RANDOM],
     "breakthrough": [PERSON, RANDOM],
+    "clobber": [PERSON, RANDOM],
     "lines_of_action": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],

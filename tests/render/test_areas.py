@@ -23,6 +23,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "kalah": ({}, ""),
     "oware": ({}, ""),
     "breakthrough": ({"rows": 5, "columns": 4}, ""),
+    "clobber": ({"rows": 3, "columns": 4}, ""),
     "lines_of_action": ({}, ""),
     "kuhn_poker": ({}, ""),
     "leduc_poker": ({}, ""),

@@ -27,6 +27,8 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("oware", {}),
     ("breakthrough", {}),
     ("breakthrough", {"rows": 4, "columns": 2}),
+    ("clobber", {}),
+    ("clobber", {"rows": 1, "columns": 16}),
     ("lines_of_action", {"quiet_plies": 8}),
     ("kuhn_poker", {}),
     ("leduc_poker", {}),

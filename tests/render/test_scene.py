@@ -30,6 +30,7 @@ NAMES = {
     "kalah": ["South", "North"],
     "oware": ["South", "North"],
     "breakthrough": ["White", "Black"],
+    "clobber": ["White", "Black"],
     "lines_of_action": ["Black", "White"],
     "kuhn_poker": ["Player 1", "Player 2"],
     "leduc_poker": ["Player 1", "Player 2"],

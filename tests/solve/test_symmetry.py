@@ -52,6 +52,7 @@ GAMES: list[tuple[str, dict[str, Any], int]] = [
     ("nine_mens_morris", {}, 3),
     ("connect_four", {"rows": 3, "columns": 4}, 5),
     ("breakthrough", {"rows": 5, "columns": 3}, 3),
+    ("clobber", {"rows": 4, "columns": 5}, 2),
 ]
 
 

@@ -271,6 +271,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "nine_mens_morris": morris,
     "quoridor": quoridor,
     "breakthrough": board("columns", "EMPTY", turned=True),
+    "clobber": board("columns", "EMPTY", turned=True),
     "lines_of_action": board("side", "EMPTY", turned=True),
     "hex": hex_board,
     "yahtzee": yahtzee,
