@@ -16,6 +16,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.games._kit import hex_boards, mancala
 from tensor_envs.games.hyper_tic_tac_toe import paint
+from tensor_envs.render import grids
 from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import VARIANTS, variant
 from tests.games.shared import shared_env
@@ -94,12 +95,17 @@ def chess(env: te.Env, game: Game) -> Picture:
 
 def checkers(env: te.Env, game: Game) -> Picture:
     r = render(env)
+    colours = {0: r.DARK} | dict(zip((1, -1), env.rules.colours, strict=True))
     picture = [[r.LIGHT] * 8 for _ in range(8)]
     for k, piece in enumerate(game["board"]):
-        picture[k // 4][k % 4 * 2 + (k // 4 + 1) % 2] = {0: r.DARK, 1: r.COLOURS[1], -1: r.COLOURS[-1]}[
-            (piece > 0) - (piece < 0)
-        ]
+        picture[k // 4][k % 4 * 2 + (k // 4 + 1) % 2] = colours[(piece > 0) - (piece < 0)]
     return picture
+
+
+def pieces(env: te.Env, game: Game) -> Picture:
+    """Paint a board of `Pieces` that have no pictures of their own, the last row first."""
+    colours = dict(zip((1, -1), env.rules.colours, strict=True))
+    return rows_of(by_stone(game, grids.DARK, colours), env.rules.board.columns)[::-1]
 
 
 def dots_and_boxes(env: te.Env, game: Game) -> Picture:
@@ -270,8 +276,8 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "amazons": amazons,
     "nine_mens_morris": morris,
     "quoridor": quoridor,
-    "breakthrough": board("columns", "EMPTY", turned=True),
-    "clobber": board("columns", "EMPTY", turned=True),
+    "breakthrough": pieces,
+    "clobber": pieces,
     "lines_of_action": board("side", "EMPTY", turned=True),
     "hex": hex_board,
     "yahtzee": yahtzee,

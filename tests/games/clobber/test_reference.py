@@ -14,7 +14,7 @@ GAME = "clobber"
 BOARDS: list[dict[str, Any]] = [
     {},
     {"rows": 1, "columns": 9},
-    {"rows": 3, "columns": 2},
+    {"rows": 4, "columns": 2},
     {"rows": 4, "columns": 11},
     {"rows": 16, "columns": 16},
 ]
