@@ -60,10 +60,8 @@ CLICKER = """async (seed) => {
 }"""
 
 # ids whose pictures choose a move by its start, then by its end
-MOVERS = (
-    *("backgammon", "breakthrough", "checkers", "chess", "clobber"),
-    *("lines_of_action", "nine_mens_morris", "three_will"),
-)
+MOVERS = {"backgammon", "breakthrough", "checkers", "chess", "clobber"}
+MOVERS |= {"lines_of_action", "nine_mens_morris", "three_will"}
 GAMES: dict[str, list[str]] = {  # every id once, with its players
     "tic_tac_toe": [PERSON, PERFECT],
     "cube": [PERSON, PERSON],
