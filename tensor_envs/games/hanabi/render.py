@@ -158,8 +158,9 @@ def scores(rules: Hanabi, game: Game) -> list[str]:
 def explain(rules: Hanabi, game: Game, action: int) -> str:
     """Return what a hint tells, or what the own hints say of a card that is played or discarded (H4, H5, H7)."""
     if action < 2 * rules.size:
-        about = game["hands"][game["current_player"]][action % rules.size].partition(" || ")[2]
-        return f"{'play' if action >= rules.size else 'discard'} the card of {about}"
+        possible = game["hands"][game["current_player"]][action % rules.size].partition("|| ")[2].partition("|")[2]
+        known = "any card" if possible == COLORS[: rules.colors] + RANKS[: rules.ranks] else f"one of {possible}"
+        return f"{'play' if action >= rules.size else 'discard'} card {action % rules.size}, {known}"
     _, receiver, letter, _ = hints(rules, game)[action - 2 * rules.size]
     touched = [str(k) for k, text in enumerate(game["hands"][receiver]) if letter in text[: len(HIDDEN)]]
     what = NAMES[COLORS.index(letter)] if letter in COLORS else letter
