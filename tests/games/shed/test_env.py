@@ -186,6 +186,6 @@ def test_pictures() -> None:
     env = te.make("shed", cards=12)
     state = env.state_from_dicts([parse("7-2+ [4-5] 12-3", 12)])
     lines = env.to_string(state).splitlines()
-    assert len(lines) == 4 and lines[3].split() == ["Seat", "1", "*", *"..3........", "12"]
+    assert len(lines) == 4 and lines[3].split() == ["Player", "2", "*", *"..3........", "12"]
     svg = env.render(state)
     assert svg.startswith("<svg") and all(f">{card}</text>" in svg for card in range(1, 13))
