@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tensor_envs.env import Env
 
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
-# The same on a CUDA card with eight times as much memory: a chunk of few games would leave most of the card idle.
+# A CUDA card with eight times as much memory gets more: a chunk of few games would leave most of it idle.
 CARD_TREE_BYTES = 2**31
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt

@@ -193,7 +193,7 @@ def check_hidden_information(env: Env, steps: int, device: DeviceName | None) ->
                         same = (values["legal_action_mask"][i] == values["legal_action_mask"][first]).all()
                         require(same, f"{what}, but other masks")
         state = env.step(state, uniform(state))
-    # Where players see so much that hardly two games look alike, copies with other hidden things do.
+    # Hardly two games look alike where players see much, so games are compared with copies that hide other things.
     if compared < BATCH and env.engine.game.determinizes:
         compared += compare_resampled(env, device)
     # A check without a single pair has tested nothing.

@@ -74,7 +74,8 @@ def wings(wall: int, inner: int, upright: bool) -> list[Point]:
     row, column = divmod(wall, inner)
     x = MARGIN + (column + 1) * CELL - GAP / 2
     y = MARGIN + (row + 1) * CELL - GAP / 2
-    left, right, top, bottom = x - CELL / 2, x + CELL / 2, y - CELL / 2, y + CELL / 2
+    left, right = x - CELL / 2, x + CELL / 2
+    top, bottom = y - CELL / 2, y + CELL / 2
     if upright:
         return [(left, top), (right, top), (left, bottom), (right, bottom)]
     return [(left, top), (left, bottom), (right, top), (right, bottom)]
