@@ -22,7 +22,7 @@ def about(env: Env) -> str:
         "actions of the game that are used": f"{own['coverage']:.0%}",
         "most similar games (distance)": near,
     }
-    if env.num_players == 1:
+    if not env.spec.zero_sum:  # nobody wins against another
         del rows["games without a single winner"], rows["advantage of a seat, 0 to 1"]
     table = "\n".join(f"| {what} | {value} |" for what, value in rows.items())
     return f"\n## About this game\n\nMeasured in {GAMES} random games:\n\n| | |\n|---|---|\n{table}\n"

@@ -25,6 +25,8 @@ def profile(env: Env, games: Played) -> dict[str, float]:
     """Return the profile of a game from games by the uniform policy, as README.md defines it."""
     spec = env.spec
     fair = 1 / env.num_players
+    # nobody wins against another in a game for one, or of a team
+    beats_nobody = fair == 1 or games.is_cooperative
     score = games.points.mean(0)
     decisions = games.plies.sum()
     widths = games.widths.sum(0)
@@ -33,8 +35,8 @@ def profile(env: Env, games: Played) -> dict[str, float]:
         "players": math.log2(env.num_players),
         "chance": float(spec.chance),
         "hidden information": float(not spec.perfect_information),
-        "advantage": 0.0 if fair == 1 else float(np.abs(score - fair).max()) / (1 - fair),
-        "draws": 0.0 if fair == 1 else float(np.all(games.points < 1, 1).mean()),
+        "advantage": 0.0 if beats_nobody else float(np.abs(score - fair).max()) / (1 - fair),
+        "draws": 0.0 if beats_nobody else float(np.all(games.points < 1, 1).mean()),
         "truncated": float(games.truncated.mean()),
         "plies, log10": math.log10(games.plies.mean()),
         "spread of plies": float(games.plies.std() / games.plies.mean()),

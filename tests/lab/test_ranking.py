@@ -125,4 +125,5 @@ def test_about_a_game() -> None:
     text = about(shared_env("tic_tac_toe"))
     assert "## About this game" in text and "| plies | 8 |" in text and "connect_four (" in text
     assert "winner" not in about(shared_env("2048")) and "plies" in about(shared_env("2048"))
+    assert "winner" not in about(shared_env("hanabi")) and "plies" in about(shared_env("hanabi"))
     assert about(shared_env("hyper_tic_tac_toe", shape=(3, 3), k=3)) == ""
