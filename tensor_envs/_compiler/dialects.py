@@ -24,6 +24,7 @@ from tensor_envs._compiler.tape import (
     Tape,
 )
 
+MAX_UNROLLED = 100  # of the body of a loop that NVRTC unrolls
 INLINE_MAX_CHARACTERS = 120  # longer expressions are assigned to a variable
 # Clang 15 and newer have vectors of bits, which become one or two instructions of the processor.
 STORE_BITS = """\
@@ -261,9 +262,10 @@ class CUDA(GPU):
 
     def loop_hint(self, block: Block) -> str:
         # NVRTC copies bodies up to 16 times, those of loops around them too. A search then takes 20 s to compile, and
-        # its code outgrows the cache of instructions. Four turns have enough loads under way at once.
+        # its code outgrows the cache of instructions. Four turns of a short body have enough loads under way at once.
         if block.unroll and block.head.op != "const":
-            return self.keep_loop if any(isinstance(x, Block) for x in block.body) else "#pragma unroll 4"
+            is_short = len(block.body) <= MAX_UNROLLED and not any(isinstance(x, Block) for x in block.body)
+            return "#pragma unroll 4" if is_short else self.keep_loop
         return super().loop_hint(block)
 
     def place(self, axis: str) -> str:

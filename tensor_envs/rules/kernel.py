@@ -32,7 +32,7 @@ from tensor_envs._compiler.tape import (
     record,
     recording,
 )
-from tensor_envs.rules.scalar import Scalar, Value, int32, refuse, scalar, whole
+from tensor_envs.rules.scalar import Scalar, Value, int32, is_gpu, refuse, scalar, whole
 
 UINTS = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32}
 _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
@@ -232,10 +232,19 @@ def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
     return _accumulated(size, scalar(0, kind), lambda total, i: total | term(i))
 
 
-def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]]) -> list[Scalar]:
+def repeat(
+    size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], Sequence[Value]], most: int | None = None
+) -> list[Scalar]:
     """Apply a step `size` times to a list of numbers of one kind, by a loop that ends once a step changes nothing.
 
     A size may differ from game to game. In a kernel, games then take their steps one by one, all of them.
+
+    Args:
+        size: the number of steps.
+        start: the numbers before the first step.
+        step: returns the numbers after a step.
+        most: upper bound of the size, if steps beyond the size do no harm. A CPU, whose games step in vectors, then
+            takes so many steps in every game, without a loop.
 
     Examples:
         >>> repeat(3, [int32(1), 0], lambda values: [values[0] * 2, values[0]])
@@ -249,10 +258,11 @@ def repeat(size: Value, start: Sequence[Value], step: Callable[[list[Scalar]], S
             refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
         return scalars
 
-    # Outside a kernel, and for fewer than two turns, the steps are taken in Python.
+    # Outside a kernel, for fewer than two turns, and without a loop, the steps are taken in Python.
     values = of_one_kind(start)
-    turns = whole("a number of turns", size)
-    if not values or (turns.is_plain and (recording() is None or turns.value < 2)):
+    is_unrolled = most is not None and recording() is not None and not is_gpu()
+    turns = whole("a number of turns", most if most is not None and is_unrolled else size)
+    if not values or (turns.is_plain and (is_unrolled or recording() is None or turns.value < 2)):
         for _ in range(int(turns.value)):
             before = values
             values = of_one_kind(step(values))

@@ -350,7 +350,9 @@ def union_in_range(size: int, term: Callable[[Number], Any]) -> Number:
     return union_of([scalar(term(int32(i))) for i in range(size)])
 
 
-def repeat(size: Any, start: Sequence[Any], step: Callable[[list[Number]], Sequence[Any]]) -> list[Number]:
+def repeat(
+    size: Any, start: Sequence[Any], step: Callable[[list[Number]], Sequence[Any]], most: int | None = None
+) -> list[Number]:
     kind = next((x.kind for x in start if isinstance(x, Number)), "int32")
     values = [scalar(x, kind) for x in start]
     for _ in range(int(scalar(size).value)):

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tinygrad import dtypes
 
+from tensor_envs._compiler.tape import Block
 from tensor_envs.rules import (
     Scalar,
     Value,
@@ -19,7 +21,7 @@ from tensor_envs.rules import (
     union_in_range,
     where,
 )
-from tensor_envs.rules.kernel import no_unroll
+from tensor_envs.rules.kernel import no_unroll, trace
 from tests.rules.traced import agree, kernel, numbers, plain
 
 SIZE = 128
@@ -101,6 +103,20 @@ def test_repeated_steps_of_another_number_in_each_game() -> None:
         nested = sum(b + k for i in range(3) for k in range(a - i))
         inner = b + max(a, 0) * fibonacci[0]
         assert [int(column[row]) for column in results] == [*values, nested, inner, 0, b]
+
+
+def test_harmless_steps_are_written_out_on_a_cpu_alone() -> None:
+    x = numbers("int32", SIZE, 10, -3, 7)
+
+    def function(x: Scalar) -> list[Scalar]:
+        return repeat(x, [int32(0), 1], lambda v: [v[0] + 1, where(v[0] < x, v[1] * 3, v[1])], most=7)[1:]
+
+    def blocks(gpu: bool) -> list[str]:
+        tape = trace(lambda a, b: b.__setitem__(0, function(a[0])[0]), [(dtypes.int32, 1)] * 2, gpu)
+        return [block.kind for block in tape.root.body if isinstance(block, Block)]
+
+    assert agree(function, x)[0].tolist() == [3 ** max(v, 0) for v in x.tolist()]
+    assert blocks(gpu=False) == [] and blocks(gpu=True) == ["for"]
 
 
 def test_repeated_steps_end_when_they_change_nothing() -> None:

@@ -30,6 +30,7 @@ from tensor_envs.rules import (
     minimum,
     num_words,
     popcount,
+    repeat,
     uint32,
     uint64,
     union_of,
@@ -58,6 +59,7 @@ CASTLES = (MOVES, MOVES + 1)  # actions: with the rook of the first file, and of
 A1, B1, C1, D1, E1, F1, G1, H1 = (1 << SIDE * file for file in range(SIDE))
 MOVE_BITS = 12  # of a move in `history`: from, to
 MOVES_A_WORD = SQUARES // MOVE_BITS
+TAKEN_BACK = 2 * MOVES_A_WORD  # moves that a turn of a loop takes back, an even number
 TURN = 7 | 7 << 6  # of such a move: reverses the ranks of both squares
 
 
@@ -173,19 +175,30 @@ class Chess:
     def repeats(self, s: GameState) -> Scalar:
         """Return the earlier occurrences of the position, up to 2 (C10), by taking back one move after another."""
         current = [s.own, s.other, s.knights, s.diagonals, s.lines]
-        count = int32(0)
-        sides, kinds = current[:2], current[2:]
-        for back in range(1, self.quiet_plies + 1):
-            at, place = divmod(back - 1, MOVES_A_WORD)
-            move = s.history[at] >> MOVE_BITS * place ^ (TURN if back % 2 else 0)
-            end = uint64(1) << (move >> 6 & 63)
-            both = uint64(1) << (move & 63) | end
-            sides[back % 2] ^= both
-            kinds = [kind ^ where((kind & end) != 0, both, 0) for kind in kinds]
-            if back % 2 == 0 and back > 2:
-                same = union_of(a ^ b for a, b in zip(current, sides + kinds, strict=True)) == 0
-                count = count + (same & (back <= s.reversible))
-        return minimum(count, 2)
+        count = minimum(s.reversible, self.quiet_plies)
+
+        def take_back(values: list[Scalar]) -> list[Scalar]:
+            """Take back the moves of two words of the history, and count how often the position was the same."""
+            turn, equal, *sets = values
+            sides, kinds = sets[:2], sets[2:]
+            words = [lookup(s.history[half::2], int32(turn)) for half in (0, 1)]
+            for k in range(TAKEN_BACK):
+                back = int32(turn) * TAKEN_BACK + k + 1
+                # the last ply was played from the opponent's side
+                move = words[k // MOVES_A_WORD] >> MOVE_BITS * (k % MOVES_A_WORD) ^ (0 if k % 2 else TURN)
+                end = uint64(1) << (move >> 6 & 63)
+                both = uint64(1) << (move & 63) | end
+                sides[1 - k % 2] ^= both
+                kinds = [kind ^ where((kind & end) != 0, both, 0) for kind in kinds]
+                if k % 2:  # the same player is to move
+                    same = union_of(a ^ b for a, b in zip(current, sides + kinds, strict=True)) == 0
+                    equal = equal + (same & (back <= count))
+            return [turn + 1, equal, *sides, *kinds]
+
+        most = -(-self.quiet_plies // TAKEN_BACK)
+        turns = (count + TAKEN_BACK - 1) // TAKEN_BACK
+        _, equal, *_ = repeat(turns, [uint64(0), 0, *current], take_back, most)
+        return minimum(int32(equal), 2)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return planes: the player's pieces, the opponent's, castling rooks, en passant, and constant ones (C12)."""
