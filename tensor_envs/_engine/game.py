@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 PROMISE = 1000  # bound of what rules promise of a position
+LONG_MASK, GROUP = 32, 8  # words of a mask in which groups of words are found first, and of a group
 
 
 class Game:
@@ -271,28 +272,56 @@ def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArr
 
 def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool) -> Scalar:
     """Return the uniform policy's action of `count`; 0 where nothing is legal, unless `live` excludes that."""
-    bits = threefry(policy_key, (uint32(s.ply), s.episode))[0]
+    random = threefry(policy_key, (uint32(s.ply), s.episode))[0]
     # The number of steps to find a bit depends on the highest action that a word can hold.
     width = min(WORD_BITS, 1 << (count - 1).bit_length())
     if isinstance(mask, MemoryArray):
         total = sum_in_range(len(mask), lambda w: popcount(mask[w]))
-        chosen = nth_in_memory(mask, scale(bits, total))
+        chosen = nth_in_memory(mask, scale(random, total))
         return chosen if live else where(total == 0, 0, chosen)
-    *before, total = accumulate(popcount(w) for w in mask)
+    words: Sequence[Scalar] = mask
+    counts = [popcount(w) for w in words]
+    total = sum(counts, start=int32(0))
     # All legal actions are equally likely up to 2^-32 of their number.
-    n = scale(bits, total)
-    # the word that holds the n-th legal action, and the legal actions and the words before it
-    chosen_word = mask[0]
-    skipped = int32(0)
+    n = scale(random, total)
     first = int32(0)
-    for w, so_far in zip(mask[1:], before, strict=True):
-        # Sums of counts say in which word the n-th legal action is, without a loop.
-        beyond = n >= so_far
-        chosen_word = where(beyond, w, chosen_word)
-        skipped = where(beyond, so_far, skipped)
-        first = first + int32(beyond)
-    chosen = WORD_BITS * first + nth_bit(chosen_word, n - skipped, width)
+    # In a long mask a group of words is found first, then a word of this group: that takes half the choices.
+    if len(words) >= LONG_MASK:
+        starts = range(0, len(words), GROUP)
+        groups = [[*words[k : k + GROUP], *[uint32(0)] * (k + GROUP - len(words))] for k in starts]
+        sums = [sum(counts[k : k + GROUP], start=int32(0)) for k in starts]
+        group, words, skipped = _part_with(n, groups, sums)
+        n = n - skipped
+        first = group * GROUP
+        counts = [popcount(w) for w in words]
+    number, (word,), skipped = _part_with(n, [[w] for w in words], counts)
+    chosen = WORD_BITS * (first + number) + nth_bit(word, n - skipped, width)
     return chosen if live else where(total == 0, 0, chosen)
+
+
+def _part_with(
+    n: Scalar, parts: Sequence[Sequence[Scalar]], counts: Sequence[Scalar]
+) -> tuple[Scalar, Sequence[Scalar], Scalar]:
+    """Return the part of a mask that holds the n-th legal action, without a loop.
+
+    Args:
+        n: the number of the action among the legal ones, from 0.
+        parts: lists of as many words each.
+        counts: legal actions of each part.
+
+    Returns:
+        The part's number, its words, and the legal actions of the parts before it.
+    """
+    number = int32(0)
+    chosen = list(parts[0])
+    skipped = int32(0)
+    # Sums of counts say in which part the action is.
+    for part, so_far in zip(parts[1:], accumulate(counts), strict=False):
+        beyond = n >= so_far
+        number = number + int32(beyond)
+        chosen = where(beyond, part, chosen)
+        skipped = where(beyond, so_far, skipped)
+    return number, chosen, skipped
 
 
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:

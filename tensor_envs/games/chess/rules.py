@@ -168,7 +168,7 @@ class Chess:
 
     def ends(self, s: GameState, moves: Moves) -> tuple[Scalar, Scalar]:
         """Return whether the player to move is mated (C8), and whether the game is drawn (C8 to C11)."""
-        stuck = ~(any_of(squares != 0 for squares in moves.planes) | any_of(moves.castles))
+        stuck = (union_of(moves.planes) == 0) & ~any_of(moves.castles)
         drawn = too_weak(s) | (s.repeats >= 2) | (s.quiet >= self.quiet_plies)
         return stuck & moves.check, (stuck | drawn) & ~(stuck & moves.check)
 
