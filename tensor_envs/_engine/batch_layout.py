@@ -38,6 +38,7 @@ class BlockGrid:
     branches: bool = True  # whether each game may take a branch of its own
     max_blocks: int = MAX_BLOCKS
     wide: bool = False  # whether indices have 64 bits on a CPU, whatever the sizes of the arrays
+    workgroups: int = 1  # of a GPU, that share the lanes of a block
 
     @property
     def rows(self) -> int:

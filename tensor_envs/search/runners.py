@@ -49,6 +49,10 @@ TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do n
 # A CUDA card with eight times as much memory gets more: a chunk of few games would leave most of it idle.
 CARD_TREE_BYTES = 2**31
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
+# A search on a card waits for numbers most of the time, and threads of a workgroup wait for the deepest of their trees.
+# So few games are spread: so many at most, over workgroups of so many threads.
+SPREAD_GAMES = 4096
+SPREAD_THREADS = 8
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU
 CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
@@ -233,7 +237,10 @@ def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: Batc
     # chunks of one size, since the padding of the last one is searched, too
     blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))
     chunk = whole if small else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
-    return replace(chunk, grid=replace(chunk.grid, wide=True))  # a program serves trees of any size
+    is_spread = is_cuda(whole.device) and chunk.grid.rows <= SPREAD_GAMES
+    workgroups = lanes // SPREAD_THREADS if is_spread else 1
+    grid = replace(chunk.grid, wide=True, workgroups=workgroups)  # wide: a program serves trees of any size
+    return replace(chunk, grid=grid)
 
 
 def tree_sizes(engine: Engine, config: SearchConfig, slots: int) -> TreeSizes:

@@ -37,6 +37,7 @@ from tests.shim.emulator import POISON, Kernel, KernelFault, load
 
 BATCH = 70  # two blocks, the second padded
 LIMIT = 9  # actions of a playout
+SPREAD = 8  # workgroups a block
 FAST = {"CUDA": ("hex", "kuhn_poker", "tic_tac_toe"), "Metal": ("kuhn_poker", "tic_tac_toe")}
 SEARCHED = ("kuhn_poker", "tic_tac_toe")  # with and without what is hidden
 LANGUAGES = {language.__name__: language for language in (CUDA, Metal)}
@@ -102,7 +103,9 @@ def watch(env: te.Env) -> list[Launch]:
     def watched(kernel: Any, grid: Any, device: Any, arrays: Any) -> tuple[Watched, list[Tensor]]:
         launcher, arguments = create(kernel, grid, device, arrays)
         name = names.setdefault((launcher, grid), f"{kernel.name}_{len(names)}")
-        record = engine.recorder(kernel, replace(grid, gpu=True), arrays)
+        # searches of few games on a card are spread over several workgroups a block
+        spread = SPREAD if hasattr(kernel, "config") else 1
+        record = engine.recorder(kernel, replace(grid, gpu=True, workgroups=spread), arrays)
         params = getattr(arrays, "params", None)
         place = next((k for k, x in enumerate(arguments) if x is params), None)
         header = name, record, getattr(kernel, "config", None), place

@@ -82,7 +82,7 @@ class GameBlock:
     @classmethod
     @contextmanager
     def each_of(cls, grid: BlockGrid, share: Cells | None, unroll: bool) -> Iterator[GameBlock]:
-        """Record a loop over blocks; on a GPU a workgroup plays each.
+        """Record a loop over blocks; on a GPU one workgroup plays each, or several do.
 
         Args:
             grid: the partition of the batch.
@@ -95,9 +95,10 @@ class GameBlock:
         wide = grid.wide and share is not None
         dtype = INT64 if wide or blocks * grid.lanes * values > 2**31 else INT32
         if share is None:
-            number = grid_index("group", grid.blocks).to(dtype)
-            thread = grid_index("thread", grid.lanes)
-            yield cls(grid.lanes, number, unroll, thread=thread)
+            threads = grid.lanes // grid.workgroups
+            group = grid_index("group", grid.blocks * grid.workgroups)
+            lane = group % grid.workgroups * threads + grid_index("thread", threads)
+            yield cls(grid.lanes, (group // grid.workgroups).to(dtype), unroll, thread=lane)
             return
         # The compiler cannot know the arguments of a launch. Clamping them gives it bounds for all indices.
         first = minimum(maximum(share[0], 0), grid.compiled_blocks - 1).to(dtype)
