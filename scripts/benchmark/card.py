@@ -170,7 +170,7 @@ te.to_numpy(vector.state.ply)
 print(time.perf_counter() - start)
 """
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"TENSOR_ENVS_CACHE": folder}
+        environment = os.environ | {"TENSOR_ENVS_CACHE": folder, "CACHEDB": f"{folder}/kernels.db"}
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
