@@ -27,27 +27,22 @@ from tensor_envs.web.views import views_of
 
 HERE = Path(__file__).parent
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-# This program imports the modules of a page and prints their files: those of `bridge`, then more of `playground`. Its
-# arguments are a folder and, by ids, words of states.
+# This program imports the modules of a page's Python and prints their files. Its arguments are a folder and, by ids, words
+# of states.
 IMPORTS = """
-import importlib, json, sys
+import json, sys
 sys.path.insert(0, sys.argv[1])
-def files():
-    files = [(name, getattr(module, "__file__", None)) for name, module in sys.modules.items()]
-    return {name: file for name, file in files if file and name.split(".")[0] in ("tensor_envs", "tinygrad")}
-import bridge
+import bridge, playground
 for id, words in json.loads(sys.argv[2]).items():
     bridge.view(id, words, 0, [], [], [], False)
-first = files()
-import playground
 for id in list(bridge.GAMES):
     form = playground.form(id)
     name = playground.named(form["id"], {field["name"]: field["text"] for field in form["fields"]})["game"]
     playground.play(name, *playground.begin(name, 0).values(), None)
     break
-print(json.dumps([first, {name: file for name, file in files().items() if name not in first}]))
+files = [(name, getattr(module, "__file__", None)) for name, module in sys.modules.items()]
+print(json.dumps({name: file for name, file in files if file and name.split(".")[0] in ("tensor_envs", "tinygrad")}))
 """
-PARTS = "bridge", "playground"  # modules of the page's Python
 
 
 def build(
@@ -104,7 +99,9 @@ def build(
         file = out / "games" / id.replace(":", ".")
         sizes[id] = write_game(id, which, env, file, weight)
         rules = f"games/{file.name}.txt"
-        available = [kind for kind in kinds(env) if kind != TRAINED]  # no network runs in the page
+        # no network runs in the page, and perfect play is by a table
+        left_out = {TRAINED} if has_table(env) else {TRAINED, PERFECT}
+        available = [kind for kind in kinds(env) if kind not in left_out]
         entry = catalogue_entry(id, which, env, rules, available, f"games/{file.name}.svg")
         games.append({**entry, "file": f"games/{file.name}"})
     # the page, which is the same for every site, and Python for the playground
@@ -115,17 +112,21 @@ def build(
         (out / "python").mkdir(exist_ok=True)
         for name in PYODIDE:
             (out / "python" / name).write_bytes(Path(pyodide, name).read_bytes())
-        write_packages(variants, out / "python")
+        write_package(variants, out / "python")
     return sizes
+
+
+def has_table(env: Env) -> bool:
+    """Return whether a page has the values of all positions of a game."""
+    return PERFECT in kinds(env) and env.entry.find("oracle") is not None
 
 
 def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float = EXPLORATION) -> int:
     """Write a game's files and return the compressed size of its kernels in bytes."""
     kernels = {"": of_batch(env), "player.": of_player(env, exploration)}
-    # the page solves games of bounded length by exhaustive search; others have a table
-    own = env.entry.find("oracle") if PERFECT in kinds(env) else None
-    table = own is not None
-    if own is not None:
+    table = has_table(env)
+    if table:
+        own: Any = env.entry.find("oracle")
         kernels["table."] = of_table(env, own)
         own.solve(env.rules).write(path.with_name(f"{path.name}.table.safetensors"))
     game = {**page_metadata(env), "id": id, "hidden": which.secret, "custom": which.custom, "table": table}
@@ -145,8 +146,8 @@ def _package(env: Env) -> str:
     return type(env.rules).__module__.rpartition(".")[0]
 
 
-def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) -> None:
-    """Write the archives of the page's Python: the modules that its parts import, and metadata of the games."""
+def write_package(variants: Mapping[str, tuple[Variant, Env]], folder: Path) -> None:
+    """Write the archive of the playground's Python: its modules, those that they import, and metadata of the games."""
     with_python = {id: both for id, both in variants.items() if is_built_in(both[1])}
     games = {
         id: (_package(env), {**env.entry.presets.get(env.id, {}), **which.fields}, which.secret, env.id)
@@ -155,10 +156,9 @@ def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) ->
     books = {f"{_package(env).replace('.', '/')}/RULES.md": rulebook(env.rules) for _, env in with_python.values()}
     states = {id: env.init(1) for id, (_, env) in with_python.items()}
     words = {id: state.buffers.layout.table(state.tensors[0])[0].tolist() for id, state in states.items()}
-    texts = [{f"{part}.py": (HERE / "python" / f"{part}.py").read_text()} for part in PARTS]
-    texts[0] |= {"games.json": json.dumps(games)}
+    texts = {path.name: path.read_text() for path in (HERE / "python").glob("*.py")} | {"games.json": json.dumps(games)}
     with TemporaryDirectory(prefix="tensor_envs-") as temporary:
-        for name, text in (texts[0] | texts[1]).items():
+        for name, text in texts.items():
             Path(temporary, name).write_text(text)
         Path(temporary, "tensor_envs").symlink_to(HERE.parent)
         command = [sys.executable, "-c", IMPORTS, temporary, json.dumps(words)]
@@ -167,11 +167,9 @@ def write_packages(variants: Mapping[str, tuple[Variant, Env]], folder: Path) ->
         )
         if done.returncode:
             raise RuntimeError(f"the page's Python cannot be imported: {done.stderr.strip()[-200:]}")
-        texts[1] |= books
-        for part, files, more in zip(PARTS, json.loads(done.stdout), texts, strict=True):
-            with ZipFile(folder / f"{part}.zip", "w", ZIP_DEFLATED, compresslevel=9) as archive:
-                for name, text in more.items():
-                    archive.writestr(name, text)
-                for name, file in files.items():
-                    is_package = Path(file).name == "__init__.py"
-                    archive.write(file, name.replace(".", "/") + ("/__init__.py" if is_package else ".py"))
+        with ZipFile(folder / "package.zip", "w", ZIP_DEFLATED, compresslevel=9) as archive:
+            for name, text in (texts | books).items():
+                archive.writestr(name, text)
+            for name, file in json.loads(done.stdout).items():
+                is_package = Path(file).name == "__init__.py"
+                archive.write(file, name.replace(".", "/") + ("/__init__.py" if is_package else ".py"))

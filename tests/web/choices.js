@@ -13,7 +13,7 @@ const one = new Games(about, 1, 2n ** 63n + 7n);
 for (;;) {
   const game = one.game(0), { over, legal } = read(about, game.words);
   if (over || actions.length === Number(plies)) break;
-  const start = performance.now(), action = await choose(kind, file, game, legal, about);
+  const start = performance.now(), action = await choose(kind, file, game, legal);
   if (process.env.TIMES) console.error(id, kind, performance.now() - start);
   one.actions[0] = played[actions.length] ?? action;
   actions.push(action);

@@ -16,7 +16,7 @@ for (const id of ids) {
       add("actions", "states");
     }
     games.run("init");
-    games.rollout(16);
+    games.run("rollout", 16);
     add("states");
     games.run("init");
     for (let step = 0; step < 8; step++) {
@@ -27,7 +27,7 @@ for (const id of ids) {
     console.log(id, chain.digest("hex"));
   } else {
     const games = new Games(about, 4096), best = { uniform: 0, rollout: 0 };
-    const kinds = [["uniform", 64, () => games.run("uniform")], ["rollout", 1, () => games.rollout(64)]];
+    const kinds = [["uniform", 64, () => games.run("uniform")], ["rollout", 1, () => games.run("rollout", 64)]];
     for (let run = 0; run < 80; run++) {
       for (const [name, calls, play] of kinds) { // by the process's own time: other work does not count
         const start = process.cpuUsage();

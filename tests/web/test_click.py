@@ -230,8 +230,8 @@ def test_against_the_computer_with_hidden_cards_and_back_again(page: Any) -> Non
     until(page, "location.hash.includes('&start=')")
 
 
-@pytest.mark.few("perfect")
-@pytest.mark.parametrize("kind", ["playout:64", "perfect"])
+@pytest.mark.few("playout:512")
+@pytest.mark.parametrize("kind", ["playout:64", "playout:512"])
 def test_the_computer_wins_what_a_link_hands_it(page: Any, kind: str) -> None:
     take(page, "tic_tac_toe")
     link = f"game=tic_tac_toe&seats={kind}.person&seed=3&moves=0.3.1.4"

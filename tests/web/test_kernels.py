@@ -103,10 +103,10 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..
         assert json.loads(run_script(site(name), "choices.js", kind, name, PLIES)) == actions, kind
 
 
-def test_perfect_play_gives_nothing_away(site: Callable[..., Path]) -> None:
+def test_the_highest_level_gives_nothing_away_in_tic_tac_toe(site: Callable[..., Path]) -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(1, SEED, "CPU")
-    for action in json.loads(run_script(site(env.id), "choices.js", "perfect", env.id, 9)):
+    for action in json.loads(run_script(site(env.id), "choices.js", f"playout:{SIMULATIONS}", env.id, 9)):
         assert te.agents.solution_of(env).best_actions(state)[0, action]
         state = env.step(state, [action])
     assert state.terminated.item() and not state.rewards.numpy().any()  # a draw

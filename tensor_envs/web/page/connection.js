@@ -8,8 +8,11 @@ const ELSEWHERE = 1000; // and for the move of a person at another screen
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
 const tabs = globalThis.BroadcastChannel && new BroadcastChannel("tensor_envs");
 
-// a position in an address: how it began, and what was played
-export const fragment = ({ actions, seats, ...more }) => new URLSearchParams({ ...more, seats: seats.join("."), moves: actions.join(".") });
+// a table in an address: its name on a server, and its position, how it began and what was played, if that is known
+const fragment = ({ table, position }) => {
+  const { actions, seats, ...more } = position ?? {}, played = position && { seats: seats.join("."), moves: actions.join(".") };
+  return `#${new URLSearchParams({ ...(table && { table }), ...more, ...played })}`;
+};
 
 // what an address says of a position; actions: null if it has no moves
 export function parsed(address) {
@@ -78,7 +81,7 @@ export class Connection {
       const view = await this.engine[what](...given);
       if (serial !== this.serial) return;
       if (what === "create" || what === "look") this.enter(view);
-      await this.show(view);
+      this.show(view);
     } catch (error) {
       if (serial !== this.serial) return;
       // the table has moved on, by another window: what it shows now is what counts
@@ -108,7 +111,7 @@ export class Connection {
     delete document.body.dataset.pictured;
   }
 
-  async show(view) {
+  show(view) {
     const { over, computer, viewer, ply } = view, serial = this.serial;
     const again = () => { if (serial === this.serial && !this.follows) this.ask("advance", view); };
     const pause = view.seats[view.player] === "person" ? ELSEWHERE : WAITING;
@@ -117,32 +120,24 @@ export class Connection {
       setTimeout(again, pause);
       return;
     }
-    const current = this.view = { ...view, players: view.players ?? this.players };
-    this.at = null;
-    this.covered = view.secret && !over && this.looking !== viewer;
+    Object.assign(this, { view, at: null, covered: view.secret && !over && this.looking !== viewer });
     this.board.select(null);
     this.controls.show();
-    if (this.covered) this.clear();
+    if (this.covered || !view.svg) this.clear();
+    else this.picture(view.svg, ply);
     const state = over ? "over" : computer ? "computer" : this.covered ? "covered" : "ready";
-    const link = view.link ?? fragment(await this.engine.position(view));
-    if (current !== this.view) return;
-    this.next = `#${link}`;
-    if (view.link) this.write();
-    else this.writing ??= setTimeout(() => this.write(), WRITING);
     Object.assign(document.body.dataset, { state, ply });
-    const shown = this.covered ? null : await view.drawn;
+    this.next = fragment(view);
+    if (view.table) this.write();
+    else this.writing ??= setTimeout(() => this.write(), WRITING);
     // the last move is seen before the computer's search, which may hold up the page
     if (computer) painted().then(() => setTimeout(again, view.waiting ? pause : 0));
-    if (!shown || current !== this.view || this.at !== null) return;
-    Object.assign(this.view, shown);
-    this.controls.complete();
-    this.picture(shown);
-    document.body.dataset.pictured = ply;
   }
 
-  picture({ svg }) {
+  picture(svg, ply) {
     this.board.show(svg);
     this.controls.pictured(svg);
+    document.body.dataset.pictured = ply;
   }
 
   // the address says the position, and other tabs follow
@@ -170,12 +165,13 @@ export class Connection {
     const shown = await this.engine.at(view, at);
     if (view !== this.view || at !== this.at) return;
     element("status").textContent = at ? `After move ${at} of ${view.ply}` : "The first position";
-    if (shown.svg) this.picture(shown);
-    document.body.dataset.pictured = at;
+    if (shown.svg) this.picture(shown.svg, at);
   }
 
   async link() {
-    this.next = `#${fragment(await this.engine.position(this.view))}`;
+    const { position } = this.view;
+    if (!position) throw new Error("the seed would give away hidden cards or chance: there is a link when the game is over");
+    this.next = fragment({ position });
     this.write();
     element("link").textContent = await copied(location.href) ? "Copied" : "It is the page's address";
   }

@@ -126,13 +126,6 @@ export class Controls {
     this.worth(null);
   }
 
-  // what comes with the picture
-  complete() {
-    this.say();
-    this.log();
-    for (const button of element("actions").querySelectorAll("button")) this.explain(button);
-  }
-
   pictured(drawn) {
     this.drawn = drawn;
     element("words").hidden = element("save").disabled = false;
@@ -272,24 +265,17 @@ export class Controls {
     this.focus("actions", "button");
   }
 
-  // a button with an action's name and what it does
+  // a button with what people call an action, and what it does if that is more
   button({ action, name }) {
-    const { table } = this, button = create("button", { type: "button" }, create("span", { textContent: name }));
+    const { table } = this, { phrases, spoken, symbols } = table.view, phrase = !spoken && phrases?.[action];
+    const symbol = symbols?.[action] ? [create("i", { textContent: symbols[action] }), " "] : [];
+    const button = create("button", { type: "button" }, create("span", {}, ...symbol, this.called(action, name)));
+    if (phrase) button.append(create("small", { textContent: phrase }));
     button.dataset.action = action;
-    this.explain(button);
     button.addEventListener("click", ({ detail }) => table.act(action, detail));
     for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => table.board.mark("pointed", [action]));
     for (const event of ["pointerleave", "blur"]) button.addEventListener(event, () => table.board.mark("pointed", []));
     return button;
-  }
-
-  explain(button) {
-    const { phrases, spoken, symbols } = this.table.view, { action } = button.dataset, phrase = phrases?.[action];
-    if (!phrase || button.querySelector("small")) return;
-    const name = button.firstElementChild, small = create("small", { textContent: spoken ? name.textContent : phrase });
-    name.textContent = this.called(action, name.textContent);
-    if (symbols?.[action]) name.prepend(create("i", { textContent: symbols[action] }), " ");
-    button.append(small);
   }
 
   // what people call an action: its name, or where names are codes what it does

@@ -18,34 +18,9 @@ const KINDS = { uint32: Uint32Array, int32: Int32Array, float32: Float32Array, b
 export const value = (words, [word, shift, bits, low], first = 0, lanes = 1) =>
   (words[first + word * lanes] >>> shift & -1 >>> 32 - bits) + low;
 
-// Games by their rows in arrays.
-export class Rows {
-  // where value 0 of a row stands in an array of so many values a game; the others follow, LANES apart
-  at(row, values) {
-    return Math.floor(row / LANES) * values * LANES + row % LANES;
-  }
-
-  // all values of a row in an array
-  row(name, row) {
-    const [, values] = this.about.arrays[name], first = this.at(row, values);
-    return Array.from({ length: values }, (_, k) => this[name][first + k * LANES]);
-  }
-
-  // clears the flags of the last step, which are those of the episode before
-  live(row) {
-    const first = this.at(row, this.about.arrays.states[1]), { terminated, truncated } = this.about.slots;
-    for (const [[word, shift]] of [terminated, truncated]) this.states[first + word * LANES] &= ~(1 << shift);
-  }
-
-  game(row) {
-    return { words: this.row("states", row), keys: this.row("keys", row) };
-  }
-}
-
 // The kernels of a module and their arrays, for so many blocks of games.
-export class Kernels extends Rows {
+export class Kernels {
   constructor({ module, arrays, calls }, blocks, lanes = 1) {
-    super();
     Object.assign(this, { calls, blocks });
     this.kernels = new WebAssembly.Instance(module).exports;
     const { memory } = this.kernels;
@@ -76,25 +51,36 @@ export class Games extends Kernels {
     this.run("init");
   }
 
-  // a step of the uniform policy in every game -> steps done
-  step() {
-    this.run("uniform");
-    return 1;
-  }
-
-  rollout(steps) {
-    this.run("rollout", steps);
-  }
-
   // rolls out for about so many milliseconds -> steps done
   many(time) {
     const start = performance.now();
     let steps = 0;
     do {
-      this.rollout(ROUND);
+      this.run("rollout", ROUND);
       steps += ROUND;
     } while (performance.now() - start < time);
     return steps;
+  }
+
+  // where value 0 of a row stands in an array of so many values a game; the others follow, LANES apart
+  at(row, values) {
+    return Math.floor(row / LANES) * values * LANES + row % LANES;
+  }
+
+  // all values of a row in an array
+  row(name, row) {
+    const [, values] = this.about.arrays[name], first = this.at(row, values);
+    return Array.from({ length: values }, (_, k) => this[name][first + k * LANES]);
+  }
+
+  // clears the flags of the last step, which are those of the episode before
+  live(row) {
+    const first = this.at(row, this.about.arrays.states[1]), { terminated, truncated } = this.about.slots;
+    for (const [[word, shift]] of [terminated, truncated]) this.states[first + word * LANES] &= ~(1 << shift);
+  }
+
+  game(row) {
+    return { words: this.row("states", row), keys: this.row("keys", row) };
   }
 
   // a game as `game` gives it takes the place of a row's

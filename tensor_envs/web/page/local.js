@@ -116,7 +116,7 @@ export class Local {
   async advance() {
     const { table } = this, { about, game, rules, seats, now, past } = table, ply = past.length;
     const { player, legal } = read(about, now.words), kind = seats[player];
-    const chosen = await (kind === "playouts" ? rules.playouts(now) : choose(kind, this.games.get(game).file, now, legal, about));
+    const chosen = await (kind === "playouts" ? rules.playouts(now) : choose(kind, this.games.get(game).file, now, legal));
     if (table === this.table && ply === past.length) await this.play(table, chosen);
     return this.view();
   }
@@ -124,7 +124,7 @@ export class Local {
   // the best actions for the person to move, and what they are worth; null: not known
   async hint() {
     const { about, game, rules, now } = this.table, { file } = this.games.get(game), { legal } = read(about, now.words);
-    return about.module ? judge(file, now, legal, about, this.games.get(game).kinds) : { actions: [await rules.playouts(now)], value: null };
+    return about.module ? judge(file, now, legal, about) : { actions: [await rules.playouts(now)], value: null };
   }
 
   async undo() {
@@ -137,40 +137,33 @@ export class Local {
     return this.view();
   }
 
-  async position() {
-    const { game, seats, seed, start, past } = this.table;
-    const from = start ? { start: packed([...start.words, ...start.keys]) } : { seed };
-    return { game, seats, ...from, actions: past.map(({ action }) => action) };
-  }
-
   // the view of a table, as a server returns it, see `tensor_envs/play/tables.py`
   async view() {
-    const { about, game, seats, seed, now: { words }, past } = this.table;
+    const { about, game, seats, seed, start, now: { words }, past } = this.table, { hidden } = about;
     const { player, over, truncated, legal, rewards } = read(about, words);
-    const persons = seats.flatMap((kind, k) => (kind === "person" ? [k] : [])), hidden = about.hidden;
-    const isPersons = !over && seats[player] === "person";
+    const persons = seats.flatMap((kind, k) => (kind === "person" ? [k] : []));
+    const isPersons = !over && seats[player] === "person", allowed = isPersons ? legal : [];
     const viewer = !persons.length || (hidden && over) ? null : hidden && isPersons ? player : persons[0];
-    const names = isPersons ? await this.names(about, words, legal) : [];
-    const drawn = this.shown(words, viewer, past.length, isPersons ? legal : [], over);
-    const moves = past.map(({ player: who, name, written }, ply) => ({
-      ply, player: who, written, name: hidden && viewer !== null && who !== viewer ? NOT_SHOWN : name,
-    }));
+    const names = await this.names(about, words, allowed), shown = await this.shown(words, viewer, past.length, allowed, over);
+    const from = start ? { start: packed([...start.words, ...start.keys]) } : { seed };
     return {
-      game, seats, seed, ply: past.length, player, over, truncated, viewer, moves, computer: !over && !isPersons,
+      players: this.games.get(game).players, ...shown,
+      game, seats, seed, ply: past.length, player, over, truncated, viewer, computer: !over && !isPersons,
       secret: hidden && persons.length > 1, waiting: false,
-      actions: isPersons ? legal.map((action, k) => ({ action, name: names[k] })) : [],
-      returns: past.reduce((sum, { rewards }) => sum.map((x, k) => x + rewards[k]), rewards.map(() => 0)),
-      drawn: drawn.then((shown) => shown && { ...shown, moves: moves.map((move, k) => ({ ...move, name: shown.moves[k] })) }),
+      position: { game, seats, ...from, actions: past.map(({ action }) => action) },
+      moves: past.map(({ player: who, written }, ply) => ({ ply, player: who, written, name: shown.moves[ply] })),
+      actions: allowed.map((action, k) => ({ action, name: names[k] })),
+      returns: past.reduce((sum, { rewards: paid }) => sum.map((x, k) => x + paid[k]), rewards.map(() => 0)),
     };
   }
 
-  // -> what is shown of a position after so many plies, see `render/scene.py`; null if the picture of a user's game has no
-  // translation. In such a game with secrets all moves of others are hidden.
+  // -> what is shown of a position after so many plies, see `render/scene.py`; names of moves alone if the picture of a
+  // user's game has no translation. In such a game with secrets all moves of others are hidden.
   async shown(words, viewer, ply, actions, over) {
     const { about } = this.table, past = this.table.past.slice(0, ply), veiled = about.custom && about.hidden && viewer !== null;
-    const names = past.map(({ player, name }) => (veiled && player !== viewer ? NOT_SHOWN : name));
-    const before = !veiled ? past : names.at(-1) === NOT_SHOWN ? [] : past.slice(-1);
-    return this.ask(about, "view", words, viewer, names, actions, before.map(({ words: at, action }) => [at, action]), over);
+    const moves = past.map(({ player, name }) => (veiled && player !== viewer ? NOT_SHOWN : name));
+    const before = !veiled ? past : moves.at(-1) === NOT_SHOWN ? [] : past.slice(-1);
+    return await this.ask(about, "view", words, viewer, moves, actions, before.map(({ words: at, action }) => [at, action]), over) ?? { moves };
   }
 
   async names(about, words, actions) {
@@ -189,8 +182,8 @@ export class Local {
   }
 
   // a position of before
-  async at({ viewer }, ply) {
-    return await this.shown(this.table.past[ply].words, viewer, ply, [], false) ?? {};
+  at({ viewer }, ply) {
+    return this.shown(this.table.past[ply].words, viewer, ply, [], false);
   }
 
   // the position after so many plies as text, see `views.py`

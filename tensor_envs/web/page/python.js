@@ -1,4 +1,4 @@
-// The package's own Python, on a thread of its own: a part of it, such as `bridge`, is an archive of that name.
+// The package's own Python for games of the form, on a thread of its own.
 import { memoize, onLost, request } from "./net.js";
 import { loadPyodide } from "./python/pyodide.mjs";
 
@@ -12,29 +12,21 @@ onLost((lost) => notify(lost ? "No connection. Trying again ..." : ""));
 
 async function start() {
   notify("Python is being loaded ...");
-  const python = await loadPyodide({ indexURL: new URL("./python/", import.meta.url).href });
+  const [python, archive] = await Promise.all([loadPyodide({ indexURL: new URL("./python/", import.meta.url).href }), bytes("python/package.zip")]);
   python.runPython("import sys; sys.path.insert(0, '/package'); sys.dont_write_bytecode = True");
-  return python;
-}
-
-const parts = new Map(); // promises of Python itself, and of its modules
-
-async function load(part) {
-  const [python, archive] = await Promise.all([memoize(parts, "", start), bytes(`python/${part}.zip`)]);
   notify("Python reads the rules ...");
   python.unpackArchive(archive, "zip", { extractDir: "/package" });
-  const module = python.pyimport(part);
+  python.pyimport("playground");
   notify("");
-  return module;
+  return python.pyimport("bridge");
 }
 
-const loaded = (part) => memoize(parts, part, () => load(part));
+const started = new Map(); // a promise of Python
 
-// what: "part.function"; given: its arguments
+// what: "module.function"; given: its arguments
 self.onmessage = async ({ data: { number, what, given } }) => {
   try {
-    const bridge = await loaded("bridge");
-    await loaded(what.split(".")[0]);
+    const bridge = await memoize(started, "", start);
     self.postMessage({ number, answer: JSON.parse(bridge.answer(what, JSON.stringify(given))) });
   } catch (error) {
     self.postMessage({ number, failed: failed(error) });

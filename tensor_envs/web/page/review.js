@@ -81,8 +81,8 @@ export class Review {
 
   // other moves from the position that is looked at
   branch() {
-    const { view, at } = this.table, { game, seats, seed, actions } = view.position;
-    this.table.begin({ game, seats, seed, actions: actions.slice(0, at) });
+    const { view: { position }, at } = this.table;
+    this.table.begin({ ...position, actions: position.actions.slice(0, at) });
   }
 
   async save(view, ending) {

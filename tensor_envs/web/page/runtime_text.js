@@ -56,7 +56,6 @@ export function wrap(text, width) {
   return lines;
 }
 
-
 const STRINGS = {
   join: (text, parts) => [...each(parts)].join(text),
   split: (text, separator = null, most = -1) => {

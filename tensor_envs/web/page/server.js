@@ -1,6 +1,5 @@
 // Tables of a local server (`python -m tensor_envs.play`), by requests.
 import { request } from "./net.js";
-import { fragment } from "./connection.js";
 
 const CONFLICT = 409, GONE = 410; // statuses: the table has moved on; the server has no such table
 
@@ -30,21 +29,15 @@ async function about({ table, position }, what, body) {
   }
 }
 
-// the address has the table, and what it takes to play it again
-function shown(view) {
-  const link = view.position ? `&${fragment(view.position)}` : "";
-  return { ...view, link: `table=${view.table}${link}`, drawn: Promise.resolve(view) };
-}
-
-const change = async (view, what, body) => shown(await about(view, what, { ply: view.ply, ...body }));
+const change = (view, what, body) => about(view, what, { ply: view.ply, ...body });
 
 export const server = {
   form: (name) => ask(`${game(name)}/form`),
   add: (what, given, fields) => (what === "about" ? ask(game(given)) : ask("api/games", { id: given, fields })),
-  look: async (table) => shown(await ask(`api/tables/${encodeURIComponent(table)}`)),
+  look: (table) => ask(`api/tables/${encodeURIComponent(table)}`),
   async create({ game, seats, seed, actions, start }) {
     if (start) throw new Error("the link is of a game that was taken from the wall of a static page");
-    return shown(await ask("api/tables", { game, seats, seed, actions }));
+    return ask("api/tables", { game, seats, seed, actions });
   },
   act: (view, action) => change(view, "act", { action }),
   advance: (view) => change(view, "advance"),
@@ -55,8 +48,4 @@ export const server = {
   read: (game, ending, text) => ask("api/files", { game, ending, text }),
   hint: (view) => about(view, `hint/${view.ply}`),
   prompt: async (view, ply) => (await about(view, `prompt/${ply}`)).prompt,
-  async position({ position }) {
-    if (!position) throw new Error("the seed would give away hidden cards or chance: there is a link when the game is over");
-    return position;
-  },
 };

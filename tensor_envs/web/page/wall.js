@@ -75,7 +75,8 @@ export class Wall {
       this.steps += this.games.many(FULL) * this.games.batch;
     } else if (this.pace && now - this.last >= 1000 / this.pace - 4) {
       this.last = now;
-      this.steps += this.games.step() * this.games.batch;
+      this.games.run("uniform");
+      this.steps += this.games.batch;
     }
     this.paint();
     if (start - this.since > 500) {
