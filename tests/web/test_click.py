@@ -85,6 +85,24 @@ def take(page: Any, game: str) -> None:
     page.wait_for_selector("#table:not([hidden])")
 
 
+@pytest.mark.slow  # it goes by the clock
+@pytest.mark.parametrize("game", SMALL)
+def test_the_first_board_is_there_within_a_second(page: Any, game: str) -> None:
+    """On a connection of 9 Mbit/s, counted from the page's load."""
+    take(page, game)
+    page.goto("about:blank")
+    connection = page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 20, "downloadThroughput": 9e6 / 8, "uploadThroughput": 9e6 / 8}
+    connection.send("Network.enable")
+    connection.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    connection.send("Network.emulateNetworkConditions", slow)
+    page.goto(f"{page.sites[1]}{SMALL[0]}/#{game}", wait_until="load")
+    page.wait_for_selector("body[data-pictured]")
+    seconds = page.evaluate("(performance.now() - performance.getEntriesByType('navigation')[0].loadEventEnd) / 1000")
+    connection.detach()
+    assert seconds < 1
+
+
 def test_the_pages_policy_forbids_text_as_code(page: Any) -> None:
     """Neither inline scripts nor `eval` nor inline styles are obeyed, while WebAssembly is."""
     take(page, "tic_tac_toe")

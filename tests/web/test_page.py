@@ -53,6 +53,18 @@ def test_the_start_page_is_small_and_whole(site: Path) -> None:
     assert sum(len(files[name]) for name in page + game[:3]) < MAX_FIRST  # of a server that does not compress
 
 
+def test_what_the_first_board_needs_is_asked_for_at_once(site: Path) -> None:
+    """A browser finds modules level by level otherwise, each after an answer of the host."""
+    text = (site / "index.html").read_text()
+    early = {*re.findall(r'rel="(?:module)?preload" href="([^"]+)"', text)}
+    reached, left = set[str](), ["page.js", "runtime.js"]
+    while left:
+        name = left.pop()
+        reached.add(name)
+        left += {*re.findall(r'from "\./(\w+\.js)"', (site / name).read_text())} - reached
+    assert early == reached - {"page.js"} | {"games.json"}
+
+
 def test_the_pages_javascript_is_short() -> None:
     """Of it, what translated Python needs has a bound of its own."""
     files = [*(Path(web.__file__).parent / "page").glob("*.js")]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tensor_envs.games.chess.notation import FILE_NAMES, PROMOTIONS, ends_of, from_dict, promoted
-from tensor_envs.games.chess.rules import CASTLES, FORWARD, PLANES, SIDE, UNDER, Chess, legal_moves
+from tensor_envs.games.chess.notation import FILE_NAMES, ends_of, from_dict, promoted
+from tensor_envs.games.chess.rules import CASTLES, SIDE, Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import outcome, seat_names, to_move
@@ -63,15 +63,10 @@ def mover(game: dict[str, Any]) -> int:
     return "wb".index(game["fen"].split()[1])
 
 
-def legal(rules: Chess, game: dict[str, Any]) -> list[int]:
-    """Return the legal actions; none once the game is over."""
-    return open_actions(rules, game, from_dict(rules, game))
-
-
-def status(rules: Chess, game: dict[str, Any]) -> str:
+def status(rules: Chess, game: dict[str, Any], fields: dict[str, Any]) -> str:
     """Return the status: the player to move, or the kind of the end."""
     player = mover(game)
-    s = state_of(rules, from_dict(rules, game))
+    s = state_of(rules, fields)
     moves = legal_moves(s)
     lost, drawn = (bool(x.value) for x in rules.ends(s, moves))
     if lost or drawn:
@@ -82,8 +77,9 @@ def status(rules: Chess, game: dict[str, Any]) -> str:
 def to_string(rules: Chess, game: dict[str, Any]) -> str:
     """Return rows of pieces, white's in capitals, the viewer's or white's first rank below; the status, and the FEN."""
     step = -1 if game.get("viewer") else 1
+    text = status(rules, game, from_dict(rules, game))
     rows = [f"{rank} " + " ".join(row[::step]) for rank, row in zip(RANK_NAMES, rows_of(game), strict=True)]
-    return "\n".join([*rows[::step], "  " + " ".join(FILE_NAMES[::step]), status(rules, game), game["fen"]])
+    return "\n".join([*rows[::step], "  " + " ".join(FILE_NAMES[::step]), text, game["fen"]])
 
 
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
@@ -96,7 +92,8 @@ def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
     for place, line in enumerate(order):
         picture.text((MARGIN - 14, MARGIN + (place + 0.5) * CELL), RANK_NAMES[line], 12, INK)
         picture.text((MARGIN + (place + 0.5) * CELL, MARGIN - 14), FILE_NAMES[line], 12, INK)
-    actions = {action: ends_of(action) for action in legal(rules, game)}
+    fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
+    actions = {action: ends_of(action) for action in open_actions(rules, game, fields)}
     for row, pieces in enumerate(rows_of(game)):
         for file, piece in enumerate(pieces):
             corners = grid.square(order[row], order[file])
@@ -108,7 +105,7 @@ def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
             # the highest number comes first: of promotions that to a queen
             if here := [action for action, ends in reversed(actions.items()) if square in ends]:
                 picture.area(corners, *here, targets=[action for action in here if actions[action][1] == square])
-    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game), 14, INK)
+    picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game, fields), 14, INK)
     return picture
 
 
@@ -158,16 +155,21 @@ def explain(rules: Chess, game: dict[str, Any], action: int) -> str:
     start, end = (FILE_NAMES[file] + str(SIDE - line) for file, line in zip(files, lines, strict=True))
     kind = rows[lines[0]][files[0]].lower()
     taken = rows[lines[1]][files[1]] != "." or (kind == "p" and files[0] != files[1])
-    promoted = ""
-    if kind == "p" and ranks[1] == SIDE - 1:
-        plane = action % len(PLANES)
-        promoted = f", becomes a {PIECE_NAMES[PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else 'q']}"
-    return f"{PIECE_NAMES[kind]} {start} {'takes' if taken else 'to'} {end}{promoted}"
+    letter = promoted(action, pawns_of(game))
+    became = f", becomes a {PIECE_NAMES[letter]}" if letter else ""
+    return f"{PIECE_NAMES[kind]} {start} {'takes' if taken else 'to'} {end}{became}"
+
+
+def pawns_of(game: dict[str, Any]) -> dict[str, int]:
+    """Return the field of the pawns of both colours, without reading the rest of the position."""
+    turn = 0 if mover(game) else SIDE - 1
+    rows = [row.lower() for row in rows_of(game)]
+    return {"pawns": sum(1 << SIDE * f + (r ^ turn) for r in range(SIDE) for f in range(SIDE) if rows[r][f] == "p")}
 
 
 def symbol(rules: Chess, game: dict[str, Any], action: int) -> str:
     """Return the piece that a pawn becomes as a symbol; "" for other moves."""
-    return GLYPHS.get(promoted(action, from_dict(rules, game)), "")
+    return GLYPHS.get(promoted(action, pawns_of(game)), "")
 
 
 def tile(rules: Chess) -> Tile:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import chess
 import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.games.chess import notation
+from tensor_envs.games.chess import notation, render
+from tensor_envs.render.scene import scene
+from tensor_envs.rules.plain import legal_actions
 from tests.games.shared import shared_env
 
 POSITIONS = [  # promotions, castling, en passant, several pieces of a kind, checks and mates
@@ -133,3 +137,23 @@ def test_answers_in_any_notation() -> None:
     bishops = env.state_from_dicts([{"fen": "4k3/8/8/8/8/2n5/1P1B4/4K3 w - - 0 1"}])
     assert env.action_to_string(te.text.parse(env, "bxc3", bishops), bishops) == "b2c3"
     assert env.action_to_string(te.text.parse(env, "Bxc3", bishops), bishops) == "d2c3"
+
+
+def test_a_table_reads_a_position_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading checks a position, which takes most of the time of a page's first board."""
+    env = te.make("chess")
+    reads = list[str]()
+
+    def read(rules: Any, game: dict[str, Any]) -> dict[str, Any]:
+        reads.append(game["fen"])
+        return notation.from_dict(rules, game)
+
+    monkeypatch.setattr(render, "from_dict", read)
+    fen = "8/P6k/8/8/8/8/p6K/8 {} - - 0 1"
+    for colour, end in (("w", "a8"), ("b", "a1")):
+        position = {"fen": fen.format(colour)}
+        legal = legal_actions(env.rules, notation.from_dict(env.rules, position))
+        shown = scene(env.rules, render, position, actions=legal)
+        becomes = {shown["symbols"][a]: text for a, text in shown["phrases"].items() if "becomes" in text}
+        assert becomes["♛"].endswith(f"to {end}, becomes a queen") and sorted(becomes) == ["♛", "♜", "♝", "♞"]
+    assert len(reads) == 2
