@@ -19,8 +19,8 @@ import numpy as np
 from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.state import State
 
-SECONDS = 5.0  # of a search, without the compilation of its kernel
-PATIENCE = 3 * SECONDS  # for an answer; a launch of the search is not interrupted
+SECONDS = 2.0  # of a search, without the compilation of its kernel
+PATIENCE = 3.0  # seconds that a hint waits for an answer; a later hint finds one that came later
 MEMORY = 2**26  # bytes of the transposition tables
 MAX_ANSWERS = 256
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,12 @@ from tensor_envs.env import Env
 from tensor_envs.inspection.interpreter import debug
 from tensor_envs.render.scene import picture, seen
 
+DARK = Path(__file__).parent / "page" / "dark.css"
 PLIES, SEED = 9, 1  # random plies, fewer in a game that they would end
 
 
 def example(env: Env) -> str:
-    """Return the picture of a position, as the first player sees it."""
+    """Return the picture of a position, as the first player sees it, with the colours that it has in the dark."""
     game = debug(env, SEED)
     values = game.fields()
     for _ in range(PLIES):
@@ -28,4 +31,5 @@ def example(env: Env) -> str:
         fields[field.name] = np.reshape(values[field.name], field.shape).astype(dtype).tolist()
     position = env.entry.load("notation").to_dict(env.rules, fields)
     render = env.entry.load("render")
-    return picture(env.rules, render, seen(env.rules, render, position, 0), 0, None)
+    svg = picture(env.rules, render, seen(env.rules, render, position, 0), 0, None)
+    return svg.replace(">\n", f">\n<style>{escape(DARK.read_text(), quote=False)}</style>\n", 1)

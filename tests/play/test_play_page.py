@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
-from tensor_envs.web.variants import VARIANTS
+from tensor_envs.web.example import DARK, example
+from tensor_envs.web.variants import VARIANTS, variant
 from tests.web.shown import prompt_of
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
@@ -391,6 +392,7 @@ def test_a_hint_shows_that_it_works(page: Any, url: str) -> None:
     assert page.locator("#hint").is_disabled()
     held[0].continue_()
     page.wait_for_selector("#advice:has-text('Best: ')")
+    page.wait_for_selector("#worth:has-text(', estimated by random games')")
 
 
 def test_an_exact_value_takes_the_place_of_a_searched_one(page: Any, url: str) -> None:
@@ -481,18 +483,32 @@ def test_a_phone_shows_text_and_parts_of_a_size(page: Any, url: str, game: str) 
         assert page.evaluate(wide) > 300
 
 
-def test_pictures_on_white_are_dark_in_the_dark(page: Any, url: str) -> None:
-    """Paper and cells are dark and labels light, without a filter; a picture on other paper is dimmed."""
+def test_pictures_are_dark_in_the_dark(page: Any, url: str) -> None:
+    """Paper is dark and labels on it light, without a filter, at a table and on the first screen."""
     page.emulate_media(color_scheme="dark")
-    open_table(page, url, game="tic_tac_toe")
-    look = """() => ["svg > rect", "svg > polygon", "svg > text"].map((part) =>
+    look = """() => ["svg > rect", "svg > text:last-of-type"].map((part) =>
       Math.max(...getComputedStyle(document.querySelector(`#picture ${part}`)).fill.match(/\\d+/g).map(Number)))"""
-    paper, cell, label = page.evaluate(look)
-    assert paper < cell < 80 < 200 < label
-    dimmed = "getComputedStyle(document.querySelector('#picture svg')).filter"
-    assert page.evaluate(dimmed) == "none"
-    open_table(page, url, game="kuhn_poker")
-    assert page.evaluate(dimmed) == "brightness(0.8)"
+    for game in ("tic_tac_toe", "kuhn_poker", "backgammon", "2048", "three_will"):
+        open_table(page, url, game=game, seats=[PERSON] * (1 if game == "2048" else 2))
+        paper, label = page.evaluate(look)
+        assert paper < 80 and (label > 200 or game == "kuhn_poker"), game  # whose last one is on a card
+        assert page.evaluate("getComputedStyle(document.querySelector('#picture svg')).filter") == "none"
+    page.goto(url)
+    page.wait_for_selector("#cards a")
+    corner = """async () => {
+      const image = document.querySelector("#cards a[href$='three_will'] img"), canvas = document.createElement("canvas");
+      image.loading = "eager";
+      await image.decode();
+      canvas.getContext("2d").drawImage(image, 0, 0);
+      return Math.max(...canvas.getContext("2d").getImageData(2, 2, 1, 1).data.slice(0, 3));
+    }"""
+    assert page.evaluate(corner) < 80
+
+
+def test_every_game_has_a_picture_for_the_dark() -> None:
+    """A picture has a dark paper if the sheet of dark colours has a rule for its paper."""
+    papers = {re.search(r'<rect [^>]*fill="(#\w+)"', example(variant(name)[1]))[1] for name in VARIANTS}  # type: ignore[index]
+    assert {paper for paper in papers if f'[fill="{paper}"]' not in DARK.read_text()} == set() and len(papers) > 5
 
 
 def test_men_of_backgammon_are_pressed(page: Any, url: str) -> None:

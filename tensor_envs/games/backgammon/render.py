@@ -7,6 +7,7 @@ from tensor_envs.games._kit.dice import draw_die
 from tensor_envs.games.backgammon.notation import legal
 from tensor_envs.games.backgammon.rules import BAR, FACES, MEN, POINTS, SOURCES, Backgammon
 from tensor_envs.render.drawing import Drawing, Point, box, disc
+from tensor_envs.render.grids import INK
 from tensor_envs.render.status import outcome, seat_names, signed, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
@@ -24,8 +25,8 @@ FRAME = "#7a5c3e"
 BOARD = "#efe3cc"
 LIGHT = "#d9b98c"
 DARK = "#a9764b"
-INK = "#3b2c1e"
-COLOURS = (("#fffdf5", INK), ("#3d3a38", "#fffdf5"))  # of each player's men, and of the numbers on them
+RIM = "#3b2c1e"
+COLOURS = (("#fffdf5", RIM), ("#3d3a38", "#fffdf5"))  # of each player's men, and of the numbers on them
 BUTTON = "#2f6f8f"
 PASS = (90, 44)  # pixels of the button
 
@@ -80,13 +81,13 @@ def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
     for player, side in enumerate(game["men"]):
         for pip, men in enumerate(side, 1):
             for k in range(min(men, 5)):
-                picture.circle(place(player ^ viewer, pip, k), MAN, COLOURS[player][0], stroke=INK, width=1)
+                picture.circle(place(player ^ viewer, pip, k), MAN, COLOURS[player][0], stroke=RIM, width=1)
             if men > 5:
                 picture.text(place(player ^ viewer, pip, 4), str(men), 16, COLOURS[player][1], bold=True)
         picture.polygon(field(player ^ viewer, 0), BOARD)
         base, sign = edge(player != viewer)
         for k in range(MEN - sum(side)):
-            picture.rect(MARGIN + TRAY + 3, base + sign * 14 * (k + 0.5) - 6, WIDTH - 6, 12, COLOURS[player][0], INK)
+            picture.rect(MARGIN + TRAY + 3, base + sign * 14 * (k + 0.5) - 6, WIDTH - 6, 12, COLOURS[player][0], RIM)
     over = game.get("terminated") or game.get("truncated") or not all(map(sum, game["men"]))
     draw_choices(picture, game, [] if over else legal(game))
     picture.text((picture.width / 2, picture.height - 20), status(game), 14, INK)

@@ -5,7 +5,7 @@ from typing import Any
 from tensor_envs.games.game_2048.notation import TILES, legal
 from tensor_envs.games.game_2048.rules import SIDE, Game2048
 from tensor_envs.render.drawing import Drawing, box
-from tensor_envs.render.grids import rows_of
+from tensor_envs.render.grids import INK, rows_of
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 # pixels: a cell, between cells, around the board
@@ -64,7 +64,7 @@ def draw(rules: Game2048, game: dict[str, Any]) -> Drawing:
         # the whole margin of that side
         corner = (MARGIN + side * max(dx, 0) + MARGIN * min(dx, 0), MARGIN + side * max(dy, 0) + MARGIN * min(dy, 0))
         picture.area(box(*corner, MARGIN if dx else side, MARGIN if dy else side), action)
-    picture.text((picture.width / 2, picture.height - 20), status(game), 14, DARK)
+    picture.text((picture.width / 2, picture.height - 20), status(game), 14, INK)
     return picture
 
 

@@ -152,7 +152,7 @@ def text_facts(rules: RuleFields, game: dict[str, Any], seat: int) -> list[str]:
 
 GROUND = "#faf8f3"
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377")
-LETTERS = ("#ffffff", "#22252b", "#ffffff", "#22252b", "#ffffff")  # letters on tiles
+LETTERS = ("#ffffff", "#1d1d1f", "#ffffff", "#1d1d1f", "#ffffff")  # letters on tiles
 PAPER = "#f4f1ea"
 INK = "#22252b"
 PALE = "#8a8f98"

@@ -41,8 +41,8 @@ LINE = "#2f3640"
 PALE = "#b8b3a4"
 CLOTH = "#e7e1d0"
 PIECE_FILLS = ("#d1383d", "#2f6fc4", "#f0b429")
-LETTER_FILLS = ("#ffffff", "#ffffff", INK)
-STAR_FILLS = ("#3a3f47", "#ffffff")
+LETTER_FILLS = ("#ffffff", "#ffffff", "#1d1d1f")
+STAR_FILLS = ("#3a3f47", "#fffdf6")
 SHIRT = "#c9c2ae"  # fill of a face-down card
 
 

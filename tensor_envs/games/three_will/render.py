@@ -28,6 +28,7 @@ from tensor_envs.games.three_will.data import (
 from tensor_envs.games.three_will.notation import TURN
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.render.drawing import Drawing, Point, box
+from tensor_envs.render.grids import INK
 from tensor_envs.render.status import outcome, seat_names, to_move
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 
@@ -39,7 +40,6 @@ PANEL = 232
 EDGE = 16
 DISC, STACKED = 20, 8  # pixels: radius of an agent, shift of two on a square
 PAPER = "#f5f1e6"
-INK = "#23262d"
 PALE = "#8d8778"
 LIGHT = "#e9dfc6"
 DARK = "#d3c39f"

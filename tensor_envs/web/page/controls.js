@@ -194,8 +194,7 @@ export class Controls {
 
   // *** advice ***
 
-  // The value of the position and the best actions. A search's value is shown until the exact one is known, which may be
-  // never.
+  // The value of the position and the best actions. An estimate is shown at once, and stays if no exact value is found.
   async advise() {
     const { table } = this, { view } = table, wanted = () => view === table.view && table.at === null;
     if (!wanted()) return;
@@ -243,9 +242,10 @@ export class Controls {
     element("advice").hidden = true;
     element("worth").hidden = advice?.value === undefined || advice.value === null;
     if (element("worth").hidden) return;
-    const { player, players, zero_sum: zeroSum } = this.table.view, { value, exact, distance } = advice;
+    const { player, players, zero_sum: zeroSum } = this.table.view, { value, exact, distance, waiting } = advice;
     const plies = distance ? ` in ${distance} ${distance === 1 ? "ply" : "plies"}` : "";
-    const text = !exact ? `${players[player]} ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`
+    const more = waiting ? "; looking for the exact value ..." : "";
+    const text = !exact ? `${players[player]} ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}, estimated by random games${more}`
       : `${value ? `${players[value > 0 ? player : 1 - player]} wins${plies}` : "A draw"} with perfect play`;
     const share = 50 * (1 + Math.max(-1, Math.min(1, player ? -value : value)));
     element("bar").hidden = players.length !== 2 || zeroSum === false;
