@@ -23,6 +23,7 @@ from pictures.sheets import Quiet
 from tensor_envs._command import busy, command_parser, need, run
 
 SEEDS = {"three_will": 7, "tensor_stars": 1, "tensor_equilibrium_2": 3}  # of games that end soon
+STEPS = {"tensor_equilibrium_2": 2}  # every so many frames are kept of a long game, all of others
 OPPONENT = "playout:16"
 WIDTH, COLOURS = 420, 32  # of a film: pixels, and half the colours of its palette
 PAUSE, HOLD = 500, 4000  # milliseconds of a frame, and of the last one
@@ -83,6 +84,10 @@ class Film:
             page.wait_for_timeout(50)
         return True
 
+    def thin(self, step: int) -> None:
+        """Keep one of so many frames, and the last one."""
+        self.frames = self.frames[:-1:step] + self.frames[-1:]
+
     def save(self, path: Path) -> None:
         """Write the frames as a GIF with one palette."""
         strip = self.image.new("RGB", (WIDTH, 3 * self.frames[0].height))
@@ -115,6 +120,7 @@ def work(options: argparse.Namespace) -> None:
             with busy(f"playing {game}"):
                 while film.turn():
                     pass
+            film.thin(STEPS.get(game, 1))
             path = options.out / f"{game.removesuffix('_2')}.gif"
             film.save(path)
             print(f"{path}: {len(film.frames)} frames, {path.stat().st_size:,} bytes", flush=True)

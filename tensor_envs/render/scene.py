@@ -2,6 +2,7 @@
 
 Besides `to_string`, `draw` or `to_svg`, and `seen_by`, a `render` module may have these functions:
 
+- `draw_narrow(rules, game)`: like `draw`, with its parts below each other, for a phone.
 - `players(rules, game)`: names of the seats as the game calls them; `game` is None before it starts.
 - `scores(rules, game)`: a short text for each player, such as captured pieces, or an empty one.
 - `reason(rules, game)`: why a game has ended as it has, such as "checkmate".
@@ -61,7 +62,7 @@ def scene(
         over: whether the game has ended.
 
     Returns:
-        "svg"; "moves", the names without what is hidden, or phrases; "players", the names of the seats; "scores", a
+        "svg"; "narrow", that of `draw_narrow`, or ""; "moves", the names without what is hidden, or phrases; "players", the names of the seats; "scores", a
         text for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as
         text; "symbols", those of actions, likewise by number; "spoken", whether people read the phrases instead of
         names; "zero_sum", whether the rules say that rewards sum to 0, so that equal returns are a draw.
@@ -80,6 +81,7 @@ def scene(
     count = rules.spec.num_players
     return {
         "svg": picture(rules, render, shown, player, marked),
+        "narrow": picture(rules, render, shown, player, marked, True) if hasattr(render, "draw_narrow") else "",
         "moves": names,
         "players": names_of(rules, render, game),
         "scores": render.scores(rules, shown) if hasattr(render, "scores") else [""] * count,
@@ -115,12 +117,15 @@ def without_secrets(rules: Any, render: Any, game: Game, player: int) -> Game:
     return game
 
 
-def picture(rules: Any, render: Any, shown: Game, player: int | None, last: tuple[Game, int] | None) -> str:
-    """Return a position as SVG, the place of the last move marked."""
+def picture(
+    rules: Any, render: Any, shown: Game, player: int | None, last: tuple[Game, int] | None, narrow: bool = False
+) -> str:
+    """Return a position as SVG, the place of the last move marked; narrow: as `draw_narrow` draws it."""
     if not hasattr(render, "draw"):
         svg: str = render.to_svg(rules, shown)
         return svg
-    drawing: Drawing = render.draw(rules, shown)
+    draw = render.draw_narrow if narrow else render.draw
+    drawing: Drawing = draw(rules, shown)
     if last is None:
         return drawing.to_svg()
     before = seen(rules, render, last[0], player)
@@ -128,7 +133,7 @@ def picture(rules: Any, render: Any, shown: Game, player: int | None, last: tupl
     if hasattr(render, "last_move"):
         outlines = render.last_move(rules, before, shown, action)
     else:
-        outlines = [area.points for area in render.draw(rules, before).areas if action in area.actions]
+        outlines = [area.points for area in draw(rules, before).areas if action in area.actions]
     for outline in outlines:
         if _area(outline) < MAX_SHARE * drawing.width * drawing.height:
             drawing.polygon(outline, stroke=DARK, width=4)

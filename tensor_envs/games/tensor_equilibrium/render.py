@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 from math import sqrt
+from textwrap import wrap
 from typing import Any
 
 from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, OPERATIONS, TYPE_NAMES, TYPES, Act, Phase, RuleFields
@@ -166,21 +167,34 @@ CELL_PHASES = (
 )
 CELL = 20  # pixels from the middle of a cell to a corner
 GAP, TOP = 17, 104  # pixels around panels, height of the table
+NARROW, NARROW_TOP = 7, 226  # the same of a narrow picture, beside panels and above them
+LETTERS_A_LINE = 44, 50  # of the headline and of the key in a narrow picture
 TRACK = 17  # pixels for a level of the confidence board
 COLUMN = 28
 TILE = 28
 CARD = (44, 28)
 LEAST = 0.857  # pixels of a screen for each of the picture: tiles of 24 pixels
+KEY = (  # of the golden line, of cards and of GPU
+    "higher limits", "SUB removes a tile", "ADD exchanges one", "DIV flips one", "MUL copies two", "GPU 7 (+4): its income",
+)  # fmt: skip
 SMALLEST = 13  # size of letters: 11 pixels where the whole picture has the width of a table beside its moves
+
+
+def panel(rules: RuleFields, gap: int) -> tuple[float, float]:
+    """Return the width and the height of a seat's panel with gaps of so many pixels beside its parts."""
+    levels = rules.level_max - rules.level_min + 1
+    height = max(board_size(rules)[1], levels * TRACK + COLUMN) + 4 * GAP + 2 * TILE
+    return board_size(rules)[0] + TYPES * COLUMN + 6 * gap, height
+
+
+def board_size(rules: RuleFields) -> tuple[float, float]:
+    """Return the width and the height of a seat's board."""
+    return sqrt(3) * CELL * (2 * rules.board_radius + 1), CELL * (3 * rules.board_radius + 2)
 
 
 def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     """Draw the table, and for each seat a panel with its board, confidence board and holdings."""
-    board_width = sqrt(3) * CELL * (2 * rules.board_radius + 1)
-    board_height = CELL * (3 * rules.board_radius + 2)
-    levels = rules.level_max - rules.level_min + 1
-    width = board_width + TYPES * COLUMN + 6 * GAP
-    height = max(board_height, levels * TRACK + COLUMN) + 4 * GAP + 2 * TILE
+    width, height = panel(rules, GAP)
     picture = Drawing(
         GAP + 2 * (width + GAP),
         TOP + (rules.players + 1) // 2 * (height + GAP),
@@ -190,16 +204,39 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     )
     draw_table(picture, rules, game)
     for seat in range(rules.players):
-        x = GAP + seat % 2 * (width + GAP)
-        y = TOP + seat // 2 * (height + GAP)
-        mover = seat == game["actor"]
-        picture.rect(x, y, width, height, "#ffffff", GOLD if mover else LINE, 3 if mover else 1)
-        draw_title(picture, rules, game, seat, x + GAP, y + GAP)
-        draw_board(picture, rules, game, seat, (x + GAP + board_width / 2, y + 2.4 * GAP + board_height / 2))
-        draw_tokens(picture, rules, game, seat, (x + board_width + 4 * GAP, y + 2.4 * GAP))
-        bottom = y + height - GAP - TILE / 2
-        draw_holdings(picture, rules, game, seat, x + GAP, bottom)
+        draw_seat(picture, rules, game, seat, (GAP + seat % 2 * (width + GAP), TOP + seat // 2 * (height + GAP)))
     return picture
+
+
+def draw_narrow(rules: RuleFields, game: dict[str, Any]) -> Drawing:
+    """Draw the table above the seats, which stand below each other."""
+    width, height = panel(rules, NARROW)
+    height += TILE + GAP / 2  # of a second row of holdings
+    picture = Drawing(
+        width + 2 * NARROW,
+        NARROW_TOP + rules.players * (height + NARROW),
+        PAPER,
+        title="Tensor: a game of equilibrium",
+    )
+    draw_narrow_table(picture, rules, game)
+    for seat in range(rules.players):
+        draw_seat(picture, rules, game, seat, (NARROW, NARROW_TOP + seat * (height + NARROW)), NARROW)
+    return picture
+
+
+def draw_seat(
+    picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, corner: Point, gap: int = GAP
+) -> None:
+    """Draw a seat's panel; a narrow one has a second row of holdings."""
+    (x, y), (board_width, board_height), (width, height) = corner, board_size(rules), panel(rules, gap)
+    bottom = y + height - GAP - TILE / 2
+    second = bottom + (TILE + GAP / 2) * (gap == NARROW)
+    mover = seat == game["actor"]
+    picture.rect(x, y, width, second + GAP + TILE / 2 - y, "#ffffff", GOLD if mover else LINE, 3 if mover else 1)
+    draw_title(picture, rules, game, seat, x + gap, y + GAP)
+    draw_board(picture, rules, game, seat, (x + gap + board_width / 2, y + 2.4 * GAP + board_height / 2))
+    draw_tokens(picture, rules, game, seat, (x + board_width + 4 * gap, y + 2.4 * GAP))
+    draw_holdings(picture, rules, game, seat, (x + gap, bottom), second)
 
 
 def scores(rules: RuleFields, game: dict[str, Any]) -> list[str]:
@@ -275,28 +312,57 @@ def place(rules: RuleFields, cell: int) -> str:
 def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:
     """Draw the action board (D in the rulebook): market, cards, pile and turn order."""
     picture.text((GAP, 22), headline(rules, game), 17, INK, "start", bold=True)
+    x = draw_action_board(picture, game, (GAP, 58))
+    x = draw_supply(picture, game, (x, 58))
+    for line, text in enumerate(facts_of_table(game)):
+        picture.text((x + GAP, 50 + 18 * line), text, 13, INK, "start")
+    x = draw_key(picture, (GAP, 90))
+    picture.text((x, 90), " · ".join(KEY), SMALLEST, PALE, "start")
+
+
+def draw_narrow_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:
+    """Draw the action board in rows."""
+    head, key = (wrap(text, n) for text, n in zip((headline(rules, game), " · ".join(KEY[1:])), LETTERS_A_LINE, strict=True))
+    for line, text in enumerate(head):
+        picture.text((NARROW, 18 + 20 * line), text, 15, INK, "start", bold=True)
+    draw_action_board(picture, game, (NARROW, 66))
+    draw_supply(picture, game, (NARROW, 102))
+    for line, text in enumerate(facts_of_table(game)):
+        picture.text((NARROW, 130 + 18 * line), text, 13, INK, "start")
+    x = draw_key(picture, (NARROW, 172))
+    picture.text((x, 172), KEY[0], SMALLEST, PALE, "start")
+    for line, text in enumerate(key):
+        picture.text((NARROW, 192 + 18 * line), text, SMALLEST, PALE, "start")
+
+
+def draw_action_board(picture: Drawing, game: dict[str, Any], at: Point) -> float:
+    """Draw the tiles of the action board and return their right end."""
     acts = [[Act.DOWNLOAD] if game["phase"] == Phase.MAIN else [Act.TAKE + t] for t in range(TYPES)]
-    x = draw_tiles(picture, "action board", game["market"], GAP, 58, acts)
-    acts = [[Act.CODE + o] for o in range(len(OPERATIONS))]
-    x = draw_cards(picture, "", game["ops"], x, 58, acts)
+    return draw_tiles(picture, "action board", game["market"], *at, acts)
+
+
+def draw_supply(picture: Drawing, game: dict[str, Any], at: Point) -> float:
+    """Draw the operation cards on the table and return their right end."""
+    return draw_cards(picture, "", game["ops"], *at, [[Act.CODE + o] for o in range(len(OPERATIONS))])
+
+
+def facts_of_table(game: dict[str, Any]) -> list[str]:
+    """Return lines of the pile, the supply, and the order of turns."""
     supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
-    picture.text((x + GAP, 50), f"pile {sum(game['pile'])}, supply {supply}", 13, INK, "start")
     order = f"turn order {' '.join(str(seat + 1) for seat in game['order'])}"
     passed = [str(seat + 1) for seat in game["next_order"] if seat >= 0]
-    picture.text((x + GAP, 68), order + (f", passed {' '.join(passed)}" if passed else ""), 13, INK, "start")
-    draw_key(picture, 90)
+    return [f"pile {sum(game['pile'])}, supply {supply}", order + (f", passed {' '.join(passed)}" if passed else "")]
 
 
-def draw_key(picture: Drawing, y: float) -> None:
-    """Draw what symbols mean, in a line."""
-    x = GAP + 8.0
+def draw_key(picture: Drawing, at: Point) -> float:
+    """Draw what symbols mean, and return where the meaning of the last one begins."""
+    x, y = at[0] + 8, at[1]
     for face_up, text in ((True, "face-up"), (False, "face-down")):
         draw_tile(picture, (x, y), 0, 9, face_up)
         picture.text((x + 14, y), text, SMALLEST, PALE, "start")
         x += 36 + 8 * len(text)
     picture.line((x, y), (x + 20, y), stroke=GOLD, width=2)
-    words = ["SUB removes a tile", "ADD exchanges one", "DIV flips one", "MUL copies two", "GPU 7 (+4): its income"]
-    picture.text((x + 28, y), " · ".join(["higher limits", *words]), SMALLEST, PALE, "start")
+    return x + 28
 
 
 def draw_title(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float) -> None:
@@ -376,14 +442,18 @@ def draw_tokens(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat:
                 picture.area(box(x + t * COLUMN, y, COLUMN, bottom - y + COLUMN), action)
 
 
-def draw_holdings(picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, x: float, y: float) -> None:
-    """Draw the storage and the hand with their limits."""
+def draw_holdings(
+    picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, at: Point, second: float
+) -> None:
+    """Draw the storage and the hand with their limits; the hand stands beside the storage or in a second row."""
+    x, y = at
     hand, storage, _ = limits(rules, game["level"][seat])
     mine = seat == game["actor"]
     acts = [[Act.LOAD + t, *(Act.HACK + TYPES * k + t for k in range(rules.players - 1))] for t in range(TYPES)]
-    x = draw_tiles(picture, f"storage (of {storage})", game["storage"][seat], x, y, acts if mine else ())
+    beside = draw_tiles(picture, f"storage (of {storage})", game["storage"][seat], x, y, acts if mine else ()) + GAP
     acts = [[Act.RUN + o] for o in range(len(OPERATIONS))]
-    draw_cards(picture, f"hand (of {hand})", game["hand"][seat], x + GAP, y, acts if mine else ())
+    x = beside if second == y else x
+    draw_cards(picture, f"hand (of {hand})", game["hand"][seat], x, second, acts if mine else ())
 
 
 Acts = Sequence[Sequence[int]]  # actions by tile type, or by operation card

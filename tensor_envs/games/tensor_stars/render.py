@@ -7,6 +7,7 @@ opponent's face-down cards.
 from __future__ import annotations
 
 from math import cos, pi, sin
+from textwrap import wrap
 from typing import Any
 
 from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COLOURS, COMPASS, PIECES, TURNS, WHITE, Board, Card, Space
@@ -32,6 +33,8 @@ LEGEND = (
     "A card: its number, arrows, and how many spaces; and: in the order that you choose.",
     "R, B and Y: the pieces, and rings where they begin. A piece that ends on a Star wins.",
 )
+NARROW = 8  # pixels around everything in a narrow picture
+LETTERS_A_LINE = 46, 56  # of the line above in a narrow picture, and of the legend
 LEAST = 0.85  # pixels of a screen, below which cards cannot be read
 SLOT = CARD_HEIGHT + 3 * GAP  # height of the placed cards, with space below
 PANEL = 3 * CARD_WIDTH + 2 * GAP  # a player's side of the table
@@ -156,6 +159,26 @@ def draw(rules: StarsRules, d: dict[str, Any]) -> Drawing:
     for side in (BLACK, WHITE):
         left = MARGIN if side == BLACK else picture.width - MARGIN - PANEL
         draw_player(picture, rules, d, side, (left, MARGIN + TITLE + (height - SLOT - TITLE - hand_height) / 2))
+    return picture
+
+
+def draw_narrow(rules: StarsRules, d: dict[str, Any]) -> Drawing:
+    """Draw the board above each side's cards."""
+    board = rules.board
+    board_width = STEP * board.width
+    width = max(board_width, 2 * PANEL + NARROW) + 2 * NARROW
+    above, legend = (wrap(text, most) for text, most in zip((status(rules, d), " ".join(LEGEND)), LETTERS_A_LINE, strict=True))
+    top = MARGIN + 20 * len(above)
+    cards = top + STEP * board.height + NARROW
+    height = cards + TITLE + SLOT + 4 * (CARD_HEIGHT + GAP) + 20 * len(legend) + NARROW
+    picture = Drawing(width, height, PAPER, title="Tensor (stars)")
+    for line, text in enumerate(above):
+        picture.text((NARROW, MARGIN + 20 * line), text, 15, INK, "start", bold=True)
+    for line, text in enumerate(reversed(legend)):
+        picture.text((NARROW, height - NARROW - 8 - 20 * line), text, 13, LINE, "start")
+    draw_board(picture, board, d, ((width - board_width) / 2, top))
+    for side in (BLACK, WHITE):
+        draw_player(picture, rules, d, side, (NARROW if side == BLACK else width - NARROW - PANEL, cards))
     return picture
 
 

@@ -6,6 +6,7 @@ import { Controls, copied, element, painted } from "./controls.js";
 const WAITING = 100; // milliseconds until the engine is asked again for what it computes
 const ELSEWHERE = 1000; // and for the move of a person at another screen
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
+const NARROW = 600; // pixels of a window below which a game's narrow picture is shown, if it has one
 const tabs = globalThis.BroadcastChannel && new BroadcastChannel("tensor_envs");
 
 // a table in an address: its name on a server, and its position, how it began and what was played, if that is known
@@ -124,7 +125,7 @@ export class Connection {
     this.board.select(null);
     this.controls.show();
     if (this.covered || !view.svg) this.clear();
-    else this.picture(view.svg, ply);
+    else this.picture(view, ply);
     const state = over ? "over" : computer ? "computer" : this.covered ? "covered" : "ready";
     Object.assign(document.body.dataset, { state, ply });
     this.next = fragment(view);
@@ -134,8 +135,8 @@ export class Connection {
     if (computer) painted().then(() => setTimeout(again, view.waiting ? pause : 0));
   }
 
-  picture(svg, ply) {
-    this.board.show(svg);
+  picture({ svg, narrow }, ply) {
+    this.board.show(narrow && innerWidth < NARROW ? narrow : svg);
     this.controls.pictured(svg);
     document.body.dataset.pictured = ply;
   }
@@ -165,7 +166,7 @@ export class Connection {
     const shown = await this.engine.at(view, at);
     if (view !== this.view || at !== this.at) return;
     element("status").textContent = at ? `After move ${at} of ${view.ply}` : "The first position";
-    if (shown.svg) this.picture(shown.svg, at);
+    if (shown.svg) this.picture(shown, at);
   }
 
   async link() {
