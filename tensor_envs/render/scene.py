@@ -62,10 +62,11 @@ def scene(
         over: whether the game has ended.
 
     Returns:
-        "svg"; "narrow", that of `draw_narrow`, or ""; "moves", the names without what is hidden, or phrases; "players", the names of the seats; "scores", a
-        text for each of them; "reason", why the game has ended; "phrases", what each action does, by its number as
-        text; "symbols", those of actions, likewise by number; "spoken", whether people read the phrases instead of
-        names; "zero_sum", whether the rules say that rewards sum to 0, so that equal returns are a draw.
+        "svg"; "narrow", that of `draw_narrow`, or ""; "moves", the names without what is hidden, or phrases;
+        "players", the names of the seats; "scores", a text for each of them; "reason", why the game has ended;
+        "phrases", what each action does, by its number as text; "symbols", those of actions, likewise by number;
+        "spoken", whether people read the phrases instead of names; "zero_sum", whether the rules say that rewards sum
+        to 0, so that equal returns are a draw.
     """
     shown = seen(rules, render, game, player)
     # names without what is hidden decide whether the last move may be marked

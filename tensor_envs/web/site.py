@@ -27,8 +27,8 @@ from tensor_envs.web.views import views_of
 
 HERE = Path(__file__).parent
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-# This program imports the modules of a page's Python and prints their files. Its arguments are a folder and, by ids, words
-# of states.
+# This program imports the modules of a page's Python and prints their files. Its arguments are a folder and, by ids,
+# words of states.
 IMPORTS = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -124,12 +124,11 @@ def has_table(env: Env) -> bool:
 def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float = EXPLORATION) -> int:
     """Write a game's files and return the compressed size of its kernels in bytes."""
     kernels = {"": of_batch(env), "player.": of_player(env, exploration)}
-    table = has_table(env)
-    if table:
-        own: Any = env.entry.find("oracle")
+    own = env.entry.find("oracle") if has_table(env) else None
+    if own is not None:
         kernels["table."] = of_table(env, own)
         own.solve(env.rules).write(path.with_name(f"{path.name}.table.safetensors"))
-    game = {**page_metadata(env), "id": id, "hidden": which.secret, "custom": which.custom, "table": table}
+    game = {**page_metadata(env), "id": id, "hidden": which.secret, "custom": which.custom, "table": own is not None}
     views = views_of(env.id, env.rules, env.entry.load("notation"), env.entry.load("render"), env.engine.layout)
     texts = {"txt": describe(env) + about(env), "svg": example(env), "js": javascript.module(views, "../runtime.js")}
     files = {suffix: text.encode() for suffix, text in texts.items()}

@@ -491,7 +491,8 @@ def test_pictures_are_dark_in_the_dark(page: Any, url: str) -> None:
     page.goto(url)
     page.wait_for_selector("#cards a")
     corner = """async () => {
-      const image = document.querySelector("#cards a[href$='three_will'] img"), canvas = document.createElement("canvas");
+      const image = document.querySelector("#cards a[href$='three_will'] img");
+      const canvas = document.createElement("canvas");
       image.loading = "eager";
       await image.decode();
       canvas.getContext("2d").drawImage(image, 0, 0);

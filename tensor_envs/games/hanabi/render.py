@@ -140,7 +140,8 @@ def draw(rules: Hanabi, game: Game) -> Drawing:
 def card_at(picture: Drawing, x: float, y: float, height: float, text: str, fill: str) -> None:
     """Draw a card."""
     picture.rect(x, y, CARD, height, fill, cards.INK)
-    picture.text((x + CARD / 2, y + height / 2), text, 20, cards.INK, bold=True)
+    ink = cards.PALE if fill == cards.CLOTH else cards.INK  # of a colour of which nothing is played
+    picture.text((x + CARD / 2, y + height / 2), text, 20, ink, bold=True)
 
 
 def button(picture: Drawing, x: float, y: float, width: float, text: str, action: int) -> None:

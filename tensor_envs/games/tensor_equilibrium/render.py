@@ -168,15 +168,16 @@ CELL_PHASES = (
 CELL = 20  # pixels from the middle of a cell to a corner
 GAP, TOP = 17, 104  # pixels around panels, height of the table
 NARROW, NARROW_TOP = 7, 226  # the same of a narrow picture, beside panels and above them
-LETTERS_A_LINE = 44, 50  # of the headline and of the key in a narrow picture
+HEADLINE, KEY_LINE = 44, 50  # letters of a line in a narrow picture
 TRACK = 17  # pixels for a level of the confidence board
 COLUMN = 28
 TILE = 28
 CARD = (44, 28)
 LEAST = 0.857  # pixels of a screen for each of the picture: tiles of 24 pixels
 KEY = (  # of the golden line, of cards and of GPU
-    "higher limits", "SUB removes a tile", "ADD exchanges one", "DIV flips one", "MUL copies two", "GPU 7 (+4): its income",
-)  # fmt: skip
+    *("higher limits", "SUB removes a tile", "ADD exchanges one", "DIV flips one", "MUL copies two"),
+    "GPU 7 (+4): its income",
+)
 SMALLEST = 13  # size of letters: 11 pixels where the whole picture has the width of a table beside its moves
 
 
@@ -213,10 +214,7 @@ def draw_narrow(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     width, height = panel(rules, NARROW)
     height += TILE + GAP / 2  # of a second row of holdings
     picture = Drawing(
-        width + 2 * NARROW,
-        NARROW_TOP + rules.players * (height + NARROW),
-        PAPER,
-        title="Tensor: a game of equilibrium",
+        width + 2 * NARROW, NARROW_TOP + rules.players * (height + NARROW), PAPER, title="Tensor: a game of equilibrium"
     )
     draw_narrow_table(picture, rules, game)
     for seat in range(rules.players):
@@ -322,8 +320,7 @@ def draw_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> Non
 
 def draw_narrow_table(picture: Drawing, rules: RuleFields, game: dict[str, Any]) -> None:
     """Draw the action board in rows."""
-    head, key = (wrap(text, n) for text, n in zip((headline(rules, game), " · ".join(KEY[1:])), LETTERS_A_LINE, strict=True))
-    for line, text in enumerate(head):
+    for line, text in enumerate(wrap(headline(rules, game), HEADLINE)):
         picture.text((NARROW, 18 + 20 * line), text, 15, INK, "start", bold=True)
     draw_action_board(picture, game, (NARROW, 66))
     draw_supply(picture, game, (NARROW, 102))
@@ -331,7 +328,7 @@ def draw_narrow_table(picture: Drawing, rules: RuleFields, game: dict[str, Any])
         picture.text((NARROW, 130 + 18 * line), text, 13, INK, "start")
     x = draw_key(picture, (NARROW, 172))
     picture.text((x, 172), KEY[0], SMALLEST, PALE, "start")
-    for line, text in enumerate(key):
+    for line, text in enumerate(wrap(" · ".join(KEY[1:]), KEY_LINE)):
         picture.text((NARROW, 192 + 18 * line), text, SMALLEST, PALE, "start")
 
 

@@ -34,7 +34,7 @@ LEGEND = (
     "R, B and Y: the pieces, and rings where they begin. A piece that ends on a Star wins.",
 )
 NARROW = 8  # pixels around everything in a narrow picture
-LETTERS_A_LINE = 46, 56  # of the line above in a narrow picture, and of the legend
+STATUS_LINE, LEGEND_LINE = 46, 56  # letters of a line in a narrow picture
 LEAST = 0.85  # pixels of a screen, below which cards cannot be read
 SLOT = CARD_HEIGHT + 3 * GAP  # height of the placed cards, with space below
 PANEL = 3 * CARD_WIDTH + 2 * GAP  # a player's side of the table
@@ -167,7 +167,8 @@ def draw_narrow(rules: StarsRules, d: dict[str, Any]) -> Drawing:
     board = rules.board
     board_width = STEP * board.width
     width = max(board_width, 2 * PANEL + NARROW) + 2 * NARROW
-    above, legend = (wrap(text, most) for text, most in zip((status(rules, d), " ".join(LEGEND)), LETTERS_A_LINE, strict=True))
+    above = wrap(status(rules, d), STATUS_LINE)
+    legend = wrap(" ".join(LEGEND), LEGEND_LINE)
     top = MARGIN + 20 * len(above)
     cards = top + STEP * board.height + NARROW
     height = cards + TITLE + SLOT + 4 * (CARD_HEIGHT + GAP) + 20 * len(legend) + NARROW
