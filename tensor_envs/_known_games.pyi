@@ -35,6 +35,7 @@ from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.games.ultimate_tic_tac_toe.rules import UltimateTicTacToe
+from tensor_envs.games.y.rules import Y
 from tensor_envs.games.yahtzee.rules import Yahtzee
 from tensor_envs.state import State
 
@@ -285,6 +286,10 @@ class UltimateTicTacToeState(KnownState):
     closed: Tensor
     active: Tensor
 
+class YState(KnownState):
+    own: Tensor
+    other: Tensor
+
 class YahtzeeState(KnownState):
     key: Tensor
     dice: Tensor
@@ -424,6 +429,10 @@ def make(
 def make(
     id: Literal["ultimate_tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[UltimateTicTacToe, UltimateTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["y"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Y, YState]: ...
 @overload
 def make(
     id: Literal["yahtzee"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

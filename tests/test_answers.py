@@ -158,6 +158,7 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("clobber", "move: e5 x f5.", "e5f5"), ("clobber", "I clobber d4xd3", "d4d3"), ("clobber", "1.a3a2", "a3a2"),
     ("clobber", "a2xa1", REFUSED), ("clobber", "a1xb2", REFUSED), ("clobber", "a1", REFUSED),
     ("clobber", "a1a2 or a1b1", REFUSED), ("clobber", "from b2 to b1", "b2b1"),
+    ("y", "F6", "f6"), ("y", "move: a19.", "a19"), ("y", "b19", REFUSED), ("y", "f 6", REFUSED), ("y", "t1", REFUSED),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",

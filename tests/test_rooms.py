@@ -59,7 +59,8 @@ RUNTIME = 2  # the floor of `_runtime`
 MAX_DEPTH = 12  # of a chain of imports
 # The solver of Shed's cells consists of tensor programs, not of rules.
 SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "oracle")}
-SHARED = {f"tensor_envs.games._kit.{name}" for name in ("sets", "hidden_stones", "houses")}  # by rules of several games
+# by rules of several games
+SHARED = {f"tensor_envs.games._kit.{name}" for name in ("sets", "hex_stones", "hidden_stones", "houses")}
 LANGUAGE = {"tensor_envs.rules", "tensor_envs.rules.pieces", "tensor_envs.rules.plain", "tensor_envs._validate"}
 # names of tinygrad that any room may import
 PUBLIC = {

@@ -88,6 +88,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "tic_tac_toe": [{"misere": True}, {"gravity": True}],
+    "y": [{"size": size} for size in (1, 2, 8)],
     "yahtzee": [{"players": 3}],
 }  # fmt: skip
 ONE_VALUE = {("tensor_equilibrium", "storage_over_limit")}

@@ -363,6 +363,12 @@ SEARCHED = [
         partial(searched, te.make("hex", size=5, swap=False)),
         slow=True,
     ),
+    KnownResult(
+        "y with 5 cells a side: best play, by search",
+        "the first player",
+        "no draws: a second player's strategy can be stolen",
+        partial(searched, te.make("y", size=5)),
+    ),
     *(
         KnownResult(
             f"othello: endgame {number} of the FFO test, {board.count('-')} empty squares",

@@ -61,6 +61,7 @@ FILMS = {
     "backgammon": Film("backgammon", 3, first=10, last=33),
     "chess": Film("chess", 3, first=10, last=33),
     "hex": Film("hex", 3, {"size": 5}, first=7),
+    "y": Film("y", 3, {"size": 7}, first=8),
     "go": Film("go", 3, {"size": 5}, first=8),
     "checkers": Film("checkers", 3, first=12, last=38),
     "dots_and_boxes": Film("dots_and_boxes", 3, {"rows": 3, "columns": 3}, first=10),

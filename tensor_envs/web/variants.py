@@ -67,6 +67,7 @@ VARIANTS = {
     "nine_mens_morris": Variant("Nine men's morris", "nine_mens_morris"),
     "quoridor": Variant("Quoridor", "quoridor"),
     "hex": Variant("Hex", "hex"),
+    "y": Variant("Y", "y"),
     "yahtzee": Variant("Yahtzee", "yahtzee"),
     "liars_dice": Variant("Liar's dice", "liars_dice", secret=True),
     "dark_hex": Variant("Dark Hex", "dark_hex", secret=True),

@@ -89,6 +89,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "nine_mens_morris": [PERSON, RANDOM],
     "quoridor": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
+    "y": [PERSON, RANDOM],
     "yahtzee": [PERSON],
     "liars_dice": [PERSON, RANDOM],
     "dark_hex": [PERSON, RANDOM],

@@ -38,6 +38,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "nine_mens_morris": ({}, ""),
     "quoridor": ({"size": 5, "walls": 3}, ""),
     "hex": ({"size": 5}, ""),
+    "y": ({"size": 5}, ""),
     "yahtzee": ({}, ""),
     "liars_dice": ({}, ""),
     "dark_hex": ({}, ""),

@@ -44,6 +44,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("nine_mens_morris", {"max_turns": 24}),
     ("quoridor", {"size": 3, "walls": 1}),
     ("hex", {}),
+    ("y", {}),
     ("yahtzee", {}),
     ("liars_dice", {}),
     ("dark_hex", {}),

@@ -45,6 +45,7 @@ NAMES = {
     "nine_mens_morris": ["White", "Black"],
     "quoridor": ["White", "Black"],
     "hex": ["Red", "Blue"],
+    "y": ["Red", "Blue"],
     "yahtzee": ["Player"],
     "liars_dice": ["Player 1", "Player 2"],
     "dark_hex": ["Red", "Blue"],
@@ -123,6 +124,7 @@ def is_mark(attributes: list[dict[str, str]], k: int) -> bool:
         ("hyper_tic_tac_toe", {"shape": (3, 3), "k": 3, "misere": True}, [0, 3, 1, 4, 2], "3 in a row, which lose"),
         ("connect_four", {}, [0, 1, 0, 1, 0, 1, 0], "4 in a row"),
         ("hex", {"size": 2, "swap": False}, [0, 1, 2], "top and bottom are connected"),
+        ("y", {"size": 2}, [0, 1, 2], "all sides are connected"),
         ("go", {"size": 2, "komi": 0.5}, [0, 4, 4], "an area of 4 to 0 + 0.5 of komi"),
     ],
 )

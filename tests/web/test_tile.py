@@ -79,6 +79,18 @@ def hex_board(env: te.Env, game: Game) -> Picture:
     return [row for row in leaning for _ in (0, 1)]
 
 
+def hex_stones(env: te.Env, game: Game) -> Picture:
+    """Paint the part of a grid that is the board; each row begins half a cell from the row above."""
+    rules, stones = env.rules, by_stone(game, hex_boards.FREE, hex_boards.COLOURS)
+    starts = {cell: 2 * (cell % rules.side) + round(2 * rules.lean * (cell // rules.side)) for cell in rules.inside}
+    first = min(starts.values())
+    picture = [[hex_boards.GRID] * (max(starts.values()) + 2 - first) for _ in range(2 * rules.side)]
+    for cell, start in starts.items():
+        for y in (0, 1):
+            picture[cell // rules.side * 2 + y][start - first : start - first + 2] = [stones[cell]] * 2
+    return picture
+
+
 def chess(env: te.Env, game: Game) -> Picture:
     r = render(env)
     picture: Picture = []
@@ -280,6 +292,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "clobber": pieces,
     "lines_of_action": board("side", "EMPTY", turned=True),
     "hex": hex_board,
+    "y": hex_stones,
     "yahtzee": yahtzee,
     "liars_dice": liars_dice,
     "dark_hex": hex_board,

@@ -1,6 +1,7 @@
 """Rhombic boards of six-sided cells, on which player 0 connects the first and last row and player 1 both columns."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tensor_envs.games._kit.stones import STONES, adjacent, regions
@@ -77,14 +78,7 @@ def draw_board(
     high = RADIUS * (1.5 * size + 0.5)
     picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2 * MARGIN + FOOT, title=title)
     left = (picture.width - wide) / 2
-    marked = winning(board, size)
-
-    def corners(row: float, column: float) -> list[Point]:
-        """Return the corners of a cell."""
-        x = left + ACROSS * (column + 0.5 * row + 0.5)
-        y = MARGIN + RADIUS * (1.5 * row + 1)
-        return hexagon((x, y), RADIUS)
-
+    corners = partial(corners_of, left)
     for k in range(size):  # halves of the border cells show from behind the board
         ends = ((-0.3, k + 0.15, 1), (size - 0.7, k - 0.15, 1), (k, -0.3, -1), (k, size - 0.7, -1))
         for row, column, stone in ends:
@@ -92,17 +86,10 @@ def draw_board(
             picture.polygon(shape, COLOURS[stone])
             side = -1 if min(row, column) < 0 else 1
             draw_bar(picture, (shape[0][0], shape[0][1] + RADIUS), stone, side * 0.5 * RADIUS, side * 0.76 * RADIUS)
+    marked = winning(board, size)
     for cell, stone in enumerate(board):
         shape = corners(*divmod(cell, size))
-        picture.polygon(shape, FREE, GRID)
-        centre = shape[0][0], shape[0][1] + RADIUS
-        if stone:
-            picture.circle(centre, 0.62 * RADIUS, COLOURS[stone])
-            draw_bar(picture, centre, stone, -BAR, BAR)
-        if cell in dotted:
-            picture.circle(centre, 0.2 * RADIUS, RING)
-        if cell in marked:
-            picture.circle(centre, 0.3 * RADIUS, stroke=RING, width=3)
+        draw_cell(picture, shape, stone, bar=True, dotted=cell in dotted, marked=cell in marked)
         if cell in actions:
             picture.area(shape, actions[cell])
     for k in range(size):
@@ -112,6 +99,35 @@ def draw_board(
         picture.text((x - ACROSS / 2 - 18, y + RADIUS), str(k + 1), 12, INK)
     picture.text((picture.width / 2, picture.height - 24), status, 14, INK)
     return picture
+
+
+def corners_of(left: float, row: float, column: float, lean: float = 0.5) -> list[Point]:
+    """Return the corners of a cell.
+
+    Args:
+        left: pixels to the left of the first cell of row 0.
+        row, column: of the cell.
+        lean: by how many cells a row is further to the right than the row above it.
+    """
+    x = left + ACROSS * (column + lean * row + 0.5)
+    y = MARGIN + RADIUS * (1.5 * row + 1)
+    return hexagon((x, y), RADIUS)
+
+
+def draw_cell(
+    picture: Drawing, shape: list[Point], stone: int, bar: bool = False, dotted: bool = False, marked: bool = False
+) -> None:
+    """Draw a cell and its stone, if there is one, with a bar, a dot and a ring as asked for."""
+    picture.polygon(shape, FREE, GRID)
+    centre = shape[0][0], shape[0][1] + RADIUS
+    if stone:
+        picture.circle(centre, 0.62 * RADIUS, COLOURS[stone])
+        if bar:
+            draw_bar(picture, centre, stone, -BAR, BAR)
+    if dotted:
+        picture.circle(centre, 0.2 * RADIUS, RING)
+    if marked:
+        picture.circle(centre, 0.3 * RADIUS, stroke=RING, width=3)
 
 
 def draw_bar(picture: Drawing, centre: Point, stone: int, start: float, end: float) -> None:
