@@ -17,6 +17,7 @@ from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.games.game_2048.rules import Game2048
 from tensor_envs.games.go.rules import Go
 from tensor_envs.games.hanabi.rules import Hanabi
+from tensor_envs.games.havannah.rules import Havannah
 from tensor_envs.games.hex.rules import Hex
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.games.kalah.rules import Kalah
@@ -129,6 +130,11 @@ class HanabiState(KnownState):
     last_card: Tensor
     scored: Tensor
     regained: Tensor
+
+class HavannahState(KnownState):
+    own: Tensor
+    other: Tensor
+    groups: Tensor
 
 class HexState(KnownState):
     own: Tensor
@@ -349,6 +355,10 @@ def make(
 def make(
     id: Literal["hanabi"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Hanabi, HanabiState]: ...
+@overload
+def make(
+    id: Literal["havannah"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Havannah, HavannahState]: ...
 @overload
 def make(
     id: Literal["hex"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

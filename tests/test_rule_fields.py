@@ -34,6 +34,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
         },
         {"players": 5}, {"colors": 2, "ranks": 1, "hand_size": 1, "information_tokens": 0, "life_tokens": 1},
     ],
+    "havannah": [{"size": 2, "swap": True}, {"size": 5}],
     "hex": [{"size": 3, "swap": False}, {"size": 19}],
     "hyper_tic_tac_toe": [{"shape": (2, 3, 2, 3), "k": 2}, {"shape": (3, 4), "misere": True}, {"gravity": True}],
     "kalah": [{"houses": 1, "seeds": 3}, {"houses": 8, "seeds": 6}],

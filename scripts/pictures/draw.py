@@ -62,6 +62,7 @@ FILMS = {
     "chess": Film("chess", 3, first=10, last=33),
     "hex": Film("hex", 3, {"size": 5}, first=7),
     "y": Film("y", 3, {"size": 7}, first=8),
+    "havannah": Film("havannah", 3, {"size": 4}, first=8),
     "go": Film("go", 3, {"size": 5}, first=8),
     "checkers": Film("checkers", 3, first=12, last=38),
     "dots_and_boxes": Film("dots_and_boxes", 3, {"rows": 3, "columns": 3}, first=10),

@@ -68,6 +68,7 @@ VARIANTS = {
     "quoridor": Variant("Quoridor", "quoridor"),
     "hex": Variant("Hex", "hex"),
     "y": Variant("Y", "y"),
+    "havannah": Variant("Havannah", "havannah"),
     "yahtzee": Variant("Yahtzee", "yahtzee"),
     "liars_dice": Variant("Liar's dice", "liars_dice", secret=True),
     "dark_hex": Variant("Dark Hex", "dark_hex", secret=True),

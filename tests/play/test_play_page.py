@@ -90,6 +90,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "quoridor": [PERSON, RANDOM],
     "hex": [PERSON, RANDOM],
     "y": [PERSON, RANDOM],
+    "havannah": [PERSON, RANDOM],
     "yahtzee": [PERSON],
     "liars_dice": [PERSON, RANDOM],
     "dark_hex": [PERSON, RANDOM],

@@ -39,6 +39,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "quoridor": ({"size": 5, "walls": 3}, ""),
     "hex": ({"size": 5}, ""),
     "y": ({"size": 5}, ""),
+    "havannah": ({"size": 4}, ""),
     "yahtzee": ({}, ""),
     "liars_dice": ({}, ""),
     "dark_hex": ({}, ""),

@@ -45,6 +45,8 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("quoridor", {"size": 3, "walls": 1}),
     ("hex", {}),
     ("y", {}),
+    ("havannah", {}),
+    ("havannah", {"size": 3, "swap": True}),
     ("yahtzee", {}),
     ("liars_dice", {}),
     ("dark_hex", {}),

@@ -46,6 +46,7 @@ NAMES = {
     "quoridor": ["White", "Black"],
     "hex": ["Red", "Blue"],
     "y": ["Red", "Blue"],
+    "havannah": ["Red", "Blue"],
     "yahtzee": ["Player"],
     "liars_dice": ["Player 1", "Player 2"],
     "dark_hex": ["Red", "Blue"],
@@ -125,6 +126,7 @@ def is_mark(attributes: list[dict[str, str]], k: int) -> bool:
         ("connect_four", {}, [0, 1, 0, 1, 0, 1, 0], "4 in a row"),
         ("hex", {"size": 2, "swap": False}, [0, 1, 2], "top and bottom are connected"),
         ("y", {"size": 2}, [0, 1, 2], "all sides are connected"),
+        ("havannah", {"size": 2}, [0, 8, 1], "a bridge"),
         ("go", {"size": 2, "komi": 0.5}, [0, 4, 4], "an area of 4 to 0 + 0.5 of komi"),
     ],
 )

@@ -45,6 +45,7 @@ GAMES: list[tuple[str, dict[str, Any], int]] = [
     ("go", {"size": 3}, 3),
     ("hex", {"size": 3, "swap": True}, 4),
     ("y", {"size": 4}, 3),
+    ("havannah", {"size": 3}, 3),
     ("quoridor", {"size": 3, "walls": 1}, 3),
     ("othello", {}, 4),
     ("ultimate_tic_tac_toe", {}, 2),

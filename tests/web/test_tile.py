@@ -293,6 +293,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "lines_of_action": board("side", "EMPTY", turned=True),
     "hex": hex_board,
     "y": hex_stones,
+    "havannah": hex_stones,
     "yahtzee": yahtzee,
     "liars_dice": liars_dice,
     "dark_hex": hex_board,

@@ -4,7 +4,7 @@ The board is a part of a grid of rows and columns, so that actions are numbers o
 top; those beside the board are never legal.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from itertools import permutations
 from typing import Any
@@ -56,7 +56,7 @@ class HexStones:
         title: of pictures.
         steps: rows and columns to the neighbours of a cell.
         lean: by how many cells a row is further to the right than the row above it: 1/2 or -1/2.
-        memory: fields beside the stones, which follow from them.
+        memory: fields beside the stones: planes of the groups' numbers, see `games._kit.sets`.
     """
 
     title: str
@@ -128,7 +128,14 @@ class HexStones:
                 raise ValueError(f"board[{cell}] must be 0, since it is not on the board, got {board[cell]}")
         own, other = stones.to_sets(board, player)
         over = bool(self.winning(board)[0]) or self.is_full(board)
-        return {"own": own, "other": other, "current_player": player} | ended(over)
+        fields = {"own": own, "other": other, "current_player": player} | ended(over)
+        for planes in self.memory:
+            fields[planes.name] = stones.group_planes(self.groups_of(board), planes.shape[0], self.cells, self.number)
+        return fields
+
+    def number(self, cell: Any) -> Any:
+        """Return the number of a cell, a plain number or a scalar, for that of its group."""
+        return cell + 1
 
     def is_full(self, board: list[int]) -> bool:
         """Return whether all cells have stones."""
@@ -137,7 +144,12 @@ class HexStones:
     def groups_of(self, board: list[int]) -> list[set[int]]:
         """Return the sets of connected stones of one player."""
         occupied = (cell for cell, stone in enumerate(board) if stone)
-        return [group for group, _ in regions(board, occupied, adjacent(self.side, self.steps))]
+        return [group for group, _ in regions(board, occupied, self.neighbours)]
+
+    @cached_property
+    def neighbours(self) -> Callable[[int], list[int]]:
+        """Function of a cell's neighbours on the grid."""
+        return adjacent(self.side, self.steps)
 
     def action_to_string(self, action: int) -> str:
         """Return a column's letter and a row's number from the top, "f6"."""

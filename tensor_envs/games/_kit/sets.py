@@ -1,13 +1,15 @@
 """Sets of cells as words, and groups of stones, for rules.
 
 Groups are numbered by their highest cell + 1, in binary over planes: plane k is the set of the stones whose group's
-number has bit k. A stone that joins groups, or takes them, finds them without following their cells.
+number has bit k. A stone that joins groups, or takes them, finds them without following their cells. A game may give
+cells other numbers if cells of the same number touch each other; a group has the highest of its cells.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from tensor_envs.rules import WORD_BITS, GridSet, Scalar, num_words, sum_of, uint32, union_of, where
+from tensor_envs.rules import WORD_BITS, GridSet, Scalar, maximum, num_words, sum_of, uint32, union_of, where
+from tensor_envs.rules.grid import Step
 
 CellSet = Sequence[Any]  # a set of cells
 ALL = 2**WORD_BITS - 1
@@ -57,3 +59,43 @@ def group_of(cell: GridSet, stones: GridSet, planes: Sequence[GridSet]) -> tuple
     grid = stones.grid
     differs = union_of(plane ^ where(digit, grid.full, grid.empty) for plane, digit in zip(planes, digits, strict=True))
     return stones - differs, number(digits)
+
+
+class Joined(NamedTuple):
+    """Group of a new stone.
+
+    Attributes:
+        group: the new stone and the stones that it joins.
+        planes: of all groups, with the number of the new one.
+        numbers: of the groups that it joins, by their directions; 0 for no stones.
+    """
+
+    group: GridSet
+    planes: list[GridSet]
+    numbers: list[Scalar]
+
+
+def joined(
+    cell: Scalar, its_number: Scalar, own: GridSet, planes: Sequence[GridSet], directions: Sequence[Sequence[Step]]
+) -> Joined:
+    """Return the group of a stone that its owner places on a cell.
+
+    Args:
+        cell: of the new stone.
+        its_number: of a group whose highest cell it is.
+        own: the other stones of its owner.
+        planes: of all groups.
+        directions: steps to the neighbours of a cell; neighbours of one direction touch each other.
+    """
+    grid = own.grid
+    stone = grid.cell(cell)
+    group = stone
+    highest = its_number
+    numbers = []
+    for near in [grid.around(stone, steps) for steps in directions]:
+        stones, found = group_of(near & own, own, planes)
+        group = group | stones
+        highest = maximum(highest, found)
+        numbers.append(found)
+    renumbered = [plane - group | where((highest >> k & 1) != 0, group, grid.empty) for k, plane in enumerate(planes)]
+    return Joined(group, renumbered, numbers)

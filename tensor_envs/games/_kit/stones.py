@@ -83,9 +83,11 @@ def adjacent(size: int, steps: Sequence[tuple[int, int]]) -> Callable[[int], lis
     return neighbours
 
 
-def group_planes(groups: Groups, count: int, size: int) -> list[list[int]]:
-    """Return the bit planes of the stones' group numbers, as words; a group's number is its highest cell + 1."""
-    numbers = {cell: max(group) + 1 for group in map(list, groups) for cell in group}
+def group_planes(
+    groups: Groups, count: int, size: int, number: Callable[[int], int] = lambda cell: cell + 1
+) -> list[list[int]]:
+    """Return the bit planes of the stones' group numbers, as words; a group's number is the highest of its cells."""
+    numbers = {cell: max(map(number, group)) for group in map(list, groups) for cell in group}
     return [pack((cell for cell, n in numbers.items() if n >> k & 1), size) for k in range(count)]
 
 

@@ -10,25 +10,25 @@ from typing import Any
 
 from tensor_envs._validate import instance
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.sets import group_of, number
+from tensor_envs.games._kit.sets import joined, number
 from tensor_envs.rules import (
     Actions,
     Chance,
     Field,
     GameState,
     Grid,
-    GridSet,
     Mask,
     Observation,
     Outcome,
     Scalar,
     Spec,
     bits,
-    maximum,
     where,
 )
 
 MAX_SIZE = 19
+# rows and columns to the neighbours of a cell, in pairs of cells that touch each other
+DIRECTIONS = (((-1, 0), (-1, 1)), ((0, 1), (1, 0)), ((1, -1), (0, -1)))
 
 
 @dataclass(frozen=True)
@@ -98,25 +98,12 @@ class Hex:
             other = where(swaps, nothing, other)
             planes = [where(swaps, nothing, plane) for plane in planes]
         stone = grid.cell(cell)
-        group = stone
-        highest = cell + 1
-        for near in self.neighbours(stone):  # two cells that touch each other: stones there are of one group
-            joined, joined_number = group_of(near & own, own, planes)
-            group = group | joined
-            highest = maximum(highest, joined_number)
-        renumbered = [
-            plane - group | where((highest >> k & 1) != 0, group, grid.empty) for k, plane in enumerate(planes)
-        ]
+        group, renumbered, _ = joined(cell, cell + 1, own, planes, DIRECTIONS)
         upright = s.current_player == 0
         start, end = (where(upright, *map(grid.of, sides)) for sides in (self.starts, self.ends))
         won = (start & group).any() & (end & group).any()
         after = s.replace(own=other, other=own | stone, groups=renumbered, current_player=1 - s.current_player)
         return Outcome.win(after, s.current_player, won)
-
-    def neighbours(self, stone: GridSet) -> list[GridSet]:
-        """Return the cells around a cell, in pairs of adjacent ones."""
-        pairs = (((-1, 0), (-1, 1)), ((0, 1), (1, 0)), ((1, -1), (0, -1)))
-        return [self.grid.around(stone, pair) for pair in pairs]
 
     @cached_property
     def starts(self) -> tuple[range, range]:
