@@ -56,13 +56,11 @@ class HexStones:
         title: of pictures.
         steps: rows and columns to the neighbours of a cell.
         lean: by how many cells a row is further to the right than the row above it: 1/2 or -1/2.
-        memory: fields beside the stones: planes of the groups' numbers, see `games._kit.sets`.
     """
 
     title: str
     steps: tuple[Step, ...] = STEPS
     lean: float = 0.5
-    memory: tuple[Field, ...] = ()
 
     @property
     def side(self) -> int:
@@ -73,6 +71,11 @@ class HexStones:
     def inside(self) -> list[int]:
         """Cells on the board, in order."""
         raise NotImplementedError
+
+    @property
+    def memory(self) -> tuple[Field, ...]:
+        """Fields beside the stones: planes of the groups' numbers, see `games._kit.sets`."""
+        return ()
 
     def winning(self, board: list[int]) -> tuple[set[int], str]:
         """Return the stones that have won, and why; no stones while the game goes on."""
@@ -168,7 +171,7 @@ class HexStones:
         for cells in maps:
             yield kit.of_cells(cells, 3, derived=[field.name for field in self.memory])
 
-    def places(self) -> dict[int, tuple[int, int, int]]:
+    def places(self) -> dict[int, tuple[int, ...]]:
         """Return three coordinates of each cell on the board, along its three axes.
 
         They are counted from the middle of the board, in small parts of a cell, and their sum is 0.

@@ -1,5 +1,7 @@
 """Comparison with OpenSpiel: its `y` plays the same games, also on boards of other sizes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -39,7 +41,7 @@ def test_a_thousand_random_games_agree(size: int) -> None:
     assert play_in_lockstep(size, batch=1000, seed=2) == ({1.0, -1.0} if size > 2 else {1.0})
 
 
-def count(state: "pyspiel.State", plies: int) -> int:
+def count(state: Any, plies: int) -> int:
     """Return the number of sequences of legal moves, by OpenSpiel."""
     return sum(count(state.child(action), plies - 1) for action in state.legal_actions()) if plies else 1
 
