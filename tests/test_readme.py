@@ -77,6 +77,11 @@ def test_the_readme_counts_the_games() -> None:
     assert games == len({type(te.make(name).rules) for name in te.registered()})
 
 
+def test_the_readme_names_the_version() -> None:
+    (named,) = re.findall(r"^- Version ([\d.]+): ", README, re.M)
+    assert te.__version__.startswith(f"{named}.")
+
+
 def test_the_readmes_figures_of_a_card_are_measured() -> None:
     """The sentence rounds rows of the card's page."""
     page = (ROOT / "scripts" / "measured" / "card.md").read_text()
