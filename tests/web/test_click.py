@@ -318,6 +318,11 @@ def test_a_position_is_taken_back_linked_and_saved(page: Any) -> None:
     env = shared_env("tic_tac_toe")
     assert download.value.suggested_filename == "tic_tac_toe_2.svg"
     assert download.value.path().read_text() == svg_after(env, [4, 0], 0, 0)
+    page.click("#back")
+    page.wait_for_selector("body[data-pictured='1']")
+    page.click("#branch")  # another game from there on
+    page.wait_for_selector("body[data-ply='1'][data-state=ready]")
+    assert taken(page).endswith("&moves=4")
 
 
 @pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core")
