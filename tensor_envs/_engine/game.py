@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 
 PROMISE = 1000  # bound of what rules promise of a position
-LONG_MASK, GROUP = 32, 8  # words of a mask in which groups of words are found first, and of a group
+LONG_MASK = 32  # words of a mask in which a group of words is found first
+WORD_GROUP = 8  # words of a group
 
 
 class Game:
@@ -287,12 +288,12 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
     first = int32(0)
     # In a long mask a group of words is found first, then a word of this group: that takes half the choices.
     if len(words) >= LONG_MASK:
-        starts = range(0, len(words), GROUP)
-        groups = [[*words[k : k + GROUP], *[uint32(0)] * (k + GROUP - len(words))] for k in starts]
-        sums = [sum(counts[k : k + GROUP], start=int32(0)) for k in starts]
+        starts = range(0, len(words), WORD_GROUP)
+        groups = [[*words[k : k + WORD_GROUP], *[uint32(0)] * (k + WORD_GROUP - len(words))] for k in starts]
+        sums = [sum(counts[k : k + WORD_GROUP], start=int32(0)) for k in starts]
         group, words, skipped = _part_with(n, groups, sums)
         n = n - skipped
-        first = group * GROUP
+        first = group * WORD_GROUP
         counts = [popcount(w) for w in words]
     number, (word,), skipped = _part_with(n, [[w] for w in words], counts)
     chosen = WORD_BITS * (first + number) + nth_bit(word, n - skipped, width)
