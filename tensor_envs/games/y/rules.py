@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tensor_envs._validate import integer
 from tensor_envs.games._kit.hex_stones import HexStones
-from tensor_envs.rules import Chance, GameState, GridSet, Outcome, Scalar
+from tensor_envs.rules import Chance, GameState, GridSet, Outcome, Scalar, num_words
 
 MAX_SIZE = 19
 
@@ -56,10 +56,12 @@ class Y(HexStones):
         smaller by a row: a stone if two or three of them are stones. A group touches all sides of the smaller triangle
         if and only if one touches all sides of the larger one (C. Schensted, C. Titus). In the end there is one cell.
         """
-        for _ in range(self.size - 1):
+        for rows in reversed(range(1, self.size)):
             right = self.grid.moved(stones, -1)
             below = self.grid.moved(stones, -self.size)
-            stones = stones & right | (stones | right) & below
+            words = num_words(rows * self.size)  # of the smaller triangle; nothing depends on the others any more
+            smaller = stones & right | (stones | right) & below
+            stones = stones.like(smaller[:words] + self.grid.empty[words:])
         return (stones[0] & 1) != 0
 
     def winning(self, board: list[int]) -> tuple[set[int], str]:
