@@ -199,7 +199,7 @@ def test_answers_in_other_games(name: str) -> None:
         assert read(env, state, answer) == move, answer
 
 
-@pytest.mark.few("tic_tac_toe", "yahtzee")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", te.registered())
 def test_every_legal_name_is_read_as_its_move_or_refused(name: str) -> None:
     """In many positions and shapes of answers no name is read as another move, and plain ones are understood."""

@@ -88,7 +88,7 @@ def test_other_faults() -> None:
             first_difference(shared_env("kuhn_poker"), PlainPython(PaysDouble, 2), **wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.few("tic_tac_toe", "kuhn_poker", "2048")
+@pytest.mark.few("tic_tac_toe", "kuhn_poker")
 @pytest.mark.parametrize("name", te.registered())
 def test_the_reference_agrees(name: str) -> None:
     env = shared_env(name)

@@ -24,8 +24,8 @@ LONG = (
     "dots_and_boxes", "go", "kalah", "checkers", "texas_holdem", "othello", "hex",
     "hanabi", "clobber", "y", "havannah",
 )  # fmt: skip
-# whose rules are compared with plain Python here, too: bits, chance, hidden cards, lists, rewards on the way
-IN_PYTHON = ("tic_tac_toe", "connect_four", "kuhn_poker", "shed", "2048")
+# whose rules are compared with plain Python here, too: bits, chance, hidden cards, lists
+IN_PYTHON = ("tic_tac_toe", "connect_four", "kuhn_poker", "shed")
 PLAYED_LONG = {testing.check_ends, testing.check_perfect_information}  # play thousands of games
 SHORT = ("kuhn_poker", "tic_tac_toe", "shed", "connect_four")
 

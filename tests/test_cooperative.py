@@ -52,6 +52,7 @@ def misses(state: te.State) -> Any:
     return (te.to_numpy(state.number) + 1) % 3
 
 
+@pytest.mark.slow
 def test_matches_report_the_return_of_the_team() -> None:
     result = te.evaluate(ENV, [hits, misses], games=32)
     assert result.is_cooperative and result.mean_returns.tolist() == [3, 3]
@@ -94,6 +95,7 @@ def test_the_laboratory_measures_returns() -> None:
     assert report.ranking == [] and "return" in report.to_markdown()
 
 
+@pytest.mark.slow
 def test_the_referee_reports_the_returns_of_partners() -> None:
     players = [Participant(name, policy=policy) for name, policy in (("hits", hits), ("misses", misses))]
     records = list(tournament(ENV, players, games=2, settings=Settings(opening=0), num_simulations=8))

@@ -205,6 +205,7 @@ def nim(wrong: str = "") -> te.Env:
     return te.Env(te.GameEntry("nim", Nim), Nim(wrong), "nim")
 
 
+@pytest.mark.slow
 def test_a_class_and_nothing_else() -> None:
     env = nim()
     values = te.playout(env.init(3), num_playouts=1000, action=[0, 1, 2]).numpy()[:, 0]
@@ -355,6 +356,7 @@ def test_entries_that_cannot_be(arguments: dict[str, Any], error: type[Exception
     assert replace(te.GameEntry("nim", Nim), version=2).version == 2
 
 
+@pytest.mark.slow
 def test_parts_of_every_type_are_observed() -> None:
     """Parts next to each other, mixed, and longer than a byte or a word are equal in the kernel and in plain Python."""
 
@@ -477,7 +479,7 @@ MISTAKES = {  # name: text of the line that is named, message
 }
 
 
-@pytest.mark.few("impure", "bound", "lookup", "counter")
+@pytest.mark.few("bound", "lookup", "counter")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_rules_is_named(mistake: str) -> None:
     text, message = MISTAKES[mistake]

@@ -50,8 +50,19 @@ LONG = (
     "agents.equilibrium",
     "lab.laboratory.",
     "lab.measures.",
+    "lab.ranking.",
+    "lab.report.VariantReport",
     "tournament",
     "regret",
+    "evaluation.matches.evaluate",
+    "agents.league",
+    "agents.perfect",
+    "agents.softmax",
+    "env.Env.events",
+    "referee.sessions.Session",
+    "rules.pieces.Pieces",
+    "solve.alpha_beta.SearchSolution",
+    "train.network.evaluator",
 )
 
 

@@ -491,6 +491,7 @@ def test_rollout_arguments() -> None:
         te.rollout(TTT, "best", 2, 5)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_positions_of_numpy_and_strings() -> None:
     """Boards of NumPy and positions of a game's notation are read as `reset` of the adapters reads them."""
     game = {"board": np.array([1, -1, 0, 0, 0, 0, 0, 0, 0], np.int8), "current_player": np.int64(0)}

@@ -228,6 +228,7 @@ def test_every_trained_network_beats_uniform_play(game: str) -> None:
     assert result.scores[0] > 0.7, result
 
 
+@pytest.mark.slow
 def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
     env, path = te.make("tic_tac_toe"), tmp_path / "weights.safetensors"
     made = Network(env, 4)
@@ -264,7 +265,7 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
         agents.load(path)
 
 
-@pytest.mark.few("othello")
+@pytest.mark.slow
 @pytest.mark.parametrize("game", ["othello", "chess", "go", "gomoku", "backgammon"])
 def test_large_games_are_searched_without_an_attempt_to_solve_them(game: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random games of few equal positions show that there are too many; small games are still solved."""

@@ -205,6 +205,7 @@ class Heaps:
         return [number(s.heap)]
 
 
+@pytest.mark.slow
 def test_files_of_a_game_whose_fields_have_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words are not read as other fields. Files of states without the layout's digest are read as before."""
     path, env = tmp_path / "file", te.make(f"{__name__}:Heaps")

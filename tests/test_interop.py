@@ -313,6 +313,7 @@ def test_shared_arrays_change_with_the_next_step() -> None:
     assert (words == before).all(), "a snapshot"
 
 
+@pytest.mark.extra("torch")  # without the package all tests run without it
 def test_without_pytorch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None\n"
@@ -582,6 +583,7 @@ def test_torch_tensors_outlive_their_vector_env() -> None:
     assert all(torch.equal(tensor, copy) for tensor, copy in pairs)
 
 
+@pytest.mark.slow
 def test_tensors_of_actions_wherever_actions_are_taken() -> None:
     """Oracles, equilibria and states take the Tensors that policies return, not only what NumPy reads."""
     env = shared_env("hyper_tic_tac_toe", shape=(2, 3), k=2)

@@ -37,7 +37,7 @@ GAMES: list[tuple[str, dict[str, Any], int]] = [
 ]
 
 
-@pytest.mark.few("hyper_tic_tac_toe", "leduc_poker")
+@pytest.mark.few("leduc_poker")
 @pytest.mark.parametrize(("name", "config", "limit"), GAMES, ids=[name for name, *_ in GAMES])
 def test_games_are_those_of_plain_python_until_the_limit(name: str, config: dict[str, Any], limit: int) -> None:
     """Compare every ply with the reference engine, which has no limit."""
@@ -84,7 +84,7 @@ def test_a_game_that_ends_in_the_last_ply_is_terminated() -> None:
     assert lost.terminated.item() and not lost.truncated.item() and lost.rewards.tolist() == [[-1, 1]]
 
 
-@pytest.mark.few("5")
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [4, 5])
 def test_dictionaries_of_a_game_that_truncates_as_well(limit: int) -> None:
     """At ply 5 the rules of the game truncate it, too, and its dictionary has an entry `truncated` of its own."""
@@ -98,6 +98,7 @@ def test_dictionaries_of_a_game_that_truncates_as_well(limit: int) -> None:
     assert again.truncated.numpy().all() and again.phase.tolist() == state.phase.tolist()
 
 
+@pytest.mark.slow
 def test_a_limit_that_the_rules_reach_first_changes_no_game() -> None:
     race = te.make(f"{dice_race.HERE}:GAME", max_plies=50)
     assert race.spec.max_plies == 30
@@ -198,6 +199,7 @@ def test_perft() -> None:
     assert counts.games == {(1.0, -1.0): 1440, (0.0, 0.0): 15120 - 1440}
 
 
+@pytest.mark.slow
 def test_searches_and_playouts_end_at_the_limit() -> None:
     """A search wins in the last ply if it can; where nobody can win by the limit, every value is 0."""
     state = SHORT.state_from_dicts([{"board": [1, 1, 0, -1, -1, 0, 0, 0, 0], "current_player": 0, "ply": 4}])

@@ -131,6 +131,7 @@ def test_a_tower_needs_a_board(tmp_path: Path) -> None:
         agents.load(path)
 
 
+@pytest.mark.slow
 def test_random_weights_depend_on_the_seed() -> None:
     env = shared_env("tic_tac_toe")
     networks = (Network(env, 8, seed=seed).weights() for seed in (3, 3, 4, None))
@@ -145,6 +146,7 @@ def test_random_weights_depend_on_the_seed() -> None:
             Network(env, 8, seed=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_file_without_an_activation_is_of_tanh(tmp_path: Path) -> None:
     """Files of the first format are read, and play as they did."""
     env, path = shared_env("tic_tac_toe"), tmp_path / "weights.safetensors"

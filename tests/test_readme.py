@@ -135,6 +135,7 @@ def test_python(path: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert promised in printed.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

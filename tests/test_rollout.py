@@ -117,13 +117,14 @@ def test_playouts_are_uniform_games_from_the_state(name: str, fields: dict[str, 
     check(shared_env(name, **fields), 6, None)
 
 
+@pytest.mark.slow
 def test_playouts_of_one_row() -> None:
     """Copies of one row fill whole blocks and pad none."""
     returns, env = check(TTT, 1, None), TTT
     assert not np.array_equal(returns, te.playout(after(env, 1, 3), 20, seed=10).numpy())
 
 
-@pytest.mark.few("tic_tac_toe")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tensor_stars"])
 def test_playouts_after_a_given_action(name: str) -> None:
     """An illegal action loses the game, as in a step."""
@@ -134,7 +135,7 @@ def test_playouts_after_a_given_action(name: str) -> None:
     assert legal.any() and not legal.all() and (np.abs(returns[~legal]) == 1).all()
 
 
-@pytest.mark.few("tic_tac_toe")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tic_tac_toe", "three_will"])
 def test_playouts_go_on_to_the_end(name: str) -> None:
     """Without a limit, returns are those of complete games."""
@@ -153,6 +154,7 @@ def test_playouts_agree_with_the_exact_value() -> None:
     np.testing.assert_allclose(mean, [[0.2968, -0.2968]] * 4, atol=0.02)
 
 
+@pytest.mark.slow
 def test_finished_games_return_nothing() -> None:
     env = TTT
     state = after(env, 16, 9)
@@ -178,6 +180,7 @@ def test_playout_refuses(n: int, limit: int, message: str) -> None:
         te.playout(env.init(2), n, limit=limit)
 
 
+@pytest.mark.slow
 def test_with_and_without_an_action_and_within_a_jit() -> None:
     """Calls with and without an action use separate kernels, and a jit gives the same results."""
     env = TTT
@@ -291,7 +294,7 @@ def test_a_number_of_games_counts_each_game_once() -> None:
     assert 1 - biased.sum() < draws - 4 * np.sqrt(draws * (1 - draws) / count)
 
 
-@pytest.mark.few("tic_tac_toe")
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "fields"), [*GAMES[:4], ("kuhn_poker", {})])
 def test_a_number_of_games_is_played_row_by_row(name: str, fields: dict[str, Any]) -> None:
     """Every row plays its first games to their ends, as single steps do, and waits at the start of the next one."""

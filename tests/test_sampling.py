@@ -14,6 +14,7 @@ from tests.games.shared import shared_env
 TTT = shared_env("tic_tac_toe")
 
 
+@pytest.mark.slow
 def test_masked_logits_are_finite_and_keep_legal_actions() -> None:
     for dtype in (dtypes.float32, dtypes.float16):
         logits = Tensor([[1.0, -2.0, 3.0], [0.0, 5.0, -5.0]]).cast(dtype)

@@ -92,6 +92,7 @@ def test_answers(answer: str, action: int) -> None:
     assert te.text.parse(TTT, answer, TTT.step(TTT.init(1), [0])) == action
 
 
+@pytest.mark.slow
 def test_usual_decorations_of_names() -> None:
     """Names are read in the spellings of their games' players, and what has two readings is an error."""
     noughts, chess, backgammon = (shared_env(name) for name in ("tic_tac_toe", "chess", "backgammon"))
@@ -265,6 +266,7 @@ def test_rewards_are_minus_what_is_given_away() -> None:
         te.text.reward(replace(lost, rewards=(*lost.rewards[:4], (0.0, 0.0))))
 
 
+@pytest.mark.slow
 def test_rewards_of_a_group_of_answers_to_one_position() -> None:
     """Rewards are those of the record of each answer; what names no legal move is worth an illegal one."""
     state = TTT.init(3)
@@ -338,6 +340,7 @@ def test_wrong_arguments_of_rewards(change: dict[str, Any], error: type[Exceptio
         te.text.rewards(**arguments | change)
 
 
+@pytest.mark.slow
 def test_a_prompt_with_a_picture() -> None:
     """The text is the same, and the picture that of `render` without what is hidden."""
     pillow = pytest.importorskip("PIL.Image")
@@ -364,6 +367,7 @@ def last(game: te.Record) -> str:
     return shared_env("kuhn_poker").to_string(state, 0, 1)
 
 
+@pytest.mark.slow
 def test_rewards_by_playout_search() -> None:
     env = shared_env("connect_four", rows=4, columns=4, k=4)
     wins = te.record(env, [0, 1, 0, 1, 0, 1, 2])  # the first player could have won in column 0

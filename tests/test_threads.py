@@ -73,7 +73,7 @@ def used_in_the_main_thread() -> Iterator[None]:
     yield
 
 
-@pytest.mark.few("sample_action", "counts")
+@pytest.mark.few("counts")
 @pytest.mark.parametrize("name", CALLS)
 def test_in_another_thread(name: str) -> None:
     results: list[Any] = []

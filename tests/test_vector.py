@@ -45,7 +45,7 @@ def test_arguments() -> None:
         te.VectorEnv(TTT, 0)
 
 
-@pytest.mark.few("tic_tac_toe", "<Env dice_race-v3>")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("env", [TTT, RACE, LARGE], ids=lambda env: repr(env))
 def test_a_step_in_place_is_a_step_of_the_environment(env: te.Env) -> None:
     """Steps agree with the environment's for legal and illegal actions, and after games end."""

@@ -83,6 +83,7 @@ def test_a_player_that_never_moves() -> None:
         vector.reset(seed=0)
 
 
+@pytest.mark.slow
 def test_reset_without_a_seed() -> None:
     """A reset without a seed continues the seed's episodes; without any seed, a new one is drawn."""
     vectors = [SingleAgentVectorEnv(TOLL_ROAD, 16) for _ in range(2)]
@@ -217,6 +218,7 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_fresh_process_needs_no_import() -> None:
     """Gymnasium imports the module that an id names, and games registered later are available."""
     code = """

@@ -112,7 +112,7 @@ def test_as_many_openings_may_end_as_are_allowed(monkeypatch: pytest.MonkeyPatch
             vector.reset(seed=seed)
 
 
-@pytest.mark.few("AutoresetMode.SAME_STEP")
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_second_player_of_tic_tac_toe(mode: AutoresetMode) -> None:
     vector = SingleAgentVectorEnv(TIC_TAC_TOE, ROWS, player=1, autoreset_mode=mode.value)
@@ -148,6 +148,7 @@ def test_rewards_of_every_player(mode: AutoresetMode) -> None:
         assert info["final_info"]["rewards"].tolist() == [[1, -1], [0, 0]]
 
 
+@pytest.mark.slow
 def test_truncation() -> None:
     env = te.make("shed", cards=5, max_plies=5)
     vector = SingleAgentVectorEnv(env, ROWS, autoreset_mode=AutoresetMode.SAME_STEP)
@@ -241,6 +242,7 @@ def test_sharded_batch() -> None:
         info = ours[4]
 
 
+@pytest.mark.slow
 def test_a_step_is_one_kernel() -> None:
     """One kernel plays all answers, resets, observations and masks; a policy adds one for each ply of the others."""
     vector = SingleAgentVectorEnv("qubic", 64)

@@ -74,6 +74,7 @@ def paid_race() -> Iterator[str]:
     del registry._entries["paid_race"]
 
 
+@pytest.mark.slow
 def test_api_of_a_third_partys_game_with_rewards_on_the_way(paid_race: str) -> None:
     """An agent's reward is the sum since its last action."""
     suites.api_test(pettingzoo.env(paid_race), num_cycles=40)

@@ -61,6 +61,7 @@ def test_api(fields: dict[str, Any]) -> None:
     suites.parallel_api_test(parallel_env(**fields), num_cycles=60)
 
 
+@pytest.mark.slow
 def test_api_agent_by_agent() -> None:
     """PettingZoo's conversion alternates between the agents, and each waits for its turn."""
     suites.api_test(utils.parallel_to_aec(parallel_env()), num_cycles=100)
@@ -79,6 +80,7 @@ def test_seeds() -> None:
     np.testing.assert_equal(games[0], games[1])
 
 
+@pytest.mark.slow
 def test_max_cycles() -> None:
     def agent_by_agent(max_cycles: int) -> Any:
         return utils.parallel_to_aec(ranked(max_cycles=max_cycles, **ENDLESS))
@@ -94,6 +96,7 @@ def test_max_cycles() -> None:
     assert env.agents == ["player_0", "player_1"]
 
 
+@pytest.mark.slow
 def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     def agent_by_agent(render_mode: str) -> Any:
         return utils.parallel_to_aec(parallel_env(render_mode=render_mode))
@@ -187,6 +190,7 @@ def test_illegal_actions_end_the_game(actions: tuple[int, int], rewards: tuple[f
     assert strict.step({"player_0": 0, "player_1": 0})[2] == {"player_0": False, "player_1": False}
 
 
+@pytest.mark.slow
 def test_an_agent_without_a_choice_must_wait() -> None:
     """Only one agent is asked for an order; an action of the other is illegal."""
     env, rng = parallel_env(ask_order="always", **ENDLESS), np.random.default_rng(0)

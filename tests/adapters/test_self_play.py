@@ -269,6 +269,7 @@ def test_a_learner_for_every_player(env: te.Env, mode: AutoresetMode) -> None:
     assert ends.min() > 10
 
 
+@pytest.mark.slow
 def test_self_play_of_a_game_with_memory_fields() -> None:
     env = te.make("hyper_tic_tac_toe", shape=(23, 23), k=2)
     vector = SingleAgentVectorEnv(env, 3, player="all", autoreset_mode="SameStep")

@@ -84,7 +84,7 @@ def test_loops_over_lanes_are_innermost() -> None:
     assert sum(x.kind == "while" for x in blocks(tape.root)) == 3
 
 
-@pytest.mark.few("tic_tac_toe", "shed")
+@pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", WORDS)
 def test_a_step_is_one_kernel_that_moves_the_state_in_and_out(name: str) -> None:
     """A step reads fields, flags, mask and the action or its key, and writes all words."""
@@ -137,6 +137,7 @@ SETS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("games", SETS)
 def test_kernels_get_the_arrays_that_they_use(games: list[str]) -> None:
     """OpenCL counts a slot among the arrays that are passed, and WebGPU allows eight."""

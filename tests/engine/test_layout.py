@@ -150,6 +150,7 @@ def test_kernels_tensors_and_the_host_read_the_same(batch: int, memory: bool) ->
     assert not after["rewards"][over].any() and after["rewards"][illegal].any(), "who is to move loses"
 
 
+@pytest.mark.slow
 def test_registers_hold_what_memory_holds() -> None:
     """A rollout keeps games in registers, and its step equals `step`; paid rewards are floats."""
     env = kinds()

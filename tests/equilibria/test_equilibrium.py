@@ -91,6 +91,7 @@ def test_a_tree_is_that_of_plain_python(players: int, sides: int, monkeypatch: p
         assert np.allclose([average[key].get(a, 0) for a in range(3)], row, atol=1e-9), key
 
 
+@pytest.mark.slow
 def test_one_player() -> None:
     """The best response of a player alone is the best plan: here, never to pay for a throw."""
     alone = tree("hidden_dice", players=1)
@@ -268,6 +269,7 @@ def test_a_lower_bound_is_that_of_the_best_responses() -> None:
     assert (alone.value, alone.lower, alone.responses) == (0, 0, (None, None))  # the same games
 
 
+@pytest.mark.slow
 def test_a_lower_bound_is_at_least_0() -> None:
     """Folding to every bet in Kuhn poker loses more than uniform play, which then is its own response."""
     env = shared_env("kuhn_poker")

@@ -68,7 +68,7 @@ def always(action: int, policy: te.TabularPolicy) -> Callable[[te.State], np.nda
     return probabilities
 
 
-@pytest.mark.few("1")
+@pytest.mark.slow
 @pytest.mark.parametrize("iterations", [1, 3, 5, 8])
 def test_a_depth_limit_in_kuhn_poker(iterations: int) -> None:
     """Solve the first action alone: with all that player 1 can do as choices, it concedes no more than before.
@@ -103,6 +103,7 @@ def test_a_depth_limit_beyond_the_end() -> None:
     assert (by_limit.table == te.resolve(bets(), 1, known, iterations=50, until=None).table).all()
 
 
+@pytest.mark.slow
 def test_values_of_leaves_are_those_of_their_subgames(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare the values of games after a public card with those of a tree of each game."""
     module, cut = import_module("tensor_envs.equilibria.resolve"), list[te.State]()
@@ -135,6 +136,7 @@ def test_values_of_leaves_are_those_of_their_subgames(monkeypatch: pytest.Monkey
         assert values[leaf, 0] == pytest.approx(policy.values[1], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_networks_at_leaves() -> None:
     """A network's values, of the player to move or of both, are those of the only continuation."""
     known = te.equilibrium(shared_env("kuhn_poker"), until=1e-4)

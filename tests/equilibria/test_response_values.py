@@ -77,6 +77,7 @@ def test_it_is_that_of_the_tree(game: str, config: dict[str, Any], monkeypatch: 
     assert te.exploitability(env, table) == te.exploitability(tree, table)
 
 
+@pytest.mark.slow
 def test_a_subgame() -> None:
     """Games of a State are all equally likely; some are equal, and some are over."""
     env = shared_env("leduc_poker")

@@ -190,7 +190,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bits", [5, 50])
 def test_flipped_bits(folder: Path, bits: int) -> None:
     """Every changed bit of every file is an error that names the folder."""

@@ -91,6 +91,7 @@ OTHERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("text", "names", "fields"), OTHERS)
 def test_files_of_other_programs(text: str, names: tuple[str, ...], fields: dict[str, Any], tmp_path: Path) -> None:
     game = loaded(text, tmp_path)
@@ -183,6 +184,7 @@ def test_we_read_what_sgfmill_writes(tmp_path: Path) -> None:
         assert (again.actions, again.rewards) == (game.actions, game.rewards)
 
 
+@pytest.mark.slow
 def test_sgfmill_reads_our_games_of_hex(tmp_path: Path) -> None:
     sgf = pytest.importorskip("sgfmill.sgf")
     for game in random_games(shared_env("hex", size=5), 4, 7):

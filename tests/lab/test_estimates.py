@@ -75,6 +75,7 @@ def test_holms_method() -> None:
     assert not significant({"quantile": (unknown, other)})
 
 
+@pytest.mark.slow
 def test_few_false_alarms() -> None:
     """Of families of 50 equal pairs at most about 5 % mark any."""
     rng, alarms = np.random.default_rng(3), 0

@@ -108,6 +108,7 @@ def test_values_are_those_of_playouts_from_the_games_own_positions() -> None:
         state = TTT.step(state, np.where(mover == 0, *actions))
 
 
+@pytest.mark.slow
 def test_tic_tac_toe_is_as_in_plain_python() -> None:
     score, draws, plies, legal = exact()
     found = numbers(TTT, "uniform", "perfect")
@@ -145,6 +146,7 @@ def test_nim() -> None:
     assert lost["uniform", "game tree, log10"].value == math.log10(games(1, 2, 3))
 
 
+@pytest.mark.slow
 def test_choices_and_coverage_by_hand() -> None:
     """Nim from a heap of 2: a game takes 2 at once, or 1 and then 1, which is forced; it uses one of two actions."""
     found = numbers(nim(2), "uniform")
@@ -237,6 +239,7 @@ def test_winners_lead_and_drama() -> None:
     assert found["drama"].value == pytest.approx(0.8 / 7 / 2)
 
 
+@pytest.mark.slow
 def test_use_of_actions() -> None:
     """Nim from 1, 2: shares by hand over all games of the sample, and actions that no rule ever allows."""
     env, played = nim(1, 2), play_uniform(nim(1, 2), 64, 0)
@@ -273,12 +276,14 @@ def test_playouts_of_a_search_count_as_in_plain_python(name: str) -> None:
     assert taken_share == pytest.approx(1, abs=0.02) and played.searched.any()
 
 
+@pytest.mark.slow
 def test_a_search_whose_playouts_have_no_decision_has_no_use_of_actions() -> None:
     """Nim of a single object ends with the first action of a search."""
     (played,) = play(nim(1), [Match((te.agents.uniform,) * 2, 32, valued=True, counted=4)], 0)
     assert not played.searched.any() and measures.searched_uses(nim(1), played) == {}
 
 
+@pytest.mark.slow
 def test_who_takes_actions_and_when() -> None:
     """Nim from 3: one game in three is 3, one 2 1, one in six 1 2, one in six 1 1 1."""
     uses = measures.action_uses(nim(3), play_uniform(nim(3), 1024, 0))

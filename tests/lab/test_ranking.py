@@ -86,6 +86,7 @@ def test_command_sweeps(tmp_path: Path) -> None:
     assert 3 < tables[0].count("\n| ") < 15 and tables[1].splitlines()[0].count("|") == MAX_COLUMNS + 2
 
 
+@pytest.mark.slow
 def test_similar_games() -> None:
     """A board of 3x3 is tic-tac-toe by another name; a distance is a metric with the games' own scale."""
     board = shared_env("hyper_tic_tac_toe", shape=(3, 3), k=3)
@@ -101,6 +102,7 @@ def test_similar_games() -> None:
     assert json.loads(report.to_json())[0]["profile"].keys() == own.keys()
 
 
+@pytest.mark.slow
 def test_a_profile_by_hand() -> None:
     """Nim of a single object: a single ply, which wins."""
     env = nim(1)
@@ -111,6 +113,7 @@ def test_a_profile_by_hand() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_profiles_are_those_of_all_games() -> None:
     """The file has every id, and what the command writes for two of them."""
     stored = json.loads(FILE.read_text())

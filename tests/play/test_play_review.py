@@ -40,6 +40,7 @@ def test_a_finished_game_is_reviewed(url: str) -> None:
     assert ask(url, "GET", f"/api/tables/{view['table']}/judge/6").status == 404
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("game", "ending"), [("tic_tac_toe", ".jsonl"), ("othello", ".txt"), ("chess", ".pgn")])
 def test_files_come_back(url: str, game: str, ending: str) -> None:
     env = shared_env(game)

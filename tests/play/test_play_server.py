@@ -256,6 +256,7 @@ def test_listens_on_this_machine_alone(url: str) -> None:
             socket.create_connection((address, urlsplit(url).port or 0), timeout=2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -60,6 +60,7 @@ def test_a_player_that_translates_plays_the_same_games(kind: str, name: str) -> 
     assert [game.actions for game in disguised] == [game.actions for game in plain]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["tic_tac_toe", "hex", "go", "connect_four", "othello"])
 def test_a_symmetry_maps_positions_and_answers(name: str) -> None:
     """The image of a game has the images of its legal actions, and an answer stands for what it is the image of."""

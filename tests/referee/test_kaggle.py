@@ -19,6 +19,7 @@ def replay_of(game: str, actions: list[int], **info: Any) -> dict[str, Any]:
     return {"info": {"openSpielGameStringResolved": game, "actionHistory": [str(a) for a in actions], **info}}
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize(
     ("game", "actions", "fields", "names"),
     [

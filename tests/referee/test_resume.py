@@ -142,6 +142,7 @@ def test_another_tournament_is_refused(arguments: list[object], message: str, tm
     assert errors.endswith("name another file, or start again with --no-resume, which replaces it\n")
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
     assert run(*BASE, "--save", path)[0] == 0

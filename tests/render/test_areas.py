@@ -161,6 +161,7 @@ def test_wrong_players(player: Any) -> None:
         env.render(env.init(1), 0, player)
 
 
+@pytest.mark.slow
 def test_games_that_hide_nothing_look_alike_to_all() -> None:
     for name in ("tic_tac_toe", "shed", "tensor_equilibrium"):
         env = te.make(name)

@@ -102,6 +102,7 @@ def test_the_game_and_the_player_are_chosen(tmp_path: Path) -> None:
     assert len(set(texts)) == 4
 
 
+@pytest.mark.slow
 def test_gif(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     states = game("tensor_stars", plies=5)
@@ -143,6 +144,7 @@ def test_gif_without_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         te.save_animation(game(plies=1), tmp_path / "a.gif")
 
 
+@pytest.mark.slow
 def test_contact_sheet() -> None:
     state = game(batch=20, plies=4)[-1]
     root = ElementTree.fromstring(te.contact_sheet(state, [3, 19, 0, 3, 7], columns=2, width=100))

@@ -141,6 +141,7 @@ def test_the_loser_of_shed_is_named() -> None:
     assert losers == {0, 1}
 
 
+@pytest.mark.slow
 def test_a_choice_of_directions_is_lettered() -> None:
     env = te.make("three_will")
     state = env.init(64)

@@ -194,6 +194,7 @@ def test_pictures_and_texts_use_the_names(plies: int, name: str) -> None:
         assert not OTHER.search(text), text
 
 
+@pytest.mark.slow
 def test_chess_is_turned_for_black() -> None:
     """The second player's board has a1 at the upper right, usual ranks, and phrases by the usual names."""
     env = shared_env("chess")
@@ -225,6 +226,7 @@ def test_labels_of_chess_stay_when_the_move_changes() -> None:
     assert drawn[0][:17] == drawn[1][:17] == drawn[2][:17] and drawn[0][1:3] == ["8", "a"]
 
 
+@pytest.mark.slow
 def test_a_promotion_names_the_piece() -> None:
     env = shared_env("chess")
     state = env.state_from_dicts([{"fen": "7k/P7/8/8/8/8/8/7K w - - 0 1", "moves": []}])
@@ -342,6 +344,7 @@ def test_moves_are_told_in_words_where_their_names_are_codes() -> None:
     assert show(shared_env("tic_tac_toe"), [4], viewer=0)["moves"] == ["(1,1)"]
 
 
+@pytest.mark.slow
 def test_cells_of_tensor_equilibrium_are_told_apart() -> None:
     """Each legal action has a phrase of its own, and says where its cell is."""
     env, render = (
@@ -396,6 +399,7 @@ def test_labels_of_dots_and_of_draughts() -> None:
             assert math.dist((x, y), piece.centre) > piece.radius - 1
 
 
+@pytest.mark.slow
 def test_actions_of_equilibrium_are_called_as_in_its_rulebook() -> None:
     """A game of random actions meets the names of all actions of the rulebook."""
     env = shared_env("tensor_equilibrium")

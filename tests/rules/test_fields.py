@@ -77,7 +77,7 @@ def env_of(rules: Boxes) -> te.Env:
     return te.make("tests.rules.test_fields:Boxes", **vars(rules))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_against_numpy(seed: int, tmp_path: Path) -> None:
     rules, rng = Boxes(seed), random.Random(seed)

@@ -237,7 +237,7 @@ def _check(seeds: range, device: str, plain: bool = False, portable: bool = Fals
 
 
 def test_programs() -> None:
-    _check(range(75), "CPU", plain=True)
+    _check(range(PER_KERNEL), "CPU", plain=True)
 
 
 @pytest.mark.slow
@@ -279,11 +279,11 @@ def test_programs_in_llvm() -> None:
 
 def test_generator() -> None:
     """Every function of the language occurs, and most results depend on the row."""
-    texts = [source(seed) for seed in range(1000)]
+    texts = [source(seed) for seed in range(400)]
     used = {node.id for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     numeric = {name for name in rules.__all__ if name[0].islower()} - NOT_NUMERIC
     assert numeric | {"MemoryArray", "rolled_map_range"} <= used, numeric - used
-    suite = Suite(texts[:100], columns(ROWS, 0))
+    suite = Suite(texts[:50], columns(ROWS, 0))
     assert (suite.expected != suite.expected[:, :1]).any(axis=1).mean() > 0.5
 
 

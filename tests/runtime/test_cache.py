@@ -61,6 +61,10 @@ def played(once: Path, tmp_path: Path) -> Path:
 
 def test_a_program_is_compiled_once(played: Path) -> None:
     assert play(played, NO_COMPILER).stdout == OUTPUT
+
+
+@pytest.mark.slow
+def test_a_program_is_compiled_once_a_set_of_options(played: Path) -> None:
     other_flags = NO_COMPILER + "clang.OPTIONS = (*clang.OPTIONS, '-O1'); "
     assert "'NoneType' object is not callable" in play(played, other_flags).stderr
 
@@ -88,6 +92,7 @@ def test_damaged_files(once: Path, name: str) -> None:
     assert all(file.read_bytes() == before[file] for file in ours), "what is damaged is replaced"
 
 
+@pytest.mark.slow
 def test_exchanged_files(played: Path) -> None:
     """The binary of another kernel is no damage by itself, and yet is compiled again."""
     files = sorted(file for file in (played / "cache" / programs.FOLDER).iterdir())
@@ -166,6 +171,7 @@ def test_no_cache(tmp_path: Path) -> None:
     check(tmp_path, compiler + "clang.cache_folders = lambda create=False: [pathlib.Path('/proc/none')]; ")
 
 
+@pytest.mark.slow
 def test_no_folder_can_be_written(tmp_path: Path) -> None:
     """The compiler's script is kept in memory where no folder can be written."""
     (tmp_path / "cache").write_text("a file")

@@ -271,6 +271,7 @@ def test_training_is_captured_apart() -> None:
     assert [scale(numbers(1)).tolist() for _ in range(3)] == [[1]] * 3
 
 
+@pytest.mark.slow
 def test_memory_of_ever_new_batch_sizes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Buffers of sizes that do not return leave the pools, and their memory serves other sizes."""
     limit = 2**20

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tensor_envs._runtime import clang
 from tensor_envs._runtime.clang import cpu_compiler
 
 pytestmark = pytest.mark.cpu
@@ -53,7 +54,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.few("True-")
+@pytest.mark.slow
 @pytest.mark.parametrize("cc", [None, ""])
 @pytest.mark.parametrize("on_path", [False, True])
 def test_tinygrads_own_kernels_compile_too(tmp_path: Path, shim: Path, cc: str | None, on_path: bool) -> None:
@@ -70,7 +71,7 @@ def test_tinygrads_own_kernels_compile_too(tmp_path: Path, shim: Path, cc: str |
     assert on_path or list((tmp_path / "tensor_envs").glob("clang-*")), "the wheel's clang is used"
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["CC", "PATH"])
 def test_warnings_of_the_compiler_are_not_shown(tmp_path: Path, shim: Path, variable: str) -> None:
     """tinygrad passes on its compiler's stderr; warnings of a clang from CC or PATH are not shown."""
@@ -94,7 +95,7 @@ def test_a_network_that_is_made_first_compiles_too(tmp_path: Path) -> None:
 BROKEN = ["/no/such/compiler", "/bin/true", sys.executable]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("broken", BROKEN)
 @pytest.mark.parametrize("variable", ["CC", "TENSOR_ENVS_CC"])
 def test_a_compiler_that_is_no_clang_is_named(tmp_path: Path, variable: str, broken: str) -> None:
@@ -115,9 +116,10 @@ def test_a_cc_for_other_programs_is_ignored(tmp_path: Path, other: str) -> None:
     assert done.stdout == f"[2.0, 4.0] 3.0 {other}\n", done.stderr
 
 
-def test_a_clang_of_our_own_variable_is_taken(tmp_path: Path, shim: Path) -> None:
-    code = "from tensor_envs._runtime.clang import cpu_compiler; print(cpu_compiler())"
-    assert run(code, tmp_path, TENSOR_ENVS_CC=str(shim), CC="gcc").stdout == f"{shim}\n"
+def test_a_clang_of_our_own_variable_is_taken(monkeypatch: pytest.MonkeyPatch, shim: Path) -> None:
+    monkeypatch.setenv("TENSOR_ENVS_CC", str(shim))
+    monkeypatch.setenv("CC", "gcc")
+    assert cpu_compiler.__wrapped__() == str(shim)
 
 
 def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> None:
@@ -126,9 +128,11 @@ def test_without_any_compiler_the_error_says_what_to_install(tmp_path: Path) -> 
     assert "needs a clang and none was found; install one: `pip install ziglang`" in last, done.stderr
 
 
-def test_an_explicit_clang_is_taken(tmp_path: Path, shim: Path) -> None:
-    code = "from tensor_envs._runtime.clang import cpu_compiler, describe; print(cpu_compiler(), describe())"
-    assert run(code, tmp_path, CC=str(shim)).stdout.startswith(f"{shim} clang version")
+def test_an_explicit_clang_is_taken(monkeypatch: pytest.MonkeyPatch, shim: Path) -> None:
+    monkeypatch.delenv("TENSOR_ENVS_CC", raising=False)
+    monkeypatch.setenv("CC", str(shim))
+    assert cpu_compiler.__wrapped__() == str(shim)
+    assert clang.version(str(shim)).startswith("clang version")
 
 
 @pytest.mark.few("tic_tac_toe")

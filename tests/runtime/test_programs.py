@@ -177,6 +177,7 @@ threading.Thread(target=work).start()
 """
 
 
+@pytest.mark.slow
 def test_a_thread_compiles_when_the_main_one_has_ended(tmp_path: Path) -> None:
     done = run(LATE, tmp_path)
     assert done.stdout == "[0, 0, 0]\n", done.stderr

@@ -113,7 +113,7 @@ def test_python_threads() -> None:
         return state.numpy()["episode"].tolist(), TTT.observe(state).numpy().sum()
 
     expected = [play(seed) for seed in range(3)]
-    for _ in range(20):
+    for _ in range(8):
         results: list[Any] = [None] * 3
 
         def run(seed: int, results: list[Any] = results) -> None:
@@ -129,7 +129,7 @@ def test_python_threads() -> None:
 
 def test_what_another_thread_captures_is_not_here() -> None:
     """Nor at the moment when it begins or ends."""
-    end, found, interval = time.monotonic() + 1, list[object](), sys.getswitchinterval()
+    end, found, interval = time.monotonic() + 0.3, list[object](), sys.getswitchinterval()
 
     def look() -> None:
         while time.monotonic() < end and not found:
@@ -208,6 +208,7 @@ def in_process(program: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_in_any_thread(tmp_path: Any) -> None:
     program = """
         import threading, tensor_envs as te

@@ -71,8 +71,9 @@ def run_everything(every: bool) -> None:
     te.jit(lambda state: env.step(state, te.agents.uniform(state)))(state)
     te.rollout_from(env.take(state, range(70)), "uniform", 4)
     te.search.playout_policy(state, 2, limit=4)
-    for policy in (te.search.gumbel_muzero_policy, te.search.muzero_policy):
-        policy(state, evaluate, 2).action.numpy()
+    te.search.gumbel_muzero_policy(state, evaluate, 2).action.numpy()
+    if every:
+        te.search.muzero_policy(state, evaluate, 2).action.numpy()
     te.to_numpy(state.ply)
 
 

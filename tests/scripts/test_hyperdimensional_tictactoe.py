@@ -68,7 +68,7 @@ def test_statistics_of_3x3_and_a_game() -> None:
     assert text.endswith(f"\n{env.to_string(vector.state, 7)}\n")
 
 
-@pytest.mark.few("misere")
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["gravity", "misere"])
 def test_gravity_and_misere(field: str) -> None:
     """Winners are those that the rules pay in the same games."""
@@ -93,6 +93,7 @@ def test_rank_4_drawn(tmp_path: Path) -> None:
     assert svg.read_text().startswith("<svg") and png.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_k_1() -> None:
     text = run("--shape", 2, 3, "--k", 1, "--batch", 10)
     assert "6 lines" in text and number(text, "first player (X) wins") == 10 and number(text, "mean plies") == 1
@@ -111,6 +112,7 @@ def test_one_board(tmp_path: Path) -> None:
     assert "winner: none" in run("--board", tmp_path / "board.npy")
 
 
+@pytest.mark.slow
 def test_batch_of_boards(tmp_path: Path) -> None:
     boards = np.zeros((2, 3, 3, 3), dtype=np.int8)  # 2 x 3 boards of 3x3
     boards[0, 1, :, 2] = 1

@@ -67,6 +67,7 @@ def test_a_table_of_two_plies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert again.nodes < 4 * state.batch
 
 
+@pytest.mark.slow
 def test_a_check_finds_a_wrong_score() -> None:
     """Without lines all positions are draws, which a search contradicts."""
     env = te.make("connect_four", rows=3, columns=4, k=3)

@@ -39,6 +39,7 @@ def test_more_simulations_make_fewer_mistakes(capsys: pytest.CaptureFixture[str]
     assert int(few) > 20 > 10 > int(many) and float(proven) > 60
 
 
+@pytest.mark.slow
 def test_a_table_has_a_row_for_each_number_of_simulations(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--env", "tic_tac_toe", "--simulations", "4", "8", "--games", "2", "4"])
     head, _, *rows = (line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines())

@@ -63,6 +63,7 @@ def test_counts_change_nothing_else() -> None:
         np.testing.assert_array_equal(values, whole[what][[69, 3]], err_msg=what)
 
 
+@pytest.mark.slow
 def test_counts_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last chunk repeats the last block of the batch, whose decisions count once."""
     state = shared_env("tic_tac_toe").init(300)  # five blocks

@@ -19,18 +19,22 @@ from tests.games.shared import shared_env
 from tests.search.test_tree_search import network, played
 
 
-def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error comes before the allocation, and what it names fits."""
+@pytest.mark.slow
+def test_trees_of_a_large_game_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error comes before the allocation."""
     message = (
         r"at most 138083 for 16 games, got 262144: their trees need 15.2 GiB of at most 8; or search 8 games at a time"
     )
-    chess, allocate = te.make("chess").init(64), runners.memory_for
+    chess = te.make("chess").init(64)
     monkeypatch.setattr(runners, "memory_for", None)
     with pytest.raises(ValueError, match=message):
         te.search.playout_policy(chess, 2**18)
     with pytest.raises(ValueError, match="num_simulations must be at most 112221 for 16 games, got 120000"):
         te.search.gumbel_muzero_policy(chess, network(chess.env), 120_000)
-    monkeypatch.setattr(runners, "memory_for", allocate)
+
+
+def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the error names fits."""
     monkeypatch.setattr(runners, "MAX_TREE_BYTES", 2**20)
     state = shared_env("tic_tac_toe").init(64)
     runners.chunk_of.cache_clear()

@@ -20,6 +20,7 @@ def wins_at_hand(env: te.Env) -> te.State:
     return state
 
 
+@pytest.mark.slow
 def test_a_win_at_hand_is_taken() -> None:
     env = shared_env("tic_tac_toe")
     found = flat_monte_carlo(wins_at_hand(env), 8, seed=1, limit=9)

@@ -85,6 +85,7 @@ def test_it_is_the_search_of_the_same_network_in_tinygrad(library: str, name: st
         assert visits.std() > 0 and len({tuple(row) for row in visits.tolist()}) > 2
 
 
+@pytest.mark.slow
 def test_a_tree_is_resumed() -> None:
     env = shared_env("tic_tac_toe")
     state, evaluate = played(env, 300, 1), network("numpy", env)
@@ -145,6 +146,7 @@ def test_simulations_are_few_native_calls(monkeypatch: pytest.MonkeyPatch) -> No
     assert joined[0] % 16 == 0
 
 
+@pytest.mark.slow
 def test_leaves_are_states() -> None:
     """What `evaluate` gets has the properties of other states; a copy outlives the call."""
     env = shared_env("kuhn_poker")
@@ -196,6 +198,7 @@ def test_a_finished_game_needs_no_finite_output() -> None:
         assert_equal(search(state, evaluate, 20), search(state, right, 20))
 
 
+@pytest.mark.slow
 def test_a_search_within_a_search() -> None:
     """An evaluation may search in turn, with the same sizes, whether or not it has read the games before."""
     env = shared_env("tic_tac_toe")

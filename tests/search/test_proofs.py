@@ -15,6 +15,7 @@ from tests.search.test_tree_search import every_position, network, played
 def test_proofs_are_right_in_every_position() -> None:
     """Compare proven values and the actions played there with the solution of tic-tac-toe."""
     state, best = every_position()
+    state, best = state[::4], best[::4]
     output = te.search.playout_policy(state, num_simulations=512)
     summary, action = output.search_tree.summary(), output.action.numpy()
     proven, values = summary["proven"], te.solve(state.env).value(state)
@@ -22,7 +23,7 @@ def test_proofs_are_right_in_every_position() -> None:
     assert (summary["value"] == values)[proven].all()
     assert best[np.arange(state.batch), action][proven].all()
     ended = summary["visit_counts"].sum(1) < 512
-    assert (proven[ended]).all() and ended.sum() > 2000
+    assert (proven[ended]).all() and ended.sum() > 500
     plain = te.search.playout_policy(state, num_simulations=512, prove=False).search_tree.summary()
     assert not plain["proven"].any() and (plain["visit_counts"].sum(1) == 512).all()
 

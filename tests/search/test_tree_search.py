@@ -100,6 +100,7 @@ def test_as_the_plain_search(name: str) -> None:
         check_reference(found, row, search_of(env, 9, row, [a[row] for a in actions], simulations, 4))
 
 
+@pytest.mark.slow
 def test_a_search_that_sees_what_is_hidden() -> None:
     """It answers a bet in Kuhn poker by the two cards, in each of the six deals; the fair search by its own card."""
     env = shared_env("kuhn_poker")
@@ -397,6 +398,7 @@ def test_wrong_evaluations_are_refused() -> None:
             next(searches)(state, changed(change), 3)
 
 
+@pytest.mark.slow
 def test_values_for_every_player_are_those_of_the_mover() -> None:
     env = shared_env("tic_tac_toe")
     state, one = played(env, 8, 2), network(env)

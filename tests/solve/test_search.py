@@ -121,7 +121,7 @@ def test_players_may_move_twice_and_rules_may_count_plies(limit: int) -> None:
     assert met == {-1, 0, 1}
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", (0, 6))
 def test_some_best_actions_are_best_and_one_is_enough(limit: int) -> None:
     """Players may move twice, and games may end with an action, also by the one that is enough."""
@@ -135,6 +135,7 @@ def test_some_best_actions_are_best_and_one_is_enough(limit: int) -> None:
         assert every[live, chosen[live]].all()
 
 
+@pytest.mark.slow
 def test_one_proven_action_ends_the_search_of_the_others() -> None:
     """A search for all actions that keep a known value takes more positions than one for any of them."""
     env = shared_env("connect_four", rows=5, columns=5)
@@ -145,6 +146,7 @@ def test_one_proven_action_ends_the_search_of_the_others() -> None:
     assert 4 * some.nodes < 3 * every.nodes
 
 
+@pytest.mark.slow
 def test_a_long_question_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     env = shared_env("connect_four", rows=4, columns=4)
     exact = te.solve(env, method="search", memory=MEMORY)
@@ -223,6 +225,7 @@ POSITIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_positions_of_connect_four_by_another_solver() -> None:
     """Compare with a solver in C that shares no code with the package."""
     env = shared_env("connect_four")

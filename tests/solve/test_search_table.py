@@ -128,6 +128,7 @@ def test_first_and_second_moves_of_the_perfect_player(monkeypatch: pytest.Monkey
         check_moves(monkeypatch, ["".join(line) for line in itertools.product("1234567", repeat=plies)])
 
 
+@pytest.mark.slow
 def test_moves_of_the_perfect_player_after_six_plies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try random openings without a line of four."""
     choices = random.Random(0)
@@ -135,6 +136,7 @@ def test_moves_of_the_perfect_player_after_six_plies(monkeypatch: pytest.MonkeyP
     check_moves(monkeypatch, lines)
 
 
+@pytest.mark.slow
 def test_a_game_that_comes_with_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every search of such a game starts with them, and the perfect player needs no other oracle."""
     env, path = te.make("connect_four", rows=4, columns=5), tmp_path / "openings.safetensors"
@@ -150,6 +152,7 @@ def test_a_game_that_comes_with_openings(tmp_path: Path, monkeypatch: pytest.Mon
         te.solve(shared_env("connect_four"), method="search")
 
 
+@pytest.mark.slow
 def test_a_file_of_a_game_with_a_shape(tmp_path: Path) -> None:
     """A tuple among the rule fields is a list in the file."""
     env, path = te.make("hyper_tic_tac_toe", shape=(3, 3)), tmp_path / "search.safetensors"

@@ -59,6 +59,7 @@ class Trap:
         return [one_hot(s.trapped, 2)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("players", [1, 2])
 def test_waiting_does_not_hide_a_loss(players: int) -> None:
     """From draws, values would settle at 1/4 and 1/8, since a player who waits sees no end of the trap."""

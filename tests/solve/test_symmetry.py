@@ -65,6 +65,7 @@ def test_positions_up_to_symmetry_are_the_orbits_of_dictionaries(game: str, conf
     assert te.perft(env, depth, symmetry=True).positions == orbits(env, depth)
 
 
+@pytest.mark.slow
 def test_past_boards_tell_positions_of_go_apart() -> None:
     """Boards that must not recur are in no observation, and yet two positions with other ones differ."""
     env = te.make("go", size=2, superko=8, komi=2.5, max_plies=9)

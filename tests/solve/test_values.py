@@ -106,6 +106,7 @@ def test_the_quickest_line() -> None:
         assert game.terminated.item() and game.rewards.numpy()[0, player] == exact.value(state)[row]
 
 
+@pytest.mark.slow
 def test_cycles_are_judged_as_by_the_solver_of_shed() -> None:
     """Compare positions of random games with Shed's table; both ignore the limit of plies."""
     from tensor_envs.games.shed.solve import solve
@@ -141,6 +142,7 @@ def test_within_a_depth_a_value_is_what_is_forced_by_then(depth: int, tmp_path: 
     exact.verify()
 
 
+@pytest.mark.slow
 def test_with_cycles_too_what_is_forced_within_a_depth_is_right() -> None:
     whole = solution("shed", cards=5)
     start = whole.env.init(1)

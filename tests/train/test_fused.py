@@ -122,7 +122,7 @@ def test_values_and_gradients(case: Case) -> None:
         assert all((a == b).all() for n in (0, 1) for a, b in zip((outputs, gradients)[n], other[n], strict=True))
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES[:4], ids=range(4))
 def test_rows_and_threads(case: Case) -> None:
     """A row's outputs do not depend on other rows, and nothing depends on the number of threads."""

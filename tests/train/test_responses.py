@@ -19,6 +19,7 @@ def last(state: te.State) -> np.ndarray:
     return mask.shape[1] - 1 - mask[:, ::-1].argmax(1)
 
 
+@pytest.mark.slow
 def test_only_decisions_of_the_learners_count() -> None:
     env = shared_env("kuhn_poker")
     trainer = _Response(env, last, CONFIG, None)

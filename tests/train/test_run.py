@@ -38,31 +38,31 @@ def timeless(lines: list[dict[str, float]]) -> list[dict[str, float]]:
     return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
 
 
-@pytest.mark.few("ppo")
-@pytest.mark.parametrize("name", TRAINERS)
-def test_an_interrupted_run_equals_one_without_a_break(name: str, tmp_path: Path) -> None:
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("name", "steps", "stops"), [("ppo", 3, [3]), *((name, 5, [1, 3]) for name in TRAINERS)])
+def test_an_interrupted_run_equals_one_without_a_break(name: str, steps: int, stops: list[int], tmp_path: Path) -> None:
     """Bit for bit, whether the interruption is at a checkpoint or not, and whatever a killed process left."""
     env = shared_env("kuhn_poker")  # a game with chance
     whole = TRAINERS[name](env, ratings=1)
-    rating = whole.run(steps=5, folder=tmp_path / "whole")
-    assert "score" in rating and [line["step"] for line in lines_of(tmp_path / "whole")] == [*range(1, 6)]
-    for stop in (1, 3):
+    rating = whole.run(steps=steps, folder=tmp_path / "whole")
+    assert "score" in rating and [line["step"] for line in lines_of(tmp_path / "whole")] == [*range(1, steps + 1)]
+    for stop in stops:
 
         def interrupt(trainer: te.train.Trainer, metrics: dict[str, float], stop: int = stop) -> None:
             if trainer.steps == stop:
                 raise Interruption
 
         with pytest.raises(Interruption):
-            TRAINERS[name](env, ratings=1).run(steps=5, folder=tmp_path / "part", callbacks=[interrupt])
+            TRAINERS[name](env, ratings=1).run(steps=steps, folder=tmp_path / "part", callbacks=[interrupt])
         with open(tmp_path / "part" / "metrics.jsonl", "a") as file:
             file.write('{"step": 4, "posi')
     again = TRAINERS[name](env, ratings=1)
-    assert again.run(steps=5, folder=tmp_path / "part") == rating
+    assert again.run(steps=steps, folder=tmp_path / "part") == rating
     expected, found = whole.weights(), again.weights()
     assert all(np.array_equal(expected[name], found[name]) for name in expected)
     assert timeless(lines_of(tmp_path / "part")) == timeless(lines_of(tmp_path / "whole"))
     ended = type(whole).load(tmp_path / "part")
-    assert ended.run(steps=5, folder=tmp_path / "part") == {} and ended.steps == 5
+    assert ended.run(steps=steps, folder=tmp_path / "part") == {} and ended.steps == steps
 
 
 KILLED = """
@@ -139,6 +139,7 @@ def test_a_game_for_one_is_rated_by_its_return(tmp_path: Path) -> None:
     assert "mean return" in words and "score" not in words
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_run(tmp_path: Path) -> None:
     env = shared_env("kuhn_poker")
     ahead = alphazero(env)

@@ -208,6 +208,7 @@ def test_playout_search_plays_the_first_part() -> None:
         assert (visits.sum(1) == count).all()
 
 
+@pytest.mark.slow
 def test_exact_values_are_those_of_the_game() -> None:
     trainer = alphazero(shared_env("tic_tac_toe"), exact_ply=2)
     assert trainer.exact_values is not None

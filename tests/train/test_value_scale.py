@@ -48,7 +48,7 @@ def test_higher_stakes_are_learned_alike(name: str) -> None:
     assert np.allclose(SCALE * values[0], values[1], rtol=1e-3, atol=1e-3) and values[1].std() > 0
 
 
-@pytest.mark.few("alphazero")  # both algorithms share the code
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINERS)
 def test_weights_are_those_of_returns(name: str) -> None:
     """A network with the weights of a trainer estimates returns, and a trainer can start from them."""

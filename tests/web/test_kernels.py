@@ -103,6 +103,7 @@ def test_the_computer_plays_as_the_packages_players(name: str, site: Callable[..
         assert json.loads(run_script(site(name), "choices.js", kind, name, PLIES)) == actions, kind
 
 
+@pytest.mark.slow
 def test_the_highest_level_gives_nothing_away_in_tic_tac_toe(site: Callable[..., Path]) -> None:
     env = shared_env("tic_tac_toe")
     state = env.init(1, SEED, "CPU")

@@ -217,6 +217,7 @@ print(json.dumps(results))
 """
 
 
+@pytest.mark.slow
 def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp_path: Path) -> None:
     package({id: variant(id) for id in ("tic_tac_toe", "shed_5")}, tmp_path)
     wrong = [("k", "9"), ("shape", "abc"), ("misere", "2"), ("shape", "(600, 600)")]

@@ -9,7 +9,7 @@ from tests.games.shared import shared_env
 GAME = "amazons"
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "batch"), ((10, 4), (6, 40)))
 def test_random_games_agree_with_the_reference(size: int, batch: int) -> None:
     returns = play_in_lockstep(GAME, batch, seed=4, observe_every=25, size=size)

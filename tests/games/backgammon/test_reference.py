@@ -9,6 +9,7 @@ from tests.games.shared import shared_env
 GAME = "backgammon"
 
 
+@pytest.mark.slow
 def test_random_games_agree_with_the_reference() -> None:
     returns = play_in_lockstep(GAME, batch=2, seed=4, observe_every=50)
     assert np.isin(np.abs(returns), (1, 2, 3)).all() and (returns.sum(1) == 0).all()

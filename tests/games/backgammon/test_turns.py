@@ -134,6 +134,7 @@ def test_match_files_that_break_off(tmp_path: Path) -> None:
             te.load_game(path)
 
 
+@pytest.mark.slow
 def test_names_with_hits() -> None:
     env = shared_env("backgammon")
     men = [[0] * 25 for _ in range(2)]

@@ -27,6 +27,7 @@ def turns(game: Reference, depth: int) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_random_games_agree_with_the_reference() -> None:
     returns = play_in_lockstep(GAME, batch=24, seed=4, observe_every=29)
     assert set(returns[:, 0]) == {1.0, -1.0}  # many games have draws, too

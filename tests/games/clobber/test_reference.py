@@ -20,7 +20,7 @@ BOARDS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.few("{}")
+@pytest.mark.slow
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     returns = play_in_lockstep(GAME, batch=24, seed=4, observe_every=9, **config)

@@ -36,6 +36,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=batch, seed=8, **config)
 
 
+@pytest.mark.slow
 def test_every_result_is_among_the_games_compared() -> None:
     returns = play_in_lockstep(GAME, batch=24, seed=4, **BOARDS[1])[:, 0]
     assert set(returns) == {1.0, -1.0, 0.0}

@@ -20,7 +20,7 @@ OTHERS: list[dict[str, Any]] = [{"size": 1}, {"size": 2}, {"size": 4, "abrupt": 
 UNIFORM = {False: 1 / 3, True: 0.2669257054669512}  # values for player 0, by all states of OpenSpiel's game
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     returns = play_in_lockstep(GAME, batch=24, seed=4, observe_every=3, **config)
@@ -81,7 +81,7 @@ def turns(board: Sequence[int], found: Sequence[int], stone: int) -> int:
     return sum(one == stone or (one == -stone and mark) for one, mark in zip(board, found, strict=True))
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("abrupt", [False, True])
 def test_determinize_returns_states_that_go_on(abrupt: bool) -> None:
     """Blue has found one of three red stones, and red none; three stones of blue may connect."""

@@ -14,7 +14,7 @@ GRIDS: list[dict[str, Any]] = [{}, {"rows": 1, "columns": 1}, {"rows": 2, "colum
 LARGE: list[dict[str, Any]] = [{"rows": 10, "columns": 10}, {"rows": 3, "columns": 10}, {"rows": 7, "columns": 4}]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("config", GRIDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     returns = play_in_lockstep(GAME, batch=24, seed=4, observe_every=9, **config)

@@ -23,10 +23,12 @@ def test_many_games_agree_with_the_reference() -> None:
     play_in_lockstep(GAME, batch=600, seed=8)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 3
 
 
+@pytest.mark.slow
 def test_every_row_slides_as_in_the_reference() -> None:
     """Check all rows of the tiles 0, 2, .. 64, four on a board, in all directions."""
     env = shared_env(GAME)

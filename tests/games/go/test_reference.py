@@ -62,6 +62,7 @@ def test_legal_positions(size: int, count: int) -> None:
         assert np.flatnonzero(legal).tolist() == expected
 
 
+@pytest.mark.slow
 def test_no_board_comes_again() -> None:
     """Check that a superko as long as the game prevents repetition and closes more points than the simple ko (G5)."""
     superko, simple = shared_env(GAME, **SUPERKO), shared_env(GAME, size=3, komi=0.5)

@@ -138,6 +138,7 @@ def test_statistics_of_random_play() -> None:
     assert abs(now["ply"].mean() - 7.63) < 4 * 1.5 / np.sqrt(batch) + 5e-3
 
 
+@pytest.mark.slow
 def test_a_million_cells() -> None:
     """Play three plies on 100 x 100 x 100."""
     env = te.make("hyper_tic_tac_toe", shape=(100, 100, 100), k=3)

@@ -39,6 +39,7 @@ def play_random_games(shape: Shape, k: int, rows: int) -> None:
 BOARDS = (((3, 3), 3), ((3, 3, 3), 3), ((7,), 3), ((4, 4), 4), ((6, 5), 4), ((4, 2, 5, 3), 3), ((2, 3), 1))
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("shape, k", BOARDS)
 def test_random_games(shape: Shape, k: int) -> None:
     play_random_games(shape, k, rows=10)
@@ -104,6 +105,7 @@ def test_g2_lines_are_the_triples_with_a_midpoint(dimensions: int) -> None:
     assert triples == {frozenset(line) for line in lines((3,) * dimensions, 3)}
 
 
+@pytest.mark.slow
 def test_three_by_three_searched_to_the_end() -> None:
     """Check the numbers of positions and games, optimal play, and uniform random play by exhaustive search."""
     after: dict[Board, list[Board]] = {}

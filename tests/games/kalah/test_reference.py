@@ -28,6 +28,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=2000, seed=8, **config)
 
 
+@pytest.mark.slow
 def test_every_result_is_among_the_games_compared() -> None:
     returns = play_in_lockstep(GAME, batch=64, seed=4, houses=3, seeds=2)[:, 0]
     assert set(returns) == {1.0, -1.0, 0.0}

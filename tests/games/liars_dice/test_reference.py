@@ -20,7 +20,7 @@ OTHERS: list[dict[str, Any]] = [  # with 32, 64 and 288 bids
 ]  # fmt: skip
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("config", GAMES, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     returns = play_in_lockstep(GAME, batch=60, seed=4, observe_every=1, **config)

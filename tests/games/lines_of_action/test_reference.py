@@ -9,6 +9,7 @@ from tests.games.shared import shared_env
 GAME = "lines_of_action"
 
 
+@pytest.mark.slow
 def test_random_games_agree_with_the_reference() -> None:
     returns = play_in_lockstep(GAME, batch=3, seed=4, observe_every=25, quiet_plies=20)
     assert 0.0 in returns[:, 0]

@@ -9,7 +9,7 @@ from tests.games.shared import shared_env
 GAME = "nine_mens_morris"
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("max_turns", "batch"), ((200, 5), (24, 24)))
 def test_random_games_agree_with_the_reference(max_turns: int, batch: int) -> None:
     returns = play_in_lockstep(GAME, batch, seed=4, observe_every=25, max_turns=max_turns)

@@ -17,7 +17,7 @@ BOARDS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.few("{}")
+@pytest.mark.slow
 @pytest.mark.parametrize("config", BOARDS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=6, seed=4, observe_every=9, **config)
@@ -29,6 +29,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=1000, seed=8, **config)
 
 
+@pytest.mark.slow
 def test_every_result_is_among_the_games_compared() -> None:
     assert set(play_in_lockstep(GAME, batch=48, seed=4, **BOARDS[1])[:, 0]) == {1.0, -1.0, 0.0}
 

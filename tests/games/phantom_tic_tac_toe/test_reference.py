@@ -13,7 +13,7 @@ from tests.games.shared import shared_env
 GAME = "phantom_tic_tac_toe"
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("abrupt", [False, True])
 def test_random_games_agree_with_the_reference(abrupt: bool) -> None:
     returns = play_in_lockstep(GAME, batch=60, seed=4, observe_every=1, abrupt=abrupt)
@@ -56,7 +56,7 @@ def every_state(game: dict[str, Any], player: int, abrupt: bool) -> set[tuple[An
     return states
 
 
-@pytest.mark.few("0-True", "1-False")
+@pytest.mark.few(1)
 @pytest.mark.parametrize("abrupt", [False, True])
 @pytest.mark.parametrize("player", [0, 1])
 def test_determinize_draws_all_states_alike(abrupt: bool, player: int) -> None:

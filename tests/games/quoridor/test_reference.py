@@ -12,7 +12,7 @@ GAME = "quoridor"
 BOARDS: list[dict[str, Any]] = [{"size": 5, "walls": 6}, {"size": 3, "walls": 1}, {"size": 6, "walls": 9}]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "batch"), [*((config, 6) for config in BOARDS), pytest.param({}, 1, marks=pytest.mark.slow)], ids=str
 )

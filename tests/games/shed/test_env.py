@@ -101,7 +101,7 @@ def test_few_bytes() -> None:
     assert te.make("shed").state_bytes == 32
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("config", FAST, ids=str)
 def test_rollout_is_the_same_play(config: dict[str, Any]) -> None:
     env = shared_env("shed", **config)

@@ -81,6 +81,7 @@ def test_verify_agrees_on_larger_games(cards: int) -> None:
     table(cards).verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cards", (3, 6))
 def test_distances_are_those_of_the_game_solved_move_by_move(cards: int) -> None:
     """Check every position of random games, with piles and without; tricks are fewer than moves."""
@@ -114,7 +115,7 @@ def test_verify_finds_a_single_wrong_bit(which: int) -> None:
         Tablebase(6, *(Tensor(a, device="CPU").realize() for a in arrays)).verify()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("cards", (1, 2, 3, 6, 9))
 def test_values_fit_together_in_play(cards: int) -> None:
     """Check in random games that the best action has the position's value, and each action the next position's."""
@@ -135,6 +136,7 @@ def test_values_fit_together_in_play(cards: int) -> None:
         assert (-solution.value(state).numpy() == played)[live].all()
 
 
+@pytest.mark.slow
 def test_quiet_values_are_those_of_the_table() -> None:
     """Check every quiet position of 4 cards, through the kernel of the lookups."""
     env, solution = shared_env("shed", cards=4), table(4)
@@ -185,6 +187,7 @@ def test_perfect_play_never_gives_anything_away() -> None:
     assert after["terminated"].any()
 
 
+@pytest.mark.slow
 def test_perfect_policy_in_a_captured_rollout() -> None:
     """Check that the first player wins with 4 cards, with lookups captured together with the step."""
     env, solution = shared_env("shed", cards=4), table(4)
@@ -204,6 +207,7 @@ def test_lookups_refuse_other_games() -> None:
         table(6).value(te.make("tic_tac_toe").init(2, device="CPU"))
 
 
+@pytest.mark.slow
 def test_lookups_of_games_whose_states_lie_differently() -> None:
     """Check a ply count of 31 bits, which moves the fields after it."""
     usual, long = shared_env("shed", cards=6), te.make("shed", cards=6, max_plies=2_000_000_000)
@@ -240,7 +244,7 @@ def in_groups(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
     return groups(6, 3)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("cards", "free"), ((9, 3), (3, 0), (6, 2), (10, 6)))
 def test_any_groups_give_the_same(monkeypatch: pytest.MonkeyPatch, cards: int, free: int) -> None:
     """Check slices of low cards, of those of a block and of higher ones."""

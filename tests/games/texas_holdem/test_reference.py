@@ -32,6 +32,7 @@ OTHERS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [{}, SHORT], ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     returns = play_in_lockstep(GAME, batch=128, seed=4, observe_every=1, **config)
@@ -44,6 +45,7 @@ def test_many_games_agree_with_the_reference(config: dict[str, Any]) -> None:
     play_in_lockstep(GAME, batch=1000, seed=8, observe_every=2, **config)
 
 
+@pytest.mark.slow
 def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 
@@ -86,6 +88,7 @@ def test_determinize_deals_what_is_not_seen_alone(player: int, street: int) -> N
     assert street == 0 or len(counts) == expected
 
 
+@pytest.mark.slow
 def test_kuhn_poker_is_a_variant() -> None:
     """With three cards, no board and one bet, the equilibrium has the value of Kuhn's."""
     config: dict[str, Any] = {

@@ -132,6 +132,7 @@ def test_both_sides_are_symmetric(middle_games: list[dict[str, Any]]) -> None:
     assert (here["current player"] == there["current player"]).all() and (here["mask"] == there["mask"]).all()
 
 
+@pytest.mark.slow
 def test_dictionaries_lead_back(middle_games: list[dict[str, Any]]) -> None:
     env = made()
     state = env.state_from_dicts(middle_games)
@@ -232,6 +233,7 @@ def test_names_of_actions() -> None:
     assert [symmetry.actions for symmetry in env.symmetries()] == [tuple(range(34))]
 
 
+@pytest.mark.slow
 def test_pictures() -> None:
     env = made()
     state = env.state_from_dicts([position(W3=(4, 0), B5=(4, 0, 1), W6=(7, 7), die=6)])

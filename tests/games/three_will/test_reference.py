@@ -65,7 +65,7 @@ def play_checked(row: int, config: dict[str, Any]) -> Reference:
     return game
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
 def test_random_games_keep_the_invariants(config: dict[str, Any]) -> None:
     for row in range(2):

@@ -13,7 +13,7 @@ from tests.games.yahtzee.reference import Reference
 GAME = "yahtzee"
 
 
-@pytest.mark.few(1, 2)
+@pytest.mark.slow
 @pytest.mark.parametrize("players", [1, 2, 3, 4])
 def test_random_games_agree_with_the_reference(players: int) -> None:
     returns = play_in_lockstep(GAME, batch=40, seed=4, observe_every=9, players=players)
@@ -34,7 +34,7 @@ def test_golden_games() -> None:
     assert replay_traces(GAME) == 6
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("yahtzee", [-1, 0, 50])
 def test_every_throw_in_every_box(yahtzee: int) -> None:
     """Fill every legal box with every throw, and with five equal dice also where the upper boxes are filled."""

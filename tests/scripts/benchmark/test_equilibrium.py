@@ -10,6 +10,7 @@ from tests.scripts.here import run_here
 FEW = ["--equilibrium", "--game", "kuhn_poker", "liars_dice=2", "--runs", "1", "--seconds", "0.01"]
 
 
+@pytest.mark.slow
 def test_rows() -> None:
     code, out, errors = run_here(equilibrium.main, FEW)
     assert (code, errors) == (0, "")

@@ -33,6 +33,7 @@ def test_operations_are_those_of_the_printed_tape(name: str) -> None:
     assert table.operations(env, "step", 64) == pytest.approx(printed_operations(env), rel=0.1)
 
 
+@pytest.mark.slow
 @Context(CACHELEVEL=0)  # type: ignore[no-untyped-call]  # cached kernels have no tape
 def test_operations_of_a_game() -> None:
     """A uniform step also draws an action by Threefry: 20 rounds of an addition, an exclusive or and a rotation."""

@@ -23,7 +23,7 @@ OLDER = ("-march=x86-64-v3", "-march=x86-64-v2")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the C is built on Linux alone")
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize(("batch", "seed", "steps"), [(100, 0, 150), (1, 2**40 + 5, 40), (70, 2**64 - 1, 1)])
 def test_a_rollout_is_ours(game: str, batch: int, seed: int, steps: int) -> None:

@@ -56,6 +56,7 @@ def test_figures_are_the_known_ones(name: str) -> None:
     assert worked_out()[name].here == FACTS[name]["measured"]
 
 
+@pytest.mark.slow
 def test_first_epoch_with_six_cards() -> None:
     known = FACTS["n6-epoch1"]["measured"]
     weights = Neuron(endgames(table(6)), device="CPU").train(1).weights
@@ -91,6 +92,7 @@ def test_patterns_with_seven_cards() -> None:
         assert Neuron(data, device="CPU").train_until_right(50) == known["batch_perfect_at_epoch"]
 
 
+@pytest.mark.slow
 def test_outputs_with_ten_cards() -> None:
     known = FACTS["n10-64-epoch100"]["measured"]
     data = pattern(table(10), 6, 4)

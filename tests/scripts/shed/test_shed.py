@@ -47,6 +47,7 @@ def run(*arguments: object, code: int = 0, typed: str = "", path: Path | None = 
     return out
 
 
+@pytest.mark.slow
 def test_solve(tmp_path: Path) -> None:
     path = tmp_path / "six.safetensors"
     text = run("solve", 6, "--checksum", "--verify", "--save", path)
@@ -70,6 +71,7 @@ def test_values_of_the_post() -> None:
     assert "7+ [4-2] 6-3: the player to move" in run("value", "7+ [4-2] 6-3", "--cards", 8)
 
 
+@pytest.mark.slow
 def test_distance() -> None:
     text = run("value", "4-2+ [] 3-1", "--distance")
     assert text.endswith("the end is 9 moves or 4 tricks away: who wins hurries, the other does not\n")
@@ -117,6 +119,7 @@ def test_plot(tmp_path: Path) -> None:
     assert sizes[0][1] > sizes[2][1] > sizes[1][1] and all(width > 1000 for width, _ in sizes)
 
 
+@pytest.mark.slow
 def test_plot_without_pillow(tmp_path: Path) -> None:
     (tmp_path / "PIL.py").write_text("raise ImportError")
     message = run("plot", "--out", tmp_path / "a.png", path=tmp_path, code=2)
