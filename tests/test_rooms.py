@@ -284,6 +284,8 @@ def test_import_is_quick_and_opens_no_device() -> None:
         ratio, opened, device = done.stdout.split()
         assert (opened, device) == ("0", "None")
         ratios.append(float(ratio))
+        if ratios[-1] < 1:  # other load can only lengthen it
+            break
     assert min(ratios) < 1, "it takes longer than NumPy and tinygrad themselves"
 
 

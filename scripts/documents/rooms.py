@@ -77,6 +77,12 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file, which no caller may change."""
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imports(path: Path) -> tuple[Import, ...]:
     """Return all imports in a file."""
 
@@ -95,7 +101,7 @@ def imports(path: Path) -> tuple[Import, ...]:
             else:
                 yield from visit(child, inner)
 
-    return tuple(visit(ast.parse(path.read_text()), "module"))
+    return tuple(visit(parsed(path), "module"))
 
 
 @functools.cache
@@ -145,7 +151,7 @@ def duplicate_classes() -> dict[str, list[str]]:
     """Return the modules of each top-level class name that is defined more than once."""
     result = defaultdict(list)
     for module, path in modules().items():
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef):
                 result[node.name].append(module)
     return {name: where for name, where in result.items() if len(where) > 1}
@@ -157,7 +163,7 @@ def duplicate_constants(*rooms: str) -> dict[str, list[str]]:
     for module, path in modules().items():
         if rooms and module.split(".")[1:2] not in ([room] for room in rooms):
             continue
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             targets = (
                 node.targets
                 if isinstance(node, ast.Assign)
@@ -189,7 +195,7 @@ class Docstring(NamedTuple):
 def docstrings(path: Path) -> tuple[Docstring, ...]:
     """Return all docstrings of a file."""
     result = []
-    for node in statements(ast.parse(path.read_text())):
+    for node in statements(parsed(path)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
             kind: Literal["module", "class", "property", "function"] = "function"
             if isinstance(node, (ast.Module, ast.ClassDef)):
@@ -205,7 +211,7 @@ def code_lines(path: Path) -> frozenset[int]:
     """Return the numbers of the lines with code: no blanks, comments and docstrings."""
     text = path.read_text()
     lines = {n for n, line in enumerate(map(str.strip, text.splitlines()), 1) if line and not line.startswith("#")}
-    for node in statements(ast.parse(text)):
+    for node in statements(parsed(path)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             string = node.body[0]
             lines -= {*range(string.lineno, (string.end_lineno or 0) + 1)}
@@ -215,7 +221,7 @@ def code_lines(path: Path) -> frozenset[int]:
 @functools.cache
 def parallel_assignments(path: Path) -> tuple[int, ...]:
     """Return the number of names of every assignment in a file of several values to as many names."""
-    assignments = (node for node in statements(ast.parse(path.read_text())) if isinstance(node, ast.Assign))
+    assignments = (node for node in statements(parsed(path)) if isinstance(node, ast.Assign))
     targets = [(target, node.value) for node in assignments for target in node.targets]
     return tuple(
         len(target.elts) for target, value in targets if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
@@ -266,7 +272,7 @@ def dense_functions(path: Path) -> tuple[DenseFunction, ...]:
             result.append(DenseFunction(place, len(names), branches, code, comments))
         return names, branches
 
-    visit(ast.parse(path.read_text()))
+    visit(parsed(path))
     return tuple(result)
 
 
