@@ -39,7 +39,7 @@ def timeless(lines: list[dict[str, float]]) -> list[dict[str, float]]:
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize(("name", "steps", "stops"), [("ppo", 3, [3]), *((name, 5, [1, 3]) for name in TRAINERS)])
+@pytest.mark.parametrize(("name", "steps", "stops"), [("ppo", 4, [3]), *((name, 5, [1, 3]) for name in TRAINERS)])
 def test_an_interrupted_run_equals_one_without_a_break(name: str, steps: int, stops: list[int], tmp_path: Path) -> None:
     """Bit for bit, whether the interruption is at a checkpoint or not, and whatever a killed process left."""
     env = shared_env("kuhn_poker")  # a game with chance
