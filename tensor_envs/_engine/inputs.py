@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,13 +57,18 @@ def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) ->
     # A web page's Python, without NumPy, imports this module, and has no card.
     from tensor_envs._runtime.exchange import card_array
 
-    integral = "int" in str(value.dtype)
-    _check(name, tuple(value.shape), value.dtype, integral, layout.batch)
-    stays = wide and str(value.dtype).endswith("int64") and "uint" not in str(value.dtype)
-    found = card_array(value, dtypes.int64 if stays else dtypes.int32)
-    if card_of(found.device) != card_of(str(layout.device)):
+    kind = _kind(value.dtype)
+    _check(name, value.shape, value.dtype, "int" in kind, layout.batch)
+    found = card_array(value, dtypes.int64 if wide and kind == "int64" else dtypes.int32)
+    if found.device != layout.device and card_of(found.device) != card_of(str(layout.device)):
         raise ValueError(f"{name} must be on the state's device {layout.device}, got {found.device}")
     return found
+
+
+@functools.cache  # the text of a dtype takes as long as a call of the driver
+def _kind(dtype: Any) -> str:
+    """Return the name of another library's dtype."""
+    return str(dtype).rpartition(".")[2]
 
 
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None, low: int = 0) -> np.ndarray:

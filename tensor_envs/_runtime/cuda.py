@@ -427,19 +427,20 @@ class CudaLaunch:
         block = self.words.buffer_info()[0]
         size = ctypes.addressof(self.size)
         self.arguments = (c_void_p * 5)(BLOCK, block, SIZE, size, END)
-        self.functions: dict[bool, Any] = {}  # in tinygrad's context, and in the primary one
+        # calls of the driver in tinygrad's context, and in the primary one
+        self.calls: dict[bool, Callable[[], int]] = {}
 
-    def function(self, primary: bool) -> Any:
+    def function(self, primary: bool) -> c_void_p:
         """Return the handle of the program in one of the contexts, which is current."""
-        handle = self.functions.get(primary)
-        if handle is None:
-            handle = _in_primary(self.program) if primary else ctypes.cast(self.program.prg, c_void_p)
-            self.functions[primary] = handle
-        return handle
+        return _in_primary(self.program) if primary else ctypes.cast(self.program.prg, c_void_p)
 
     def __call__(self, primary: bool) -> None:
         """Launch the program in one of the contexts, which is current."""
-        check(driver().cuLaunchKernel(self.function(primary), *self.shape, None, None, self.arguments))
+        call = self.calls.get(primary)
+        if call is None:
+            values = [self.function(primary), *self.shape, None, None, self.arguments]
+            call = self.calls[primary] = functools.partial(driver().cuLaunchKernel, *values)
+        check(call())
 
 
 _loaded: WeakKeyDictionary[Any, c_void_p] = WeakKeyDictionary()  # functions in the primary context, by the program

@@ -292,7 +292,10 @@ def card_array(x: Any, dtype: DType) -> Imported:
         x = x.clip(-1, 2**31 - 1)  # an action of 2**32 must not become action 0
     if not is_torch:
         return imported(x.astype(name))
-    x = x.to(getattr(torch, name)).contiguous()
+    target = getattr(torch, name)
+    # of what is so already, PyTorch would make objects
+    if x.dtype is not target or not x.is_contiguous():
+        x = x.to(target).contiguous()
     device = _card(x.device.index)
     stream = torch_stream(device)
     after_stream(device, stream)
