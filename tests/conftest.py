@@ -37,6 +37,8 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # With `-n` a folder is one group. The small groups of single files come last, so that all processes end together.
+    items.sort(key=lambda item: item.path.parent == TESTS)
     _mark_slow(items)
     _group(items)
 

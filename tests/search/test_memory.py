@@ -140,6 +140,7 @@ def test_more_legal_actions_than_declared_are_refused() -> None:
     assert te.search.playout_policy(state, 64).search_tree.visit_counts.sum(1).tolist() == [64, 64]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [noise.gumbel_noise, pytest.param(noise.muzero_noise, marks=pytest.mark.slow)])
 def test_noise_of_listed_actions(draw: Any) -> None:
     """An action has the same noise whether it is drawn for the legal actions alone or for all of them."""

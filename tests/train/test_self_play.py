@@ -97,6 +97,7 @@ def test_games_step_by_step(name: str) -> None:
     assert samples.value.std() > 0 and any(step.ended.any() for step in decisions) == (name != "2048")
 
 
+@pytest.mark.slow
 def test_exploring_actions_are_random_and_legal() -> None:
     env, played = shared_env("connect_four"), list[int]()
 

@@ -32,7 +32,7 @@ def test_misere_games_agree_with_the_reference() -> None:
     assert set(returns[:, 0]) == {1.0, -1.0, 0.0}
 
 
-@pytest.mark.few("shape1")
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "k"), [((4, 3, 3), 3), ((6, 7), 4), ((5,), 2), ((4, 4, 4), 4), ((3, 9, 9), 4)])
 def test_games_with_gravity_agree_with_the_reference(shape: tuple[int, ...], k: int) -> None:
     play_in_lockstep("hyper_tic_tac_toe", batch=48, seed=6, observe_every=9, shape=shape, k=k, gravity=True)

@@ -11,6 +11,7 @@ from tests.games.shared import shared_env
 GAME = "othello"
 
 
+@pytest.mark.slow
 def test_random_games_agree_with_the_reference() -> None:
     returns = play_in_lockstep(GAME, batch=24, seed=4, observe_every=9)
     assert {1.0, -1.0} <= set(returns[:, 0])
