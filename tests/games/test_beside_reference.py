@@ -6,6 +6,7 @@ Kernels are compared with references in each game's `test_reference.py`. Those t
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ FOLDERS = {path.parent.name for path in Path(__file__).parent.glob("*/reference.
 NAMES = [name for name in te.registered() if {name, f"game_{name}"} & FOLDERS]
 SEED, PLIES, OBSERVE_EVERY = 3, 40, 9
 FEW_PLIES = {"chess": 20, "lines_of_action": 20, "quoridor": 20, "tensor_equilibrium": 30}  # slow in plain Python
-CONFIGS = {"hyper_tic_tac_toe": {"shape": (3, 3), "k": 3}, "shed": {"cards": 6}}  # what references have no default of
+# what references have no default of
+CONFIGS: dict[str, dict[str, Any]] = {"hyper_tic_tac_toe": {"shape": (3, 3), "k": 3}, "shed": {"cards": 6}}
 
 
 def test_every_reference_is_compared() -> None:
