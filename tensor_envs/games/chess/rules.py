@@ -176,12 +176,15 @@ class Chess:
         """Return the earlier occurrences of the position, up to 2 (C10), by taking back one move after another."""
         current = [s.own, s.other, s.knights, s.diagonals, s.lines]
         count = minimum(s.reversible, self.quiet_plies)
+        most = -(-self.quiet_plies // TAKEN_BACK)
+        # a turn takes two words, the last of which may be missing
+        history = [*s.history, uint64(0)]
 
         def take_back(values: list[Scalar]) -> list[Scalar]:
             """Take back the moves of two words of the history, and count how often the position was the same."""
             turn, equal, *sets = values
             sides, kinds = sets[:2], sets[2:]
-            words = [lookup(s.history[half::2], int32(turn)) for half in (0, 1)]
+            words = [lookup(history[half : 2 * most : 2], int32(turn)) for half in (0, 1)]
             for k in range(TAKEN_BACK):
                 back = int32(turn) * TAKEN_BACK + k + 1
                 # the last ply was played from the opponent's side
@@ -195,7 +198,6 @@ class Chess:
                     equal = equal + (same & (back <= count))
             return [turn + 1, equal, *sides, *kinds]
 
-        most = -(-self.quiet_plies // TAKEN_BACK)
         turns = (count + TAKEN_BACK - 1) // TAKEN_BACK
         _, equal, *_ = repeat(turns, [uint64(0), 0, *current], take_back, most)
         return minimum(int32(equal), 2)

@@ -25,8 +25,15 @@ def perft(fen: str, depth: int) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize("quiet_plies", (5, 11, 12))
+def test_histories_of_an_odd_number_of_words_are_traced(quiet_plies: int) -> None:
+    """The moves of two words are taken back at a time, also where the last word has no second one."""
+    env = te.make(GAME, quiet_plies=quiet_plies)
+    assert te.inspect(env, "step", form="tape")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("quiet_plies", (1, 2, 8))
+@pytest.mark.parametrize("quiet_plies", (1, 2, 8, 12))
 def test_short_games_agree_with_the_reference(quiet_plies: int) -> None:
     play_in_lockstep(GAME, batch=24, seed=4, observe_every=5, quiet_plies=quiet_plies)
 
