@@ -162,11 +162,12 @@ def first_step(name: str, batch: int) -> float:
     """Return the seconds of a game's first step in a new process that finds no compiled programs."""
     program = f"""
 import time
+from tinygrad import Device
 import tensor_envs as te
 vector = te.VectorEnv(te.make({name!r}), {batch}, device="CUDA")
 start = time.perf_counter()
 vector.step_uniform()
-te.to_numpy(vector.state.ply)
+Device["CUDA"].synchronize()
 print(time.perf_counter() - start)
 """
     with tempfile.TemporaryDirectory() as folder:

@@ -60,7 +60,7 @@ def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) ->
     kind = _kind(value.dtype)
     _check(name, value.shape, value.dtype, "int" in kind, layout.batch)
     found = card_array(value, dtypes.int64 if wide and kind == "int64" else dtypes.int32)
-    if found.device != layout.device and card_of(found.device) != card_of(str(layout.device)):
+    if card_of(found.device) != card_of(str(layout.device)):
         raise ValueError(f"{name} must be on the state's device {layout.device}, got {found.device}")
     return found
 

@@ -260,9 +260,9 @@ def repeat(
 
     # Outside a kernel, for fewer than two turns, and without a loop, the steps are taken in Python.
     values = of_one_kind(start)
-    is_unrolled = most is not None and recording() is not None and not is_gpu()
-    turns = whole("a number of turns", most if most is not None and is_unrolled else size)
-    if not values or (turns.is_plain and (is_unrolled or recording() is None or turns.value < 2)):
+    written_out = None if recording() is None or is_gpu() else most
+    turns = whole("a number of turns", size if written_out is None else written_out)
+    if not values or (turns.is_plain and (written_out is not None or recording() is None or turns.value < 2)):
         for _ in range(int(turns.value)):
             before = values
             values = of_one_kind(step(values))
