@@ -20,7 +20,7 @@ from tensor_envs.registry import env_metadata, env_of
 from tensor_envs.state import State
 
 SECONDS = 2.0  # of a search, without the compilation of its kernel
-PATIENCE = 3.0  # seconds that a hint waits for an answer; a later hint finds one that came later
+PATIENCE = 60.0  # seconds that a question may wait for its answer: a kernel may be compiled for it first
 MEMORY = 2**26  # bytes of the transposition tables
 MAX_ANSWERS = 256
 
