@@ -83,7 +83,7 @@ def test_hints(url: str) -> None:
     assert final_hint(f"{url}api/tables/{race['table']}/hint/0", "actions")
     computers = create(url, seats=["uniform", "person"])
     assert ask(url, "GET", f"/api/tables/{computers['table']}/hint/0").status == 409
-    assert ask(url, "GET", "/api/tables/none/hint/0").status == 404
+    assert ask(url, "GET", "/api/tables/none/hint/0").status == 410
 
 
 @pytest.mark.slow
