@@ -11,7 +11,15 @@ from tensor_envs._engine.entry import GameEntry
 from tensor_envs._runtime.exchange import from_dlpack, from_numpy, from_torch, to_dlpack, to_numpy, to_torch
 from tensor_envs._runtime.jitted import jit
 from tensor_envs._runtime.threads import num_threads, set_num_threads
-from tensor_envs.env import Env, concat, where
+from tensor_envs.envs.counts import DecisionCounts
+from tensor_envs.envs.env import Env, concat, where
+from tensor_envs.envs.inspection import Inspection, inspect
+from tensor_envs.envs.interpreter import ScalarGame, debug
+from tensor_envs.envs.registry import register, registered
+from tensor_envs.envs.rollout import Rollout, Shard, playout, rollout, rollout_from, shard
+from tensor_envs.envs.sampling import masked_logits, sample_action
+from tensor_envs.envs.state import State
+from tensor_envs.envs.vector import Transition, VectorEnv
 from tensor_envs.equilibria.equilibrium import Equilibrium, equilibrium
 from tensor_envs.equilibria.exploitability import best_response, exploitability
 from tensor_envs.equilibria.game_tree import GameTree, game_tree
@@ -32,25 +40,17 @@ from tensor_envs.evaluation.agents import Oracle
 from tensor_envs.files.pictures import contact_sheet, save_animation
 from tensor_envs.files.records import Record, load_game, record, replay, save_game
 from tensor_envs.files.states import load_state, save_state
-from tensor_envs.inspection.interpreter import ScalarGame, debug
-from tensor_envs.inspection.kernels import Inspection, inspect
-from tensor_envs.registry import register, registered
-from tensor_envs.rollouts.counts import DecisionCounts
-from tensor_envs.rollouts.rollout import Rollout, Shard, playout, rollout, rollout_from, shard
-from tensor_envs.rollouts.sampling import masked_logits, sample_action
 from tensor_envs.rules import Chance, Field, GameState, Outcome, Rules, Spec, Symmetry
 from tensor_envs.solve.alpha_beta import SearchSolution
 from tensor_envs.solve.enumeration import Solution, solve
 from tensor_envs.solve.perft import Perft, perft
-from tensor_envs.state import State
 from tensor_envs.train.advantages import advantages
-from tensor_envs.vector import Transition, VectorEnv
 
 if TYPE_CHECKING:
     from tensor_envs import testing
     from tensor_envs._known_games import make as make  # a stub: rules and fields of each game
 else:
-    from tensor_envs.registry import make
+    from tensor_envs.envs.registry import make
 
 __version__ = "0.3.0"
 

@@ -20,8 +20,8 @@ from tensor_envs._runtime.clang import without_compile_processes
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.progress import announced
 from tensor_envs._validate import literal
-from tensor_envs.env import Env
-from tensor_envs.registry import make, registered
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make, registered
 
 BUSY_SECONDS = 2.0  # before `busy` prints its message
 CLOSED_PIPE = 141  # exit status of a process that SIGPIPE ends

@@ -4,7 +4,8 @@ from typing import Any, Literal, overload
 
 from tinygrad.tensor import Tensor
 
-from tensor_envs.env import Env, Illegal
+from tensor_envs.envs.env import Env, Illegal
+from tensor_envs.envs.state import State
 from tensor_envs.games.amazons.rules import Amazons
 from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.breakthrough.rules import Breakthrough
@@ -38,7 +39,6 @@ from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.games.ultimate_tic_tac_toe.rules import UltimateTicTacToe
 from tensor_envs.games.y.rules import Y
 from tensor_envs.games.yahtzee.rules import Yahtzee
-from tensor_envs.state import State
 
 class KnownState(State):
     __getattr__: None  # type: ignore[assignment,misc] # fields are attributes of the subclasses

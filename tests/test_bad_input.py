@@ -19,11 +19,11 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs import ops
+from tensor_envs.envs.registry import _entries, gymnasium_id
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.games.tensor_equilibrium.data import load_rules as load_equilibrium
 from tensor_envs.games.tensor_stars.data import Board, Card, load_rules
-from tensor_envs.registry import _entries, gymnasium_id
 from tensor_envs.testing import check_env
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env

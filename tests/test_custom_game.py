@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tensor_envs.rules import (
     Part,
     Scalar,

@@ -27,7 +27,7 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs._runtime import opening
-from tensor_envs.rollouts.rollout import RolloutReset
+from tensor_envs.envs.rollout import RolloutReset
 from tensor_envs.search import flat_monte_carlo
 from tests.games.shared import shared_env
 

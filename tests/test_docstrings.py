@@ -24,7 +24,8 @@ from documents.rooms import (
     parallel_assignments,
     room_of,
 )
-from tensor_envs import registry, rules, search
+from tensor_envs import rules, search
+from tensor_envs.envs import registry
 
 PUBLIC = (te, rules, search, te.agents, te.lab, te.text, te.train)
 MODULES = [m.name for m in pkgutil.walk_packages(te.__path__, "tensor_envs.") if ".adapters" not in m.name]

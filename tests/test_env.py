@@ -11,7 +11,7 @@ import pytest
 from tinygrad import Tensor, TinyJit, dtypes
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tests.games import dice_race
 from tests.games.dice_race import DiceRace
 from tests.games.shared import shared_env

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tests.export.test_export import test_c_plays_as_python as play_in_c
 from tests.games import dice_race
 from tests.games.chance import game_key

@@ -17,9 +17,9 @@ from tinygrad import Tensor, nn
 from tinygrad.helpers import Context
 
 import tensor_envs as te
+from tensor_envs.envs.registry import env_metadata
 from tensor_envs.evaluation import agents
 from tensor_envs.files.arrays import write_arrays
-from tensor_envs.registry import env_metadata
 from tensor_envs.train import fused
 from tensor_envs.train.network import Network, load, look, save
 from tests.games.shared import shared_env

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tensor_envs.new.__main__ import main
 from tensor_envs.testing import CHECKS, check_dictionaries, check_pictures, check_rules
 from tests.scripts.here import SCRIPTS, run_here

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from tensor_envs import registry
+from tensor_envs.envs import registry
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "scripts" / "notebooks").glob("*.ipynb"))
 

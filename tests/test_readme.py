@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

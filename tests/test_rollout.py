@@ -8,7 +8,7 @@ from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
 from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS
-from tensor_envs.rollouts.rollout import RolloutReset
+from tensor_envs.envs.rollout import RolloutReset
 from tests.games import dice_race
 from tests.games.shared import shared_env
 

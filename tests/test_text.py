@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tensor_envs.evaluation.oracles import oracle_of
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
 from tensor_envs.render import Drawing

@@ -14,8 +14,8 @@ from tinygrad import Tensor, dtypes
 from tinygrad.helpers import ALLOW_DEVICE_USAGE, TRAINING
 
 import tensor_envs as te
+from tensor_envs.envs.rollout import RolloutReset
 from tensor_envs.ops import find_lines
-from tensor_envs.rollouts.rollout import RolloutReset
 from tensor_envs.train.trainable_tinygrad import assign
 from tests.games.shared import shared_env
 from tests.train.sizes import ppo

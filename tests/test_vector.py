@@ -15,7 +15,7 @@ from tinygrad.helpers import GlobalCounters
 
 import tensor_envs as te
 from tensor_envs._engine.kernels.base import BRANCH_MIN_INSTRUCTIONS
-from tensor_envs.rollouts.rollout import RolloutReset
+from tensor_envs.envs.rollout import RolloutReset
 from tests.games import dice_race
 from tests.games.shared import shared_env
 

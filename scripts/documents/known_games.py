@@ -12,8 +12,8 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from tensor_envs import registry
 from tensor_envs._command import command_parser, run
+from tensor_envs.envs import registry
 
 STUB = Path(registry.__file__).with_name("_known_games.pyi")
 HEAD = '''\
@@ -23,10 +23,10 @@ from typing import Any, Literal, overload
 
 from tinygrad.tensor import Tensor
 
-from tensor_envs.env import Env, Illegal
+from tensor_envs.envs.env import Env, Illegal
 '''
 BASE = """\
-from tensor_envs.state import State
+from tensor_envs.envs.state import State
 
 class KnownState(State):
     __getattr__: None  # type: ignore[assignment,misc] # fields are attributes of the subclasses

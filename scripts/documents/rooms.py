@@ -20,7 +20,7 @@ import sys
 import tarfile
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -129,9 +129,13 @@ def chain(module: str) -> tuple[str, ...]:
     return (module, *max(chains, key=len, default=()))
 
 
-def circles() -> list[set[str]]:
-    """Return sets of modules that import each other in a circle, also from within functions."""
-    graph = {module: uses(module, "module", "function") for module in modules()}
+def graph_of_modules() -> dict[str, set[str]]:
+    """Return the modules that each module imports, also from within functions."""
+    return {module: uses(module, "module", "function") for module in modules()}
+
+
+def circles(graph: Mapping[str, Set[str]]) -> list[set[str]]:
+    """Return sets of modules, or of rooms, that import each other in a circle."""
     reachable = {module: set(imported) for module, imported in graph.items()}
     for middle in graph:
         for module, reached in reachable.items():
@@ -277,26 +281,41 @@ def dense_functions(path: Path) -> tuple[DenseFunction, ...]:
 
 
 def room_of(module: str) -> str:
-    """Return the room of a module: its folder, or for a module of the top level its own name."""
+    """Return the room of a module: its folder, or its own name at the top level, where a `__main__` is the package."""
     parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "tensor_envs"
+    return parts[1] if len(parts) > 1 and parts[1] != "__main__" else "tensor_envs"
 
 
-def picture() -> str:
-    """Draw the rooms and their imports in Mermaid, without imports that follow from others."""
+@functools.cache
+def graph_of_rooms() -> dict[str, frozenset[str]]:
+    """Return the rooms that each room imports at import time."""
     graph: dict[str, set[str]] = defaultdict(set)
     for module in modules():
         room = room_of(module)
         graph[room] |= {room_of(imported) for imported in uses(module, "module")} - {room}
+    return {room: frozenset(imported) for room, imported in graph.items()}
 
-    @functools.cache
-    def below(room: str) -> frozenset[str]:
-        return frozenset(graph[room]).union(*(below(lower) for lower in graph[room]))
 
+@functools.cache
+def below(room: str) -> frozenset[str]:
+    """Return the rooms that a room imports, also through others."""
+    direct = graph_of_rooms()[room]
+    return direct.union(*map(below, direct))
+
+
+@functools.cache
+def height(room: str) -> int:
+    """Return the floor of a room, from 1: one above the highest room that it imports."""
+    return 1 + max(map(height, graph_of_rooms()[room]), default=0)
+
+
+def picture() -> str:
+    """Draw the rooms and their imports in Mermaid, without imports that follow from others."""
+    graph = graph_of_rooms()
     lines = []
     for room in sorted(graph):
         if room != "tensor_envs":
-            direct = graph[room] - set().union(*(below(lower) for lower in graph[room]))
+            direct = graph[room].difference(*map(below, graph[room]))
             lines += [f"    {room} --> {lower}" for lower in sorted(direct)]
     return "```mermaid\ngraph TD\n" + "\n".join(lines) + "\n```\n"
 
@@ -349,9 +368,11 @@ def print_figures() -> None:
         comments = 1000 * sum(len(comment_lines(path)) for path in paths) / code
         counts = f"{len(paths):5} {code:6} {lines:6} {len(strings):11} {fragments:10}"
         print(f"{room:14} {counts} {parallel:9.1f} {comments:9.1f}")
+    print(f"\nrooms: {len(graph_of_rooms())}, on {max(map(height, graph_of_rooms()))} floors")
     longest = [module.removeprefix("tensor_envs.") for module in max(map(chain, modules()), key=len)]
-    print(f"\nlongest chain of imports: {len(longest) - 1}\n  {' -> '.join(longest)}")
-    print(f"circles: {circles() or 'none'}\nclass names defined twice: {duplicate_classes() or 'none'}")
+    print(f"longest chain of imports: {len(longest) - 1}\n  {' -> '.join(longest)}")
+    print(f"circles: {circles(graph_of_modules()) or 'none'}")
+    print(f"class names defined twice: {duplicate_classes() or 'none'}")
     dense = [function for path in modules().values() for function in dense_functions(path)]
     unexplained = [function.place for function in dense if not function.is_explained]
     limits = f"{MAX_NAMES} names or {MAX_BRANCHES} branches"

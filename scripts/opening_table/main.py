@@ -20,8 +20,8 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs._command import Failure, command_parser, new_file, run, whole
+from tensor_envs.envs.registry import words_metadata
 from tensor_envs.files.arrays import write_arrays
-from tensor_envs.registry import words_metadata
 from tensor_envs.solve.alpha_beta import FORMAT
 from tensor_envs.solve.bounds import Bounds, canonical
 from tensor_envs.solve.packed import Array

@@ -31,14 +31,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs import registry
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import integer, one_of, shown, wrong_type
 from tensor_envs.adapters.host import SingleAgent
-from tensor_envs.env import Env
-from tensor_envs.registry import gymnasium_id, make
-from tensor_envs.state import State
+from tensor_envs.envs import registry
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import gymnasium_id, make
+from tensor_envs.envs.state import State
 
 try:
     import gymnasium

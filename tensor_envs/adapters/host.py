@@ -21,10 +21,10 @@ from tensor_envs._runtime.launcher import Launch
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, integers, one_of, shown, wrong_type
-from tensor_envs.env import Env
-from tensor_envs.rollouts.sampling import uniform
-from tensor_envs.state import State
-from tensor_envs.vector import VectorEnv
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
+from tensor_envs.envs.vector import VectorEnv
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Policy

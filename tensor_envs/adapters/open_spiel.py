@@ -29,18 +29,19 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs import registry, text
+from tensor_envs import text
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._validate import shown
-from tensor_envs.env import Env
-from tensor_envs.inspection.interpreter import debug
+from tensor_envs.envs import registry
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.interpreter import debug
+from tensor_envs.envs.state import State
 from tensor_envs.rules.chance import KeyedChance
 from tensor_envs.rules.scalar import int32
 from tensor_envs.rules.spec import MAX_PLAYERS, Spec
 from tensor_envs.solve.outcomes import facts, first_states
-from tensor_envs.state import State
 
 try:
     import pyspiel

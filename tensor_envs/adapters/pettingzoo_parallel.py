@@ -16,11 +16,11 @@ from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.adapters.host import HostGame
 from tensor_envs.adapters.spaces import FRAMES, Info, MaskedObservation, observation_space
-from tensor_envs.env import Illegal
+from tensor_envs.envs.env import Illegal
+from tensor_envs.envs.registry import make
+from tensor_envs.envs.state import State
 from tensor_envs.games.tensor_stars.data import PIECES
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED
-from tensor_envs.registry import make
-from tensor_envs.state import State
 
 RENDER_MODES = ("human", *FRAMES)
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.rules import Spec
-from tensor_envs.state import State
 
 Info = dict[str, Any]
 MaskedObservation = dict[str, np.ndarray]  # "observation" and "action_mask"

@@ -23,7 +23,7 @@ import numpy as np
 
 from tensor_envs.adapters.gymnasium import SingleAgentEnv, SingleAgentVectorEnv
 from tensor_envs.adapters.spaces import Info
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 
 try:
     from stable_baselines3.common.vec_env import VecEnv

@@ -15,7 +15,7 @@ import numpy as np
 
 from tensor_envs._validate import integer
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 
 try:
     import torch

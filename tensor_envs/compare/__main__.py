@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from tensor_envs._command import Failure, add_rules, command_parser, real, run, whole
 from tensor_envs.compare.engines import ENGINES, engine_of
 from tensor_envs.compare.search import first_difference, report
-from tensor_envs.registry import make
+from tensor_envs.envs.registry import make
 
 
 def work(options: argparse.Namespace) -> None:

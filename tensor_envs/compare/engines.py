@@ -15,7 +15,7 @@ from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import shown
 from tensor_envs.compare.open_spiel import open_spiel
 from tensor_envs.compare.protocol import Fields, OtherEngine, known_name
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, kinds_of
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.plain import state_of

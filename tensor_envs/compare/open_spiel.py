@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from tensor_envs.compare.protocol import Fields, known_name
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.evaluation.engines.open_spiel import GAMES
 from tensor_envs.games.backgammon.rules import BAR, FACES, POINTS, SOURCES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 
 Fields = dict[str, Any]  # of our game, as `Env.row` gives them
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from tensor_envs._validate import instance, integer
 from tensor_envs.compare.protocol import OtherEngine
-from tensor_envs.env import SEED_ROWS, Env
-from tensor_envs.state import State
+from tensor_envs.envs.env import SEED_ROWS, Env
+from tensor_envs.envs.state import State
 
 MAX_PLIES = 2000  # of a game
 MAX_LISTED = 8  # legal actions that the report of a difference names

@@ -9,9 +9,9 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import function, shown, wrong_type
+from tensor_envs.envs.state import State
 from tensor_envs.equilibria.tabular_policy import GAMES_AT_ONCE, Probabilities, TabularPolicy, asked
 from tensor_envs.solve.packed import Array
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.search.outputs import Evaluate

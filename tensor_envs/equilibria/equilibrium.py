@@ -12,17 +12,17 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import file_path, instance, integer, number, one_of, renames
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import env_of, words_metadata
+from tensor_envs.envs.state import State
 from tensor_envs.equilibria.cfr import Algorithm, Solver
 from tensor_envs.equilibria.game_tree import MAX_NODES, GameTree, tree_for, tree_of
 from tensor_envs.equilibria.tabular_policy import TabularPolicy, checked, plans_of
 from tensor_envs.equilibria.tree_parts import Cut, belief_of
 from tensor_envs.files.arrays import read_arrays, write_arrays
-from tensor_envs.registry import env_of, words_metadata
 from tensor_envs.solve.branches import Branches, start_arrays, start_of
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.positions import MAX_DEPTH
-from tensor_envs.state import State
 
 # the older one has no beliefs
 FORMAT = "tensor_envs equilibrium 2"

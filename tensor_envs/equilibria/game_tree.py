@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._validate import file_path, instance, integer, wrong_type
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.equilibria.storage import Storage, new_folder
 from tensor_envs.equilibria.tree_parts import Belief, Cut, Parts, belief_of
 from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.packed import Array, Index, view_columns
-from tensor_envs.state import State
 
 MAX_NODES = 2**31 - 1
 DEFAULT_NODES = 10_000_000

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensor_envs._engine.batch_layout import BatchBuffers
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.equilibria.ends import Ends, all_merged, merged, sorted_ends
 from tensor_envs.equilibria.sequence_form import LEAF, OFFER, forms_of, ranks
 from tensor_envs.equilibria.storage import GrowingTable, Storage

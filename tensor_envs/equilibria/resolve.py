@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensor_envs._validate import instance, integer, renames, shown, wrong_type
+from tensor_envs.envs.state import State
 from tensor_envs.equilibria.continuations import continuations, function_of
 from tensor_envs.equilibria.game_tree import DEFAULT_NODES, MAX_NODES, tree_of
 from tensor_envs.equilibria.tabular_policy import TabularPolicy, plans_of, strategies_of
@@ -15,7 +16,6 @@ from tensor_envs.equilibria.tree_parts import Cut
 from tensor_envs.solve.branches import Branches
 from tensor_envs.solve.packed import groups
 from tensor_envs.solve.positions import MAX_DEPTH
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.equilibria.cfr import Algorithm

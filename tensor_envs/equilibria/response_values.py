@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from tensor_envs._engine.batch_layout import BatchBuffers
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.equilibria.sequence_form import ranks
 from tensor_envs.solve.branches import PARENTS, Branches
 from tensor_envs.solve.packed import Array, Packed, concat, groups, view_columns
-from tensor_envs.state import State
 
 PAIRS = 1 << 20  # maximum number of pairs whose successors are held at a time
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import function, instance, shown
+from tensor_envs.envs.state import State
 from tensor_envs.solve.packed import Array
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.equilibria.game_tree import GameTree

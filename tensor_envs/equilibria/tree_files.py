@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from tensor_envs.envs.registry import env_of, words_metadata
+from tensor_envs.envs.state import State
 from tensor_envs.equilibria.ends import SortedEnds
 from tensor_envs.equilibria.sequence_form import forms_of
 from tensor_envs.equilibria.storage import Storage, digests, mapped
 from tensor_envs.equilibria.tree_parts import Parts, belief_of
 from tensor_envs.files.arrays import read_arrays, write_arrays
-from tensor_envs.registry import env_of, words_metadata
 from tensor_envs.solve.branches import Branches, start_arrays, start_of
 from tensor_envs.solve.packed import Packed
-from tensor_envs.state import State
 
 TREE_FILE = "tree.safetensors"
 FORMAT = "tensor_envs game tree 1"

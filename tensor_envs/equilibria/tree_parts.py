@@ -8,9 +8,9 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import shown
+from tensor_envs.envs.state import State
 from tensor_envs.equilibria.sequence_form import SequenceForm
 from tensor_envs.solve.packed import Array, Packed
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.solve.branches import Branches

@@ -24,7 +24,8 @@ from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.exchange import ExportInJitError, to_numpy
 from tensor_envs._runtime.jitted import jit
 from tensor_envs._validate import file_path, function, instance, integer, number, shown, wrong_type
-from tensor_envs.rollouts.sampling import FLOOR, masked_logits, sample_action, uniform
+from tensor_envs.envs.sampling import FLOOR, masked_logits, sample_action, uniform
+from tensor_envs.envs.state import State
 from tensor_envs.search.outputs import Evaluate, checked, host_array_of, library_of
 from tensor_envs.search.policies import (
     EXPLORATION,
@@ -33,10 +34,9 @@ from tensor_envs.search.policies import (
     gumbel_muzero_policy,
     playout_policy,
 )
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
     from tensor_envs.equilibria.game_tree import GameTree
     from tensor_envs.equilibria.tabular_policy import TabularPolicy
     from tensor_envs.evaluation.engines import EnginePlayer

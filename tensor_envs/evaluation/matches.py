@@ -11,9 +11,9 @@ import numpy as np
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import function, instance, integer, one_of, wrong_type
-from tensor_envs.env import Env
-from tensor_envs.rollouts.sampling import uniform
-from tensor_envs.state import State
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Policy

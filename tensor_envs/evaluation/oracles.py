@@ -11,11 +11,11 @@ from tensor_envs._engine.inputs import host_array, host_ints
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._validate import function, instance, integer, shown
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, actions_of
-from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.search.policies import MAX_SIMULATIONS, playout_policy
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Oracle, Policy

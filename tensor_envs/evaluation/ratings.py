@@ -11,7 +11,7 @@ import numpy as np
 
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import instance
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, Evaluation, Z, evaluate, share_returns
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._validate import function, instance, integer, shown
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.evaluation.matches import LIMIT, MAX_GAMES, Z, play_games
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs._validate import file_path, instance, integer, one_of, shown
-from tensor_envs.env import Env
-from tensor_envs.registry import make
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 
 TARGETS = "c", "cuda", "wgsl", "wasm"
 

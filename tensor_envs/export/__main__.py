@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from tensor_envs._command import add_rules, command_parser, run
 from tensor_envs._engine.batch_layout import LANES
+from tensor_envs.envs.registry import make, registered
 from tensor_envs.export import TARGETS, export
-from tensor_envs.registry import make, registered
 
 
 def work(options: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ from tensor_envs.export.functions import (
 )
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 WIDTH = 116
 MARK = "exported by tensor_envs"

@@ -21,7 +21,7 @@ from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.kernel import Cells, trace
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 Arrays = Mapping[str, tuple[DType, int]]  # dtype and values per game, by name
 NAMES = {getattr(dtypes, name): name for name in ("bool", "int8", "uint8", "int16", "int32", "uint32", "float32")}

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tensor_envs._validate import file_path, instance, integer, integers, number, renames, shown
+from tensor_envs.envs.state import DISPLAYED_GAMES, State
 from tensor_envs.files.arrays import replace_file
 from tensor_envs.render.compose import film, table
-from tensor_envs.state import DISPLAYED_GAMES, State
 
 FORMATS = (".svg", ".gif")
 MAX_GIF_SECONDS = 655.35  # of a picture: a GIF counts hundredths in 16 bits

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._validate import file_path, instance, integer, shown, wrong_type
-from tensor_envs.env import SEED_ROWS, Env
+from tensor_envs.envs.env import SEED_ROWS, Env
+from tensor_envs.envs.registry import entries, env_metadata, env_of, make
+from tensor_envs.envs.state import State
 from tensor_envs.files.arrays import replace_file
-from tensor_envs.registry import entries, env_metadata, env_of, make
-from tensor_envs.state import State
 
 FORMAT = "tensor_envs record 1"
 JSON_LINES = ".jsonl"

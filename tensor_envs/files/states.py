@@ -12,10 +12,10 @@ from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, instance
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import env_of, words_metadata
+from tensor_envs.envs.state import State
 from tensor_envs.files.arrays import read_arrays, write_arrays
-from tensor_envs.registry import env_of, words_metadata
-from tensor_envs.state import State
 
 FORMAT = "tensor_envs state 2"
 

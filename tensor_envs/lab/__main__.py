@@ -19,9 +19,9 @@ from typing import Any
 
 from tensor_envs._command import add_rules, command_parser, new_file, real, run, whole
 from tensor_envs._validate import literal
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 from tensor_envs.lab.laboratory import MAX_GAMES, MAX_TOGETHER, NAMED, PLAYERS, measure, variants
-from tensor_envs.registry import make
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION, MAX_SIMULATIONS
 
 WRITERS = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 from tensor_envs.lab.similarity import CLOSEST, GAMES, closest, profiles
-from tensor_envs.registry import make
 
 
 def about(env: Env) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensor_envs._validate import instance, integer, number, shown, wrong_type
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 from tensor_envs.evaluation import agents
 from tensor_envs.evaluation.agents import Policy
 from tensor_envs.lab import measures
@@ -25,7 +26,6 @@ from tensor_envs.lab.play import COUNTED, Match, Played, play, play_uniform
 from tensor_envs.lab.progress import ProgressBar
 from tensor_envs.lab.report import PLAYOUTS_OF, Key, Report, VariantReport
 from tensor_envs.lab.similarity import profile
-from tensor_envs.registry import make
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION, MAX_SIMULATIONS
 
 PLAYERS: tuple[str | int, ...] = ("uniform", 16, 64, 256, "trained", "perfect")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tensor_envs.lab.estimates import Measurement, estimate, quantile, ratio, sums
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
     from tensor_envs.lab.play import Played
 
 LN10 = math.log(10)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensor_envs._runtime.exchange import to_numpy
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.rollout import playout, rollout_from
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
 from tensor_envs.evaluation.matches import share_returns
-from tensor_envs.rollouts.rollout import playout, rollout_from
-from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.search.policies import playout_policy
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Policy

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
     from tensor_envs.lab.play import Played
 
 FILE = Path(__file__).with_name("profiles.json")  # of registered games, see `scripts/game_reports.py --profiles`

@@ -21,7 +21,7 @@ from pathlib import Path
 from tensor_envs import rules
 from tensor_envs._command import command_parser, run
 from tensor_envs._validate import shown
-from tensor_envs.registry import registered
+from tensor_envs.envs.registry import registered
 
 TEMPLATE = Path(__file__).parent / "template"  # files of a game with the names of EXAMPLE
 EXAMPLE = "my_game"

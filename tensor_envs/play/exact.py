@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensor_envs.registry import env_metadata, env_of
-from tensor_envs.state import State
+from tensor_envs.envs.registry import env_metadata, env_of
+from tensor_envs.envs.state import State
 
 SECONDS = 2.0  # of a search, without the compilation of its kernel
 PATIENCE = 60.0  # seconds that a question may wait for its answer: a kernel may be compiled for it first

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs.registry import env_metadata
-from tensor_envs.rollouts.sampling import uniform
-from tensor_envs.state import State
+from tensor_envs.envs.registry import env_metadata
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
     from tensor_envs.evaluation.agents import Oracle
 
 Choose = Callable[[State], int | None]  # the action in a batch of one game; None while it is being computed
 SOLVE = """
 import json, sys
-from tensor_envs.registry import env_of
+from tensor_envs.envs.registry import env_of
 env = env_of(json.loads(sys.argv[1]))
 env.entry.find("oracle").solve(env.rules).write(sys.argv[2])
 """

@@ -14,8 +14,8 @@ from collections import OrderedDict
 from contextlib import suppress
 from typing import NamedTuple
 
+from tensor_envs.envs.state import State
 from tensor_envs.search.policies import playout_policy
-from tensor_envs.state import State
 
 MAX_ANSWERS = 256  # answers that are kept: some are for tables that have moved on
 

@@ -13,16 +13,16 @@ from urllib.parse import quote
 
 import numpy as np
 
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import env_metadata
+from tensor_envs.envs.state import State
 from tensor_envs.files.records import JSON_LINES, NO_ACTION, load_game, record, save_game
 from tensor_envs.lab.about import about
 from tensor_envs.play import opponents
 from tensor_envs.play.exact import PositionSolver
 from tensor_envs.play.searches import Searched, Searcher
-from tensor_envs.registry import env_metadata
 from tensor_envs.render.scene import scene
 from tensor_envs.search.policies import EXPLORATION
-from tensor_envs.state import State
 from tensor_envs.text import compose, describe
 from tensor_envs.web.example import example
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of

@@ -44,7 +44,8 @@ from tensor_envs._command import (
     say_at_signal,
     whole,
 )
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.files.records import Record
 from tensor_envs.referee.disguise import Disguise
@@ -64,7 +65,6 @@ from tensor_envs.referee.report import page
 from tensor_envs.referee.saved import HINT, SavedGames
 from tensor_envs.referee.scoring import ratings, scores
 from tensor_envs.referee.settings import Settings
-from tensor_envs.registry import make
 
 
 def command_line(text: str) -> list[str]:

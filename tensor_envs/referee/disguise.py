@@ -9,12 +9,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tensor_envs._validate import instance, integer, one_of
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.text import compose, describe, moves_of, parse, rulebook
 
 if TYPE_CHECKING:
+    from tensor_envs.envs.state import State
     from tensor_envs.files.records import Record
-    from tensor_envs.state import State
 
 KINDS = ("symmetry", "renamed", "permuted", "retold")
 MAX_SYMMETRIES = 1000  # that one is drawn from

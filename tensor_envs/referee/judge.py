@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensor_envs._command import add_rules, busy, command_parser, new_file, real, run, whole
+from tensor_envs.envs.registry import env_of, make
 from tensor_envs.evaluation.matches import Z
 from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
 from tensor_envs.files.arrays import replace_file
@@ -29,7 +30,6 @@ from tensor_envs.files.records import Record, load_games
 from tensor_envs.referee import kaggle
 from tensor_envs.referee.matches import Episode
 from tensor_envs.referee.settings import Settings
-from tensor_envs.registry import env_of, make
 from tensor_envs.search.policies import MAX_SIMULATIONS
 from tensor_envs.text import reward, seat_names
 

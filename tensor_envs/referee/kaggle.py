@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tensor_envs._validate import literal, shown
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 from tensor_envs.evaluation.engines.open_spiel import GAMES, SpielGame
 from tensor_envs.files.records import Record, begin, extend, warn_after_end
-from tensor_envs.registry import make
 
 GAME = re.compile(r"(\w+?)(?:_proxy)?\((.*)\)")  # of OpenSpiel, such as "connect_four_proxy(rows=6,columns=7)"
 

@@ -13,14 +13,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from tensor_envs._validate import instance, integer, shown
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import env_metadata
+from tensor_envs.envs.sampling import uniform
 from tensor_envs.evaluation.matches import MAX_GAMES, actions_of
 from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
 from tensor_envs.files.records import NO_ACTION, Record, begin, extend, replay
 from tensor_envs.referee.disguise import Disguise
 from tensor_envs.referee.settings import Settings
-from tensor_envs.registry import env_metadata
-from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.text import IllegalMove, picture, reward
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tensor_envs._validate import instance, integer, number, shown, wrong_type
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 from tensor_envs.evaluation.agents import Policy, load, perfect, playout_search, uniform
-from tensor_envs.registry import make
 from tensor_envs.search.policies import EXPLORATION
 
 TIME_LIMIT = 600.0  # seconds for one answer

@@ -8,9 +8,9 @@ from html import escape
 from math import isnan
 from typing import TYPE_CHECKING
 
+from tensor_envs.envs.registry import env_of
+from tensor_envs.envs.state import State
 from tensor_envs.files.records import Record, positions
-from tensor_envs.registry import env_of
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs.evaluation.ratings import Ratings

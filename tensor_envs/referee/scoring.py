@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs.envs.registry import env_of
 from tensor_envs.evaluation.matches import Z, share_returns
 from tensor_envs.evaluation.ratings import Ratings, ratings_of
 from tensor_envs.files.records import Record
-from tensor_envs.registry import env_of
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._validate import instance, integer, renames
-from tensor_envs.rollouts.rollout import playout
-from tensor_envs.state import State
+from tensor_envs.envs.rollout import playout
+from tensor_envs.envs.state import State
 
 BRANCHES = 512  # (game, action) pairs of one kernel; a fixed number, so that it compiles once
 

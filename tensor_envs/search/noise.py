@@ -8,8 +8,8 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.random import threefry
 from tensor_envs._runtime.jitted import jit
-from tensor_envs.rollouts.sampling import masked_logits
-from tensor_envs.state import State
+from tensor_envs.envs.sampling import masked_logits
+from tensor_envs.envs.state import State
 
 REJECTED = -1e9
 TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more

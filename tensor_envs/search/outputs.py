@@ -18,8 +18,8 @@ from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.exchange import card_array, from_numpy, keep_exports, to_numpy, torch_stream
 from tensor_envs._runtime.launcher import lends
 from tensor_envs._validate import shown
+from tensor_envs.envs.state import State
 from tensor_envs.search.memory import NetworkOutput
-from tensor_envs.state import State
 
 # A function of a State to prior logits [B, A] and values [B] or [B, P], of one library
 Evaluate = Callable[[State], tuple[Any, Any]]

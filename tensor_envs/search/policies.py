@@ -11,6 +11,7 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
+from tensor_envs.envs.state import State
 from tensor_envs.search.memory import VECTOR, SearchConfig, SearchSize
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate
@@ -18,10 +19,9 @@ from tensor_envs.search.records import Node
 from tensor_envs.search.runners import run_search
 from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
 from tensor_envs.search.tree import SearchOutput, SearchTree
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 MAX_SIMULATIONS = 2**20
 EXPLORATION = 1.2

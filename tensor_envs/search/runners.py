@@ -25,6 +25,7 @@ from tensor_envs._runtime.exchange import ExportInJitError
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.launcher import Launch, launches_directly
 from tensor_envs._runtime.threads import num_threads
+from tensor_envs.envs.state import State
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
 from tensor_envs.search.memory import (
     MAX_TREE_BLOCKS,
@@ -39,11 +40,10 @@ from tensor_envs.search.outputs import Evaluate, HostEvaluation, OutputForm, che
 from tensor_envs.search.selection import MAX_VALUE
 from tensor_envs.search.simulation import Result
 from tensor_envs.search.tree import HostTree, SearchOutput, SearchTree, fetch
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     from tensor_envs._engine.engine import Engine
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
 # A CUDA card with eight times as much memory gets more: a chunk of few games would leave most of it idle.

@@ -16,14 +16,14 @@ from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._runtime.buffers import download, write
 from tensor_envs._runtime.launch import settled
 from tensor_envs._validate import integer, renames
+from tensor_envs.envs.counts import DecisionCounts
 from tensor_envs.render.drawing import Drawing
-from tensor_envs.rollouts.counts import DecisionCounts
 from tensor_envs.rules.lists import num_words
 from tensor_envs.search.memory import PACKED_WORDS, SearchConfig, TreeArrays, TreeSizes, num_results, whole_vectors
 from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Edge, Entry, Node, PathStep, Root
 
 if TYPE_CHECKING:
-    from tensor_envs.state import State
+    from tensor_envs.envs.state import State
 
 SLOTS = (1 << OUTCOME_SHIFT) - 1  # bits of `Edge.link`
 FIRST_EDGE, NUM_EDGES = -2, -1  # words of a node with packed edges

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tensor_envs._command import add_rules, busy, command_parser, run, whole
-from tensor_envs.registry import make
+from tensor_envs.envs.registry import make
+from tensor_envs.envs.state import State
 from tensor_envs.solve.alpha_beta import MAX_MEMORY, SearchSolution
 from tensor_envs.solve.enumeration import Solution, solve
 from tensor_envs.solve.values import MAX_POSITIONS
-from tensor_envs.state import State
 
 RESULTS = {1: "a win", 0: "a draw", -1: "a loss"}  # by value
 

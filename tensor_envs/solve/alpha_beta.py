@@ -19,9 +19,10 @@ from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.progress import Reports
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs._validate import file_path, instance, integer, wrong_type
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import env_of, has_words_of, words_metadata
+from tensor_envs.envs.state import State
 from tensor_envs.files.arrays import read_arrays, write_arrays
-from tensor_envs.registry import env_of, has_words_of, words_metadata
 from tensor_envs.solve import claims
 from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill
 from tensor_envs.solve.branches import counter
@@ -33,7 +34,6 @@ from tensor_envs.solve.proof import BEGIN, FAR, NO_MOVE, OTHER_RESULTS, PAID_EAR
 from tensor_envs.solve.stack import MAX_PLIES, REPEATS, Control, Packing, Sizes
 from tensor_envs.solve.transpositions import BUCKET, entry_words
 from tensor_envs.solve.values import ExactValues
-from tensor_envs.state import State
 
 FORMAT = "tensor_envs search 1"
 HEAD_BYTES = 2048  # bytes of a file without rows

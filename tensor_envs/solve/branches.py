@@ -17,10 +17,10 @@ from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.programs import LONG_SECONDS
 from tensor_envs._runtime.progress import announced
 from tensor_envs._validate import wrong_type
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.solve.outcomes import Explicit, facts, first_states
 from tensor_envs.solve.packed import Array
-from tensor_envs.state import State
 
 # maximum numbers of a batch
 PARENTS = 1 << 16

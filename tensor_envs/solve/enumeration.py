@@ -13,16 +13,16 @@ import numpy as np
 
 from tensor_envs._runtime.progress import Reports
 from tensor_envs._validate import file_path, instance, integer, one_of, renames, shown
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import env_metadata, env_of, words_metadata
+from tensor_envs.envs.state import State
 from tensor_envs.files.arrays import read_arrays, write_arrays
-from tensor_envs.registry import env_metadata, env_of, words_metadata
 from tensor_envs.solve.alpha_beta import MAX_MEMORY, SearchSolution
 from tensor_envs.solve.branches import counter, start_arrays, start_of
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined
 from tensor_envs.solve.proof import FAR
 from tensor_envs.solve.values import MAX_POSITIONS, SETTLED, ExactValues, farther
-from tensor_envs.state import State
 
 FORMAT = "tensor_envs solution 1"
 EDGES_AT_ONCE = 1 << 20  # edges per batch

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._validate import instance, integer
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.solve.branches import counter
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.positions import MAX_DEPTH, Children, Expander, Positions, joined
-from tensor_envs.state import State
 
 MAX_SEQUENCES = 2.0**63 * (1 - 1e-9)  # with a margin for the rounding of the sum
 Result = tuple[float, ...]

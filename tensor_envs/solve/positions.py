@@ -11,11 +11,11 @@ import numpy as np
 
 from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs._runtime.threads import num_threads
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.solve.branches import PARENTS, Branches
 from tensor_envs.solve.field_maps import FieldMaps
 from tensor_envs.solve.packed import Array, Groups, Packed, concat, groups
-from tensor_envs.state import State
 
 MAX_DEPTH = 2**31 - 1
 CHUNK = 1 << 14  # rows whose images are computed at once: they stay in cache

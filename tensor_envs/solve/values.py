@@ -9,10 +9,10 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import integer, renames
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.proof import FAR
-from tensor_envs.state import State
 
 SETTLED = 1e-12  # tolerance of expectations
 MAX_POSITIONS = 2**31 - 1

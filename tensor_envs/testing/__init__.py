@@ -13,7 +13,7 @@ import sys
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance, integer
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.testing.conditions import MAX_STEPS, Check, ConformanceError, Skipped
 from tensor_envs.testing.conversions import check_dictionaries, check_pictures, check_saving, check_symmetries
 from tensor_envs.testing.information import (

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs.env import Env
-from tensor_envs.rollouts.sampling import uniform
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
 from tensor_envs.rules import spec as rules_spec
-from tensor_envs.state import State
 
 BATCH, SEED = 6, 11
 MANY = 512  # games of checks that compare games with each other

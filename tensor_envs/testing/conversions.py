@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
 from tensor_envs.files.states import load_state, save_state
-from tensor_envs.rollouts.sampling import uniform
 from tensor_envs.rules import Symmetry
 from tensor_envs.solve.field_maps import FieldMaps
-from tensor_envs.state import State
 from tensor_envs.testing.conditions import (
     BATCH,
     MANY,

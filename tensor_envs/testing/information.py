@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs.env import Env
-from tensor_envs.inspection.interpreter import ScalarGame
-from tensor_envs.rollouts.sampling import uniform
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.interpreter import ScalarGame
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.vector import VectorEnv
 from tensor_envs.rules.chance import KeyedChance
 from tensor_envs.rules.scalar import int32, uint32
 from tensor_envs.rules.spec import GameState
@@ -28,7 +29,6 @@ from tensor_envs.testing.conditions import (
     waiting,
 )
 from tensor_envs.text import prompt
-from tensor_envs.vector import VectorEnv
 
 HIDDEN_PLIES = 8
 

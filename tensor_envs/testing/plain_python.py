@@ -12,13 +12,13 @@ import numpy as np
 
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs.env import Env
-from tensor_envs.inspection.interpreter import ScalarGame
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.interpreter import ScalarGame
+from tensor_envs.envs.vector import VectorEnv
 from tensor_envs.rules.chance import Chance
 from tensor_envs.rules.scalar import Scalar, Value, int32, uint32
 from tensor_envs.rules.spec import GameState
 from tensor_envs.testing.conditions import BATCH, SEED, line_of, playing_at, require, short, shown_values, waiting
-from tensor_envs.vector import VectorEnv
 
 RULES_PLIES = 100  # plies that are played in plain Python before a kernel is compiled
 MAX_USES = 4  # plies of an episode at which no random value of `step` should matter

@@ -11,11 +11,12 @@ from tinygrad.helpers import GlobalCounters
 from tensor_envs._engine.kernels.observe import DTYPE_BY_NAME
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.jitted import jit
-from tensor_envs.env import Env
-from tensor_envs.inspection.interpreter import ScalarGame
-from tensor_envs.rollouts.rollout import rollout
-from tensor_envs.rollouts.sampling import uniform
-from tensor_envs.state import State
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.interpreter import ScalarGame
+from tensor_envs.envs.rollout import rollout
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
+from tensor_envs.envs.vector import VectorEnv
 from tensor_envs.testing.conditions import (
     BATCH,
     MAX_STEPS,
@@ -32,7 +33,6 @@ from tensor_envs.testing.conditions import (
     waiting,
 )
 from tensor_envs.testing.plain_python import place_of
-from tensor_envs.vector import VectorEnv
 
 MAX_ROUNDS = 10  # episodes of every game after which a player who has not moved never will
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tensor_envs._validate import function, instance, integer, renames, shown, wrong_type
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.render.moves import HIDDEN, moves_for
 from tensor_envs.render.prompt import prompt_text
 from tensor_envs.render.scene import names_of
-from tensor_envs.state import State
 from tensor_envs.text.answers import ILLEGAL, action_of
 from tensor_envs.text.answers import IllegalMove as IllegalMove
 
@@ -148,8 +148,8 @@ def picture(state: State, row: int, player: int | None) -> bytes:
 
 def moves_of(history: Record, state: State, row: int) -> list[tuple[int, str]]:
     """Return the players and names of a record's moves. ValueError if it does not lead to the position."""
+    from tensor_envs.envs.registry import env_metadata
     from tensor_envs.files.records import Record  # reads files, which a page in a browser does not
-    from tensor_envs.registry import env_metadata
 
     instance("history", history, Record)
     if history.game != env_metadata(state.env):
@@ -207,7 +207,7 @@ def _known(
     state: State, row: int, player: int, moves: Sequence[tuple[int, str]], spell: Callable[[str], str]
 ) -> list[tuple[int, str]]:
     """Return the players and spelled names of moves, as far as a player may know them."""
-    from tensor_envs.registry import is_built_in  # reads files, which a page in a browser does not
+    from tensor_envs.envs.registry import is_built_in  # reads files, which a page in a browser does not
 
     env = state.env
     named = list(moves)
@@ -306,7 +306,7 @@ def schema(env: Env) -> dict[str, Any]:
         >>> te.text.schema(te.make("tic_tac_toe"))["properties"]["board"]
         {'type': 'array', 'items': {'type': 'integer'}}
     """
-    from tensor_envs.rollouts.sampling import uniform  # a page in a browser does not have it
+    from tensor_envs.envs.sampling import uniform  # a page in a browser does not have it
 
     instance("env", env, Env)
     kinds = dict[str, Any]()
@@ -371,7 +371,7 @@ def reward(game: Record, oracle: Oracle | None = None, num_simulations: int = 10
         >>> te.text.reward(game)
         [0.0, -1.0, 0.0]
     """
-    from tensor_envs.env import concat
+    from tensor_envs.envs.env import concat
     from tensor_envs.files.records import positions
 
     states = positions(game)[:-1]

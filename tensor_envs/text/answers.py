@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tensor_envs._validate import shown
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
-    from tensor_envs.state import State
+    from tensor_envs.envs.env import Env
+    from tensor_envs.envs.state import State
 
 MAX_READ = 2**16  # characters of an answer that are read, its last ones
 # what precedes an answer: as a prompt asks for it, in JSON or in a box; and as models like to write it

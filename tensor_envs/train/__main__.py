@@ -42,12 +42,12 @@ from tensor_envs._command import (
     say_at_signal,
     whole,
 )
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 from tensor_envs.evaluation import agents
 from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
 from tensor_envs.evaluation.ratings import arena
-from tensor_envs.registry import make
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 from tensor_envs.solve.enumeration import solve
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed

@@ -24,7 +24,7 @@ from tensor_envs._command import need
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.threads import set_num_threads
 from tensor_envs._validate import instance, integer, wrong_type
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.run import Callback, Metrics, Trainer, train
 from tensor_envs.train.trainable import OwnNetwork

@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 from tinygrad import Tensor
 
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.evaluation.agents import greedy, gumbel, softmax
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
-from tensor_envs.state import State
 from tensor_envs.train.config import AlphaZeroConfig
 from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tensor_envs._validate import instance, integer, number, shown
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import env_metadata, env_of
 from tensor_envs.files.arrays import replace_file
-from tensor_envs.registry import env_metadata, env_of
 
 MAX_COUNT = 2**31 - 1  # upper bound of counts without another limit
 SEED_HIGH = 2**32 - 2  # ratings use the seed after the run's

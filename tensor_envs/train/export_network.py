@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from tensor_envs._command import need
+from tensor_envs.envs.registry import env_metadata
 from tensor_envs.files.arrays import replace_file
-from tensor_envs.registry import env_metadata
 from tensor_envs.train.network import Player, load, save_imported, weights_file
 from tensor_envs.train.torch_network import TorchNetwork, build
 

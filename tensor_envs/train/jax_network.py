@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tinygrad import Tensor
 
     from tensor_envs._runtime.devices import DeviceName
-    from tensor_envs.env import Env
-    from tensor_envs.state import State
+    from tensor_envs.envs.env import Env
+    from tensor_envs.envs.state import State
 
 Parameters = dict[str, Any]  # nested dictionaries of arrays
 SEPARATOR = "/"  # between the keys of nested dictionaries in the names of weights

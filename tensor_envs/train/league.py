@@ -11,10 +11,10 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._runtime.buffers import upload
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.jitted import jit
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.tree import SearchOutput
-from tensor_envs.state import State
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.network import evaluator, look
 from tensor_envs.train.trainable import TrainableNetwork, check_shape

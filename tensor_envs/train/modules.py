@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 # numbers per cell from which the heads compute logits and the value, and width of the value's hidden layer
 POLICY_PLANES = 8

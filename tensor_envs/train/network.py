@@ -16,15 +16,15 @@ from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer, number, one_of, shown
+from tensor_envs.envs.registry import env_metadata, env_of
+from tensor_envs.envs.sampling import masked_logits
 from tensor_envs.files.arrays import read_arrays, write_arrays
-from tensor_envs.registry import env_metadata, env_of
-from tensor_envs.rollouts.sampling import masked_logits
 from tensor_envs.train import fused
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
+    from tensor_envs.envs.state import State
     from tensor_envs.search.outputs import Evaluate
-    from tensor_envs.state import State
 
 # the older one names no activation
 FORMAT = "tensor_envs network 2"

@@ -12,7 +12,7 @@ from tensor_envs._validate import shown
 
 if TYPE_CHECKING:
     from tensor_envs._runtime.devices import DeviceName
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 CHECKED = 3  # games with which a network is tried
 

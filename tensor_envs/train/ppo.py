@@ -24,11 +24,11 @@ from tinygrad import Tensor
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.jitted import jit
 from tensor_envs._validate import function, instance
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import sample_action
+from tensor_envs.envs.state import State
 from tensor_envs.evaluation.agents import Policy, greedy, softmax
 from tensor_envs.evaluation.matches import actions_of
-from tensor_envs.rollouts.sampling import sample_action
-from tensor_envs.state import State
 from tensor_envs.train.advantages import AnyArray, advantages
 from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.network import look

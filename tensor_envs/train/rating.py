@@ -8,11 +8,11 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs._runtime.exchange import to_numpy
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.evaluation.agents import Oracle, Policy, playout_search, uniform
 from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
-from tensor_envs.state import State
 from tensor_envs.train.config import TrainingConfig
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ import numpy as np
 from tensor_envs._command import need
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, function, instance, integer, number, shown
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.files.arrays import read_arrays, replace_file, write_arrays
 from tensor_envs.files.states import state_arrays, state_of
-from tensor_envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
 from tensor_envs.train.network import WEIGHTS

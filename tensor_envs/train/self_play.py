@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tensor_envs._runtime.exchange import to_numpy
+from tensor_envs.envs.state import State
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.tree import SearchOutput
-from tensor_envs.state import State
 from tensor_envs.train.replay import Samples
 
 if TYPE_CHECKING:

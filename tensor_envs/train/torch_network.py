@@ -24,8 +24,8 @@ except ImportError:
 
 if TYPE_CHECKING:
     from tensor_envs._runtime.devices import DeviceName
-    from tensor_envs.env import Env
-    from tensor_envs.state import State
+    from tensor_envs.envs.env import Env
+    from tensor_envs.envs.state import State
 
 
 class TorchNetwork:

@@ -13,8 +13,8 @@ import optax
 from tinygrad import Tensor
 
 from tensor_envs._runtime.exchange import from_dlpack
-from tensor_envs.env import Env
-from tensor_envs.rollouts.sampling import FLOOR
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import FLOOR
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.jax_network import JaxNetwork, Parameters, architecture_of
 from tensor_envs.train.network import save_imported

@@ -15,7 +15,7 @@ from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.jitted import jit
 from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._runtime.opening import open_device
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.network import Network, evaluator, save
 from tensor_envs.train.trainable import Loss, TrainableNetwork, check_shape

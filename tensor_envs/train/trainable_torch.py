@@ -12,8 +12,8 @@ import torch
 from tinygrad import Tensor
 
 from tensor_envs._runtime.exchange import from_torch, to_torch
-from tensor_envs.env import Env
-from tensor_envs.rollouts.sampling import FLOOR
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import FLOOR
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.network import save_imported
 from tensor_envs.train.parallel import num_learners

@@ -10,7 +10,7 @@ from tensor_envs.export.functions import Function, arrays, functions, metadata, 
 from tensor_envs.web.tile import tile_tables
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 FUNCTIONS = {
     **functions(LANES),

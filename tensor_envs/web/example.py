@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs.env import Env
-from tensor_envs.inspection.interpreter import debug
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.interpreter import debug
 from tensor_envs.render.scene import picture, seen
 
 DARK = Path(__file__).parent / "page" / "dark.css"

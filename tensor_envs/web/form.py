@@ -16,8 +16,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from tensor_envs._validate import literal, shown
-from tensor_envs.env import Env
-from tensor_envs.registry import make
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 
 BEYOND = 2**63  # beyond the range of every field
 # a larger game would be traced and compiled for minutes, and block all other games meanwhile

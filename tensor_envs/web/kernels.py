@@ -9,7 +9,7 @@ from tinygrad import dtypes
 
 from tensor_envs._engine.batch_layout import LANES, MAX_BLOCKS, BlockGrid
 from tensor_envs._runtime.wasm import webassembly
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.export.files import module
 from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, named, sizes
 from tensor_envs.search.kernels import PlayoutSearch

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from tensor_envs._validate import file_path, number, shown, wrong_type
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import is_built_in
 from tensor_envs.lab.about import about
-from tensor_envs.registry import is_built_in
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web import javascript

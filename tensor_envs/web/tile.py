@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 

@@ -7,9 +7,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.registry import make
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
-from tensor_envs.registry import make
 from tensor_envs.render.scene import names_of
 
 PERSON = "person"

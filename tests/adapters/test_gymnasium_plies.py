@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 import tensor_envs as te  # noqa: E402
 from tensor_envs._engine.kernels import until  # noqa: E402
 from tensor_envs.adapters.gymnasium import SingleAgentVectorEnv  # noqa: E402
-from tensor_envs.registry import gymnasium_id  # noqa: E402
+from tensor_envs.envs.registry import gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
 from tests.adapters.row_env import Choose, RowEnv, random_actions, uniform  # noqa: E402
 from tests.games.shared import GAMES  # noqa: E402

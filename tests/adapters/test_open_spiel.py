@@ -16,7 +16,7 @@ from open_spiel.python.observation import make_observation  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
 import tensor_envs.adapters.open_spiel  # noqa: E402
-from tensor_envs import registry  # noqa: E402
+from tensor_envs.envs import registry  # noqa: E402
 from tests.games import dice_race  # noqa: E402
 from tests.games.shared import shared_env  # noqa: E402
 

@@ -17,8 +17,8 @@ pytest.importorskip("pettingzoo")
 from gymnasium.error import ResetNeeded
 from tinygrad.helpers import GlobalCounters
 
-from tensor_envs import registry
 from tensor_envs.adapters import pettingzoo
+from tensor_envs.envs import registry
 from tests.games import dice_race, shared
 
 suites = pytest.importorskip("pettingzoo.test")

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode  # noqa: E402
 
 import tensor_envs as te  # noqa: E402
 from tensor_envs.adapters.gymnasium import SingleAgentEnv, SingleAgentVectorEnv  # noqa: E402
-from tensor_envs.registry import gymnasium_id  # noqa: E402
+from tensor_envs.envs.registry import gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
 from tests.adapters.row_env import drawn_seat, random_actions  # noqa: E402
 from tests.adapters.test_gymnasium_plies import ROWS, compare  # noqa: E402

@@ -26,7 +26,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormali
 import tensor_envs as te  # noqa: E402
 from tensor_envs.adapters.gymnasium import SingleAgentEnv, SingleAgentVectorEnv  # noqa: E402
 from tensor_envs.adapters.stable_baselines3 import SingleAgentVecEnv  # noqa: E402
-from tensor_envs.registry import gymnasium_id  # noqa: E402
+from tensor_envs.envs.registry import gymnasium_id  # noqa: E402
 from tests.adapters import toll_road  # noqa: E402
 
 

@@ -17,7 +17,7 @@ import tensor_envs as te
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, OPERATIONS, UINT32, Array, Block, Instruction, Tape, record
 from tensor_envs._runtime import programs
-from tensor_envs.inspection import kernels
+from tensor_envs.envs import inspection
 from tensor_envs.rules.kernel import trace
 from tests.compiler.evaluator import EXACT, run
 from tests.compiler.verifier import TapeError, verify
@@ -238,7 +238,7 @@ def test_kernels_of_small_games(name: str, kernel: Any, monkeypatch: pytest.Monk
         counts.append(verify(tape))
         return result
 
-    monkeypatch.setattr(kernels, "printed", checked)
+    monkeypatch.setattr(inspection, "printed", checked)
     report = te.inspect(te.make(name), kernel, device="CPU")
     assert counts[0] >= counts[1] == report.instructions > 0
 

@@ -18,7 +18,7 @@ import tensor_envs as te
 from tensor_envs._engine import kernels
 from tensor_envs._engine.kernels.observe import DTYPE_BY_NAME, Outputs
 from tensor_envs._engine.kernels.until import PlayUntil
-from tensor_envs.rollouts.rollout import RolloutReset
+from tensor_envs.envs.rollout import RolloutReset
 from tests.games import dice_race
 
 BATCH = 70  # two blocks, the second padded

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.envs.registry import env_metadata
 from tensor_envs.play import exact, opponents
-from tensor_envs.registry import env_metadata
 from tensor_envs.web.variants import is_searchable
 from tests.play.client import GAME, act, ask, create
 

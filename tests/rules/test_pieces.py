@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tensor_envs.files.records import positions
 from tensor_envs.games.checkers.rules import FORWARD, Checkers
 from tensor_envs.play.tables import Table

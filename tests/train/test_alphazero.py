@@ -11,7 +11,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tensor_envs.evaluation import agents
 from tensor_envs.train.replay import Samples
 from tests.games import dice_race

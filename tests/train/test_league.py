@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.envs.sampling import sample_action
 from tensor_envs.files.arrays import read_arrays
-from tensor_envs.rollouts.sampling import sample_action
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.policies import gumbel_muzero_policy
 from tensor_envs.train.league import League

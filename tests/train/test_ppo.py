@@ -10,7 +10,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tensor_envs.train.network import look
 from tensor_envs.train.ppo import ppo_loss
 from tests.games import dice_race

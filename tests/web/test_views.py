@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
-from tensor_envs.inspection.interpreter import ScalarGame
+from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.rules.scalar import scalar
 from tensor_envs.web import javascript
 from tensor_envs.web.variants import VARIANTS, variant

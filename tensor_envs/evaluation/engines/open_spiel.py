@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 from tensor_envs.evaluation.engines.process import EngineError
 from tensor_envs.evaluation.engines.protocols import Options, RecordedMove
-from tensor_envs.state import State
 
 MAX_MEMORY = 1000  # megabytes of a search
 MAX_EXPLORATION = 1000.0

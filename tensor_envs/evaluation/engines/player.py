@@ -13,11 +13,11 @@ import numpy as np
 
 from tensor_envs._engine.inputs import host_ints
 from tensor_envs._validate import instance
+from tensor_envs.envs.state import State
 from tensor_envs.evaluation.engines.open_spiel import SpielSearch
 from tensor_envs.evaluation.engines.process import EngineError
 from tensor_envs.evaluation.engines.protocols import ExternalEngine, GnuBackgammon, Gtp, Options, RecordedMove, Uci
 from tensor_envs.search.policies import MAX_SIMULATIONS
-from tensor_envs.state import State
 
 Start = Callable[[str, Sequence[str], Options, float], ExternalEngine]
 PROGRAMS: dict[str, Start] = {"stockfish": Uci, "gnugo": Gtp, "gnubg": GnuBackgammon}

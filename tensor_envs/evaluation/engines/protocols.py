@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from tensor_envs.envs.state import State
 from tensor_envs.evaluation.engines.process import EngineProcess
-from tensor_envs.state import State
 
 MOVE_SECONDS = 0.1  # for a move of an engine of chess, if nothing else limits it
 UCI_OPTION = r"(?m)^option name (.+?) type \w+(?:.* min (-?\d+) max (-?\d+))?"

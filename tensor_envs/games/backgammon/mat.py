@@ -10,12 +10,12 @@ from itertools import groupby
 from typing import Any
 
 from tensor_envs._validate import shown
+from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.files.records import Record
 from tensor_envs.games._kit.transcripts import check_start
 from tensor_envs.games.backgammon.notation import action_to_string
 from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.backgammon.turns import Side, turn_to_actions, turn_to_string
-from tensor_envs.inspection.interpreter import ScalarGame
 
 WIDTH = 36  # of White's column
 NUMBER = re.compile(r"^\s*(\d+)\)", re.MULTILINE)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.files.records import Record
 from tensor_envs.games._kit.transcripts import check_start, words_of
 from tensor_envs.games.othello.notation import action_to_string
 from tensor_envs.games.othello.rules import PASS, Othello
-from tensor_envs.inspection.interpreter import ScalarGame
 
 
 def write(rules: Othello, game: Record, positions: Sequence[dict[str, Any]]) -> str:

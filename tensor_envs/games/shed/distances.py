@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tensor_envs._validate import instance, integer, one_of
+from tensor_envs.envs.state import State
 from tensor_envs.games.shed.rules import Shed
-from tensor_envs.state import State
 
 Counts = np.ndarray[Any, np.dtype[np.int16]]
 Digits = np.ndarray[Any, np.dtype[np.int_]]

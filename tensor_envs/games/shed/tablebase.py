@@ -21,13 +21,13 @@ from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.launch import launch
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, instance, integer
+from tensor_envs.envs.state import State
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.games.shed.layers import HostArray, first_bytes, result_bytes
 from tensor_envs.games.shed.lookup import DRAW, ILLEGAL, LOSS, WIN, judge
 from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.strata import MAX_CARDS
 from tensor_envs.rules.kernel import trace
-from tensor_envs.state import State
 
 FORMAT = "tensor_envs shed table 3"
 

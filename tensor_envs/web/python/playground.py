@@ -17,7 +17,7 @@ from typing import Any
 
 bridge = import_module("bridge")
 
-ScalarGame = import_module("tensor_envs.inspection.interpreter").ScalarGame
+ScalarGame = import_module("tensor_envs.envs.interpreter").ScalarGame
 batch = import_module("tensor_envs.web.batch")
 describe = import_module("tensor_envs.text").describe
 rule_form = import_module("tensor_envs.web.form")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.games.hanabi.rules import Hanabi, ways
-from tensor_envs.inspection.interpreter import ScalarGame
 from tensor_envs.rules import int32, uint64
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.chance import game_key

@@ -102,7 +102,7 @@ def test_the_convolution_and_the_lines_through_the_last_move_are_equal(
     played = []
     for unrolled in (True, False):
         monkeypatch.setattr(HyperTicTacToe, "unrolled", unrolled)
-        monkeypatch.setattr("tensor_envs.env.engine_of", Engine)  # which the other rules do not share
+        monkeypatch.setattr("tensor_envs.envs.env.engine_of", Engine)  # which the other rules do not share
         vector = te.VectorEnv(te.make("hyper_tic_tac_toe", shape=shape, k=k), 96, seed=3)
         assert all(field.memory != unrolled for field in vector.env.spec.fields)
         steps = [(vector.step_uniform(), vector.state.numpy())[1] for _ in range(60)]

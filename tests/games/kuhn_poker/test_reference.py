@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.games.kuhn_poker.rules import KuhnPoker
-from tensor_envs.inspection.interpreter import ScalarGame
 from tensor_envs.rules import int32
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.chance import draw

@@ -5,8 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.games.leduc_poker.rules import LeducPoker
-from tensor_envs.inspection.interpreter import ScalarGame
 from tensor_envs.rules import int32
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.leduc_poker.reference import CALL

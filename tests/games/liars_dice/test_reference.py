@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
+from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.games.liars_dice.rules import LiarsDice
-from tensor_envs.inspection.interpreter import ScalarGame
 from tensor_envs.rules import int32
 from tensor_envs.rules.chance import KeyedChance
 from tests.games.lockstep import play_in_lockstep, replay_traces

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs import registry
+from tensor_envs.envs import registry
 from tensor_envs.games.tensor_stars.rules import StarsRules
 
 pytestmark = pytest.mark.extra("pyspiel")

@@ -101,7 +101,7 @@ def test_linked_programs_are_copied(docs: Path) -> None:
 
 def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(text() for text in (*reference.pages().values(), reference.language))
-    assert "::: tensor_envs.rollouts.rollout.rollout\n    options: {heading: te.rollout, toc_label: rollout}" in text
+    assert "::: tensor_envs.envs.rollout.rollout\n    options: {heading: te.rollout, toc_label: rollout}" in text
     assert "::: tensor_envs.rules.scalar.where\n    options: {heading: where, " in text
     monkeypatch.setattr(te, "__all__", [*te.__all__, "new_one"])
     with pytest.raises(ValueError, match="'new_one' is on no page"):

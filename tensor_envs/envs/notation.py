@@ -15,15 +15,15 @@ from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.layout import FLAGS, Layout
 from tensor_envs._validate import instance, integer, plain, renames, shown, wrong_type
+from tensor_envs.envs.state import State
 from tensor_envs.render.scene import without_secrets
 from tensor_envs.rules.actions import Actions
 from tensor_envs.rules.spec import INT_HIGH, INT_LOW, Spec, Symmetry
-from tensor_envs.state import State
 
 if TYPE_CHECKING:
     import typing_extensions
 
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
     R_co = typing_extensions.TypeVar("R_co", covariant=True, default=Any)  # the game's rules
 else:

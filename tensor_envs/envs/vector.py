@@ -31,8 +31,8 @@ from tensor_envs._runtime.exchange import (
 from tensor_envs._runtime.launcher import Launch, lends
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, one_of
-from tensor_envs.env import Env
-from tensor_envs.state import State
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.state import State
 
 MAX_SPAN = 16  # of the rows of games that a seed resets, in multiples of their number
 

@@ -20,10 +20,10 @@ from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.launch import realize, settled
 from tensor_envs._validate import instance, integer, one_of, renames, shown
-from tensor_envs.env import Env
-from tensor_envs.rollouts.counts import DecisionCounts
-from tensor_envs.rollouts.sampling import uniform
-from tensor_envs.state import State
+from tensor_envs.envs.counts import DecisionCounts
+from tensor_envs.envs.env import Env
+from tensor_envs.envs.sampling import uniform
+from tensor_envs.envs.state import State
 
 TensorPolicy = Callable[[State], Tensor]
 RolloutReset = Literal["same_step", "disabled"]

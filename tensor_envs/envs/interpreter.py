@@ -10,7 +10,7 @@ from tensor_envs._engine.game import Game, uniform_action
 from tensor_envs._engine.layout import MaskWords
 from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import instance, integer
-from tensor_envs.env import SEED_ROWS, Env
+from tensor_envs.envs.env import SEED_ROWS, Env
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
 from tensor_envs.rules.lists import MemoryArray, flat, has_bit, nested, num_words
 from tensor_envs.rules.observation import entries

@@ -10,7 +10,7 @@ from tensor_envs._runtime.launch import settled
 
 if TYPE_CHECKING:
     from tensor_envs._engine.batch_layout import BatchLayout
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 
 class DecisionCounts:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._validate import SHOWN, instance, plain, shown
-from tensor_envs.env import Env, Illegal
+from tensor_envs.envs.env import Env, Illegal
 from tensor_envs.rules.spec import with_max_plies
 
 _entries: dict[str, GameEntry] = {}

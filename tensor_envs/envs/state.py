@@ -14,7 +14,7 @@ from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance
 
 if TYPE_CHECKING:
-    from tensor_envs.env import Env
+    from tensor_envs.envs.env import Env
 
 DISPLAYED_GAMES = 16  # games of a batch that notebooks show
 

@@ -16,14 +16,14 @@ from tensor_envs._engine.engine import engine_of
 from tensor_envs._engine.entry import GameEntry
 from tensor_envs._engine.inputs import bool_array, host_ints, int_array
 from tensor_envs._engine.random import KEY_WORDS, seed_words
-from tensor_envs._notation import NotatedGame, R_co
 from tensor_envs._runtime.context import is_capturing, stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.jitted import jit
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance, integer, one_of, renames, shown, wrong_type
+from tensor_envs.envs.notation import NotatedGame, R_co
+from tensor_envs.envs.state import State, check_on_one_device
 from tensor_envs.rules.actions import Actions
-from tensor_envs.state import State, check_on_one_device
 
 Illegal = Literal["lose", "raise"]
 P = ParamSpec("P")

@@ -7,7 +7,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._engine.random import threefry
 from tensor_envs._runtime.launch import settled
 from tensor_envs._validate import instance, integer
-from tensor_envs.state import State
+from tensor_envs.envs.state import State
 
 FLOOR = -1e9  # finite: the softmax of a row without legal actions is uniform, not NaN
 LOWEST = -1e38  # of a legal action's logit in a draw

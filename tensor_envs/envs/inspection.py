@@ -19,7 +19,7 @@ from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.programs import printed
 from tensor_envs._runtime.pytree import Leaves, flatten
 from tensor_envs._validate import instance, one_of
-from tensor_envs.env import Env
+from tensor_envs.envs.env import Env
 
 KernelName = Literal["init", "step", "observe", "rollout"]
 Form = Literal["source", "tape"]
