@@ -23,7 +23,7 @@ from tests.games.shared import shared_env  # noqa: E402
 SHORT = {"three_will": "to_win=1", "shed": "cards=4"}
 
 
-@pytest.mark.few("tic_tac_toe", "connect_four", "kuhn_poker", "leduc_poker", "shed")
+@pytest.mark.few("tic_tac_toe", "y", "kuhn_poker", "leduc_poker", "shed")
 @pytest.mark.parametrize("name", te.registered())
 def test_simulations(name: str) -> None:
     """pyspiel compares clones, histories, legal actions and returns over whole random games."""

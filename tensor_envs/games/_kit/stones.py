@@ -3,6 +3,7 @@
 A state holds the same as two sets of cells, the stones of the player to move and those of the opponent.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -73,14 +74,14 @@ def regions(
 
 
 def adjacent(size: int, steps: Sequence[tuple[int, int]]) -> Callable[[int], list[int]]:
-    """Return the function of a cell's neighbours on a square board; steps are (rows, columns)."""
+    """Return the function of a cell's neighbours on a square board; steps are (rows, columns). It can be pickled."""
+    return functools.partial(_neighbours, size, steps)
 
-    def neighbours(cell: int) -> list[int]:
-        row, column = divmod(cell, size)
-        around = ((row + r, column + c) for r, c in steps)
-        return [r * size + c for r, c in around if 0 <= r < size and 0 <= c < size]
 
-    return neighbours
+def _neighbours(size: int, steps: Sequence[tuple[int, int]], cell: int) -> list[int]:
+    row, column = divmod(cell, size)
+    around = ((row + r, column + c) for r, c in steps)
+    return [r * size + c for r, c in around if 0 <= r < size and 0 <= c < size]
 
 
 def group_planes(
