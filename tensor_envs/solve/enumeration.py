@@ -1,4 +1,4 @@
-"""Solver: exact values of all positions that a game can reach, by retrograde analysis."""
+"""Solver: all positions that a game can reach, their exact values, and files of them."""
 
 from __future__ import annotations
 
@@ -22,29 +22,11 @@ from tensor_envs.solve.branches import counter, start_arrays, start_of
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
 from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined
 from tensor_envs.solve.proof import FAR
+from tensor_envs.solve.retrograde import PlyGraph, compute_values, first_values
 from tensor_envs.solve.values import MAX_POSITIONS, SETTLED, ExactValues, farther
 
 FORMAT = "tensor_envs solution 1"
-EDGES_AT_ONCE = 1 << 20  # edges per batch
 POSITION_BYTES = 40
-SWEEPS = 100_000  # limit of the iteration in games with cycles
-UNIQUE = 1e-9  # how far values from above and from below may differ
-
-
-class PlyGraph(NamedTuple):
-    """Unfinished positions that one ply of the exploration adds, and their edges.
-
-    Attributes:
-        number: numbers of the positions, int32 [n].
-        player: whether player 0 is to move, bool [n].
-        edges: numbers of the children, position by position, int32 [sum of degrees].
-        degrees: number of edges of each position, int32 [n].
-    """
-
-    number: Array
-    player: Array
-    edges: Array
-    degrees: Array
 
 
 @dataclass(frozen=True)
@@ -171,8 +153,8 @@ def solve(
     graph = _explored(game, MAX_DEPTH if depth is None else depth, max_positions, progress)
     results = np.array([0.0, *(result[0] for result in game.results)])
     wins = game.outcomes == 1 and bool(np.isin(results, (-1, 0, 1)).all())
-    values = _first_values(graph.results, results, wins)
-    _iterate(graph.layers, values, game.outcomes, once=game.by_ply)
+    values = first_values(graph.results, results, wins)
+    compute_values(graph.layers, values, game.outcomes, once=game.by_ply)
     if wins and (np.abs(values) == 1).any():
         raise ValueError(f"start must be of a game that is decided within {FAR - 1} plies")
     solution = Solution(game, graph.tables, values, graph.orbits, depth)
@@ -323,77 +305,6 @@ def _added(table: Packed, places: Array, new: Positions) -> tuple[Packed, Array,
     return whole[rows], number[same.number[count:]][places], new.take(first[fresh] - count)
 
 
-def _first_values(numbers: Array, results: Array, wins: bool) -> Array:
-    """Return the values of finished games, given the numbers of their results; 0 for all others."""
-    return (results * FAR).astype(np.int16)[numbers] if wins else results[numbers]
-
-
-def _iterate(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: bool) -> None:
-    """Compute values in place, from the last layer back, once or until no value changes.
-
-    Iteration starts from draws, so a win or a loss is always the result of a finished game. With chance a player who
-    waits would keep the draws of losses that are not found yet. So iteration starts from the highest and from the
-    lowest result there, between which the values are.
-    """
-    if once or outcomes == 1:
-        _sweep(layers, values, outcomes, once)
-        return
-    bounds = []
-    # Iteration from below and from above must meet. A player who can play on for ever could keep either bound.
-    for bound in (min(0.0, values.min()), max(0.0, values.max())):
-        bounds.append(values.copy())
-        for layer in layers:
-            bounds[-1][layer.number] = bound
-        _sweep(layers, bounds[-1], outcomes, once)
-    if np.abs(bounds[1] - bounds[0]).max() > UNIQUE:
-        raise ValueError("start must be of a game in which, with chance, no player can play on for ever")
-    values[:] = (bounds[0] + bounds[1]) / 2
-
-
-def _sweep(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: bool) -> None:
-    """Compute values in place from their first values."""
-    for _ in range(SWEEPS):
-        change = 0.0
-        # Later plies come first, so that one sweep suffices where every edge leads to a later ply.
-        for layer in reversed(layers):
-            new = _best(layer, values, outcomes)
-            if not once:
-                change = max(change, float(np.abs(new - values[layer.number]).max()))
-            values[layer.number] = new
-        # Scores are integers and settle exactly, expectations up to rounding.
-        if change <= (0 if values.dtype == np.int16 else SETTLED):
-            return
-    raise ValueError(f"start must be of a game whose values settle in {SWEEPS} sweeps")
-
-
-def _best(layer: PlyGraph, values: Array, outcomes: int) -> Array:
-    """Return the values of a layer's positions, given the values of all positions."""
-    ends = np.cumsum(layer.degrees, dtype=np.int64)
-    best = np.empty(len(layer.degrees), values.dtype)
-    begin = 0
-    # Batches of whole positions with at most `EDGES_AT_ONCE` edges bound the memory.
-    while begin < len(best):
-        before = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + EDGES_AT_ONCE, "right")))
-        child = farther(values[layer.edges[before : ends[end - 1]]])
-        if outcomes > 1:
-            # The outcomes of an action are consecutive edges and equally likely.
-            child = child.reshape(-1, outcomes).mean(1)
-        starts = (ends[begin:end] - layer.degrees[begin:end] - before) // outcomes
-        best[begin:end] = chosen(child, starts, layer.player[begin:end])
-        begin = end
-    return best
-
-
-def chosen(values: Array, starts: Array, player: Array) -> Array:
-    """Return the highest value of every run of player 0, and the lowest of every other run."""
-    if player.all():
-        return np.maximum.reduceat(values, starts)
-    if not player.any():
-        return np.minimum.reduceat(values, starts)
-    return np.where(player, np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts))
-
-
 class Solution(ExactValues):
     """Exact values of all reachable positions of a game, made by `te.solve`.
 
@@ -439,7 +350,7 @@ class Solution(ExactValues):
     def _lookup(self, rows: Rows, what: str) -> Array:
         """Look up the values of rows, finished ones included. ValueError for a position that is not stored."""
         results = np.array([0.0, *(result[0] for result in self._game.results)])
-        values = _first_values(rows.results, results, self._wins)
+        values = first_values(rows.results, results, self._wins)
         live = np.flatnonzero(rows.results == 0)
         # Without plies in the rules all positions are in one table.
         plies = rows.plies[live] - self._game.ply if self._game.by_ply else np.zeros(len(live), np.int64)

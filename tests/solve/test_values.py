@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.solve import branches, enumeration, positions
+from tensor_envs.solve import branches, enumeration, positions, retrograde
 from tests.games import dice_race
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference
@@ -289,7 +289,7 @@ def test_any_number_of_threads_finds_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 def test_many_edges_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = solution("connect_four", **BOARD)
-    monkeypatch.setattr(enumeration, "EDGES_AT_ONCE", 7)
+    monkeypatch.setattr(retrograde, "EDGES_AT_ONCE", 7)
     assert te.solve(shared_env("connect_four", **BOARD)).sha256() == whole.sha256()
 
 

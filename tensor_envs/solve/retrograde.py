@@ -1,0 +1,103 @@
+"""Retrograde analysis: values of all positions of a game, from the ends back to the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tensor_envs.solve.packed import Array
+from tensor_envs.solve.proof import FAR
+from tensor_envs.solve.values import SETTLED, farther
+
+EDGES_AT_ONCE = 1 << 20  # edges per batch
+SWEEPS = 100_000  # limit of the iteration in games with cycles
+UNIQUE = 1e-9  # how far values from above and from below may differ
+
+
+class PlyGraph(NamedTuple):
+    """Unfinished positions that one ply of the exploration adds, and their edges.
+
+    Attributes:
+        number: numbers of the positions, int32 [n].
+        player: whether player 0 is to move, bool [n].
+        edges: numbers of the children, position by position, int32 [sum of degrees].
+        degrees: number of edges of each position, int32 [n].
+    """
+
+    number: Array
+    player: Array
+    edges: Array
+    degrees: Array
+
+
+def first_values(numbers: Array, results: Array, wins: bool) -> Array:
+    """Return the values of finished games, given the numbers of their results; 0 for all others."""
+    return (results * FAR).astype(np.int16)[numbers] if wins else results[numbers]
+
+
+def compute_values(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: bool) -> None:
+    """Compute values in place, from the last layer back, once or until no value changes.
+
+    Iteration starts from draws, so a win or a loss is always the result of a finished game. With chance a player who
+    waits would keep the draws of losses that are not found yet. So iteration starts from the highest and from the
+    lowest result there, between which the values are.
+    """
+    if once or outcomes == 1:
+        _sweep(layers, values, outcomes, once)
+        return
+    bounds = []
+    # Iteration from below and from above must meet. A player who can play on for ever could keep either bound.
+    for bound in (min(0.0, values.min()), max(0.0, values.max())):
+        bounds.append(values.copy())
+        for layer in layers:
+            bounds[-1][layer.number] = bound
+        _sweep(layers, bounds[-1], outcomes, once)
+    if np.abs(bounds[1] - bounds[0]).max() > UNIQUE:
+        raise ValueError("start must be of a game in which, with chance, no player can play on for ever")
+    values[:] = (bounds[0] + bounds[1]) / 2
+
+
+def _sweep(layers: Sequence[PlyGraph], values: Array, outcomes: int, once: bool) -> None:
+    """Compute values in place from their first values."""
+    for _ in range(SWEEPS):
+        change = 0.0
+        # Later plies come first, so that one sweep suffices where every edge leads to a later ply.
+        for layer in reversed(layers):
+            new = _best(layer, values, outcomes)
+            if not once:
+                change = max(change, float(np.abs(new - values[layer.number]).max()))
+            values[layer.number] = new
+        # Scores are integers and settle exactly, expectations up to rounding.
+        if change <= (0 if values.dtype == np.int16 else SETTLED):
+            return
+    raise ValueError(f"start must be of a game whose values settle in {SWEEPS} sweeps")
+
+
+def _best(layer: PlyGraph, values: Array, outcomes: int) -> Array:
+    """Return the values of a layer's positions, given the values of all positions."""
+    ends = np.cumsum(layer.degrees, dtype=np.int64)
+    best = np.empty(len(layer.degrees), values.dtype)
+    begin = 0
+    # Batches of whole positions with at most `EDGES_AT_ONCE` edges bound the memory.
+    while begin < len(best):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + EDGES_AT_ONCE, "right")))
+        child = farther(values[layer.edges[before : ends[end - 1]]])
+        if outcomes > 1:
+            # The outcomes of an action are consecutive edges and equally likely.
+            child = child.reshape(-1, outcomes).mean(1)
+        starts = (ends[begin:end] - layer.degrees[begin:end] - before) // outcomes
+        best[begin:end] = _chosen(child, starts, layer.player[begin:end])
+        begin = end
+    return best
+
+
+def _chosen(values: Array, starts: Array, player: Array) -> Array:
+    """Return the highest value of every run of player 0, and the lowest of every other run."""
+    if player.all():
+        return np.maximum.reduceat(values, starts)
+    if not player.any():
+        return np.minimum.reduceat(values, starts)
+    return np.where(player, np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts))
