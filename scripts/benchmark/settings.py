@@ -23,7 +23,7 @@ from typing import Any
 import tensor_envs as te
 from tensor_envs._command import add_game, busy, command_parser, device_of, game_of, real, run, whole
 from tensor_envs._validate import literal
-from tensor_envs.train.run import METRICS
+from tensor_envs.train.metrics_file import METRICS
 
 DEFAULTS = "defaults"
 CHANGES = (

@@ -26,7 +26,8 @@ from tensor_envs._runtime.threads import set_num_threads
 from tensor_envs._validate import instance, integer, wrong_type
 from tensor_envs.envs.env import Env
 from tensor_envs.train.config import TrainingConfig
-from tensor_envs.train.run import Callback, Metrics, Trainer, train
+from tensor_envs.train.metrics_file import Metrics
+from tensor_envs.train.run import Callback, Trainer, train
 from tensor_envs.train.trainable import OwnNetwork
 
 if TYPE_CHECKING:

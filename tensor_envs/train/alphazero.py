@@ -25,9 +25,10 @@ from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.train.config import AlphaZeroConfig
+from tensor_envs.train.metrics_file import Metrics
 from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
-from tensor_envs.train.run import Metrics, Trainer
+from tensor_envs.train.run import Trainer
 from tensor_envs.train.self_play import self_play
 from tensor_envs.train.trainable import OwnNetwork
 

@@ -11,7 +11,8 @@ from tensor_envs._command import need
 from tensor_envs._validate import file_path
 
 if TYPE_CHECKING:
-    from tensor_envs.train.run import Metrics, Trainer
+    from tensor_envs.train.metrics_file import Metrics
+    from tensor_envs.train.run import Trainer
 
 BAR = 24  # characters
 

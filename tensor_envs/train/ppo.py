@@ -31,9 +31,10 @@ from tensor_envs.evaluation.agents import Policy, greedy, softmax
 from tensor_envs.evaluation.matches import actions_of
 from tensor_envs.train.advantages import AnyArray, advantages
 from tensor_envs.train.config import PPOConfig
+from tensor_envs.train.metrics_file import Metrics
 from tensor_envs.train.network import look
 from tensor_envs.train.rating import Judges, rate
-from tensor_envs.train.run import Metrics, Trainer
+from tensor_envs.train.run import Trainer
 from tensor_envs.train.trainable import OwnNetwork, operations_of
 
 RESPONSE_RANK = 2**16  # number of an actor whose games no evaluation plays

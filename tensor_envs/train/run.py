@@ -7,7 +7,6 @@ state of a generator, and a run that continues from a checkpoint equals one with
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import time
@@ -29,6 +28,7 @@ from tensor_envs.files.arrays import read_arrays, replace_file, write_arrays
 from tensor_envs.files.states import state_arrays, state_of
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
+from tensor_envs.train.metrics_file import Metrics, MetricsFile, digest_until
 from tensor_envs.train.network import WEIGHTS
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.parallel import num_learners, of_first
@@ -40,10 +40,8 @@ if TYPE_CHECKING:
 
 FORMAT = "tensor_envs checkpoint 1"
 CONFIG = "config.toml"
-METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.safetensors"
 CURVES = "curves.svg"
-Metrics = dict[str, float]
 LEARN = 2  # kind of random numbers; an algorithm has others
 ROUNDING = 1e-9  # 29 of 100 steps are a share of .29, times 100 a little less than 29
 
@@ -306,7 +304,7 @@ class Trainer(ABC):
             OSError: a file cannot be written; the message names it.
         """
         path = file_path("folder", folder)
-        self._save(path, _digest_until(path / METRICS, self.steps))
+        self._save(path, digest_until(path, self.steps))
 
     def _save(self, path: Path, metrics: str | None = None) -> None:
         """Write the files of `save`; `metrics` is the digest of the metrics until this step, if the folder has them."""
@@ -439,16 +437,6 @@ class Trainer(ABC):
             raise ValueError(f"it is of a run with the network {network}, and the settings say {own['network']}")
 
 
-def _digest_until(path: Path, step: int) -> str | None:
-    """Return the digest of a file of metrics that ends with a step; None if it does not, or there is none."""
-    content = path.read_bytes() if path.exists() else b""
-    try:
-        ends_with = json.loads(content.splitlines()[-1])["step"]
-    except (IndexError, ValueError, TypeError, KeyError):
-        return None
-    return hashlib.sha256(content).hexdigest() if ends_with == step else None
-
-
 def _group(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the arrays of one group of a checkpoint, by their names within the group."""
     return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
@@ -553,58 +541,13 @@ class RunFolder:
                     raise ValueError(text)
         elif (path / WEIGHTS).exists():
             raise ValueError(f"{str(path)!r} has weights of a run, but not its {CHECKPOINT}: name another folder")
-        self.lines = self._lines_until(trainer.steps)
-        texts = [f"{json.dumps(line)}\n".encode() for line in self.lines]
-        self._digest = hashlib.sha256(b"".join(texts))
-        if metadata.get("metrics") not in (None, self._digest.hexdigest()):
-            raise ValueError(self._damaged(f"its lines until step {trainer.steps} are not those that the run wrote"))
-        replace_file(path / METRICS, texts)
-
-    def _lines_until(self, step: int) -> list[Metrics]:
-        """Return the metrics of the steps up to a checkpoint's; a killed process may have left later, partial ones.
-
-        ValueError, which names the line, unless every line is of the step after the one before.
-        """
-        path = self.path / METRICS
-        lines = list[Metrics]()
-        texts = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-        before = None
-        for k, text in enumerate(texts):
-            try:
-                line = json.loads(text)
-                now = integer("step", line["step"], 1, MAX_COUNT)
-            except (ValueError, TypeError, KeyError):
-                if k < len(texts) - 1:
-                    raise ValueError(self._damaged(f"line {k + 1} has no metrics, got {shown(text)}")) from None
-                break
-            if now == step + 1 and before in (None, step):
-                break
-            if before is None and now > step:
-                raise ValueError(self._damaged(f"line {k + 1} is of step {now}, and the checkpoint of step {step}"))
-            if before is not None and now != before + 1:
-                raise ValueError(self._damaged(f"line {k + 1} is of step {now}, behind one of step {before}"))
-            lines.append(line)
-            before = now
-        if before is not None and before < step:
-            raise ValueError(self._damaged(f"it ends with step {before}, and the checkpoint is of step {step}"))
-        return lines
-
-    def _damaged(self, reason: str) -> str:
-        hint = "to go on without it, load the run and train in another folder"
-        return f"{str(self.path / METRICS)!r} is damaged: {reason}; {hint}"
+        self.metrics = MetricsFile(path, trainer.steps, metadata.get("metrics"))
 
     def add(self, trainer: Trainer, metrics: Metrics) -> None:
         """Append the metrics of a step; draw curves after a rating; write a checkpoint if it is due."""
-        self.lines.append(metrics)
-        text = f"{json.dumps(metrics)}\n"
-        self._digest.update(text.encode())
-        try:
-            with open(self.path / METRICS, "a", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            raise OSError(error.errno, f"cannot save: {error.strerror}", str(self.path / METRICS)) from None
+        self.metrics.add(metrics)
         if "mean_return" in metrics:
             title = f"{trainer.algorithm} on {trainer.env.id}"
-            replace_file(self.path / CURVES, [curves(self.lines, title).encode()])
+            replace_file(self.path / CURVES, [curves(self.metrics.lines, title).encode()])
         if trainer.progress == 1 or trainer.steps % trainer.config.checkpoint_steps == 0:
-            trainer._save(self.path, self._digest.hexdigest())
+            trainer._save(self.path, self.metrics.digest())
