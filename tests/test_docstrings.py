@@ -96,6 +96,13 @@ def test_docstrings_of_functions_open_with_a_verb() -> None:
     assert len(wrong) <= MAX_FRAGMENTS * len(strings()), [f"{s.place} {s.text[:40]}" for s in wrong]
 
 
+def test_arguments_and_attributes_open_with_a_noun() -> None:
+    """A description such as "row: of the game." says nothing without the name in front of it."""
+    wrong = re.compile(r"^ +\w+: (?:of|by|on|with) ", re.M)
+    assert wrong.search("Args:\n    row: of the game.\n")
+    assert not [string.place for string in strings() if wrong.search(string.text)]
+
+
 # upper bounds per 1,000 lines of code: assignments of several values at once, and those to more than two names
 MAX_PARALLEL = 10.0
 MAX_LONG_PARALLEL = 0.5

@@ -96,7 +96,7 @@ class _InsideOut:
     """A loop over lanes that is recorded anew.
 
     Attributes:
-        parts: of the loop and of each one in it: sequences of instructions, each with the loop that follows.
+        parts: parts of the loop and of each one in it: sequences of instructions, each with the loop that follows.
         home: the part, by identity, in which an instruction stands.
         stored: the parts that store to an array.
         imports: values of other parts that a part loads first, in the order of recording.

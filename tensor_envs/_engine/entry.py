@@ -47,7 +47,7 @@ class GameEntry:
         version: grows whenever a game with the same seed and actions would take another course.
         presets: further ids with fixed rule fields, `max_plies` (see `make`) included.
         short: rule fields under which games end soon, for tests.
-        files: by the ending of a file of whole games, such as ".pgn", a module with
+        files: for each ending of a file of whole games, such as ".pgn", a module with
             `write(rules, game, positions)`, which returns the text of a `te.Record`, and `read(rules, text)`, which
             returns the first position as a dictionary (or None), for each action its name and its place in the text,
             and, in games of chance, a dictionary of `seed` and `row`; see `te.save_game`. Where several

@@ -179,7 +179,7 @@ class Game:
         return self.typed(dealt.asdict(), "determinize")
 
     def promise(self, s: GameState) -> Scalar | None:
-        """Return the rules' promise of a position for the player who does not move, bounded; None without one."""
+        """Return the rules' promise of a position for the player who does not move, bounded, if there is one."""
         if not hasattr(self.rules, "promise"):
             return None
         promise = scalar(self.rules.promise(s))

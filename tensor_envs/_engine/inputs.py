@@ -26,10 +26,10 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
     """Return integers [B] as an int32 buffer with an entry for every game, padding included.
 
     Args:
-        name: of the argument, for errors.
+        name: name of the argument, for errors.
         value: a Tensor on the batch's device, an array of another library on its card, or anything that NumPy takes.
             What int32 cannot hold becomes an illegal number.
-        layout: of the batch.
+        layout: layout of the batch.
         below: entries of an array on the host must be in 0..below-1; others are not read.
 
     Raises:
@@ -132,7 +132,7 @@ def host_array(name: str, value: Any) -> np.ndarray:
 
 
 def _on_device(name: str, values: Tensor, layout: BatchLayout) -> Tensor:
-    """Return values on the batch's device. ValueError for another one; a Tensor without a device is on every one."""
+    """Return values on the batch's device. ValueError for another device; a Tensor without a device is on each."""
     if values.device is None:
         return values if stays_lazy() else upload(download(values), layout.device)
     if values.device != layout.device:

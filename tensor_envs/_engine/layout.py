@@ -51,7 +51,7 @@ class Layout:
 
     Attributes:
         slots: name of a field or flag -> a slot for every number in it.
-        words: of a state, rewards and mask included.
+        words: number of words of a state, rewards and mask included.
         field_words: those of fields and flags, which come first.
         rewards, mask: their first words.
     """

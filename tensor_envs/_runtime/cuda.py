@@ -231,7 +231,7 @@ _thread = _ThreadState()
 
 
 def card(device: str) -> CudaCard:
-    """Return the card of tinygrad's device, opened."""
+    """Open the card of a device of tinygrad, or return it if it is open."""
     if device not in _cards:
         _cards[device] = CudaCard(device)
     return _cards[device]

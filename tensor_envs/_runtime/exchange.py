@@ -81,7 +81,7 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
     that is not contiguous gets a new buffer, and a tensor on another device than CPU, or on several, is copied.
 
     Args:
-        tensor: of a dtype that NumPy has.
+        tensor: Tensor of a dtype that NumPy has.
         copy: False insists on shared memory, True on a copy; None shares where it can.
 
     Returns:
@@ -111,7 +111,7 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
     """Return a tensor's values as a `torch.Tensor` on PyTorch's CPU, or on "cuda:1" for a tensor on "CUDA:1".
 
     Args:
-        tensor: of a dtype that PyTorch has, bfloat16 included.
+        tensor: Tensor of a dtype that PyTorch has, bfloat16 included.
         copy: as in `to_numpy`.
 
     Returns:
@@ -157,7 +157,7 @@ def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
     allocations are aligned; slices such as a[1:] may not be, and tinygrad's kernels would crash on them.
 
     Args:
-        array: of a dtype that tinygrad has.
+        array: array of a dtype that tinygrad has.
         copy: False insists on shared memory, True on a copy; None shares where it can.
 
     Returns:
@@ -187,7 +187,7 @@ def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
     a Tensor of them than to copy them.
 
     Args:
-        tensor: of a dtype that tinygrad has.
+        tensor: Tensor of a dtype that tinygrad has.
         copy: as in `from_numpy`.
 
     Returns:
@@ -232,7 +232,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     are those of `to_numpy`.
 
     Args:
-        tensor: of a dtype that NumPy has, or bfloat16 on CUDA.
+        tensor: Tensor of a dtype that NumPy has, or bfloat16 on CUDA.
 
     Returns:
         An object that `jax.dlpack.from_dlpack`, `cupy.from_dlpack` and `torch.from_dlpack` take. It keeps the memory
@@ -306,7 +306,7 @@ def card_array(x: Any, dtype: DType) -> Imported:
 
 @functools.cache
 def _card(number: int) -> str:
-    """Return tinygrad's name of a card, opened."""
+    """Open a card and return its name in tinygrad."""
     return str(open_device(f"CUDA:{number}"))
 
 

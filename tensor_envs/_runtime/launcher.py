@@ -222,7 +222,7 @@ class PreparedLaunch:
         self.held = held
 
     def __call__(self, *lent: int) -> None:
-        """Launch the programs. lent: address of lent memory, for a native launch that was bound so."""
+        """Launch the programs; `lent` is the address of the caller's memory, if they were bound with such memory."""
         for launch in self.launches:
             launch(*lent)
         # tinygrad counts its own launches only, and `te.jit` finds by the counter whether a call has launched anything.

@@ -91,7 +91,7 @@ class HostGame:
     """One game that is stepped in place and read on the host.
 
     Attributes:
-        rewards: of the last step, for every player.
+        rewards: rewards of the last step, for every player.
         mask: legal actions, int8 [A].
         terminated, truncated, over: how the game has ended, and whether it has.
     """
@@ -258,7 +258,7 @@ class SingleAgent:
 
         Args:
             rows: all of them, if a seed is given.
-            words: of a position for each of these rows, uint32 [rows.sum(), W]; mask, rewards and keys are not used.
+            words: words of a position for each of these rows, uint32 [n, W]; their mask, rewards and keys are not used.
             seed: starts episode 0 of this seed; None starts the rows' next episodes.
 
         The chance of a game is that of its row and episode, and not that of the position.

@@ -227,7 +227,7 @@ class TreePosition:
         level, deal: the games among which it is, and its number; None and 0 before the first chance node.
         action: action whose chance node this is; None otherwise.
         legal: legal actions.
-        returns: of every player; 0 before the end.
+        returns: returns of every player; 0 before the end.
     """
 
     __slots__ = ("action", "deal", "legal", "level", "player", "returns", "tree")

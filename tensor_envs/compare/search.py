@@ -51,7 +51,7 @@ def first_difference(
         other: the other engine.
         games: how many games to play without a difference.
         seconds: for the reduction: actions are left out, and shorter random games are played.
-        seed: of the games' chance and of the choice of actions; game r is row r.
+        seed: seed of the games' chance and of the choice of actions; game r is row r.
 
     Returns:
         The shortest difference or None; the numbers of games and plies until the first one.
@@ -105,7 +105,7 @@ def shortest(env: Env, other: OtherEngine, best: Difference, seconds: float, ran
 
 
 def _after(actions: Sequence[int], shared: int, random: Random) -> Callable[[int, list[int]], int | None]:
-    """Return the choice of the first actions of a game, and then of random ones, for fewer plies than it has."""
+    """Return a function that plays the first `shared` actions of a game, then random ones, and ends a ply before it."""
 
     def choose(ply: int, legal: list[int]) -> int | None:
         if ply >= len(actions) - 1:

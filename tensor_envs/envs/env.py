@@ -140,7 +140,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         for a number of blocks and a device. Inside a TinyJit of the caller's the step becomes part of its graph.
 
         Args:
-            state: of this environment.
+            state: state of this environment.
             action: integers [B], a Tensor on the state's device or anything that NumPy takes.
 
         Returns:
@@ -191,7 +191,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """Start next episodes.
 
         Args:
-            state: of this environment.
+            state: state of this environment.
             mask: bool [B], the games to reset; default: every finished one.
 
         Returns:
@@ -214,7 +214,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """Return the games at some rows of a state. Each keeps its own chance; a row may come several times.
 
         Args:
-            state: on one device.
+            state: state on one device.
             rows: integers [N] in 0..B-1, a Tensor on the state's device or anything that NumPy takes. The values of a
                 Tensor are not checked but clamped to the batch.
 
@@ -243,7 +243,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """Return a state in which the games at some rows are those of another state. Each keeps its own chance.
 
         Args:
-            state: on one device.
+            state: state on one device.
             rows: integers [N] in 0..B-1, all different, as NumPy takes them.
             other: N games of this environment on the same device, one for each row.
 
@@ -274,7 +274,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """Return the observation of a player. It is a node of a jit that captures.
 
         Args:
-            state: of this environment.
+            state: state of this environment.
             player: None (each game's player to move), a player for all games, or integers [B], a Tensor or what NumPy
                 takes. The numbers of a Tensor are not read here: one that is no player sees what nobody does.
 
@@ -308,7 +308,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         return actions
 
     def _check_legal(self, state: State, actions: Tensor) -> None:
-        """Raise ValueError that names rows and actions if a game in progress gets an illegal one. Reads the device."""
+        """Raise ValueError, which names rows and actions, if a game in progress gets an illegal one."""
         if is_capturing():
             raise RuntimeError('illegal="raise" reads the actions on the host, so a jit cannot capture it')
         values = state.numpy()

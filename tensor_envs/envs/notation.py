@@ -83,8 +83,8 @@ class NotatedGame(Generic[R_co]):
         neither the game's random key and episode nor the rewards of its last step.
 
         Args:
-            state: of this environment.
-            row: of the game.
+            state: state of this environment.
+            row: row of the game in the batch.
             player: leaves out what is hidden from that player.
 
         Returns:
@@ -198,7 +198,7 @@ class NotatedGame(Generic[R_co]):
         Args:
             action: its number.
             state: in chess, the names of actions depend on the position; other games need none.
-            row: of the game.
+            row: row of the game in the batch.
 
         Returns:
             The name in the notation of the game's players, such as "e7e5" or "(0,2)".
@@ -229,7 +229,7 @@ class NotatedGame(Generic[R_co]):
                 "exd5+" and "Ng8-f6"; with a state, in backgammon also "13/7*" for a hit and "4/off" by a higher number,
                 in tic-tac-toe "b2".
             state: as there; with one, the action must be legal.
-            row: of the game.
+            row: row of the game in the batch.
 
         Returns:
             The number of the action.
@@ -259,7 +259,7 @@ class NotatedGame(Generic[R_co]):
 
         Args:
             state: a state of this environment.
-            row: of the game.
+            row: row of the game in the batch.
 
         Returns:
             Names by numbers.
@@ -284,7 +284,7 @@ class NotatedGame(Generic[R_co]):
 
         Args:
             state: a state of this environment, for the legal actions of one game; None: all actions, except in chess.
-            row: of the game.
+            row: row of the game in the batch.
 
         Returns:
             Numbers by names; the first action where several have one name.

@@ -345,8 +345,8 @@ def shard(batch: int, rank: int | None = None, world_size: int | None = None) ->
 
     Args:
         batch: B, the sum over all processes.
-        rank: of this process, 0..world_size-1; default: the environment variable RANK, as torchrun sets it, else 0.
-        world_size: number of processes, at most B; default: the environment variable WORLD_SIZE, else 1.
+        rank: rank of this process, 0..world_size-1; default: the variable RANK, as torchrun sets it, else 0.
+        world_size: number of processes, at most B; default: the variable WORLD_SIZE, else 1.
 
     Returns:
         first_row and batch of this process.

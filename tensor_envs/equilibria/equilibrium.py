@@ -135,7 +135,7 @@ class Equilibrium(TabularPolicy):
         """Load a policy of a registered environment from a file.
 
         Args:
-            path: of the file.
+            path: path of the file.
             tree: the policy's tree, such as one in a folder. None: it is made anew, in memory.
 
         Raises:

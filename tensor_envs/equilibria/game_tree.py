@@ -170,7 +170,7 @@ class GameTree:
     def sequence(self, index: Array, action: Array) -> Array:
         """Return the player's sequence after an action in each information state, int64 [B]; -1 for none.
 
-        index: of the information states, by `find`.
+        index: numbers of the information states, from `find`.
         """
         cells = index * self.width + action
         at = np.minimum(np.searchsorted(self._cells, cells), len(self._cells) - 1)

@@ -122,7 +122,7 @@ def _reserve(file: Any, size: int) -> None:
 
 
 def new_folder(path: Path) -> Path:
-    """Return a new or empty folder. ValueError for another one, or for a file."""
+    """Make a folder unless it exists, and return it. ValueError for a file, or a folder that is not empty."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ValueError(f"folder must be new or empty, got {str(path)!r}")
     with _writing(path):

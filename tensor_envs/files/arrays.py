@@ -123,7 +123,7 @@ def read_arrays(path: str | Path, kind: str, *older: str) -> tuple[dict[str, Any
     """Read the metadata and the arrays of `write_arrays`; arrays are read-only memory maps.
 
     Args:
-        path: of the file.
+        path: path of the file.
         kind: its kind.
         older: further kinds that are read.
 

@@ -36,7 +36,7 @@ def save_animation(
     Args:
         states: states of one environment in the order of play, one picture for each.
         path: ends in .svg or .gif.
-        row: of the game.
+        row: row of the game in the batch.
         seconds: duration of each picture, at least 0.01.
         hold: further seconds for the last picture. In a GIF, `seconds + hold` is at most 655.35.
         loop: whether to repeat for ever.
@@ -81,9 +81,9 @@ def contact_sheet(
 
     Args:
         state: the games.
-        rows: of the games in the batch; default: the first sixteen.
+        rows: rows of the games in the batch; default: the first sixteen.
         columns: pictures in a row.
-        width: of a picture, in pixels.
+        width: width of a picture, in pixels.
         player: leaves out what is hidden from that player.
 
     Returns:

@@ -174,7 +174,7 @@ def save_game(game: Record, path: str | Path) -> None:
 
     Args:
         game: the record.
-        path: of the file. An existing file is replaced once all is written.
+        path: path of the file. An existing file is replaced once all is written.
 
     Raises:
         ValueError: another ending, or one that the game has not; the record cannot be replayed; a game that only JSON
@@ -207,7 +207,7 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
     """Read the first record of a file that `save_game` or another program has written.
 
     Args:
-        path: of the file.
+        path: path of the file.
         env: environment of the game, for PGN and other formats of players. None: the game of the file's ending, with
             the size of the board and the komi that the file names. JSON lines name their own.
 

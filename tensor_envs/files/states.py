@@ -25,7 +25,7 @@ def save_state(state: State, path: str | Path) -> None:
 
     Args:
         state: the games.
-        path: of the safetensors file. An existing file is replaced once all is written.
+        path: path of the safetensors file. An existing file is replaced once all is written.
 
     Raises:
         TypeError: another argument.
@@ -67,7 +67,7 @@ def load_state(path: str | Path, device: DeviceName | None = None) -> State:
     """Load a state from a file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         device: as in `Env.init`.
 
     Returns:

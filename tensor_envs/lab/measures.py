@@ -164,7 +164,7 @@ def stronger(points: NDArray[Any], doublings: float | None = None) -> Iterator[t
 
     Args:
         points: float64 [S, R, D, P]: with the stronger player on seat s, in replica r, in deal d, of player p.
-        doublings: of simulations between the two players; None if they do not differ by these.
+        doublings: doublings of simulations between the two players; None if they do not differ by these.
     """
     seats = range(len(points))
     score = np.mean([points[seat, :, :, seat].mean(0) for seat in seats], 0)
@@ -205,7 +205,7 @@ def _elo(score: float, doublings: float) -> float:
 
 
 def _moments(means: NDArray[Any], players: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Split means into the points of each player by game of a deal, the products of pairs, and the variances."""
+    """Split means into points, [player, game of a deal, ...], the products of two games' points, and variances."""
     table = means.reshape(players, -1, *means.shape[1:])
     games = table[:, :-2]
     return games, table[:, -2], table[:, -1] - games.mean(1) ** 2

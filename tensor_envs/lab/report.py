@@ -45,7 +45,7 @@ class VariantReport:
         games: number of games that each player or contest has played, and of playouts of the strongest search.
         numbers: measurements by player or contest and by measure.
         actions: use of the kinds of actions, by player.
-        unused: by player, actions that were never legal, and those that were legal and never taken.
+        unused: actions that were never legal, and those that were legal and never taken, by player.
         profile: measures of uniform play by which games are similar; empty without the uniform player.
         seconds: processor time.
 

@@ -51,7 +51,7 @@ def write_game(name: str) -> list[Path]:
     """Write the folder of a game into the current one.
 
     Args:
-        name: of the folder; the name of the class follows from it, see `class_name`.
+        name: name of the folder; the name of the class follows from it, see `class_name`.
 
     Returns:
         The paths of the files.

@@ -29,7 +29,7 @@ def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor,
         board: signed integers. The values of an array are checked; those of a Tensor, which stays lazy, are not.
         k: length of a line.
         rank: the number of trailing axes that are the board; the axes before them are a batch. None: all.
-        device: for an array; a Tensor stays on its device.
+        device: device of the result for an array; a Tensor stays on its device.
 
     Raises:
         TypeError: another type or dtype.

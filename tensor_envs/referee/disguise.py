@@ -127,7 +127,7 @@ class Disguise:
 
 
 def _labels(env: Env) -> list[str]:
-    """Return all labels of a game's names of actions, numbers first."""
+    """Return all words and numbers in the names of a game's actions, numbers first."""
     names = list(env.action_names)
     if env.names_depend_on_position:  # then those are not what players read
         state = env.init(1)

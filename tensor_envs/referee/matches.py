@@ -48,7 +48,7 @@ class Episode:
         env: the environment.
         seats: for each seat a participant, or None for answers from outside.
         seed: seed of the game, of its opening and of its disguise.
-        settings: as of a match.
+        settings: settings of the match.
         row, start: first position, see `te.record`; one that `start` gives has no disguise by symmetry.
 
     Attributes:

@@ -33,7 +33,7 @@ class ClientGame:
     Args:
         game: an id, or "package.module:Name" for a custom game.
         rules: rule fields.
-        seed: of the game; None draws one.
+        seed: seed of the game; None draws one.
         opponent: name of a packaged player.
         player: the client's seat.
         custom: whether a game and a player may be those of modules and files.

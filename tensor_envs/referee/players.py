@@ -213,7 +213,7 @@ def endpoint(
         url: base of the endpoint, such as "http://127.0.0.1:8080/v1".
         model: name of the model.
         key: name of the environment variable with the key, which may be missing.
-        temperature: of the model's sampling; None: the endpoint's default.
+        temperature: temperature of the model's sampling; None: the endpoint's default.
         max_tokens: upper bound of an answer's tokens; None: the endpoint's default.
         system: system prompt before each question.
         extra_body: further entries of the request in JSON, such as {"reasoning_effort": "low"}.

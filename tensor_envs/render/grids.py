@@ -98,10 +98,10 @@ def draw_pieces(
     """Draw a chequered board of round pieces, its first row below; both cells of a move stand for its action.
 
     Args:
-        title: of the picture.
+        title: title of the picture.
         sides: rows and columns.
         board: for each cell a piece, 1 or a king 2, -1 or -2 for one of player 1, or 0.
-        colours: of the pieces 1 and -1.
+        colours: colours of the pieces 1 and -1.
         moves: the legal actions by their cells: where a piece is and where it can go.
         status: the line below the board.
     """

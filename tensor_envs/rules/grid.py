@@ -98,7 +98,7 @@ class Grid:
 
     Args:
         rows, columns: sides, 1..32768; up to 65536 cells.
-        kind: of the words of its sets, as of the fields that hold them: "uint32" or "uint64".
+        kind: kind of the words of its sets and of the fields that hold them: "uint32" or "uint64".
 
     Attributes:
         size: number of cells.

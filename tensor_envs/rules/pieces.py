@@ -33,7 +33,7 @@ class Pieces(PieceRules):
 
     Attributes:
         sides: names of both players; their first letters are their pieces in text.
-        colours: of their pieces in pictures.
+        colours: colours of their pieces in pictures.
 
     Examples:
         >>> from dataclasses import dataclass

@@ -56,7 +56,7 @@ def _author() -> str:
 
 
 def refuse(what: str, error: type[Exception] = TypeError) -> NoReturn:
-    """Raise an error that begins with the author's line."""
+    """Raise an error whose message begins with the line of the rules that caused it."""
     raise error(f"{_author()}\n  {what}")
 
 

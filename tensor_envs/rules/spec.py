@@ -102,8 +102,8 @@ class Spec:
 
     Attributes:
         num_players, num_actions: P and A.
-        observation_shape: of one player's observation.
-        fields: of the game's state.
+        observation_shape: shape of one player's observation.
+        fields: fields of the game's state.
         observation_dtype: "bool", "int8", "int16", "int32" or "float32".
         max_plies: an episode that reaches it without an end is truncated; None if the rules themselves bound the game
             or truncate it.

@@ -133,7 +133,7 @@ class SearchTree:
         """Draw a game's tree: the most visited actions, with visits and mean returns.
 
         Args:
-            row: of the game.
+            row: row of the game in the batch.
             nodes: maximum number of actions, 1..1000. Without `keep_tree` there are only those of the root.
 
         Returns:
@@ -395,7 +395,7 @@ class HostTree:
     def put(self, tree: TreeArrays, slots: int, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
         """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them.
 
-        slots: of a tree of that search.
+        slots: slots of a tree of that search.
         """
         # a chunk may exceed the batch: its last blocks repeat the batch's last one, as all of them write results
         blocks = np.minimum(first + np.arange(chunk.grid.blocks), whole.grid.blocks - 1)

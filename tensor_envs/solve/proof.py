@@ -359,7 +359,7 @@ class Prover:
             self.must.put(self.must.only(low > 0, self.must.played(action, region)))
 
     def winning_action(self, frame: Frame) -> Scalar:
-        """Return an action that wins at once, 0 without one."""
+        """Return an action that wins at once, or 0 if there is none."""
         action = registers(1, INT32)
         action[0] = 0
         with loop(frame.children) as i:

@@ -110,7 +110,7 @@ class ExactValues(ABC):
 
         Args:
             state: games of the environment.
-            row: of the game.
+            row: row of the game in the batch.
             max_actions: maximum number of actions.
 
         Raises:

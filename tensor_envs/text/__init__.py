@@ -87,7 +87,7 @@ def prompt(
 
     Args:
         state: the games.
-        row: of the game.
+        row: row of the game in the batch.
         player: the one who is asked; default: the player to move.
         history: record of the game until this position, whose moves are listed; None: no list of moves. Moves that are
             hidden from the player are not named.
@@ -239,8 +239,8 @@ def parse(env: Env, answer: str, state: State | None = None, row: int = 0) -> in
     Args:
         env: the environment.
         answer: any text.
-        state: of this environment; the action must be legal in it.
-        row: of the game.
+        state: state of this environment; the action must be legal in it.
+        row: row of the game in the batch.
 
     Returns:
         The action.
@@ -400,9 +400,9 @@ def rewards(
 
     Args:
         env: the environment.
-        state: of this environment; the game must be in progress.
+        state: state of this environment; the game must be in progress.
         answers: any texts, see `parse`.
-        row: of the game.
+        row: row of the game in the batch.
         oracle, num_simulations: as in `reward`.
 
     Returns:

@@ -64,7 +64,7 @@ class JaxNetwork:
         self._evaluate = jax.jit(self._returns)
 
     def array(self, values: Tensor | np.ndarray) -> jax.Array:
-        """Return a Tensor or an array as one of JAX on the network's device."""
+        """Convert a Tensor or an array to an array of JAX on the network's device."""
         if not isinstance(values, np.ndarray):
             if is_cuda(str(values.device)):
                 return jax.dlpack.from_dlpack(to_dlpack(values))

@@ -313,7 +313,7 @@ def save(env: Env, weights: Mapping[str, Tensor | np.ndarray], path: str | Path,
     Args:
         env: the environment.
         weights: the weights by name.
-        path: of the file; an existing one is replaced.
+        path: path of the file; an existing one is replaced.
         activation: "relu" or "tanh", as in `Network`.
 
     Raises:

@@ -73,7 +73,7 @@ class Trainer(ABC):
         league: past selves as opponents; None unless the setting `league_share` is above 0.
         steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
         positions: decisions so far, those of past selves included.
-        seconds: processor time of these steps, on a card time of the clock, without ratings and checkpoints.
+        seconds: processor time of these steps, or elapsed time on a card, without ratings and checkpoints.
         progress: share of the present run's budget that is spent, 0..1.
 
     Examples:
@@ -281,7 +281,7 @@ class Trainer(ABC):
 
         Args:
             steps: budget in steps, those already done included.
-            seconds: budget in seconds of processor time, on a card of the clock, those already spent included.
+            seconds: budget in seconds of processor time, or of elapsed time on a card, those already spent included.
             folder: folder of the run. If it has a checkpoint, a new trainer continues from it.
             callbacks: functions that are called with the trainer and the metrics of every step.
 

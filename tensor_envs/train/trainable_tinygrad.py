@@ -75,7 +75,8 @@ class TrainableTinygrad(TrainableNetwork):
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
         values = self.network.matrices(_scaled(arrays, 1 / self.value_scale))
-        for name, tensor in self.network.parameters().items():  # a captured network's are never replaced
+        # A captured network reads these Tensors, so their contents are replaced, not the Tensors.
+        for name, tensor in self.network.parameters().items():
             assign(tensor, values[name])
 
     def _tensors(self) -> dict[str, Tensor]:

@@ -50,7 +50,7 @@ class TrainableTorch(TrainableNetwork):
         return logits.masked_fill(~mask, FLOOR).log_softmax(1), value
 
     def _placed(self, part: Any) -> torch.Tensor:
-        """Return a Tensor or an array as one of PyTorch on the module's device."""
+        """Convert a Tensor or an array to a tensor of PyTorch on the module's device."""
         # a copy of an array, which another process may have sent and which is read-only then
         return (to_torch(part) if isinstance(part, Tensor) else torch.tensor(part)).to(self.inner.place)
 

@@ -24,7 +24,7 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
     Args:
         title: what a prompt calls the game.
         rules, notation, render: the game's rules and its modules.
-        layout: of its states.
+        layout: layout of its states.
     """
 
     def position(words: list[int]) -> dict[str, Any]:

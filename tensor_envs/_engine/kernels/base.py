@@ -227,7 +227,7 @@ class AfterStep(NamedTuple):
 
     Attributes:
         mask: returns the mask, which is empty for a game that is over and does not reset in this step.
-        events: of the step, 0 in games that were over before.
+        events: events of the step, 0 in games that were over before.
     """
 
     state: GameState

@@ -67,7 +67,7 @@ def draw_board(
     A white bar on stones and sides runs the way in which their owner connects.
 
     Args:
-        title: of the picture.
+        title: title of the picture.
         board: stones by cells, row by row.
         size: cells a side.
         status: text below the board.
@@ -107,7 +107,7 @@ def corners_of(left: float, row: float, column: float, lean: float = 0.5) -> lis
     Args:
         left: pixels to the left of the first cell of row 0.
         row, column: of the cell.
-        lean: by how many cells a row is further to the right than the row above it.
+        lean: cells by which a row is further to the right than the row above it.
     """
     x = left + ACROSS * (column + lean * row + 0.5)
     y = MARGIN + RADIUS * (1.5 * row + 1)

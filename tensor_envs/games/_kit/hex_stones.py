@@ -53,9 +53,9 @@ class HexStones:
     """Game in which two players place stones on six-sided cells; a subclass is a dataclass with `step` and `winning`.
 
     Attributes:
-        title: of pictures.
+        title: title of pictures.
         steps: rows and columns to the neighbours of a cell.
-        lean: by how many cells a row is further to the right than the row above it: 1/2 or -1/2.
+        lean: cells by which a row is further to the right than the row above it, 1/2 or -1/2.
     """
 
     title: str

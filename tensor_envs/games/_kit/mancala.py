@@ -79,7 +79,7 @@ def draw(rules: Any, game: dict[str, Any], title: str, names: list[str], actions
     """Draw the board.
 
     Args:
-        names: of player 0's houses, then of player 1's.
+        names: names of player 0's houses, then of player 1's.
         actions: houses of the player to move that stand for their actions.
     """
     count = rules.houses

@@ -66,8 +66,8 @@ class Joined(NamedTuple):
 
     Attributes:
         group: the new stone and the stones that it joins.
-        planes: of all groups, with the number of the new one.
-        numbers: of the groups that it joins, by their directions; 0 for no stones.
+        planes: planes of all groups, with the number of the new one.
+        numbers: numbers of the groups that it joins, by their directions; 0 for no stones.
     """
 
     group: GridSet
@@ -81,10 +81,10 @@ def joined(
     """Return the group of a stone that its owner places on a cell.
 
     Args:
-        cell: of the new stone.
-        its_number: of a group whose highest cell it is.
+        cell: cell of the new stone.
+        its_number: number of a group whose highest cell it is.
         own: the other stones of its owner.
-        planes: of all groups.
+        planes: planes of all groups.
         directions: steps to the neighbours of a cell; neighbours of one direction touch each other.
     """
     grid = own.grid

@@ -89,7 +89,7 @@ def one(node: Node, name: str, default: str) -> str:
 
 
 def size_of(root: Node, default: str) -> int:
-    """Return the side of a square board. ValueError for another one."""
+    """Return the side of a square board. ValueError for a board that is not square."""
     sides = {*one(root, "SZ", default).split(":")}
     side = sides.pop().strip()
     if sides or not side.isdecimal():

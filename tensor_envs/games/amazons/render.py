@@ -44,7 +44,7 @@ def to_string(rules: Amazons, game: dict[str, Any]) -> str:
 
 
 def draw(rules: Amazons, game: dict[str, Any]) -> Drawing:
-    """Draw the board; dotted squares, or amazons that can move, stand for their actions."""
+    """Draw the board, with an action on each dotted square, or on each amazon that can move."""
     side = rules.size * CELL
     grid = SquareGrid(MARGIN, MARGIN, CELL)
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Amazons")

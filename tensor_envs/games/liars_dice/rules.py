@@ -43,7 +43,7 @@ class LiarsDice:
 
     Attributes:
         players: 2..6.
-        dice: of each player, 1..6.
+        dice: dice of each player, 1..6.
         sides: faces of a die, 2..8; the highest is wild.
     """
 

@@ -58,7 +58,7 @@ class Quoridor:
 
     Attributes:
         size: squares a side, 3..9.
-        walls: of each player, 0..31.
+        walls: walls of each player, 0..31.
     """
 
     size: int = 9

@@ -55,7 +55,7 @@ class Distances:
         """Return the distance to the end of every game.
 
         Args:
-            state: of Shed with as many cards.
+            state: state of Shed with as many cards.
 
         Returns:
             int32 [B], -1 for a draw.

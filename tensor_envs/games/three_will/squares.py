@@ -36,7 +36,7 @@ class Direction(NamedTuple):
 
 
 def direction(chart: Chart, option: int, die: Scalar) -> Direction:
-    """Return an option of the directive for the player to act."""
+    """Return the step that an option of the directive allows the player to act, for the face of the die."""
     steps = [steps[option] if option < len(steps) else None for steps in chart]
     some_step = next(filter(None, steps), (0, 0))  # a step for the faces without this option, whose value is not used
     forward, right = zip(*(step or some_step for step in steps), strict=True)
