@@ -17,6 +17,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -92,6 +93,16 @@ def replace_file(path: Path, chunks: Iterable[Any]) -> None:
                 Path(file.name).unlink(missing_ok=True)
     except OSError as error:
         raise OSError(error.errno, f"cannot save: {error.strerror}", str(path)) from None
+
+
+def lock_file(file: int | FileIO, message: str) -> None:
+    """Lock an open file or folder until it is closed. ValueError with a message if another process has locked it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ValueError(message) from None
+    except OSError:  # not every file system has locks
+        pass
 
 
 def _new_part(target: Path) -> BinaryIO:

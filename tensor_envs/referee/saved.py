@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from io import FileIO
 from pathlib import Path
 
+from tensor_envs.files.arrays import lock_file
 from tensor_envs.files.records import FORMAT, Record
 
 START = json.dumps({"format": FORMAT}).encode()[:-1]  # of the line of every record
@@ -36,7 +36,7 @@ class SavedGames:
         self._file = FileIO(path, "a")
         self._regular = path.is_file()  # others, such as /dev/stdout, have nothing to continue
         try:
-            self._lock()
+            lock_file(self._file, f"{str(path)!r} is written by another tournament in progress")
             if resume and self._regular:
                 self._read()
         except BaseException:
@@ -61,14 +61,6 @@ class SavedGames:
             raise OSError(error.errno, error.strerror, str(self.path)) from None
         self._kept += len(line)
         self._has_end = True
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"{str(self.path)!r} is written by another tournament in progress") from None
-        except OSError:  # not every file system has locks
-            pass
 
     def _read(self) -> None:
         """Read the records. A last line without its end is kept if it is complete."""

@@ -6,7 +6,6 @@ state of a generator, and a run that continues from a checkpoint equals one with
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -24,7 +23,7 @@ from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, function, instance, integer, number, shown
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import env_metadata, has_words_of, words_metadata
-from tensor_envs.files.arrays import read_arrays, replace_file, write_arrays
+from tensor_envs.files.arrays import lock_file, read_arrays, replace_file, write_arrays
 from tensor_envs.files.states import state_arrays, state_of
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
@@ -507,7 +506,7 @@ class RunFolder:
         path.mkdir(parents=True, exist_ok=True)
         self.lock = os.open(path, os.O_RDONLY)
         try:
-            self._lock()
+            lock_file(self.lock, f"folder must have no run in progress, got {str(path)!r}, which has one")
             trainer._write_settings(path)
             self._continue(trainer)
         except BaseException:
@@ -517,14 +516,6 @@ class RunFolder:
     def close(self) -> None:
         """Release the lock on the folder."""
         os.close(self.lock)
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"folder must have no run in progress, got {str(self.path)!r}, which has one") from None
-        except OSError:  # not every file system has locks
-            pass
 
     def _continue(self, trainer: Trainer) -> None:
         """Resume from the checkpoint, if there is one, and drop the metrics of later steps."""
