@@ -70,6 +70,7 @@ def test_c2_moves(start: Start, case: str) -> None:
     assert names(start(GAME, at(fen)), square) == {square + end for end in to.split()}
 
 
+@pytest.mark.few("rules", "reference-0-")
 @pytest.mark.parametrize("becomes", ("", "r", "b", "n"))
 @pytest.mark.parametrize("colour", (0, 1))
 def test_c2_promotions(start: Start, becomes: str, colour: int) -> None:
