@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,14 +9,11 @@ import numpy as np
 import pytest
 
 from tensor_envs.web.variants import variant
-from tests.play.test_play_page import CHROMIUM, GAMES, OPTIONS, PERSON, open_table, sync_api
+from tests.play.clicking import CHROMIUM, GAMES, IN_CHROMIUM, OPTIONS, PERSON, open_table
 from tests.web.shown import AXE, violations
 
-pytestmark = [
-    pytest.mark.extra("playwright"),
-    pytest.mark.skipif(shutil.which("chromium") is None, reason="the page is read in chromium, which is not here"),
-    pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core"),
-]
+sync_api = pytest.importorskip("playwright.sync_api", reason="the page is read with playwright")
+pytestmark = [*IN_CHROMIUM, pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core")]
 UNFOLD = "document.getElementById('listed').open = true"  # the buttons, which a phone folds away
 FEW = 2  # actions before a table is looked at, fewer in a game that they would end
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tensor_envs.web.variants import VARIANTS
+from tests.play.clicking import IN_CHROMIUM
 from tests.play.client import ask
 from tests.web.shown import until
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="the page is clicked with playwright")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.extra("playwright"),
-    pytest.mark.skipif(CHROMIUM is None, reason="the page is clicked in chromium, which is not here"),
-]
+pytestmark = IN_CHROMIUM
 READY = "body[data-state=ready]"
 WON = "game=tic_tac_toe&seats=person.person&seed=0&moves=0.3.1.4"  # X wins by (0,2)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--headless", "--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
