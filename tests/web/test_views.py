@@ -94,7 +94,7 @@ def check(env: te.Env, count: int, folder: Path) -> None:
         assert found == wanted, (what, given)
 
 
-@pytest.mark.few("kuhn_poker", "connect_four")
+@pytest.mark.few("kuhn_poker", "connect_four", "y")
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_page_shows_what_python_does(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Pictures are compared byte by byte, and so are phrases, scores, reasons, names and prompts."""

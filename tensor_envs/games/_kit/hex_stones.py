@@ -5,7 +5,7 @@ top; those beside the board are never legal.
 """
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import permutations
 from typing import Any
 
@@ -26,7 +26,7 @@ from tensor_envs.games._kit.hex_boards import (
     draw_cell,
 )
 from tensor_envs.games._kit.stones import SIGNS, STONES, adjacent, regions
-from tensor_envs.render.drawing import Drawing
+from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, cell_name
 from tensor_envs.render.moves import Game
 from tensor_envs.render.status import outcome, signed, to_move
@@ -126,7 +126,7 @@ class HexStones:
     def from_dict(self, game: Game) -> Game:
         """Return the fields of a dictionary; winning stones or a full board end the game."""
         board, player = stones.board_and_player(game, self.cells)
-        for cell in set(range(self.cells)).difference(self.inside):
+        for cell in set(range(self.cells)) - set(self.inside):
             if board[cell]:
                 raise ValueError(f"board[{cell}] must be 0, since it is not on the board, got {board[cell]}")
         own, other = stones.to_sets(board, player)
@@ -230,7 +230,8 @@ class HexStones:
         def write(row: int, column: int, text: str, before: int = 0) -> None:
             """Write a text in a cell, or some characters before it."""
             start = 2 * column + self.shift(row) - first + 3 - before
-            lines[row + 1][start : start + len(text)] = text
+            for k, letter in enumerate(text):
+                lines[row + 1][start + k] = letter
 
         for cell in self.inside:
             write(*divmod(cell, self.side), SIGNS[game["board"][cell]])
@@ -246,7 +247,11 @@ class HexStones:
         wide = ACROSS * (last - first + 1) / 2
         high = RADIUS * (1.5 * self.side + 0.5)
         picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2 * MARGIN + FOOT, title=self.title)
-        corners = partial(corners_of, (picture.width - wide - ACROSS * first) / 2, lean=self.lean)
+        left = (picture.width - wide - ACROSS * first) / 2
+
+        def corners(row: int, column: int) -> list[Point]:
+            return corners_of(left, row, column, self.lean)
+
         board = game["board"]
         marked = self.winning(board)[0]
         legal = open_actions(self, game, self.from_dict(game))

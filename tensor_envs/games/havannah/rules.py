@@ -7,7 +7,7 @@ pictures are those of `games._kit.hex_stones`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 from tensor_envs._validate import instance, integer
@@ -64,12 +64,12 @@ class Havannah(HexStones):
     @cached_property
     def corners(self) -> set[int]:
         """Cells at two edges."""
-        return {cell for one, other in combinations(self.edges, 2) for cell in one & other}
+        return {cell for cell in self.inside if sum(cell in edge for edge in self.edges) == 2}
 
     @cached_property
     def inner(self) -> set[int]:
         """Cells at no edge, which have six neighbours."""
-        return set(self.inside).difference(*self.edges)
+        return set(self.inside) - {cell for edge in self.edges for cell in edge}
 
     @cached_property
     def memory(self) -> tuple[Field, ...]:
@@ -137,7 +137,7 @@ class Havannah(HexStones):
         for group in self.groups_of(board):
             if len(group & self.corners) >= 2:
                 return group, "a bridge"
-            if sum(not group.isdisjoint(edge - self.corners) for edge in self.edges) >= 3:
+            if sum(bool(group & (edge - self.corners)) for edge in self.edges) >= 3:
                 return group, "a fork"
             if self.surrounds(group):
                 return group, "a ring"
@@ -152,4 +152,5 @@ class Havannah(HexStones):
         while new:  # from the edges of the board
             new = {cell for place in new for cell in near(place)} & free - reached
             reached = reached | new
-        return reached != free or any(group.issuperset(near(cell)) for cell in group & self.inner)
+        filled = [cell for cell in group & self.inner if all(place in group for place in near(cell))]
+        return reached != free or bool(filled)
