@@ -132,12 +132,14 @@ def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float
     views = views_of(env.id, env.rules, env.entry.load("notation"), env.entry.load("render"), env.engine.layout)
     texts = {"txt": describe(env) + about(env), "svg": example(env), "js": javascript.module(views, "../runtime.js")}
     files = {suffix: text.encode() for suffix, text in texts.items()}
+    # these are compressed here: not every server of files does so, and the first board waits for them
     for part, (wasm, metadata) in kernels.items():
         content = metadata if part else {**game, **metadata}
-        files |= {f"{part}wasm": wasm, f"{part}json": json.dumps(content, separators=(",", ":")).encode()}
+        described = json.dumps(content, separators=(",", ":")).encode()
+        files |= {f"{part}wasm.gz": gzip.compress(wasm, 9, mtime=0), f"{part}json.gz": gzip.compress(described, 9, mtime=0)}
     for suffix, data in files.items():
         path.with_name(f"{path.name}.{suffix}").write_bytes(data)
-    return sum(len(gzip.compress(wasm, 9, mtime=0)) for wasm, _ in kernels.values())
+    return sum(len(files[f"{part}wasm.gz"]) for part in kernels)
 
 
 def _package(env: Env) -> str:

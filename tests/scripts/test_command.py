@@ -37,6 +37,7 @@ COMMANDS = {
     "play.py": "play",
     "contact_sheets.py": "pictures.sheets",
     "films.py": "pictures.films",
+    "first_boards.py": "pictures.first_boards",
     "documents.py": "documents.main",
     "rooms.py": "documents.rooms",
     "sample_prose.py": "documents.prose",

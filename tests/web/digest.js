@@ -1,12 +1,14 @@
 // node digest.js ID...: digests of what kernels in WebAssembly do, for tests/web/test_kernels.py; `speed` measures them.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { gunzipSync } from "node:zlib";
 import { Games } from "./games.js";
 
 const [what, ...ids] = process.argv.slice(2);
 for (const id of ids) {
-  const about = JSON.parse(await readFile(`games/${id}.json`));
-  about.module = await WebAssembly.compile(await readFile(`games/${id}.wasm`));
+  const file = async (suffix) => gunzipSync(await readFile(`games/${id}.${suffix}.gz`));
+  const about = JSON.parse(await file("json"));
+  about.module = await WebAssembly.compile(await file("wasm"));
   if (what === "digest") {
     const games = new Games(about, 4096, 2n ** 63n + 7n), chain = createHash("sha256");
     const add = (...names) => names.forEach((name) => chain.update(games[name]));

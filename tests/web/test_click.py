@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tensor_envs as te
+from pictures.first_boards import first_board
 from tensor_envs.web.site import build
 from tests.games.shared import shared_env
 from tests.web.shown import AXE, prompt_of, svg_after, until, violations
@@ -90,17 +91,36 @@ def take(page: Any, game: str) -> None:
 def test_the_first_board_is_there_within_a_second(page: Any, game: str) -> None:
     """On a connection of 9 Mbit/s, counted from the page's load."""
     take(page, game)
+    assert first_board(page, f"{page.sites[1]}{SMALL[0]}/#{game}").seconds < 1
+
+
+def test_the_first_board_waits_for_three_files(page: Any) -> None:
+    """They are asked for at once, each of them once, and nothing else of the game is."""
+    take(page, "tic_tac_toe")
+    held = list[Any]()
+    page.route("**/games/*", lambda route: held.append(route))
     page.goto("about:blank")
-    connection = page.context.new_cdp_session(page)
-    slow = {"offline": False, "latency": 20, "downloadThroughput": 9e6 / 8, "uploadThroughput": 9e6 / 8}
-    connection.send("Network.enable")
-    connection.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    connection.send("Network.emulateNetworkConditions", slow)
-    page.goto(f"{page.sites[1]}{SMALL[0]}/#{game}", wait_until="load")
+    page.goto(f"{page.sites[1]}{SMALL[0]}/#tic_tac_toe")
+    while len(held) < 3:
+        page.wait_for_timeout(20)
+    assert page.get_attribute("body", "data-pictured") is None
+    for route in held[:]:
+        route.continue_()
     page.wait_for_selector("body[data-pictured]")
-    seconds = page.evaluate("(performance.now() - performance.getEntriesByType('navigation')[0].loadEventEnd) / 1000")
-    connection.detach()
-    assert seconds < 1
+    names = sorted(route.request.url.rpartition("/")[2] for route in held)
+    assert names == ["tic_tac_toe.js", "tic_tac_toe.json.gz", "tic_tac_toe.wasm.gz"]
+    page.unroute("**/games/*")
+
+
+def test_a_module_that_did_not_come_is_asked_for_again(page: Any) -> None:
+    """A browser keeps a failure to import."""
+    take(page, "tic_tac_toe")
+    page.route(re.compile(r"tic_tac_toe\.js$"), lambda route: route.abort(), times=1)
+    page.goto("about:blank")
+    page.goto(f"{page.sites[1]}{SMALL[0]}/#tic_tac_toe")
+    page.wait_for_selector("body[data-pictured]")
+    assert page.locator("#error").is_hidden() and len(page.wrong) == 1
+    page.wrong.clear()  # the browser's report of the failure
 
 
 def test_the_pages_policy_forbids_text_as_code(page: Any) -> None:

@@ -193,10 +193,9 @@ export class Local {
     return this.ask(about, "prompt", words, about.hidden ? viewer : null, moves, await this.names(about, words, legal));
   }
 
-  // -> null, or a function of "part.function" of the page's Python and its arguments, which promises what it gives
+  // -> undefined, or a function of "part.function" of the page's Python and its arguments, which promises what it gives
   startPython() {
-    if (!this.hasPython) return null;
-    if (this.python) return this.python;
+    if (!this.hasPython || this.python) return this.python;
     const worker = new Worker("python.js", { type: "module" }), waiting = new Map();
     const note = document.getElementById("python");
     worker.onerror = (event) => this.fail(event.message ?? "Python cannot be started");

@@ -33,8 +33,11 @@ export async function request(path, options) {
   }
 }
 
-// a module of the host; browsers keep a failure to import, so it is fetched first
-export const imported = (path) => request(path).then(() => import(path));
+// what a file of a game says, which was compressed when the site was built
+export const unpacked = async (path) => new Response((await request(`${path}.gz`)).body.pipeThrough(new DecompressionStream("gzip")));
+
+// a module of the host; browsers keep a failure to import, so that a further try needs another address
+export const imported = (path) => import(path).catch(() => request(path).then(() => import(`${path}?${performance.now()}`)));
 
 // what a promise gives, kept in a map by a key; a failure is not kept
 export function memoize(kept, key, begin) {

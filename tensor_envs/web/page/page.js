@@ -9,6 +9,8 @@ import { markdown } from "./rules.js";
 import { server } from "./server.js";
 import { Wall } from "./wall.js";
 
+const GAMES = 4096; // of the wall
+
 const fail = (error) => {
   element("error").textContent = String(error.message ?? error);
   element("error").hidden = false;
@@ -78,8 +80,8 @@ async function choose(begin = watching ? null : () => table.begin()) {
 
 // the wall of the chosen game
 async function spread() {
-  const game = element("game").value, count = Number(element("count").value), batch = await engine.batch(game, count);
-  if (game !== element("game").value || count !== Number(element("count").value)) return;
+  const game = element("game").value, batch = await engine.batch(game, GAMES);
+  if (game !== element("game").value) return;
   element("live").hidden = !batch; // it has a width when it is shown
   element("alone").hidden = Boolean(batch);
   wall.show(batch);
@@ -99,7 +101,7 @@ const catalogue = await (await request("games.json")).json();
 const games = new Map(catalogue.games.map((game) => [game.game, game]));
 const engine = catalogue.server ? server : new Local(games, catalogue.python, fail);
 const table = new Connection(engine, fail);
-new Review(engine, table, fail);
+new Review(engine, table);
 const form = new Form(engine, () => element("game").value, async (game) => {
   offer(game);
   await choose(() => table.begin());
@@ -118,12 +120,10 @@ if (!catalogue.server) {
     },
     take: (start) => table.begin({ start }),
   });
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
-    element("pace").value = "0";
-    wall.pace = 0;
-  }
-  element("count").addEventListener("change", spread);
-  element("pace").addEventListener("change", () => { wall.pace = Number(element("pace").value); });
+  const setPace = () => { wall.pace = Number(element("pace").value); };
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) element("pace").value = "0";
+  element("pace").addEventListener("change", setPace);
+  setPace();
 }
 const watching = wall !== null && location.hash.startsWith("#watch=");
 const asked = await linked().catch((error) => {

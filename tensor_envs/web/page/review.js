@@ -25,11 +25,11 @@ function graph(values, lookAt) {
 }
 
 export class Review {
-  constructor(engine, table, fail) {
-    Object.assign(this, { engine, table, fail });
-    element("review").addEventListener("click", () => this.begin().catch(fail));
+  constructor(engine, table) {
+    Object.assign(this, { engine, table });
+    element("review").addEventListener("click", () => this.begin());
     element("branch").addEventListener("click", () => this.branch());
-    element("open").addEventListener("change", ({ target }) => this.open(target.files[0]).catch(fail));
+    element("open").addEventListener("change", ({ target }) => this.open(target.files[0]));
     element("opens").hidden = !engine.read;
     addEventListener("shown", () => this.shown());
   }
@@ -44,7 +44,7 @@ export class Review {
     element("graph").replaceChildren();
     element("files").replaceChildren(...(this.engine.file ? files : []).map((ending) => {
       const button = create("button", { type: "button", textContent: `Save ${ending}` });
-      button.addEventListener("click", () => this.save(view, ending).catch(this.fail));
+      button.addEventListener("click", async () => download(`${view.game}${ending}`, await this.engine.file(view, ending)));
       return button;
     }));
   }
@@ -83,10 +83,6 @@ export class Review {
   branch() {
     const { view: { position }, at } = this.table;
     this.table.begin({ ...position, actions: position.actions.slice(0, at) });
-  }
-
-  async save(view, ending) {
-    download(`${view.game}${ending}`, await this.engine.file(view, ending));
   }
 
   async open(file) {

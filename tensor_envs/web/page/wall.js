@@ -11,7 +11,6 @@ export class Wall {
   constructor({ scroller, inner, canvas, cursor, report, take }) {
     Object.assign(this, { scroller, inner, canvas, cursor, report, take });
     this.context = canvas.getContext("2d");
-    this.pace = 60;
     this.chosen = 0;
     new ResizeObserver(() => this.lay()).observe(scroller);
     inner.addEventListener("click", (event) => {
@@ -56,12 +55,11 @@ export class Wall {
   choose(game, taken) {
     if (!(game >= 0 && game < this.games.batch)) return;
     this.chosen = game;
-    const { width, height } = this.cell, top = Math.floor(game / this.columns) * height, { scroller, cursor } = this;
+    const { width, height } = this.cell, top = Math.floor(game / this.columns) * height, { cursor } = this;
     cursor.hidden = false;
     Object.assign(cursor.style, { left: `${game % this.columns * width - 3}px`, top: `${top - 3}px`,
       width: `${width - GAP + 6}px`, height: `${height - GAP + 6}px` });
-    if (top < scroller.scrollTop) scroller.scrollTop = top;
-    if (top + height > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + height - scroller.clientHeight;
+    cursor.scrollIntoView({ block: "nearest" });
     if (!taken) return;
     this.games.live(game);
     this.take(this.games.game(game));
