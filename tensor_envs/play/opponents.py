@@ -128,6 +128,7 @@ class Advice(NamedTuple):
         exact: whether the value and the actions are those of perfect play.
         distance: plies to the end of a game that is won or lost; None if that is unknown.
         waiting: whether another answer is being computed.
+        compiling: whether the kernel of the search is being compiled first.
     """
 
     actions: list[int]
@@ -135,6 +136,7 @@ class Advice(NamedTuple):
     exact: bool = False
     distance: int | None = None
     waiting: bool = False
+    compiling: bool = False
 
 
 def solved(state: State, solver: OracleSolver) -> Advice | None:

@@ -1,4 +1,4 @@
-"""Playout searches in a process of their own, so that no other table waits for them or for the compiler."""
+"""Playout searches in processes of their own, so that no other table waits for them or for the compiler."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import sys
 from base64 import b64decode, b64encode
 from collections import OrderedDict
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from tensor_envs.envs.sampling import uniform
 from tensor_envs.envs.state import State
 from tensor_envs.search.policies import playout_policy
 
 MAX_ANSWERS = 256  # answers that are kept: some are for tables that have moved on
+MAX_PROCESSES = 2  # processes that are kept: of the game that is played, and of the one before
+NICENESS = 10  # of these processes, whose compilers would slow down the server
 
 
 class Searched(NamedTuple):
@@ -29,18 +32,34 @@ class Searched(NamedTuple):
 
 
 class Searcher:
-    """Process that searches one position after another. Its answers are polled, so that no caller waits for it."""
+    """Process that searches one position of a game after another. Its answers are polled, so that no caller waits."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting: OrderedDict[int, bytes] = OrderedDict()  # questions; the process works on the first one
         self._answers: OrderedDict[int, list[float] | str] = OrderedDict()
         self._last = 0
+        self._has_answered = False
+
+    @property
+    def is_compiling(self) -> bool:
+        """Return whether the first answer is awaited, for which the kernels of the game are compiled."""
+        return bool(self._waiting) and not self._has_answered
+
+    def prepare(self, state: State, exploration: float) -> None:
+        """Start to compile the kernels of a game, unless a search has done so."""
+        if not self._last:
+            self._ask(compiled, state, exploration)
+        elif self.is_compiling and self._process is None:
+            self._send()
 
     def start(self, state: State, simulations: int, exploration: float) -> int:
         """Start a playout search of a batch of one game and return its number."""
+        return self._ask(searched, state, simulations, exploration)
+
+    def _ask(self, *question: Any) -> int:
         self._last += 1
-        self._waiting[self._last] = b64encode(pickle.dumps((state, simulations, exploration))) + b"\n"
+        self._waiting[self._last] = b64encode(pickle.dumps(question)) + b"\n"
         if len(self._waiting) == 1:
             self._send()
         return self._last
@@ -60,11 +79,14 @@ class Searcher:
 
     def _receive(self, seconds: float) -> bool:
         """Store the answer to the first question if it comes in time, and return whether it has."""
+        if self._process is None:  # it was closed for another game
+            self._send()
         assert self._process is not None and self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], seconds)[0]:
             return False
         line = self._process.stdout.readline()
         number, _ = self._waiting.popitem(last=False)
+        self._has_answered = True
         self._answers[number] = json.loads(line) if line else "its process has ended"
         if len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)
@@ -89,12 +111,32 @@ class Searcher:
             self._process.stdin.flush()
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; a question that still waits starts another one when it is asked for its answer."""
         if self._process is not None:
             self._process.kill()
             with suppress(BrokenPipeError):
                 self._process.communicate()
         self._process = None
+
+
+class Searchers:
+    """Searcher of each game, so that no search waits for the compiler of another game's kernels."""
+
+    def __init__(self) -> None:
+        self._searchers: OrderedDict[str, Searcher] = OrderedDict()
+
+    def of(self, game: str) -> Searcher:
+        """Return the searcher of a game that is played now, and end the processes of games played long ago."""
+        self._searchers.setdefault(game, Searcher())
+        self._searchers.move_to_end(game)
+        for older in [*self._searchers.values()][:-MAX_PROCESSES]:
+            older.close()
+        return self._searchers[game]
+
+    def close(self) -> None:
+        """End all processes."""
+        for searcher in self._searchers.values():
+            searcher.close()
 
 
 # *** the other process ***
@@ -103,9 +145,11 @@ class Searcher:
 def serve() -> None:
     """Answer the questions of the standard input, a line each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is the parent's, which closes the input
+    os.nice(NICENESS)
     for line in sys.stdin:
         try:
-            answer: Searched | str = searched(*pickle.loads(b64decode(line)))
+            function, *arguments = pickle.loads(b64decode(line))
+            answer: Searched | str = function(*arguments)
         except Exception as error:
             answer = repr(error)
         print(json.dumps(answer), flush=True)
@@ -117,6 +161,12 @@ def searched(state: State, simulations: int, exploration: float) -> Searched:
     action = int(output.action.item())
     summary = output.search_tree.summary()
     return Searched(action, float(summary["qvalues"][0, action]), bool(summary["proven"][0]))
+
+
+def compiled(state: State, exploration: float) -> Searched:
+    """Compile a step, which the server finds in the cache of programs then, and a search."""
+    state.env.step(state, uniform(state))
+    return searched(state, 1, exploration)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tensor_envs.files.records import JSON_LINES, NO_ACTION, load_game, record, 
 from tensor_envs.lab.about import about
 from tensor_envs.play import opponents
 from tensor_envs.play.exact import PositionSolver
-from tensor_envs.play.searches import Searched, Searcher
+from tensor_envs.play.searches import Searched, Searcher, Searchers
 from tensor_envs.render.scene import scene
 from tensor_envs.search.policies import EXPLORATION
 from tensor_envs.text import compose, describe
@@ -257,6 +257,7 @@ class Table:
             "seat": self.asking,
             "seed": self.seed if self.over else None,  # hidden cards follow from it
             "waiting": self.waiting or elsewhere,
+            "compiling": self.waiting and self.searcher.is_compiling,
             "seats": list(self.seats),
             "ply": len(self.moves),
             "player": self.player,
@@ -332,7 +333,7 @@ class Table:
                 return opponents.Advice(exact.best, exact.value, True, exact.distance)
         searched = self._search(SIMULATIONS)
         if searched is None:
-            return opponents.Advice([], None, waiting=True)
+            return opponents.Advice([], None, waiting=True, compiling=self.searcher.is_compiling)
         return opponents.Advice([searched.action], searched.value, searched.proven, waiting=waiting)
 
     def judge(self, ply: int) -> dict[str, Any]:
@@ -393,13 +394,13 @@ class Tables:
         self.custom: OrderedDict[str, tuple[Variant, Env]] = OrderedDict()
         self.solver = opponents.OracleSolver()
         self.positions = PositionSolver()
-        self.searcher = Searcher()
+        self.searchers = Searchers()
 
     def close(self) -> None:
         """End the processes that solve."""
         self.solver.close()
         self.positions.close()
-        self.searcher.close()
+        self.searchers.close()
 
     def env(self, key: str) -> Env:
         if key not in self.envs:
@@ -474,8 +475,10 @@ class Tables:
         if len(seats) != env.num_players or not set(seats) <= set(allowed):
             raise BadRequest(400, f"seats must be {env.num_players} of {', '.join(allowed)}, got {', '.join(seats)}")
         seed = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
-        shared = self.positions, self.exploration, self.searcher
+        shared = self.positions, self.exploration, self.searchers.of(game)
         table = Table(game, env, seats, seed, self.solver, game_variant, actions, *shared)
+        if not table.over and not LEVELS.keys().isdisjoint(seats):
+            table.searcher.prepare(table.state, self.exploration)
         name = secrets.token_urlsafe(9)
         self.open[name] = table
         while len(self.open) > MAX_TABLES:

@@ -136,7 +136,10 @@ def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float
     for part, (wasm, metadata) in kernels.items():
         content = metadata if part else {**game, **metadata}
         described = json.dumps(content, separators=(",", ":")).encode()
-        files |= {f"{part}wasm.gz": gzip.compress(wasm, 9, mtime=0), f"{part}json.gz": gzip.compress(described, 9, mtime=0)}
+        files |= {
+            f"{part}wasm.gz": gzip.compress(wasm, 9, mtime=0),
+            f"{part}json.gz": gzip.compress(described, 9, mtime=0),
+        }
     for suffix, data in files.items():
         path.with_name(f"{path.name}.{suffix}").write_bytes(data)
     return sum(len(files[f"{part}wasm.gz"]) for part in kernels)

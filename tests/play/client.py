@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
+import subprocess
+import sys
 import time
 from typing import Any
 from urllib.parse import urlsplit
 
 JSON = {"Content-Type": "application/json"}
 TWO = ["person", "person"]
+MINUTE = 60.0
 GAME = {"game": "tic_tac_toe", "seats": TWO, "seed": 0, "actions": []}
 
 
@@ -45,6 +48,12 @@ def advance(url: str, view: dict[str, Any], ply: int) -> Any:
     while (after := ask(url, "POST", f"/api/tables/{view['table']}/advance", {"ply": ply}).json)["waiting"]:
         time.sleep(0.05)
     return after
+
+
+def sleep(searcher: Any) -> None:
+    """Start a process that answers nothing for long, in place of one that searches."""
+    command = [sys.executable, "-c", f"import time; time.sleep({MINUTE})"]
+    searcher._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def act(url: str, view: dict[str, Any], action: int) -> Answer:

@@ -11,6 +11,7 @@ import tensor_envs as te
 from tensor_envs.web.example import DARK, example
 from tensor_envs.web.variants import VARIANTS, variant
 from tests.play.clicking import GAMES, IN_CHROMIUM, PERSON, RANDOM, open_table, ply
+from tests.web.shown import until
 
 pytestmark = IN_CHROMIUM
 
@@ -99,6 +100,22 @@ def test_a_phone(page: Any, url: str) -> None:
         assert not page.evaluate("document.getElementById('tools').open")
     open_table(page, url, game="go")
     assert not page.evaluate("document.getElementById('listed').open")  # the board reaches every action
+
+
+def test_a_phone_that_is_turned_has_another_picture(page: Any, url: str) -> None:
+    """The narrow picture takes the place of the wide one at once, and its parts are pressed."""
+    width = "document.querySelector('#picture svg').viewBox.baseVal.width"
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_table(page, url, game="tensor_stars")
+    narrow = page.evaluate(width)
+    parts = page.locator("#picture path.legal").count()
+    page.set_viewport_size({"width": 844, "height": 390})
+    until(page, f"{width} > {narrow}")
+    assert page.locator("#picture path.legal").count() == parts > 0
+    page.set_viewport_size({"width": 390, "height": 844})
+    until(page, f"{width} === {narrow}")
+    page.locator("#picture path.legal").first.dispatch_event("click")
+    page.wait_for_selector("body[data-ply='1']")
 
 
 # pixels of the smallest text in the picture

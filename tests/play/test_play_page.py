@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from threading import Thread
 from typing import Any
 
 import pytest
 
 import tensor_envs as te
+from tensor_envs.play import searches, server
 from tensor_envs.web.variants import VARIANTS
 from tests.play.clicking import (
     CLICKER,
@@ -22,6 +24,7 @@ from tests.play.clicking import (
     open_table,
     ply,
 )
+from tests.play.client import sleep
 from tests.web.shown import prompt_of
 
 pytestmark = IN_CHROMIUM
@@ -172,6 +175,23 @@ def test_a_hint_shows_that_it_works(page: Any, url: str) -> None:
     held[0].continue_()
     page.wait_for_selector("#advice:has-text('Best: ')")
     page.wait_for_selector("#worth:has-text(', estimated by random games')")
+
+
+def test_the_page_says_that_a_search_is_compiled(browser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other kernels than the search's are there, so that the person's move is drawn at once."""
+    monkeypatch.setattr(searches.Searcher, "_send", sleep)
+    with server.Server(0) as served:
+        Thread(target=served.serve_forever, daemon=True).start()
+        page = browser.new_page()
+        page.goto(f"{served.url}#tic_tac_toe")
+        page.wait_for_selector(TURN)
+        page.click("#hint")
+        page.wait_for_selector("#advice:has-text('First the search of this game is compiled, once')")
+        page.locator("#picture path.legal").first.click()
+        page.wait_for_selector("body[data-pictured='1']")
+        page.wait_for_selector("#status:has-text('O (level 4) waits: the search of this game is compiled, once')")
+        page.close()
+        served.shutdown()
 
 
 def test_an_exact_value_takes_the_place_of_a_searched_one(page: Any, url: str) -> None:

@@ -13,9 +13,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.play import searches, tables
 from tensor_envs.web.variants import Variant
-
-TWO = ["person", "person"]
-MINUTE = 60.0
+from tests.play.client import MINUTE, TWO, sleep
 
 
 def test_the_computers_cards_are_hidden() -> None:
@@ -75,7 +73,7 @@ def test_tables_are_closed_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_tables_search_with_the_servers_exploration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A level is a number of simulations; a hint has the most."""
+    """A level is a number of simulations; a hint has the most. Both kernels are compiled from the beginning."""
     asked = list[tuple[int, float]]()
     found = searches.Searched(0, 0.5, False)
 
@@ -83,6 +81,7 @@ def test_tables_search_with_the_servers_exploration(monkeypatch: pytest.MonkeyPa
         asked.append((simulations, exploration))
         return len(asked)
 
+    monkeypatch.setattr(searches.Searcher, "prepare", lambda _, state, weight: asked.append((state.ply.item(), weight)))
     monkeypatch.setattr(searches.Searcher, "start", start)
     monkeypatch.setattr(searches.Searcher, "answer", lambda *_: found)
     room = tables.Tables(0.5)
@@ -91,7 +90,7 @@ def test_tables_search_with_the_servers_exploration(monkeypatch: pytest.MonkeyPa
     room.change(name, "act", 0, 4)
     room.change(name, "advance", 1)
     room.close()
-    assert asked == [(512, 0.5), (4, 0.5)] and hint["actions"] == [0] and hint["value"] == 0.5
+    assert asked == [(0, 0.5), (512, 0.5), (4, 0.5)] and hint["actions"] == [0] and hint["value"] == 0.5
 
 
 def test_no_table_waits_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,20 +100,43 @@ def test_no_table_waits_for_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     room = tables.Tables()
     name = room.create("kalah", ["person", "playout:512"], 0)["table"]
     hint = room.find(name).hint(0)
-    assert hint["waiting"] and hint["actions"] == [] and hint["value"] is None
+    assert hint["waiting"] and hint["compiling"] and hint["actions"] == [] and hint["value"] is None
     room.change(name, "act", 0, 0)
     view = room.change(name, "advance", 1)
-    assert view["waiting"] and view["ply"] == 1
+    assert view["waiting"] and view["compiling"] and view["ply"] == 1
     other = room.create("tic_tac_toe", TWO, 0)["table"]
     assert room.change(other, "act", 0, 4)["ply"] == 1
     room.close()
     assert time.monotonic() - begin < MINUTE, "nothing has waited for a search"
 
 
-def sleep(searcher: Any) -> None:
-    """Start a process that answers nothing for long."""
-    command = [sys.executable, "-c", f"import time; time.sleep({MINUTE})"]
+def answer(searcher: Any) -> None:
+    """Start a process that answers one question at once, in place of the one before."""
+    searcher.close()
+    command = [sys.executable, "-c", "print('[0, 0.5, false]', flush=True)"]
     searcher._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_no_search_waits_for_the_compiler_of_another_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each game has a process, which begins when a table with such a player is opened; few of them are kept."""
+    monkeypatch.setattr(searches.Searcher, "_send", sleep)
+    room = tables.Tables()
+    slow = room.create("kalah", ["person", "playout:4"], 0)["table"]
+    process = room.find(slow).searcher._process
+    assert process is not None and room.find(slow).hint(0)["compiling"]
+    monkeypatch.setattr(searches.Searcher, "_send", answer)
+    fast = room.create("tic_tac_toe", TWO, 0)["table"]
+    assert room.find(fast).searcher._process is None, "nobody has asked for a search"
+    while (hint := room.find(fast).hint(0))["actions"] == []:
+        assert hint["compiling"]
+    assert hint["value"] == 0.5 and process.poll() is None
+    assert room.find(slow).hint(0)["compiling"] and not room.find(fast).hint(0)["compiling"]
+    for game in ("othello", "hex")[: searches.MAX_PROCESSES]:
+        room.create(game, TWO, 0)
+    assert process.poll() is not None
+    while room.find(slow).hint(0)["actions"] == []:  # it is asked for again, and another process begins
+        pass
+    room.close()
 
 
 def test_searches_that_fail_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,9 @@ def test_the_start_page_is_small_and_whole(site: Path) -> None:
     assert {"index.html", "page.js", f"games/{GAME}.wasm.gz", f"games/{GAME}.json.gz"} <= set(files)
     texts = b"".join(c for name, c in files.items() if name.endswith((".html", ".js", ".css")))
     assert b"://" not in texts.replace(b"http://www.w3.org/2000/svg", b"")  # which names the language of pictures
-    game = [f"games/{GAME}.{suffix}" for suffix in ("json.gz", "wasm.gz", "js", "player.json.gz", "player.wasm.gz", "txt")]
+    game = [
+        f"games/{GAME}.{suffix}" for suffix in ("json.gz", "wasm.gz", "js", "player.json.gz", "player.wasm.gz", "txt")
+    ]
     page = [name for name in files if "/" not in name]
     assert sum(len(gzip.compress(files[name])) for name in page + game) < MAX_TRANSFER
     assert sum(len(files[name]) for name in page + game[:3]) < MAX_FIRST  # of a server that does not compress

@@ -19,11 +19,13 @@ export class Board {
   }
 
   clear() {
+    this.select(null);
     this.parts = [];
     element("picture").replaceChildren();
   }
 
   show(text) {
+    this.select(null);
     this.picture = document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
     this.picture.style.setProperty("--width", `${this.picture.width.baseVal.value}px`);
     this.prepare();

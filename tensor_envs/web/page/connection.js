@@ -6,7 +6,7 @@ import { Controls, copied, element, painted } from "./controls.js";
 const WAITING = 100; // milliseconds until the engine is asked again for what it computes
 const ELSEWHERE = 1000; // and for the move of a person at another screen
 const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
-const NARROW = 600; // pixels of a window below which a game's narrow picture is shown, if it has one
+const NARROW = "(max-width: 599px)"; // windows that show a game's narrow picture, if it has one
 const tabs = globalThis.BroadcastChannel && new BroadcastChannel("tensor_envs");
 
 // a table in an address: its name on a server, and its position, how it began and what was played, if that is known
@@ -27,7 +27,7 @@ export function parsed(address) {
 
 export class Connection {
   constructor(engine, fail) {
-    Object.assign(this, { engine, fail, serial: 0, at: null });
+    Object.assign(this, { engine, fail, serial: 0, at: null, narrow: matchMedia(NARROW) });
     this.board = new Board(this);
     this.controls = new Controls(this);
     const on = (id, does) => element(id).addEventListener("click", does);
@@ -42,6 +42,8 @@ export class Connection {
       this.looking = this.view.viewer;
       this.show(this.view);
     });
+    // a phone was turned
+    this.narrow.addEventListener("change", () => { if (document.body.dataset.pictured) this.picture(this.shown, this.at ?? this.view.ply); });
     tabs?.addEventListener("message", ({ data: { from, to, ply } }) => {
       if (from === this.address && ply !== this.view.ply) this.follow(parsed(to));
     });
@@ -122,7 +124,6 @@ export class Connection {
       return;
     }
     Object.assign(this, { view, at: null, covered: view.secret && !over && this.looking !== viewer });
-    this.board.select(null);
     this.controls.show();
     if (this.covered || !view.svg) this.clear();
     else this.picture(view, ply);
@@ -135,8 +136,9 @@ export class Connection {
     if (computer) painted().then(() => setTimeout(again, view.waiting ? pause : 0));
   }
 
-  picture({ svg, narrow }, ply) {
-    this.board.show(narrow && innerWidth < NARROW ? narrow : svg);
+  picture(shown, ply) {
+    const { svg, narrow } = this.shown = shown;
+    this.board.show(narrow && this.narrow.matches ? narrow : svg);
     this.controls.pictured(svg);
     document.body.dataset.pictured = ply;
   }
@@ -161,7 +163,6 @@ export class Connection {
       return;
     }
     this.at = at;
-    this.board.select(null);
     this.controls.lookBack();
     const shown = await this.engine.at(view, at);
     if (view !== this.view || at !== this.at) return;

@@ -3,6 +3,7 @@ const KINDS = { person: "person", uniform: "random", trained: "trained network",
 const USUAL = "playout:32"; // a new opponent
 const WAITING = 100; // milliseconds until advice is asked for again
 const NAMED = 3; // best actions whose names are shown
+const COMPILED = "the search of this game is compiled, once ...";
 export const element = (id) => document.getElementById(id);
 
 export const create = (tag, properties, ...children) => {
@@ -143,7 +144,7 @@ export class Controls {
   say() {
     const { view, title, chance } = this.table, { over, player, players, scores, returns } = view;
     element("status").classList.toggle("result", over);
-    element("status").textContent = over ? outcome(view) : `${this.named(player)} ${view.computer ? "is thinking" : "to move"}`;
+    element("status").textContent = over ? outcome(view) : `${this.named(player)} ${view.compiling ? `waits: ${COMPILED}` : view.computer ? "is thinking" : "to move"}`;
     document.title = `${element("status").textContent} – ${title}`;
     // without chance any seed is the same game
     if (over && chance && view.seed !== null) element("status").append(" ", create("small", { textContent: `The seed was ${view.seed}.` }));
@@ -209,7 +210,7 @@ export class Controls {
         if (advice.actions.length) {
           this.worth(advice);
           this.mark(advice);
-        }
+        } else if (advice.compiling) element("advice").textContent = `First ${COMPILED}`;
         ({ waiting = false } = advice);
         if (waiting) await new Promise((done) => { setTimeout(done, WAITING); });
       }
