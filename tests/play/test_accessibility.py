@@ -9,22 +9,21 @@ import numpy as np
 import pytest
 
 from tensor_envs.web.variants import variant
-from tests.play.clicking import CHROMIUM, GAMES, IN_CHROMIUM, OPTIONS, PERSON, open_table
+from tests.play.clicking import GAMES, IN_CHROMIUM, PERSON, open_table
 from tests.web.shown import AXE, violations
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="the page is read with playwright")
 pytestmark = [*IN_CHROMIUM, pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core")]
 UNFOLD = "document.getElementById('listed').open = true"  # the buttons, which a phone folds away
 FEW = 2  # actions before a table is looked at, fewer in a game that they would end
 
 
 @pytest.fixture(scope="module", params=[("light", 1280), ("dark", 1280), ("dark", 390)], ids=["light", "dark", "phone"])
-def page(request: pytest.FixtureRequest, url: str) -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        page = browser.new_page(viewport={"width": request.param[1], "height": 900}, color_scheme=request.param[0])
-        yield page
-        browser.close()
+def page(request: pytest.FixtureRequest, browser: Any) -> Iterator[Any]:
+    """Open a page of a width and a scheme of colours."""
+    scheme, width = request.param
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    yield page
+    page.close()
 
 
 def test_the_first_page_and_the_rules(page: Any, url: str) -> None:
