@@ -44,7 +44,7 @@ def final_hint(url: str, known: str) -> dict[str, Any]:
 def test_an_exact_hint(url: str, columns: list[int], answer: dict[str, Any]) -> None:
     table = ask(url, "POST", "/api/tables", {**GAME, "game": "connect_four", "actions": columns}).json
     hint = final_hint(f"{url}api/tables/{table['table']}/hint/{len(columns)}", "distance")
-    assert hint == {**answer, "exact": True, "waiting": False}
+    assert hint == {**answer, "exact": True, "waiting": False, "compiling": False}
 
 
 def test_a_hint_does_not_wait_for_what_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,6 +72,7 @@ def test_hints(url: str) -> None:
         "exact": True,
         "distance": None,
         "waiting": False,
+        "compiling": False,
     }
     kalah = create(url, "kalah")
     path = f"/api/tables/{kalah['table']}/hint"
