@@ -471,14 +471,17 @@ class Tables:
     def create(self, game: str, seats: Sequence[str], seed: int | None, actions: Sequence[int] = ()) -> dict[str, Any]:
         """Open a table. Without a seed a random one is drawn, and shown at the end of the game."""
         game_variant, env = self.game(game)
+        # every seat has a player that the game offers
         allowed = kinds(env)
         if len(seats) != env.num_players or not set(seats) <= set(allowed):
             raise BadRequest(400, f"seats must be {env.num_players} of {', '.join(allowed)}, got {', '.join(seats)}")
         seed = secrets.randbelow(MAX_SEED + 1) if seed is None else seed
         shared = self.positions, self.exploration, self.searchers.of(game)
         table = Table(game, env, seats, seed, self.solver, game_variant, actions, *shared)
+        # the kernels of its search are compiled while a person thinks
         if not table.over and not LEVELS.keys().isdisjoint(seats):
             table.searcher.prepare(table.state, self.exploration)
+        # older tables are closed for it, and their keys are forgotten
         name = secrets.token_urlsafe(9)
         self.open[name] = table
         while len(self.open) > MAX_TABLES:

@@ -164,6 +164,9 @@ def test_pictures_are_dark_in_the_dark(page: Any, url: str) -> None:
         paper, label = page.evaluate(look)
         assert paper < 80 and (label > 200 or game == "kuhn_poker"), game  # whose last one is on a card
         assert page.evaluate("getComputedStyle(document.querySelector('#picture svg')).filter") == "none"
+    open_table(page, url, game="cube")  # the layers of a board, with their lines
+    layer = "getComputedStyle(document.querySelector('#picture svg > polygon')).fill"
+    assert page.evaluate(layer) == "rgb(43, 53, 66)"
     page.goto(url)
     page.wait_for_selector("#cards a")
     corner = """async () => {
