@@ -80,8 +80,6 @@ class ChessState(KnownState):
     knights: Tensor
     diagonals: Tensor
     lines: Tensor
-    castling: Tensor
-    en_passant: Tensor
     quiet: Tensor
     reversible: Tensor
     repeats: Tensor
@@ -343,6 +341,10 @@ def make(
 def make(
     id: Literal["dots_and_boxes"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[DotsAndBoxes, DotsAndBoxesState]: ...
+@overload
+def make(
+    id: Literal["gardner_chess"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Chess, ChessState]: ...
 @overload
 def make(
     id: Literal["go"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -159,7 +159,9 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("clobber", "a2xa1", REFUSED), ("clobber", "a1xb2", REFUSED), ("clobber", "a1", REFUSED),
     ("clobber", "a1a2 or a1b1", REFUSED), ("clobber", "from b2 to b1", "b2b1"),
     ("y", "F6", "f6"), ("y", "move: a19.", "a19"), ("y", "b19", REFUSED), ("y", "f 6", REFUSED), ("y", "t1", REFUSED),
-    ("havannah", "H8", "h8"), ("havannah", "move: a1.", "a1"), ("havannah", "i1", REFUSED),
+    ("gardner_chess", "Nc3", "b1c3"), ("gardner_chess", "move: a2-a3.", "a2a3"), ("gardner_chess", "a4", REFUSED),
+    ("gardner_chess", "O-O", REFUSED), ("havannah", "H8", "h8"), ("havannah", "move: a1.", "a1"),
+    ("havannah", "i1", REFUSED),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",

@@ -20,11 +20,12 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "backgammon": [{"gammons": False, "max_plies": 50}],
     "breakthrough": [{"rows": 4, "columns": 3}, {"rows": 16, "columns": 16}],
     "checkers": [{"quiet_plies": 1}],
-    "chess": [{"quiet_plies": 1}],
+    "chess": [{"quiet_plies": 1, "side": 5}],
     "clobber": [{"rows": 1, "columns": 2}, {"rows": 16, "columns": 16}, {"rows": 4, "columns": 3}],
     "connect_four": [{"rows": 1, "columns": 5, "k": 2}, {"rows": 9, "columns": 8, "k": 5}],
     "dark_hex": [{"size": 2, "abrupt": True}, {"size": 5}],
     "dots_and_boxes": [{"rows": 1, "columns": 2}, {"rows": 4, "columns": 7}],
+    "gardner_chess": [{"quiet_plies": 9}],
     "go": [{"size": 3, "superko": 8, "komi": 2.5}, {"size": 2, "superko": 64, "max_plies": 20}, {"size": 19}],
     "gomoku": [{"misere": True, "gravity": True}],
     "hanabi": [

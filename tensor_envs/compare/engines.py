@@ -16,7 +16,7 @@ from tensor_envs._validate import shown
 from tensor_envs.compare.open_spiel import open_spiel
 from tensor_envs.compare.protocol import Fields, OtherEngine, known_name
 from tensor_envs.envs.env import Env
-from tensor_envs.games.chess.rules import CASTLES, PLANES, SIDE, kinds_of
+from tensor_envs.games.chess.rules import Chess, kinds_of
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.plain import state_of
 
@@ -29,6 +29,7 @@ PGX_NAMES = {
     "hex": "hex",
     "go": "go_9x9",
     "chess": "chess",
+    "gardner_chess": "gardner_chess",
     "backgammon": "backgammon",
     "2048": "2048",
     "kuhn_poker": "kuhn_poker",
@@ -42,10 +43,11 @@ ENVPOOL_NAMES = {  # without games of chance, whose dice and cards cannot be set
     "go": "Go9x9-v1",
     "chess": "Chess-v1",
 }
-KING = 4 * SIDE * len(PLANES)  # the first action from e1
+CHESS = Chess().board
+KING = 4 * CHESS.side * len(CHESS.planes)  # the first action from e1
 # their numbers of our actions, where they differ
 PGX_ACTIONS: dict[str, dict[int, int]] = {
-    "chess": {CASTLES[k]: KING + PLANES.index(step) for k, step in enumerate(((-2, 0), (2, 0)))},
+    "chess": {CHESS.castles[k]: KING + CHESS.planes.index(step) for k, step in enumerate(((-2, 0), (2, 0)))},
     "kuhn_poker": {0: 1, 1: 0},
     "leduc_poker": {0: 2, 1: 0, 2: 1},
     "2048": {0: 1, 1: 2, 2: 3, 3: 0},
@@ -73,7 +75,7 @@ class _Numbered:
             return sorted({0 if action < 6 else action for action in legal})
         if self.id == "chess":  # a move of two squares from e1 is castling if the king stands there
             *_, king = kinds_of(state_of(self.rules, fields))
-            if not (int(king.value) & fields["own"]) >> 4 * SIDE & 1:
+            if not (int(king.value) & fields["own"]) >> 4 * CHESS.side & 1:
                 return legal
         return [self.ours.get(action, action) for action in legal]
 

@@ -61,6 +61,7 @@ VARIANTS = {
     "2048": Variant("2048", "2048"),
     "backgammon": Variant("Backgammon", "backgammon"),
     "chess": Variant("Chess", "chess"),
+    "gardner_chess": Variant("Gardner's minichess, 5x5", "gardner_chess"),
     "checkers": Variant("English draughts", "checkers"),
     "dots_and_boxes": Variant("Dots and boxes", "dots_and_boxes"),
     "amazons": Variant("Amazons", "amazons"),

@@ -52,7 +52,7 @@ CLICKER = """async (seed) => {
 }"""
 
 # ids whose pictures choose a move by its start, then by its end
-MOVERS = {"backgammon", "breakthrough", "checkers", "chess", "clobber"}
+MOVERS = {"backgammon", "breakthrough", "checkers", "chess", "clobber", "gardner_chess"}
 MOVERS |= {"lines_of_action", "nine_mens_morris", "three_will"}
 GAMES: dict[str, list[str]] = {  # every id once, with its players
     "tic_tac_toe": [PERSON, PERFECT],
@@ -74,6 +74,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "2048": [PERSON],
     "backgammon": [PERSON, RANDOM],
     "chess": [PERSON, RANDOM],
+    "gardner_chess": [PERSON, RANDOM],
     "checkers": [PERSON, RANDOM],
     "dots_and_boxes": [PERSON, RANDOM],
     "amazons": [PERSON, RANDOM],

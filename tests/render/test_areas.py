@@ -32,6 +32,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "2048": ({}, ""),
     "backgammon": ({}, ""),
     "chess": ({}, ""),
+    "gardner_chess": ({}, ""),
     "checkers": ({}, ""),
     "dots_and_boxes": ({"rows": 2}, ""),
     "amazons": ({"size": 6}, ""),

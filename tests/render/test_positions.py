@@ -38,6 +38,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("2048", {}),
     ("backgammon", {}),
     ("chess", {"quiet_plies": 6}),
+    ("gardner_chess", {}),
     ("checkers", {"quiet_plies": 8}),
     ("dots_and_boxes", {"rows": 1, "columns": 2}),
     ("amazons", {"size": 6}),

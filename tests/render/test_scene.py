@@ -39,6 +39,7 @@ NAMES = {
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],
+    "gardner_chess": ["White", "Black"],
     "checkers": ["Black", "White"],
     "dots_and_boxes": ["A", "B"],
     "amazons": ["White", "Black"],

@@ -299,6 +299,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "dark_hex": hex_board,
     "phantom_tic_tac_toe": board("size", "FREE"),
     "chess": chess,
+    "gardner_chess": chess,
     "2048": game_2048,
     "ultimate_tic_tac_toe": board("side", "EMPTY"),
     "kalah": mancala_board,

@@ -2,4 +2,5 @@
 
 from tensor_envs.games._kit.entry import game_entry
 
-GAME = game_entry(__name__, "Chess", short={"quiet_plies": 6}, files={".pgn": f"{__name__}.pgn"})
+PRESETS = {"gardner_chess": {"side": 5}}
+GAME = game_entry(__name__, "Chess", presets=PRESETS, short={"quiet_plies": 6}, files={".pgn": f"{__name__}.pgn"})

@@ -5,24 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
-from tensor_envs.games.chess.rules import (
-    CASTLES,
-    FORWARD,
-    MOVE_BITS,
-    MOVES_A_WORD,
-    PLANES,
-    SETS,
-    SIDE,
-    SQUARES,
-    TURN,
-    UNDER,
-    Chess,
-    kinds_of,
-    legal_moves,
-    moved,
-    turned,
-)
-from tensor_envs.rules import GameState, int32, uint64
+from tensor_envs.games.chess.board import FORWARD, UNDER
+from tensor_envs.games.chess.rules import MOVE_BITS, MOVES_A_WORD, Chess, kinds_of, legal_moves, moved
+from tensor_envs.rules import GameState, int32, scalar
 from tensor_envs.rules.plain import ended, state_of
 
 PIECES = "PNBRQK"
@@ -72,19 +57,22 @@ SYNONYMS: tuple[Synonym, ...] = (
 Board = dict[str, str]  # letters of pieces by the names of their squares
 
 
-def name_of(square: int) -> str:
+def name_of(rules: Chess, square: int) -> str:
     """Return the name of a square."""
-    return FILE_NAMES[square // SIDE] + str(square % SIDE + 1)
+    return FILE_NAMES[square // rules.side] + str(square % rules.side + 1)
 
 
-def number_of(name: str) -> int:
+def number_of(rules: Chess, name: str) -> int:
     """Return the number of a square."""
-    return SIDE * FILE_NAMES.index(name[0]) + int(name[1]) - 1
+    return rules.side * FILE_NAMES.index(name[0]) + int(name[1]) - 1
 
 
-def of_white(s: dict[str, Any]) -> dict[str, int]:
+def of_white(rules: Chess, s: dict[str, Any]) -> dict[str, int]:
     """Return the sets of squares from white's side."""
-    return {name: int(turned(uint64(s[name])).value) if s["current_player"] else s[name] for name in SETS}
+    board = rules.board
+    if not s["current_player"]:
+        return {name: s[name] for name in board.sets}
+    return {name: int(board.turned(board.word(s[name])).value) for name in board.sets}
 
 
 # *** states ***
@@ -93,28 +81,33 @@ def of_white(s: dict[str, Any]) -> dict[str, int]:
 def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"fen": position, "moves": those since a position that cannot recur} for the fields of a game (C13)."""
     black = s["current_player"]
-    sets = of_white(s)
-    kinds = kinds_of(GameState({name: uint64(squares) for name, squares in sets.items()}))
+    board = rules.board
+    sets = of_white(rules, s)
+    kinds = kinds_of(GameState({name: board.word(squares) for name, squares in sets.items()}))
     white = sets["other" if black else "own"]
     pieces = {
         square: letter if white >> square & 1 else letter.lower()
         for letter, kind in zip(PIECES, kinds, strict=True)
-        for square in range(SQUARES)
+        for square in range(board.squares)
         if int(kind.value) >> square & 1
     }
-    files = range(SIDE)
-    ranks = ["".join(pieces.get(SIDE * file + rank, "1") for file in files) for rank in reversed(files)]
-    board = re.sub("1+", lambda ones: str(len(ones.group())), "/".join(ranks))
-    rights = "".join(right for right, at in CORNERS.items() if sets["castling"] >> number_of(at) & 1)
-    passing = sets["en_passant"]
-    target = name_of(passing.bit_length() - 1) if passing else "-"
-    fen = f"{board} {'wb'[black]} {rights or '-'} {target} {s['quiet']} {s['ply'] // 2 + 1}"
+    # A run of empty squares is its length in a FEN.
+    files = range(rules.side)
+    ranks = ["".join(pieces.get(rules.side * file + rank, "1") for file in files) for rank in reversed(files)]
+    placed = re.sub("1+", lambda ones: str(len(ones.group())), "/".join(ranks))
+    # A small board has neither rights to castle nor captures en passant.
+    castling, passing = (sets.get(name, 0) for name in ("castling", "en_passant"))
+    rights = "".join(right for right, at in CORNERS.items() if castling and castling >> number_of(rules, at) & 1)
+    target = name_of(rules, passing.bit_length() - 1) if passing else "-"
+    fen = f"{placed} {'wb'[black]} {rights or '-'} {target} {s['quiet']} {s['ply'] // 2 + 1}"
     moves = []
     for k in range(s["reversible"]):
         move = s["history"][k // MOVES_A_WORD] >> MOVE_BITS * (k % MOVES_A_WORD)
-        if black == k % 2:  # of black
-            move ^= TURN
-        moves.append(name_of(move & 63) + name_of(move >> 6 & 63))
+        squares = move & 63, move >> 6 & 63
+        # Squares are stored from the mover's side, and movers alternate.
+        if black == k % 2:
+            squares = tuple(map(board.turned_square, squares))
+        moves.append("".join(name_of(rules, square) for square in squares))
     return {"fen": fen, "moves": moves[::-1]}
 
 
@@ -130,7 +123,7 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     check_moves(board, black, moves, quiet)
     squares = {letter: 0 for letter in PIECES + PIECES.lower()}
     for name, letter in board.items():
-        squares[letter] |= 1 << number_of(name)
+        squares[letter] |= 1 << number_of(rules, name)
     kinds = {letter: squares[letter] | squares[letter.lower()] for letter in PIECES}
     sides = [sum(squares[letter] for letter in letters) for letters in (PIECES, PIECES.lower())]
     sets = {
@@ -140,17 +133,19 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
         "knights": kinds["N"],
         "diagonals": kinds["B"] | kinds["Q"],
         "lines": kinds["R"] | kinds["Q"],
-        "castling": sum(1 << number_of(CORNERS[right]) for right in rights),
-        "en_passant": 1 << number_of(target) if target else 0,
+        "castling": sum(1 << number_of(rules, CORNERS[right]) for right in rights),
+        "en_passant": 1 << number_of(rules, target) if target else 0,
     }
+    sets = {name: sets[name] for name in rules.board.sets}
     # The letters are white's view; the rules see the board from the side of the player to move.
     s: dict[str, Any] = {**sets, "current_player": black}
-    s |= of_white(s)
+    s |= of_white(rules, s)
     s |= {"quiet": quiet, "reversible": len(moves), "repeats": 0, "history": _history(rules, moves, black)}
     # A king that could be captured is in check after the sides are exchanged.
-    attacked = GameState(state_of(rules, s).asdict() | {"own": uint64(s["other"]), "other": uint64(s["own"])})
-    reverse = {name: turned(squares) for name, squares in attacked.asdict().items() if name in SETS}
-    if legal_moves(GameState(reverse)).check.value:
+    word = rules.board.word
+    attacked = GameState(state_of(rules, s).asdict() | {"own": word(s["other"]), "other": word(s["own"])})
+    reverse = {name: rules.board.turned(squares) for name, squares in attacked.asdict().items() if name in sets}
+    if legal_moves(rules.board, GameState(reverse)).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
     # One ply earlier, with the pawn moved back, the king must not have been in check either.
     if target:
@@ -158,13 +153,13 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
         before = state_of(
             rules, s | {"other": s["other"] ^ pawn >> 1 ^ pawn << 1, "pawns": s["pawns"] ^ pawn >> 1 ^ pawn << 1}
         )
-        if legal_moves(before.replace(en_passant=uint64(0))).check.value:
+        if legal_moves(rules.board, before.replace(en_passant=word(0))).check.value:
             raise ValueError(f"no pawn can have passed {target}: the king was attacked")
     # A target that no pawn can take is dropped, so that equal positions are equal states.
-    legal = legal_moves(state_of(rules, s))
-    if not legal.en_passant.value:
+    legal = legal_moves(rules.board, state_of(rules, s))
+    if target and not scalar(legal.en_passant).value:
         s["en_passant"] = 0
-    elif moves:
+    elif target and moves:
         raise ValueError(f"moves must be empty if a pawn can be taken on {target}, got {shown(moves)}")
     # Repetitions, mate and stalemate follow from the fields, so the dictionary need not have them.
     s["repeats"] = int(rules.repeats(state_of(rules, s)).value)
@@ -176,10 +171,11 @@ def _history(rules: Chess, moves: Sequence[str], black: int) -> list[int]:
     """Return the words of the last reversible moves, the latest move in the lowest bits."""
     words = [0] * rules.spec.fields[-1].size
     for k, move in enumerate(reversed(moves)):
-        packed = number_of(move[:2]) | number_of(move[2:]) << 6
+        start, end = number_of(rules, move[:2]), number_of(rules, move[2:])
         # Squares are stored from the mover's side, and movers alternate.
-        packed ^= TURN if black == k % 2 else 0
-        words[k // MOVES_A_WORD] |= packed << MOVE_BITS * (k % MOVES_A_WORD)
+        if black == k % 2:
+            start, end = map(rules.board.turned_square, (start, end))
+        words[k // MOVES_A_WORD] |= (start | end << 6) << MOVE_BITS * (k % MOVES_A_WORD)
     return words
 
 
@@ -192,22 +188,27 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
     if len(words) != 6:
         raise ValueError(f"fen must be six words, or four without the numbers, got {shown(fen)}")
     placed, player, rights, target, quiet, number = words
-    # Digits become dots, so that each rank is a string of eight squares.
-    rows = re.sub("[1-8]", lambda digit: "." * int(digit.group()), placed).split("/")
-    if len(rows) != SIDE or any(not re.fullmatch(f"[.{PIECES}{PIECES.lower()}]{{8}}", row) for row in rows):
-        raise ValueError(f"fen must have eight ranks of eight squares, of pieces {PIECES}, got {shown(placed)}")
+    # Digits become dots, so that each rank is a string of squares.
+    side = rules.side
+    rows = re.sub(f"[1-{side}]", lambda digit: "." * int(digit.group()), placed).split("/")
+    if len(rows) != side or any(not re.fullmatch(f"[.{PIECES}{PIECES.lower()}]{{{side}}}", row) for row in rows):
+        raise ValueError(f"fen must have {side} ranks of {side} squares, of pieces {PIECES}, got {shown(placed)}")
     board = {
-        FILE_NAMES[file] + str(SIDE - row): letter
+        FILE_NAMES[file] + str(side - row): letter
         for row, letters in enumerate(rows)
         for file, letter in enumerate(letters)
         if letter != "."
     }
+    # The rules find checks and mates by the only king of a side.
     if sorted(letter for letter in board.values() if letter in "Kk") != ["K", "k"]:
         raise ValueError(f"fen must have one king of either colour, got {shown(placed)}")
-    if any(letter in "Pp" and name[1] in "18" for name, letter in board.items()):
+    if any(letter in "Pp" and name[1] in f"1{side}" for name, letter in board.items()):
         raise ValueError(f"fen must not have pawns on the first or last rank, got {shown(placed)}")
     if player not in ("w", "b"):
         raise ValueError(f"fen must have w or b to move, got {shown(player)}")
+    # A small board has no castling and no captures en passant.
+    if not rules.board.orthodox and (rights, target) != ("-", "-"):
+        raise ValueError(f"fen must have - for castling and - for en passant on {side}x{side}, got {rights} {target}")
     rights = "" if rights == "-" else rights
     # A right needs its king and rook on their first squares, or castling would move other pieces.
     if not re.fullmatch("K?Q?k?q?", rights) or any(
@@ -251,12 +252,14 @@ def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
 # *** actions ***
 
 
-def ends_of(action: int) -> tuple[int, int]:
+def ends_of(rules: Chess, action: int) -> tuple[int, int]:
     """Return the start and the end of a move, seen from the player to move; castling is the king's move."""
-    if action in CASTLES:
-        return SIDE * 4, SIDE * (2 if action == CASTLES[0] else 6)
-    square, plane = divmod(action, len(PLANES))
-    return square, square + SIDE * PLANES[plane][0] + PLANES[plane][1]
+    board = rules.board
+    if action in board.castles:
+        return board.side * 4, board.side * (2 if action == board.castles[0] else 6)
+    square, plane = divmod(action, len(board.planes))
+    files, ranks = board.planes[plane]
+    return square, square + board.side * files + ranks
 
 
 def action_to_string(rules: Chess, action: int) -> str:
@@ -264,24 +267,26 @@ def action_to_string(rules: Chess, action: int) -> str:
 
     A move that leaves the board has its step for the second square.
     """
-    if action in CASTLES:
-        return "O-O-O" if action == CASTLES[0] else "O-O"
-    square, plane = divmod(action, len(PLANES))
-    to = name_of(ends_of(action)[1]) if stays_on(action) else f"{PLANES[plane][0]:+d}{PLANES[plane][1]:+d}"
-    return name_of(square) + to + (PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "")
+    board = rules.board
+    if action in board.castles:
+        return "O-O-O" if action == board.castles[0] else "O-O"
+    square, plane = divmod(action, len(board.planes))
+    files, ranks = board.planes[plane]
+    to = name_of(rules, ends_of(rules, action)[1]) if stays_on(rules, action) else f"{files:+d}{ranks:+d}"
+    return name_of(rules, square) + to + (PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "")
 
 
-def stays_on(action: int) -> bool:
+def stays_on(rules: Chess, action: int) -> bool:
     """Return whether a move, which is no castling, stays on the board."""
-    square, plane = divmod(action, len(PLANES))
-    ends = zip(divmod(square, SIDE), PLANES[plane], strict=True)
-    return all(0 <= line + step < SIDE for line, step in ends)
+    square, plane = divmod(action, len(rules.board.planes))
+    ends = zip(divmod(square, rules.side), rules.board.planes[plane], strict=True)
+    return all(0 <= line + step < rules.side for line, step in ends)
 
 
 def move_to_string(rules: Chess, action: int, s: dict[str, Any]) -> str:
     """Return a legal action of a position in the form of the Universal Chess Interface: "e7e5", "e1g1", "b2b1q"."""
-    start, end = ends_of(action)
-    return square_of(start, s) + square_of(end, s) + promoted(action, s)
+    start, end = ends_of(rules, action)
+    return square_of(rules, start, s) + square_of(rules, end, s) + promoted(rules, action, s)
 
 
 def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
@@ -293,10 +298,10 @@ def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str
     names = {name: action for action, name in zip(legal, _algebraic(rules, s, legal), strict=True)}
     longer = dict[str, set[int]]()
     for name, action in names.items():
-        if action in CASTLES:
+        if action in rules.board.castles:
             longer[name.replace("O", "0")] = {action}
             continue
-        start, end = (square_of(square, s) for square in ends_of(action))
+        start, end = (square_of(rules, square, s) for square in ends_of(rules, action))
         standard, _, promotion = name.partition("=")
         piece = standard[0] if standard[0] in PIECES else ""
         takes = "x" in standard
@@ -325,23 +330,23 @@ def move_pattern(names: Iterable[str]) -> str:
 
 def san(rules: Chess, action: int, s: dict[str, Any], legal: Sequence[int]) -> str:
     """Return a legal action in standard algebraic notation: "Nbd7", "exd6", "e8=Q+", "O-O", "Qxf7#"."""
-    after = moved(state_of(rules, s), int32(action))[2]
-    moves = legal_moves(after)
+    after = moved(rules.board, state_of(rules, s), int32(action))[2]
+    moves = legal_moves(rules.board, after)
     mates = rules.ends(after, moves)[0].value
     return _algebraic(rules, s, legal)[legal.index(action)] + ("#" if mates else "+" if moves.check.value else "")
 
 
-def square_of(square: int, s: dict[str, Any]) -> str:
+def square_of(rules: Chess, square: int, s: dict[str, Any]) -> str:
     """Return the name of a square that is numbered from the side of the player to move."""
-    return name_of(square ^ 7 if s["current_player"] else square)
+    return name_of(rules, rules.board.turned_square(square) if s["current_player"] else square)
 
 
-def promoted(action: int, s: dict[str, Any]) -> str:
+def promoted(rules: Chess, action: int, s: dict[str, Any]) -> str:
     """Return the letter of the piece that a pawn becomes; "" for other moves."""
-    start, end = ends_of(action)
-    if action in CASTLES or not s["pawns"] >> start & 1 or end % SIDE != SIDE - 1:
+    start, end = ends_of(rules, action)
+    if action in rules.board.castles or not s["pawns"] >> start & 1 or end % rules.side != rules.side - 1:
         return ""
-    plane = action % len(PLANES)
+    plane = action % len(rules.board.planes)
     return PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "q"
 
 
@@ -349,31 +354,31 @@ def _algebraic(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> list[st
     """Return the names of all legal actions in standard algebraic notation, without signs of check."""
     kinds = [int(kind.value) for kind in kinds_of(state_of(rules, s))]
     moves = [
-        (*ends_of(action), next(k for k, kind in enumerate(kinds) if kind >> ends_of(action)[0] & 1))
-        for action in legal
+        (*ends, next(k for k, kind in enumerate(kinds) if kind >> ends[0] & 1))
+        for ends in (ends_of(rules, action) for action in legal)
     ]
     names = []
     for action, (start, end, kind) in zip(legal, moves, strict=True):
-        if action in CASTLES:
+        if action in rules.board.castles:
             names.append(action_to_string(rules, action))
             continue
-        target = square_of(end, s)
-        file = FILE_NAMES[start // SIDE]
+        target = square_of(rules, end, s)
+        file = FILE_NAMES[start // rules.side]
         # A pawn that changes its file takes, also en passant, where the end square is empty.
-        takes = "x" * bool(s["other"] >> end & 1 or (kind == 0 and start // SIDE != end // SIDE))
+        takes = "x" * bool(s["other"] >> end & 1 or (kind == 0 and start // rules.side != end // rules.side))
         if kind == 0:
-            piece = promoted(action, s).upper()
+            piece = promoted(rules, action, s).upper()
             names.append(file * bool(takes) + takes + target + f"={piece}" * bool(piece))
             continue
         # Other pieces of the kind that may go to the same square decide how much of the start is written.
         rivals = [a for a, b, other in moves if (b, other) == (end, kind) and a != start]
-        rank = square_of(start, s)[1]
+        rank = square_of(rules, start, s)[1]
         # FIDE's order: the file if it is enough, else the rank, else both.
         if not rivals:
             origin = ""
-        elif all(a // SIDE != start // SIDE for a in rivals):
+        elif all(a // rules.side != start // rules.side for a in rivals):
             origin = file
         else:
-            origin = rank if all(a % SIDE != start % SIDE for a in rivals) else file + rank
+            origin = rank if all(a % rules.side != start % rules.side for a in rivals) else file + rank
         names.append(PIECES[kind] + origin + takes + target)
     return names

@@ -76,7 +76,7 @@ def _escaped(value: str) -> str:
 
 def goes_on(rules: Chess, s: dict[str, Any]) -> bool:
     """Return whether players may go on after an end of a game here: a draw that somebody has to claim elsewhere."""
-    moves = legal_moves(state_of(rules, s))
+    moves = legal_moves(rules.board, state_of(rules, s))
     return any(bool(squares.value) for squares in (*moves.planes, *moves.castles))
 
 

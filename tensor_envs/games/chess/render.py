@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from tensor_envs.games.chess.board import FIRST_RANKS
 from tensor_envs.games.chess.notation import FILE_NAMES, ends_of, from_dict, promoted
-from tensor_envs.games.chess.rules import CASTLES, SIDE, Chess, legal_moves
+from tensor_envs.games.chess.rules import Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import outcome, seat_names, to_move
@@ -11,7 +12,6 @@ from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules.plain import legal_actions, open_actions, state_of
 
 NAMES = ("White", "Black")
-RANK_NAMES = "87654321"  # from the top, with white below
 LIGHT = "#ece5d3"
 SHADE = "#94abbf"
 PAPER = "#fcfcfa"
@@ -43,15 +43,15 @@ SMALL_SHAPES = {
 }
 TILE_SQUARES = (SHADE, "#6c8299")
 TILE_SETS = ("own", "other", "pawns", "knights", "diagonals", "lines")
-# of the pieces that each player may capture: symbols, letters, numbers at the start
-CAPTURES = [(symbols, letters, (1, 2, 2, 2, 8)) for symbols, letters in (("♛♜♝♞♟", "qrbnp"), ("♕♖♗♘♙", "QRBNP"))]
+# of the pieces that each player may capture: symbols and letters
+CAPTURES = (("♛♜♝♞♟", "qrbnp"), ("♕♖♗♘♙", "QRBNP"))
 GLYPHS = {"q": "♛", "r": "♜", "b": "♝", "n": "♞"}  # of promotions
 PIECE_NAMES = {"p": "pawn", "n": "knight", "b": "bishop", "r": "rook", "q": "queen", "k": "king"}
 HEADS = {"p": (0.36, 0.14), "b": (0.15, 0.07)}
 
 
 def rows_of(game: dict[str, Any]) -> list[str]:
-    """Return eight strings of pieces, the eighth rank first, "." for an empty square."""
+    """Return a string of pieces for each rank, the last rank first, "." for an empty square."""
     placed = game["fen"].split()[0]
     for digit in "12345678":
         placed = placed.replace(digit, "." * int(digit))
@@ -67,7 +67,7 @@ def status(rules: Chess, game: dict[str, Any], fields: dict[str, Any]) -> str:
     """Return the status: the player to move, or the kind of the end."""
     player = mover(game)
     s = state_of(rules, fields)
-    moves = legal_moves(s)
+    moves = legal_moves(rules.board, s)
     lost, drawn = (bool(x.value) for x in rules.ends(s, moves))
     if lost or drawn:
         return outcome(NAMES, 1 - player if lost else None, reason(rules, game))
@@ -78,35 +78,42 @@ def to_string(rules: Chess, game: dict[str, Any]) -> str:
     """Return rows of pieces, white's in capitals, the viewer's or white's first rank below; the status, and the FEN."""
     step = -1 if game.get("viewer") else 1
     text = status(rules, game, from_dict(rules, game))
-    rows = [f"{rank} " + " ".join(row[::step]) for rank, row in zip(RANK_NAMES, rows_of(game), strict=True)]
-    return "\n".join([*rows[::step], "  " + " ".join(FILE_NAMES[::step]), text, game["fen"]])
+    rows = [f"{rules.side - line} " + " ".join(row[::step]) for line, row in enumerate(rows_of(game))]
+    files = " ".join(FILE_NAMES[: rules.side][::step])
+    return "\n".join([*rows[::step], f"  {files}", text, game["fen"]])
 
 
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
     """Draw the board, the viewer or white below; a click on a square chooses the moves from it and to it."""
-    side = SIDE * CELL
+    count = rules.side
+    side = count * CELL
     grid = SquareGrid(MARGIN, MARGIN, CELL)
-    order = range(SIDE)[:: -1 if game.get("viewer") else 1]
+    order = range(count)[:: -1 if game.get("viewer") else 1]
     picture = Drawing(side + 2 * MARGIN, side + 2.5 * MARGIN, title="Chess")
     picture.rect(MARGIN, MARGIN, side, side, LIGHT, INK)
     for place, line in enumerate(order):
-        picture.text((MARGIN - 14, MARGIN + (place + 0.5) * CELL), RANK_NAMES[line], 12, INK)
+        picture.text((MARGIN - 14, MARGIN + (place + 0.5) * CELL), str(count - line), 12, INK)
         picture.text((MARGIN + (place + 0.5) * CELL, MARGIN - 14), FILE_NAMES[line], 12, INK)
     fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
-    actions = {action: ends_of(action) for action in open_actions(rules, game, fields)}
+    actions = {action: ends_of(rules, action) for action in open_actions(rules, game, fields)}
     for row, pieces in enumerate(rows_of(game)):
         for file, piece in enumerate(pieces):
             corners = grid.square(order[row], order[file])
-            if (row + file) % 2:
+            if is_dark(rules, row, file):
                 picture.polygon(corners, SHADE)
             if piece != ".":
                 draw_piece(picture, piece, *corners[0])
-            square = SIDE * file + (row if mover(game) else SIDE - 1 - row)
+            square = count * file + (row if mover(game) else count - 1 - row)
             # the highest number comes first: of promotions that to a queen
             if here := [action for action, ends in reversed(actions.items()) if square in ends]:
                 picture.area(corners, *here, targets=[action for action in here if actions[action][1] == square])
     picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game, fields), 14, INK)
     return picture
+
+
+def is_dark(rules: Chess, row: int, file: int) -> bool:
+    """Return whether a square is dark, as a1 is; rows are counted from the last rank."""
+    return (rules.side - 1 - row + file) % 2 == 0
 
 
 def draw_piece(picture: Drawing, piece: str, x: float, y: float) -> None:
@@ -125,8 +132,9 @@ players = seat_names(*NAMES)
 def scores(rules: Chess, game: dict[str, Any]) -> list[str]:
     """Return the pieces that each player has captured, by the number of pieces missing on the board."""
     placed = game["fen"].split()[0]
+    first = FIRST_RANKS[rules.side] + "P" * rules.side
     return [
-        "".join(symbol * max(0, count - placed.count(man)) for symbol, man, count in zip(*row, strict=True))
+        "".join(symbol * max(0, first.count(man.upper()) - placed.count(man)) for symbol, man in zip(*row, strict=True))
         for row in CAPTURES
     ]
 
@@ -134,7 +142,7 @@ def scores(rules: Chess, game: dict[str, Any]) -> list[str]:
 def reason(rules: Chess, game: dict[str, Any]) -> str:
     """Return why the game has ended (C8 to C11)."""
     s = state_of(rules, from_dict(rules, game))
-    moves = legal_moves(s)
+    moves = legal_moves(rules.board, s)
     if not legal_actions(rules, s.asdict()):
         return "checkmate" if moves.check.value else "stalemate"
     if s.repeats.value >= 2:
@@ -146,30 +154,33 @@ def reason(rules: Chess, game: dict[str, Any]) -> str:
 
 def explain(rules: Chess, game: dict[str, Any], action: int) -> str:
     """Return the piece, the start and the end of a move by their usual names, for either colour."""
-    if action in CASTLES:
-        return f"castle on the {'queen' if action == CASTLES[0] else 'king'}'s side"
+    castles = rules.board.castles
+    if action in castles:
+        return f"castle on the {'queen' if action == castles[0] else 'king'}'s side"
     rows = rows_of(game)
     black = mover(game)
-    files, ranks = zip(*(divmod(square, SIDE) for square in ends_of(action)), strict=True)
-    lines = [rank if black else SIDE - 1 - rank for rank in ranks]
-    start, end = (FILE_NAMES[file] + str(SIDE - line) for file, line in zip(files, lines, strict=True))
+    files, ranks = zip(*(divmod(square, rules.side) for square in ends_of(rules, action)), strict=True)
+    lines = [rank if black else rules.side - 1 - rank for rank in ranks]
+    start, end = (FILE_NAMES[file] + str(rules.side - line) for file, line in zip(files, lines, strict=True))
     kind = rows[lines[0]][files[0]].lower()
     taken = rows[lines[1]][files[1]] != "." or (kind == "p" and files[0] != files[1])
-    letter = promoted(action, pawns_of(game))
+    letter = promoted(rules, action, pawns_of(rules, game))
     became = f", becomes a {PIECE_NAMES[letter]}" if letter else ""
     return f"{PIECE_NAMES[kind]} {start} {'takes' if taken else 'to'} {end}{became}"
 
 
-def pawns_of(game: dict[str, Any]) -> dict[str, int]:
+def pawns_of(rules: Chess, game: dict[str, Any]) -> dict[str, int]:
     """Return the field of the pawns of both colours, without reading the rest of the position."""
-    turn = 0 if mover(game) else SIDE - 1
     rows = [row.lower() for row in rows_of(game)]
-    return {"pawns": sum(1 << SIDE * f + (r ^ turn) for r in range(SIDE) for f in range(SIDE) if rows[r][f] == "p")}
+    # Ranks count from the side of the player to move, which is Black's for the rows of a FEN.
+    ranks = rows if mover(game) else rows[::-1]
+    side = rules.side
+    return {"pawns": sum(1 << side * f + r for r, row in enumerate(ranks) for f in range(side) if row[f] == "p")}
 
 
 def symbol(rules: Chess, game: dict[str, Any], action: int) -> str:
     """Return the piece that a pawn becomes as a symbol; "" for other moves."""
-    return GLYPHS.get(promoted(action, pawns_of(game)), "")
+    return GLYPHS.get(promoted(rules, action, pawns_of(rules, game)), "")
 
 
 def tile(rules: Chess) -> Tile:
@@ -178,8 +189,8 @@ def tile(rules: Chess) -> Tile:
     def pixel(y: int, x: int, black: int) -> Pixel:
         row = y // 3
         file = x // 3
-        square = SIDE * file + (row if black else SIDE - 1 - row)
-        ground = TILE_SQUARES[(row + file) % 2]
+        square = rules.side * file + (row if black else rules.side - 1 - row)
+        ground = TILE_SQUARES[is_dark(rules, row, file)]
         colours = list[str]()
         # A pixel looks up its colour by the six bits that its square has in the sets of the state.
         for key in range(64):
@@ -190,5 +201,5 @@ def tile(rules: Chess) -> Tile:
             colours.append((INK if own == black else PAPER) if shown else ground)
         return Pixel(tuple(colours), tuple(StateBits(name, 0, square, 1) for name in TILE_SETS))
 
-    side = range(3 * SIDE)
+    side = range(3 * rules.side)
     return Tile(len(side), tuple([pixel(y, x, black) for y in side for x in side] for black in (0, 1)))

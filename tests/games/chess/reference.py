@@ -1,6 +1,6 @@
 """Chess in plain Python: a slow and obvious oracle of the tensor engine.
 
-Source: the game's rules file, whose rulings C1-C13 are cited below.
+Source: the game's rules file, whose rulings C1-C16 are cited below.
 """
 
 from __future__ import annotations
@@ -15,33 +15,30 @@ OBLIQUE = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
 LEAPS = [(-2, -1), (-2, 1), (-1, -2), (-1, 2), (2, -1), (2, 1), (1, -2), (1, 2)]  # C4
 REACH = {"B": OBLIQUE, "R": STRAIGHT, "Q": STRAIGHT + OBLIQUE}
 UNDER = [(0, 1), (1, 1), (-1, 1)]  # C4
-DISTANCES = [*range(-7, 0), *range(1, 8)]
-SLIDES = [(n * f, n * r) for f, r in ((0, 1), (1, 0), (1, 1), (1, -1)) for n in DISTANCES]  # C4
 ROOKS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}  # C5
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"  # C1
+GARDNER = "rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1"  # C16
 
 Board = dict[str, str]  # the piece on every square that has one, white in capitals
 Move = tuple[str, str, str]  # from, to, and what a pawn becomes
-
-
-def near(square: str, files: int, ranks: int) -> str | None:
-    """Return the square at a distance of files and ranks, or None beyond the board."""
-    file, rank = FILES.index(square[0]) + files, RANKS.index(square[1]) + ranks
-    return FILES[file] + RANKS[rank] if 0 <= file < 8 and 0 <= rank < 8 else None
 
 
 class Reference:
     """One game; the position is a dictionary of squares."""
 
     num_players = 2
-    num_actions = 4674
     truncated = False  # C11
 
-    def __init__(self, key: Key, quiet_plies: int = 100) -> None:
+    def __init__(self, key: Key, quiet_plies: int = 100, side: int = 8) -> None:
         """Start a game; `key` belongs to the common interface, since the game has no chance."""
         self.quiet_plies = quiet_plies
+        self.side = side
+        self.files, self.ranks = FILES[:side], RANKS[:side]
+        distances = [*range(1 - side, 0), *range(1, side)]
+        self.slides = [(n * f, n * r) for f, r in ((0, 1), (1, 0), (1, 1), (1, -1)) for n in distances]  # C4
+        self.num_actions = 4674 if side == 8 else 1225
         self.rewards = [0.0, 0.0]
-        self.read(START)
+        self.read(START if side == 8 else GARDNER)
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], key: Key, **config: Any) -> Reference:
@@ -58,7 +55,7 @@ class Reference:
     def read(self, fen: str) -> None:
         placed, player, rights, passed, quiet, number = fen.split()
         self.board: Board = {}
-        for rank, row in zip(reversed(RANKS), placed.split("/"), strict=True):
+        for rank, row in zip(reversed(self.ranks), placed.split("/"), strict=True):
             file = 0
             for sign in row:
                 if sign.isdigit():
@@ -78,9 +75,9 @@ class Reference:
 
     def to_dict(self) -> dict[str, Any]:  # C13
         rows = []
-        for rank in reversed(RANKS):
+        for rank in reversed(self.ranks):
             row, gap = "", 0
-            for file in FILES:
+            for file in self.files:
                 piece = self.board.get(file + rank)
                 gap += piece is None
                 if piece:
@@ -90,6 +87,11 @@ class Reference:
         return {"fen": " ".join([*words, str(self.quiet), str(self.number)]), "moves": self.moves}
 
     # *** moves ***
+
+    def near(self, square: str, files: int, ranks: int) -> str | None:
+        """Return the square at a distance of files and ranks, or None beyond the board."""
+        file, rank = FILES.index(square[0]) + files, RANKS.index(square[1]) + ranks
+        return FILES[file] + RANKS[rank] if 0 <= file < self.side and 0 <= rank < self.side else None
 
     def is_own(self, piece: str | None, player: int) -> bool:
         return piece is not None and piece.isupper() == (player == 0)
@@ -106,13 +108,13 @@ class Reference:
         kind, ahead = piece.upper(), 1 if piece.isupper() else -1
         steps = {"P": [(1, ahead), (-1, ahead)], "N": LEAPS, "K": STRAIGHT + OBLIQUE}
         if kind in steps:
-            return [to for step in steps[kind] if (to := near(start, *step))]
+            return [to for step in steps[kind] if (to := self.near(start, *step))]
         found = []
         for files, ranks in REACH[kind]:
-            to = near(start, files, ranks)
+            to = self.near(start, files, ranks)
             while to:
                 found.append(to)
-                to = None if to in board else near(to, files, ranks)
+                to = None if to in board else self.near(to, files, ranks)
         return found
 
     def after(self, board: Board, move: Move) -> Board:
@@ -154,13 +156,13 @@ class Reference:
                 continue
             ends = [to for to in reach if self.is_own(self.board.get(to), 1 - player)]
             ahead, rank = (1, "2") if player == 0 else (-1, "7")
-            one, two = near(start, 0, ahead), near(start, 0, 2 * ahead)
+            one, two = self.near(start, 0, ahead), self.near(start, 0, 2 * ahead)
             if one and one not in self.board:
                 ends.append(one)
-                if two and start[1] == rank and two not in self.board:
+                if self.side == 8 and two and start[1] == rank and two not in self.board:
                     ends.append(two)
             for to in ends:
-                found += [(start, to, becomes) for becomes in ("QRBN" if to[1] in "18" else [""])]
+                found += [(start, to, becomes) for becomes in ("QRBN" if to[1] in ("1", self.ranks[-1]) else [""])]
         return [m for m in found if self.safe(m)] + self.captures_in_passing() + self.castlings()
 
     def castlings(self) -> list[Move]:  # C5
@@ -176,17 +178,17 @@ class Reference:
         start, to, becomes = move
         (file, rank), (end_file, end_rank) = ((FILES.index(s[0]), RANKS.index(s[1])) for s in (start, to))
         if self.current_player == 1:
-            rank, end_rank = 7 - rank, 7 - end_rank
+            rank, end_rank = self.side - 1 - rank, self.side - 1 - end_rank
         step = end_file - file, end_rank - rank
-        if self.board[start] in "Kk" and abs(step[0]) == 2:
+        if self.board[start] in "Kk" and abs(step[0]) == 2:  # castling
             return 4672 if to[0] == "c" else 4673
         if becomes and becomes != "Q":
             plane = 3 * "RBN".index(becomes) + UNDER.index(step)
-        elif step in SLIDES:
-            plane = 9 + SLIDES.index(step)
+        elif step in self.slides:
+            plane = 9 + self.slides.index(step)
         else:
-            plane = 65 + LEAPS.index(step)
-        return 73 * (8 * file + rank) + plane
+            plane = 9 + len(self.slides) + LEAPS.index(step)
+        return (9 + len(self.slides) + len(LEAPS)) * (self.side * file + rank) + plane
 
     def legal_actions(self) -> list[int]:
         return [] if self.terminated else sorted(map(self.number_of, self.legal_moves()))
@@ -218,7 +220,7 @@ class Reference:
             self.moves, self.before = [*self.moves, start + to], [*self.before, before[0]]
         self.current_player, self.number = 1 - player, self.number + player
         two = pawn and abs(RANKS.index(start[1]) - RANKS.index(to[1])) == 2
-        self.passed = near(start, 0, 1 if player == 0 else -1) or "" if two else ""
+        self.passed = self.near(start, 0, 1 if player == 0 else -1) or "" if two else ""
         if not self.captures_in_passing():
             self.passed = ""
         result = self.result()
@@ -247,16 +249,17 @@ class Reference:
         return self.before.count(self.position(self.board, self.current_player, self.passed))
 
     def observation(self, player: int) -> list[Any]:  # C12
-        ranks = RANKS if player == 0 else RANKS[::-1]
+        ranks = self.ranks if player == 0 else self.ranks[::-1]
 
         def plane(squares: set[str]) -> list[list[bool]]:
-            return [[file + rank in squares for rank in ranks] for file in FILES]
+            return [[file + rank in squares for rank in ranks] for file in self.files]
 
         def whole(fact: bool) -> list[list[bool]]:
-            return [[fact] * 8 for _ in FILES]
+            return [[fact] * self.side for _ in self.files]
 
         kinds = KINDS + KINDS.lower() if player == 0 else KINDS.lower() + KINDS
         pieces = [plane({square for square, p in self.board.items() if p == kind}) for kind in kinds]
         facts = [self.earlier() > 0, player == 1, *(self.quiet >> k & 1 == 1 for k in range(7))]
         castling = plane({square for right, square in ROOKS.items() if right in self.rights})
-        return [*pieces, castling, plane({self.passed}), *map(whole, facts)]
+        rights = [castling, plane({self.passed})] if self.side == 8 else []
+        return [*pieces, *rights, *map(whole, facts)]

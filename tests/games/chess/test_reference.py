@@ -46,7 +46,7 @@ def test_games_agree_with_the_reference() -> None:
 
 @pytest.mark.slow
 def test_golden_games() -> None:
-    assert replay_traces(GAME) == 3
+    assert replay_traces(GAME) == 6
 
 
 @pytest.mark.slow
