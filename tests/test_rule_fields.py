@@ -20,7 +20,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "backgammon": [{"gammons": False, "max_plies": 50}],
     "breakthrough": [{"rows": 4, "columns": 3}, {"rows": 16, "columns": 16}],
     "checkers": [{"quiet_plies": 1}],
-    "chess": [{"quiet_plies": 1, "side": 5}],
+    "chess": [{"quiet_plies": 1}, {"side": 5}],
     "clobber": [{"rows": 1, "columns": 2}, {"rows": 16, "columns": 16}, {"rows": 4, "columns": 3}],
     "connect_four": [{"rows": 1, "columns": 5, "k": 2}, {"rows": 9, "columns": 8, "k": 5}],
     "dark_hex": [{"size": 2, "abrupt": True}, {"size": 5}],

@@ -39,7 +39,7 @@ class ChessBoard:
         self.orthodox = side == ORTHODOX
         self.kind: Literal["uint32", "uint64"] = "uint64" if self.orthodox else "uint32"
         self.word = uint64 if self.orthodox else uint32
-        self.sets = ("own", "other", "pawns", "knights", "diagonals", "lines")
+        self.sets: tuple[str, ...] = ("own", "other", "pawns", "knights", "diagonals", "lines")
         self.sets += ("castling", "en_passant") * self.orthodox
         self.ranks = [sum(1 << side * file + rank for file in range(side)) for rank in range(side)]
         self.files = [(1 << side) - 1 << side * file for file in range(side)]
