@@ -49,7 +49,6 @@ GAMES = (
     "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
     "chess",
 )  # fmt: skip
-PGX_ONLY = ("gardner_chess",)  # games that Pgx alone has
 SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
     "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "quoridor", "phantom_tic_tac_toe", "dark_hex",
     "liars_dice", "ultimate_tic_tac_toe", "kalah", "oware", "breakthrough", "lines_of_action",
@@ -57,7 +56,7 @@ SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
 )  # fmt: skip
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "pgx": ("pgx", ("step", "rollout"), GAMES + PGX_ONLY),
+    "pgx": ("pgx", ("step", "rollout"), GAMES),
     "envpool": ("envpool", ("step",), GAMES),
     "open_spiel": ("pyspiel", ("step", "rollout"), GAMES + SPIEL_ONLY),
     "numpy_bitboards": ("numpy", ("step",), GAMES[:1]),
@@ -79,8 +78,8 @@ NAMES = {
     ("envpool", "kuhn_poker"): "KuhnPoker-v1",
     ("envpool", "leduc_poker"): "LeducHoldem-v1",
 }
-# otherwise XLA folds constants of these games for a quarter of an hour (JAX 0.10)
-XLA_FLAGS = dict.fromkeys(("chess", "gardner_chess"), "--xla_disable_hlo_passes=constant_folding")
+# otherwise XLA folds constants of this game for a quarter of an hour (JAX 0.10)
+XLA_FLAGS = {"chess": "--xla_disable_hlo_passes=constant_folding"}
 EPISODES = 256  # of statistics without exact values to compare with
 SIGMAS = 5  # allowed deviation in sampling errors; chance exceeds it once in two million runs
 
@@ -335,7 +334,7 @@ def check_options(options: argparse.Namespace) -> None:
     if options.env == ["all"]:
         options.env = tensor_envs.registered()
     if options.env == ["peers"]:
-        options.env = [*GAMES, *PGX_ONLY, *SPIEL_ONLY]
+        options.env = [*GAMES, *SPIEL_ONLY]
     for name in options.env:
         tensor_envs.make(name)
     # not every system can pin a process

@@ -94,11 +94,12 @@ def hex_stones(env: te.Env, game: Game) -> Picture:
 def chess(env: te.Env, game: Game) -> Picture:
     r = render(env)
     picture: Picture = []
-    for y, pieces in enumerate(r.rows_of(game)):
+    rows = r.rows_of(game)
+    for y, pieces in enumerate(rows):
         for dy in range(3):
             line = []
             for x, piece in enumerate(pieces):
-                ground = r.TILE_SQUARES[(x + y) % 2]
+                ground = r.TILE_SQUARES[(len(rows) + x + y) % 2]  # a1 is dark
                 shape = "..." if piece == "." else r.SMALL_SHAPES[piece.lower()][dy]
                 line += [ground if sign == "." else r.PAPER if piece.isupper() else r.INK for sign in shape]
             picture.append(line)
