@@ -67,7 +67,7 @@ class Chess:
 
     Attributes:
         quiet_plies: plies without a capture or a pawn's move after which the game is drawn, 1..100.
-        side: of the board: 8, or 5 for Gardner's minichess (C16).
+        side: squares a side: 8, or 5 for Gardner's minichess (C16).
     """
 
     quiet_plies: int = 100
