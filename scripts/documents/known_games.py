@@ -12,10 +12,11 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+import tensor_envs
 from tensor_envs._command import command_parser, run
 from tensor_envs.envs import registry
 
-STUB = Path(registry.__file__).with_name("_known_games.pyi")
+STUB = Path(tensor_envs.__file__).with_name("_known_games.pyi")
 HEAD = '''\
 """Types of `te.make` for each game. Written by `python scripts/known_games.py`."""
 
@@ -24,9 +25,9 @@ from typing import Any, Literal, overload
 from tinygrad.tensor import Tensor
 
 from tensor_envs.envs.env import Env, Illegal
+from tensor_envs.envs.state import State
 '''
 BASE = """\
-from tensor_envs.envs.state import State
 
 class KnownState(State):
     __getattr__: None  # type: ignore[assignment,misc] # fields are attributes of the subclasses
