@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 
 import pytest
 
+from benchmark import search
 from benchmark.strength import RULES
 from tests.scripts.here import SCRIPTS
 
 pytestmark = pytest.mark.cpu
+
+
+def test_other_programs_do_not_change_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fastest round counts, beside the upper bound of the time."""
+    rounds = iter([3e-2, 64 * 32 * 5e-6, 2e-2])  # seconds of a search
+    monkeypatch.setattr(search, "own_search", lambda *job: lambda: None)
+    monkeypatch.setattr(search, "seconds", lambda *args: next(rounds))
+    options = argparse.Namespace(runs=3, seconds=0.1)
+    row = search.measured(("chess", "none, muzero", 64, 32, 64), options, 1.0, with_peer=False)
+    assert row == ["chess", "none, muzero", "32", "64", "200,000", "5.000 (at most 6)", "1.00"]
+    assert next(rounds, None) is None
 
 
 @pytest.mark.slow
