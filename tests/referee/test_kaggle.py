@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import tensor_envs as te
+from tensor_envs.envs.registry import env_of
 from tensor_envs.referee import kaggle
 from tensor_envs.referee.kaggle import read
 
@@ -61,7 +61,7 @@ def test_replays(game: str, actions: list[int], fields: dict[str, Any], names: t
     path = tmp_path / "replay.json"
     path.write_text(json.dumps(replay_of(game, actions, TeamNames=["one", "other"])))
     found = read(path)
-    rules = te.registry.env_of(found.game).rules
+    rules = env_of(found.game).rules
     assert found.names == names and {name: getattr(rules, name) for name in fields} == fields
     assert found.notes["players"] == (["other", "one"] if found.game["id"] == "chess" else ["one", "other"])
 
