@@ -25,3 +25,11 @@ def test_every_part_is_a_job() -> None:
 def test_an_unknown_part_is_refused() -> None:
     done = subprocess.run([str(RUN), "lint", "nothing"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "") and "there is no part nothing, of: readme package" in done.stderr
+
+
+def test_every_folder_has_its_slow_tests_run() -> None:
+    """The weekly workflow has a job for each folder of tests."""
+    text = (ROOT / ".github" / "workflows" / "slow.yml").read_text()
+    jobs = re.findall(r"^ +part: \[(.*)\]$", text, re.MULTILINE)
+    folders = sorted({path.parent.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")})
+    assert jobs == [", ".join([*folders, "test_*.py"])]
