@@ -277,7 +277,7 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
         (["--port", "65536"], "argument --port: must be in 0..65535, got 65536"),
         (
             ["--env", "chess960"],
-            "unknown id 'chess960'; did you mean 'chess' or 'checkers'? registered() has all of them",
+            "unknown id 'chess960'; did you mean 'chess' or 'checkers' or 'gardner_chess'? registered() has all of them",
         ),
         (
             ["--env", "tests.test_text:CARDS"],

@@ -18,6 +18,7 @@ RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 VARIANT = "Variant"
 SPELLED = {name.lower(): name for name in (*TAGS, RESULT, *POSITION, VARIANT)}  # whatever case a file has
 VARIANTS = {"", "standard", "chess", "classical", "normal", "from position"}  # names of chess itself
+GARDNER = "Gardner"  # name of the variant on 5x5, as Fairy-Stockfish calls it
 WIDTH = 79
 TAG = re.compile(r'\s*(?:[;%][^\n]*(?:\n\s*|\Z))*\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]')
 TAG_OR_COMMENT = re.compile(r'\[\s*\w+\s*"(?:[^"\\]|\\.)*"\s*\]|\{[^}]*\}')
@@ -29,8 +30,8 @@ ANNOTATION = re.compile(r"\d+|[.…!?+#=±∓⩲⩱∞□†‡/-]+|e\.?p\.?")  
 MARKS = "+#!?=±∓⩲⩱∞□†‡"  # behind a move
 EN_PASSANT = re.compile(r"(?<=[a-h][36])e\.?p\.?$")
 CASTLING = re.compile(r"[oO0]-?[oO0](-?[oO0])?")
-PROMOTION = re.compile(r"([a-h][18])[=/]?([QRBNqrbn])$")
-IN_BRACKETS = re.compile(r"([a-h][18])=?\(([QRBN])\)")  # a promotion, not a variation
+PROMOTION = re.compile(r"([a-h][158])[=/]?([QRBNqrbn])$")
+IN_BRACKETS = re.compile(r"([a-h][158])=?\(([QRBN])\)")  # a promotion, not a variation
 NULL_MOVES = {"--", "Z0", "@@@@", "0000", "null", "pass"}
 
 
@@ -45,6 +46,7 @@ def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> st
         result = noted[RESULT]  # a player has resigned, for example
     tags = TAGS | noted | {RESULT: result}
     tags |= {} if game.start is None else {"SetUp": "1", "FEN": game.start["fen"]}
+    tags |= {} if rules.board.orthodox else {VARIANT: GARDNER}
     words = []
     for k, (s, action) in enumerate(zip(positions[:-1], game.actions, strict=True)):
         number, black = divmod(s["ply"], 2)
@@ -102,14 +104,11 @@ def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple
     Raises:
         ValueError: a text without moves and tags, or one that breaks off; a variant of chess.
     """
-    tags = dict[str, str]()
-    position = 0
-    while tag := TAG.match(text, position):
-        name = SPELLED.get(tag[1].lower(), tag[1])
-        tags[name], position = re.sub(r"\\(.)", r"\1", tag[2]), tag.end()
+    tags, position = _tags(text)
     variant = tags.get(VARIANT, "").strip()
-    if variant.lower() not in VARIANTS:
-        raise ValueError(f"its variant is {shown(variant)}, and only chess can be read")
+    if variant.lower() not in (VARIANTS if rules.board.orthodox else {GARDNER.lower()}):
+        wanted = "only chess can be read" if rules.board.orthodox else f"on 5x5 it must be {GARDNER!r}"
+        raise ValueError(f"its variant is {shown(variant)}, and {wanted}")
     words, ended = _words(text[position:])
     if not (tags or words):
         raise ValueError("it has neither tags nor moves")
@@ -120,6 +119,23 @@ def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple
         del kept[RESULT]
     start = {"fen": tags["FEN"]} if "FEN" in tags else None
     return start, _named(words), {"notes": {"tags": kept} if kept else {}}
+
+
+def rule_fields(text: str) -> dict[str, Any]:
+    """Return the board's side of a text."""
+    is_gardner = _tags(text)[0].get(VARIANT, "").strip().lower() == GARDNER.lower()
+    return {"side": 5} if is_gardner else {}
+
+
+def _tags(text: str) -> tuple[dict[str, str], int]:
+    """Return the tags at the beginning of a text and the place of what follows them."""
+    tags = dict[str, str]()
+    position = 0
+    while tag := TAG.match(text, position):
+        name = SPELLED.get(tag[1].lower(), tag[1])
+        tags[name] = re.sub(r"\\(.)", r"\1", tag[2])
+        position = tag.end()
+    return tags, position
 
 
 def _words(text: str) -> tuple[list[str], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -191,3 +192,19 @@ def test_positions_agree_with_fairy_stockfish() -> None:
             positions[row] = engine.get_fen("gardner", positions[row], [legal[actions[row]]])
         state = env.step(state, actions)
     assert now["ply"].max() == 39
+
+
+def test_games_in_files_name_their_board(tmp_path: Path) -> None:
+    """A file of one board is never read as a game on the other."""
+    env = shared_env(GAME)
+    moves = ["a2a3", "b4a3", "d2d3", "a3b2", "d3c4", "b2a1q"]
+    te.save_game(te.record(env, moves), tmp_path / "game.pgn")
+    text = (tmp_path / "game.pgn").read_text()
+    assert '[Variant "Gardner"]' in text and text.endswith("bxa1=Q *\n")
+    again = te.load_game(tmp_path / "game.pgn")
+    assert (again.game["rules"]["side"], [*again.names]) == (5, moves)
+    with pytest.raises(ValueError, match="its variant is 'Gardner', and only chess can be read"):
+        te.load_game(tmp_path / "game.pgn", shared_env("chess"))
+    (tmp_path / "other.pgn").write_text("1. e4 e5 *")
+    with pytest.raises(ValueError, match="its variant is '', and on 5x5 it must be 'Gardner'"):
+        te.load_game(tmp_path / "other.pgn", env)
