@@ -275,7 +275,7 @@ def test_wrong_arguments(arguments: list[str], message: str) -> None:
     ("arguments", "message"),
     [
         (["--port", "65536"], "argument --port: must be in 0..65535, got 65536"),
-        (["--env", "othelo"], "unknown id 'othelo'; did you mean 'othello'? registered() has all of them"),
+        (["--env", "tiddlywinks"], "unknown id 'tiddlywinks'; registered() has all of them"),
         (
             ["--env", "tests.test_text:CARDS"],
             "--env tests.test_text:CARDS cannot be shown: perfect_information is False, so render must have "

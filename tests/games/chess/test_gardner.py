@@ -17,7 +17,8 @@ from tests.games.lockstep import play_in_lockstep
 from tests.games.pgx import play_beside_pgx
 from tests.games.shared import shared_env
 
-GAME, SIDE = "gardner_chess", {"side": 5}
+GAME = "gardner_chess"
+SIDE: dict[str, Any] = {"side": 5}
 COUNTS = [7, 53, 506, 4775, 52512]  # as Fairy-Stockfish counts
 Start = Callable[..., Any]
 
@@ -186,7 +187,7 @@ def test_positions_agree_with_fairy_stockfish() -> None:
     for _ in range(40):
         now = state.numpy()
         actions = te.agents.uniform(state).numpy()
-        for row in np.flatnonzero(~now["terminated"]):
+        for row in np.flatnonzero(~now["terminated"]).tolist():
             legal = env.legal_actions(state, row)
             assert sorted(legal.values()) == sorted(engine.legal_moves("gardner", positions[row], [])), positions[row]
             positions[row] = engine.get_fen("gardner", positions[row], [legal[actions[row]]])

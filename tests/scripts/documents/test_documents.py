@@ -114,7 +114,7 @@ def test_build(tmp_path: Path) -> None:
     out = tmp_path / "site"
     code, told, errors = run_here(main, [out, "--env", "tic_tac_toe"])
     assert (code, errors) == (0, "") and f"-d {out}" in told
-    assert (out / "play" / "games" / "tic_tac_toe.wasm").stat().st_size > 1000
+    assert (out / "play" / "games" / "tic_tac_toe.wasm.gz").stat().st_size > 1000
     pages = [path for path in out.rglob("*.html") if path.parent != out / "play"]
     assert len(pages) >= len(PAGES)
     for path in pages:
