@@ -37,7 +37,24 @@ NULL_MOVES = {"--", "Z0", "@@@@", "0000", "null", "pass"}
 
 def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> str:
     """Return a game as PGN. positions: the fields before each action and after the last one."""
-    last = positions[-1]
+    tags = _all_tags(rules, game, positions[-1])
+    words = []
+    for k, (s, action) in enumerate(zip(positions[:-1], game.actions, strict=True)):
+        number, black = divmod(s["ply"], 2)
+        if not black or k == 0:
+            words.append(f"{number + 1}.{'..' * black}")
+        words.append(san(rules, action, s, legal_actions(rules, s)))
+    lines = [""]
+    for word in [*words, tags[RESULT]]:
+        if len(lines[-1]) + len(word) + 1 > WIDTH:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    head = "".join(f'[{name} "{_escaped(value)}"]\n' for name, value in tags.items())
+    return head + "\n" + "\n".join(lines) + "\n"
+
+
+def _all_tags(rules: Chess, game: Record, last: dict[str, Any]) -> dict[str, str]:
+    """Return the tags of a game. last: the fields of its last position."""
     result = "*"
     if last["terminated"] or last["truncated"]:
         result = {1.0: "1-0", -1.0: "0-1"}.get(last["rewards"][0], "1/2-1/2")
@@ -46,20 +63,7 @@ def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> st
         result = noted[RESULT]  # a player has resigned, for example
     tags = TAGS | noted | {RESULT: result}
     tags |= {} if game.start is None else {"SetUp": "1", "FEN": game.start["fen"]}
-    tags |= {} if rules.board.orthodox else {VARIANT: GARDNER}
-    words = []
-    for k, (s, action) in enumerate(zip(positions[:-1], game.actions, strict=True)):
-        number, black = divmod(s["ply"], 2)
-        if not black or k == 0:
-            words.append(f"{number + 1}.{'..' * black}")
-        words.append(san(rules, action, s, legal_actions(rules, s)))
-    lines = [""]
-    for word in [*words, result]:
-        if len(lines[-1]) + len(word) + 1 > WIDTH:
-            lines.append("")
-        lines[-1] += f" {word}" if lines[-1] else word
-    head = "".join(f'[{name} "{_escaped(value)}"]\n' for name, value in tags.items())
-    return head + "\n" + "\n".join(lines) + "\n"
+    return tags if rules.board.orthodox else tags | {VARIANT: GARDNER}
 
 
 def _noted_tags(game: Record) -> dict[str, str]:
