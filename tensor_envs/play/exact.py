@@ -20,6 +20,7 @@ from tensor_envs.envs.registry import env_metadata, env_of
 from tensor_envs.envs.state import State
 
 SECONDS = 2.0  # of a search, without the compilation of its kernel
+TICK = 0.1  # seconds after which the time is looked at
 PATIENCE = 60.0  # seconds that a question may wait for its answer: a kernel may be compiled for it first
 MEMORY = 2**26  # bytes of the transposition tables
 MAX_ANSWERS = 256
@@ -105,13 +106,18 @@ class PositionSolver:
 @contextmanager
 def bounded(solution: Any) -> Iterator[None]:
     """Raise TimeoutError in a block whose search takes longer than `SECONDS`; its kernel may be compiled first."""
+    began: float | None = None
 
     def expire(*_: Any) -> None:
-        if solution.nodes:
+        nonlocal began
+        if not solution.nodes:  # the kernel is being compiled
+            return
+        began = began or time.monotonic()
+        if time.monotonic() >= began + SECONDS:
             raise TimeoutError
 
     signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS, 0.5)
+    signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
     try:
         yield
     finally:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -102,6 +103,18 @@ def test_exact_values_are_those_of_the_whole_game() -> None:
         after = [int(solution.distance(env.step(state, [a]))[0]) for a in found.best]
         assert keeps[found.best].all() and (not found.value or {1 + plies for plies in after} == {distance})
         state = env.step(state, [action])
+
+
+def test_the_compilation_of_a_kernel_is_no_part_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search has its whole time, however long the compiler took before its first node."""
+    monkeypatch.setattr(exact, "SECONDS", 0.5)
+    solution = SimpleNamespace(nodes=0)
+    with exact.bounded(solution):
+        time.sleep(0.7)
+        solution.nodes = 1
+        time.sleep(0.1 + exact.TICK)
+    with pytest.raises(TimeoutError), exact.bounded(solution):
+        time.sleep(5)
 
 
 def test_a_search_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
