@@ -85,7 +85,7 @@ class ChessBoard:
     def turned_square(self, square: Any) -> Any:
         """Return the number of a square, an int or a scalar, from the opponent's side: ranks are reversed."""
         last = self.side - 1
-        if self.orthodox:
+        if self.orthodox:  # the rank is the three lowest bits
             return square ^ last
         return square + last - square % self.side * 2
 
@@ -116,6 +116,7 @@ class ChessBoard:
     def turned(self, squares: Scalar) -> Scalar:
         """Return the set with the ranks reversed, from the opponent's side."""
         if not self.orthodox:
+            # Ranks are no bytes, so each is moved to its place.
             ranks = enumerate(self.ranks)
             return union_of(self.shifted(squares & squares_of, (0, self.side - 1 - 2 * r)) for r, squares_of in ranks)
         # The bits of every byte are reversed by swapping ever larger parts.
