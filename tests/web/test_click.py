@@ -39,8 +39,18 @@ MILLISECONDS = 120_000  # Python starts slowly on a busy machine
 
 
 class Quiet(SimpleHTTPRequestHandler):
+    """A server of files. Under `/unpacks/` it names the compression of files, as Apache does where it is set up to."""
+
     def log_message(self, format: str, *arguments: Any) -> None:
         pass
+
+    def translate_path(self, path: str) -> str:
+        return super().translate_path(path.replace("/unpacks/", "/"))
+
+    def end_headers(self) -> None:
+        if self.path.startswith("/unpacks/") and self.path.endswith(".gz"):
+            self.send_header("Content-Encoding", "gzip")
+        super().end_headers()
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +120,15 @@ def test_the_first_board_waits_for_three_files(page: Any) -> None:
     names = sorted(route.request.url.rpartition("/")[2] for route in held)
     assert names == ["tic_tac_toe.js", "tic_tac_toe.json.gz", "tic_tac_toe.wasm.gz"]
     page.unroute("**/games/*")
+
+
+def test_a_server_may_let_the_browser_unpack_files(page: Any) -> None:
+    """The page then gets what was compressed as it was before."""
+    take(page, "tic_tac_toe")
+    page.goto("about:blank")
+    page.goto(f"{page.sites[1]}unpacks/{SMALL[0]}/#tic_tac_toe")
+    page.wait_for_selector("body[data-pictured]")
+    assert page.locator("#error").is_hidden()
 
 
 def test_a_module_that_did_not_come_is_asked_for_again(page: Any) -> None:

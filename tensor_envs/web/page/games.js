@@ -1,13 +1,13 @@
 // A batch of games in WebAssembly: its arrays, [blocks, values, lanes], and the kernels that change them.
-import { unpacked } from "./net.js";
+import { unpack } from "./net.js";
 
 export const LANES = 64;
 const ROUND = 16; // steps of a rollout
 
 export async function load(file) {
   const [about, bytes] = await Promise.all([
-    unpacked(`${file}.json`).then((answer) => answer.json()),
-    unpacked(`${file}.wasm`).then((answer) => answer.arrayBuffer()),
+    unpack(`${file}.json`).then((answer) => answer.json()),
+    unpack(`${file}.wasm`).then((answer) => answer.arrayBuffer()),
   ]);
   return { ...about, module: await WebAssembly.compile(bytes) };
 }

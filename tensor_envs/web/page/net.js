@@ -5,8 +5,7 @@ const waiting = new Set(); // functions that end such a wait
 export const tryNow = () => waiting.forEach((end) => end());
 globalThis.addEventListener?.("online", tryNow);
 
-// notify: called with whether requests are waiting for a connection
-let notify = () => {};
+let notify = () => {}; // called with whether requests are waiting for a connection
 export const onLost = (listener) => { notify = listener; };
 
 const wait = (milliseconds) => new Promise((done) => {
@@ -33,8 +32,11 @@ export async function request(path, options) {
   }
 }
 
-// what a file of a game says, which was compressed when the site was built
-export const unpacked = async (path) => new Response((await request(`${path}.gz`)).body.pipeThrough(new DecompressionStream("gzip")));
+// a file of a game, which was compressed when the site was built; some servers let the browser unpack it
+export const unpack = async (path) => {
+  const { body, headers } = await request(`${path}.gz`);
+  return new Response(headers.get("content-encoding") ? body : body.pipeThrough(new DecompressionStream("gzip")));
+};
 
 // a module of the host; browsers keep a failure to import, so that a further try needs another address
 export const imported = (path) => import(path).catch(() => request(path).then(() => import(`${path}?${performance.now()}`)));

@@ -24,8 +24,6 @@ async function searched(file, game, kind) {
   return mind;
 }
 
-// *** perfect play, by a table ***
-
 // the lookup of a game's table, a safetensors file: the length of its header, the header, and bytes
 async function loadTable(file) {
   const [mind, answer] = await Promise.all([think(file, "table"), request(`${file}.table.safetensors`)]);
