@@ -269,8 +269,7 @@ def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
 
 def export(options: argparse.Namespace) -> None:
     """Run the command `export`."""
-    need("torch", "export", "torch")
-    from tensor_envs.train.export_network import export_network  # its module imports PyTorch
+    from tensor_envs.train.export_network import export_network
 
     with busy("exporting"):
         out = export_network(options.run, options.to, options.out)
@@ -281,7 +280,10 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command `export`."""
     text = "folder of a run, file of weights, or a game whose weights come with the package"
     parser.add_argument("run", metavar="RUN", type=Path, help=text)
-    text = "safetensors: weights in float32 by the names of a module of PyTorch; onnx: the network (extra `onnx`)"
+    text = (
+        "safetensors: weights in float32 by the names of a module of PyTorch; onnx: the network (extra `onnx`, for "
+        "JAX `onnx-jax`)"
+    )
     parser.add_argument("--to", choices=("safetensors", "onnx"), required=True, help=text)
     text = "the file; default: network.safetensors or network.onnx in the folder of the run"
     parser.add_argument("--out", type=Path, metavar="FILE", help=text)

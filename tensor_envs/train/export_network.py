@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
 
-from tensor_envs._command import need
 from tensor_envs.envs.registry import env_metadata
 from tensor_envs.files.arrays import replace_file
 from tensor_envs.train.network import Player, load, save_imported, weights_file
-from tensor_envs.train.torch_network import TorchNetwork, build
 
 TARGETS = ("safetensors", "onnx")
 
 
-class Exported(torch.nn.Module):  # type: ignore[misc] # PyTorch has no types where it is not installed
-    """Function of a file: float32 observations to logits [B, A] and values [B], which are returns."""
-
-    def __init__(self, network: TorchNetwork):
-        super().__init__()
-        self.module = network.module
-        self.value_scale = network.value_scale
-
-    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        logits, values = self.module(observation)
-        return logits, values * self.value_scale
-
-
 def as_torch(player: Player) -> Player:
-    """Return a player whose network is one of PyTorch; that of a network of tinygrad is `modules.Dense`."""
+    """Return a player whose network is no longer one of tinygrad, but `modules.Dense` of PyTorch."""
     if player.network is not None:
         return player
     weights = {name: array.astype(np.float32) for name, array in player.weights.items()}
@@ -68,21 +52,24 @@ def export_network(run: Path, target: str, out: Path | None = None) -> Path:
     if target == "safetensors":
         save_imported(player.env, player.network, player.value_scale, player.weights, out)
         return out
-    if "function" in player.network:
-        raise ValueError(f"export to ONNX must be of a network of tinygrad or PyTorch, got {player.network}")
-    need("onnxscript", "export to ONNX", "onnx")
-    network = TorchNetwork(player.env, build(player.network, player.env), player.value_scale, "CPU")
-    network.assign_weights(player.weights)
-    with warnings.catch_warnings(action="ignore"):  # PyTorch 2.13 warns of its own calls
-        program = torch.onnx.export(
-            Exported(network).eval(),
-            (torch.zeros(2, *player.env.observation_shape),),
-            dynamo=True,
-            verbose=False,
-            input_names=["observation"],
-            output_names=["logits", "values"],
-            dynamic_shapes={"observation": {0: torch.export.Dim("batch")}},
-        )
-    program.model.metadata_props["tensor_envs"] = json.dumps(env_metadata(player.env))
-    replace_file(out, [program.model_proto.SerializeToString()])
+    model = onnx_model(player)
+    model.metadata_props.add(key="tensor_envs", value=json.dumps(env_metadata(player.env)))
+    replace_file(out, [model.SerializeToString()])
     return out
+
+
+def onnx_model(player: Player) -> Any:
+    """Return the ONNX model of a player of PyTorch or JAX, `onnx.ModelProto`."""
+    network = player.network
+    assert network is not None
+    if "function" in network:
+        from tensor_envs.train import jax_network  # only these networks need JAX
+
+        pair = jax_network.build(network, player.weights)
+        return jax_network.onnx_model(jax_network.JaxNetwork(player.env, pair, player.value_scale, "CPU"))
+    from tensor_envs.train import torch_network  # and these PyTorch
+
+    module = torch_network.build(network, player.env)
+    of_torch = torch_network.TorchNetwork(player.env, module, player.value_scale, "CPU")
+    of_torch.assign_weights(player.weights)
+    return torch_network.onnx_model(of_torch)

@@ -6,11 +6,13 @@ The function takes parameters and observations, float32 [B, *observation_shape],
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensor_envs._command import need
 from tensor_envs._runtime.cuda import card_of, is_cuda
 from tensor_envs._runtime.exchange import to_dlpack, to_numpy
 from tensor_envs._validate import function as check_function
@@ -138,3 +140,28 @@ def architecture_of(function: Any) -> dict[str, Any]:
 def build(architecture: Mapping[str, Any], weights: Mapping[str, np.ndarray]) -> tuple[Any, Parameters]:
     """Return the pair of a function, by its name, and its parameters. ValueError if it cannot be imported."""
     return imported(architecture["function"]), nested(weights)
+
+
+def onnx_model(network: JaxNetwork) -> Any:
+    """Return the ONNX model of a network, `onnx.ModelProto`, whose values are returns.
+
+    Raises:
+        ImportError: the extra `onnx-jax` is not installed.
+        ValueError: the function works for known numbers of games alone.
+    """
+    jax2onnx = need("jax2onnx", "export to ONNX of a network of JAX", "onnx-jax")
+
+    def function(observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+        logits, value = network.function(network.parameters, observation)
+        return logits, value * network.value_scale
+
+    log = logging.getLogger("onnx_ir.serde")
+    log.disabled = True  # it warns of shapes of the file whose type jax2onnx leaves out
+    try:
+        shape = ("batch", *network.env.observation_shape)
+        return jax2onnx.to_onnx(function, [shape], input_names=["observation"], output_names=["logits", "values"])
+    except TypeError as error:
+        wanted = "a function of any number of games, such as `observation.shape[0]` where it has `len(observation)`"
+        raise ValueError(f"export to ONNX of a network of JAX must be of {wanted}: {error}") from error
+    finally:
+        log.disabled = False

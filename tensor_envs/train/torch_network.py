@@ -7,11 +7,13 @@ to move. Files name its class and have its arguments, from which it is construct
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensor_envs._command import need
 from tensor_envs._runtime.cuda import card_of, is_cuda
 from tensor_envs._runtime.exchange import to_torch
 from tensor_envs._validate import wrong_type
@@ -189,3 +191,32 @@ def build(architecture: Mapping[str, Any], env: Env, seed: int = 0) -> torch.nn.
             return kind(**arguments)
         except (TypeError, ValueError) as error:
             raise ValueError(f"network {architecture['class']!r} cannot be constructed for {env!r}: {error}") from None
+
+
+class Exported(torch.nn.Module):  # type: ignore[misc] # PyTorch has no types where it is not installed
+    """Function of a file: float32 observations to logits [B, A] and values [B], which are returns."""
+
+    def __init__(self, network: TorchNetwork):
+        super().__init__()
+        self.module = network.module
+        self.value_scale = network.value_scale
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits, values = self.module(observation)
+        return logits, values * self.value_scale
+
+
+def onnx_model(network: TorchNetwork) -> Any:
+    """Return the ONNX model of a network, `onnx.ModelProto`. ImportError if the extra `onnx` is not installed."""
+    need("onnxscript", "export to ONNX", "onnx")
+    with warnings.catch_warnings(action="ignore"):  # PyTorch 2.13 warns of its own calls
+        program = torch.onnx.export(
+            Exported(network).eval(),
+            (torch.zeros(2, *network.env.observation_shape),),
+            dynamo=True,
+            verbose=False,
+            input_names=["observation"],
+            output_names=["logits", "values"],
+            dynamic_shapes={"observation": {0: torch.export.Dim("batch")}},
+        )
+    return program.model_proto

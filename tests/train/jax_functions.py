@@ -31,5 +31,5 @@ def apply(parameters: dict[str, Any], observation: jax.Array) -> tuple[jax.Array
     def linear(name: str, x: jax.Array) -> jax.Array:
         return x @ layers[name]["kernel"] + layers[name]["bias"]
 
-    features = jax.nn.relu(linear("body", observation.reshape(len(observation), -1)))
+    features = jax.nn.relu(linear("body", observation.reshape(observation.shape[0], -1)))
     return linear("policy", features), linear("value", features)[:, 0]

@@ -10,16 +10,18 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.files.arrays import read_arrays
+from tensor_envs.train.__main__ import main
 from tensor_envs.train.network import IMPORTED_FORMAT, load
 from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tests.games.shared import shared_env
+from tests.scripts.here import run_here
 from tests.train.sizes import TRAINERS, alphazero, ppo
 
 pytestmark = pytest.mark.extra("jax", "optax")
 jax = pytest.importorskip("jax")
 pytest.importorskip("optax")
 functions: Any = pytest.importorskip("tests.train.jax_functions")
-from tensor_envs.train.jax_network import JaxNetwork, flat, nested  # noqa: E402
+from tensor_envs.train.jax_network import JaxNetwork, flat, nested, onnx_model  # noqa: E402
 
 
 def pair(env: te.Env, **arguments: Any) -> tuple[Any, Any]:
@@ -129,3 +131,34 @@ def test_functions_without_a_name(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(text.replace("function =", "functions ="))
     with pytest.raises(ValueError, match=r"there is no key 'network.functions'; the nearest is"):
         te.train.AlphaZero.load(tmp_path)
+
+
+def sized(parameters: Any, observation: Any) -> Any:
+    """Return what `functions.apply` does, for known numbers of games alone."""
+    return functions.apply(parameters, observation.reshape(len(observation), -1))
+
+
+@pytest.mark.extra("jax2onnx", "onnxruntime")
+def test_onnx(tmp_path: Path) -> None:
+    """The file's outputs for other numbers of games are those of the network; values are returns."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("jax2onnx")
+    env = shared_env("tic_tac_toe")
+    alphazero(env, pair(env), value_scale=4.0).save(tmp_path)
+    code, printed, errors = run_here(main, ["export", str(tmp_path), "--to=onnx"])
+    assert (code, printed) == (0, f"{tmp_path / 'network.onnx'}\n"), errors
+    session = onnxruntime.InferenceSession(tmp_path / "network.onnx", providers=["CPUExecutionProvider"])
+    for batch in (1, 7):
+        observation = env.observe(te.rollout(env, "uniform", batch=batch, steps=2).state).numpy().astype(np.float32)
+        logits, values = session.run(["logits", "values"], {"observation": observation})
+        expected = functions.apply(pair(env)[1], observation)
+        assert np.allclose(logits, expected[0], atol=1e-5) and np.allclose(values, 4 * expected[1], atol=1e-5)
+    assert "tic_tac_toe" in session.get_modelmeta().custom_metadata_map["tensor_envs"]
+
+
+@pytest.mark.extra("jax2onnx")
+def test_onnx_needs_any_number_of_games() -> None:
+    pytest.importorskip("jax2onnx")
+    env = shared_env("tic_tac_toe")
+    with pytest.raises(ValueError, match=r"of any number of games, such as `observation.shape\[0\]` where it has `len"):
+        onnx_model(JaxNetwork(env, (sized, pair(env)[1]), 1.0, "CPU"))
