@@ -12,6 +12,7 @@ import argparse
 import importlib
 import multiprocessing
 import os
+import signal
 import socket
 import sys
 import time
@@ -51,8 +52,13 @@ def play(env: te.Env, share: te.Shard, seed: int, steps: int) -> Results:
 def in_processes(tasks: Sequence[tuple[Any, ...]]) -> list[Results]:
     """Call `play` with each tuple of arguments, in a process of this machine."""
     with ProcessPoolExecutor(len(tasks), multiprocessing.get_context("spawn")) as pool:
+        # A terminal's Ctrl-C also reaches the processes of the pool, which would print where they were. They start
+        # without a handler, and this process ends them.
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        results = pool.map(play, *zip(*tasks, strict=True))
+        signal.signal(signal.SIGINT, handler)
         try:
-            return list(pool.map(play, *zip(*tasks, strict=True)))
+            return list(results)
         finally:  # after Ctrl-C the pool would wait for its processes
             for process in multiprocessing.active_children():
                 process.terminate()

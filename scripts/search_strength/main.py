@@ -1,8 +1,8 @@
 """Score playout search with the default exploration against others of equal simulations, in a table.
 
-python scripts/search_strength.py --env hex gomoku --games 256
-python scripts/search_strength.py --simulations 128 1024 8192 --games 128 64 16
-python scripts/search_strength.py --critical 4000 --simulations 8192 --seed 1
+    python scripts/search_strength.py --env hex gomoku --games 256
+    python scripts/search_strength.py --simulations 128 1024 8192 --games 128 64 16
+    python scripts/search_strength.py --critical 4000 --simulations 8192 --seed 1
 
 The others are the same rule with other weights, and the rule of version 0.2, which proved nothing: its exploration term
 was 1.4 * sqrt(visits) / (1 + visits of the action), whatever the number of legal actions.
