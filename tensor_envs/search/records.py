@@ -95,6 +95,7 @@ class Root(NamedRecord):
     edge_words = Entry()  # words of the tree's array of edges that its nodes have taken; only where edges are packed
     largest = Entry(FLOAT32)  # largest absolute return so far, at least 1
     proven = Entry()  # proven outcome of the root for the player to move; 0 for none
+    skipped = Entry()  # turns of sequential halving that had no edge to search, since it was proven
 
 
 class Position(NamedRecord):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
-from tensor_envs.rules.kernel import bitcast, branch, divide, loop, registers
+from tensor_envs.rules.kernel import bitcast, branch, divide, do_while, loop, registers
 from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
 from tensor_envs.search.records import DRAW, LOSS, WIN, Edge, Node, PathStep
@@ -427,13 +427,9 @@ class GumbelMuZero(ActionSelection):
     def score(self, k: Value, edges: Edges) -> Score:
         tree = self.tree
         visits = edges.node.visits
-        # the schedule of sequential halving depends on how many actions the root considers
-        considered = minimum(tree.root(edges.at).num_legal, tree.considered)
-        turn = considered * tree.simulations + minimum(visits, tree.simulations - 1)
         weight = self.policy.weights(k)
         at_root = edges.slot == 0
-        # a round of sequential halving visits every action that is still considered equally often
-        wanted = tree.params.table(turn, INT32)
+        is_planned = self.plan(edges, at_root)
 
         def score(edge: Scalar) -> tuple[Scalar, Value]:
             n = edges[edge].visits
@@ -441,13 +437,45 @@ class GumbelMuZero(ActionSelection):
             below_root = weight(edge) - divide(float32(n), float32(visits) + 1.0)
             # the root compares noise plus logit plus value: the best of these is a draw from the improved policy
             root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[k * tree.width + edge]
-            planned = ~at_root | (n == wanted)
+            planned = ~at_root | is_planned(n)
             if not tree.config.proves:
                 return where(at_root, root, below_root), planned
             # once all edges of the plan are proven, a simulation takes another one
             return where(at_root, root, below_root) + where(planned, 0.0, -TIER), self.is_open(edges[edge])
 
         return score
+
+    def plan(self, edges: Edges, at_root: Scalar) -> Callable[[Scalar], Scalar]:
+        """Return whether sequential halving searches an edge of the root with some visits in its next turn.
+
+        A round visits every action that is still considered equally often. The turns of proven edges are skipped, so
+        that the others keep equal visits; simulations after the last turn search the edges that survived all rounds.
+        """
+        tree = self.tree
+        root = tree.root(edges.at)
+        visits = edges.node.visits
+        # the schedule depends on how many actions the root considers
+        schedule = minimum(root.num_legal, tree.considered) * tree.simulations
+
+        def wanted(turn: Scalar) -> Scalar:
+            return tree.params.table(schedule + minimum(turn, tree.simulations - 1), INT32)
+
+        if not tree.config.proves:
+            planned = wanted(visits)
+            return lambda n: n == planned
+        with branch(at_root), do_while() as search:
+            turn = visits + root.skipped
+            planned = wanted(turn)
+            num_open = registers(1, INT32)
+            num_open[0] = 0
+            with edges.each() as (edge, legal):
+                num_open[0] += int32(legal & self.is_open(edges[edge]) & (edges[edge].visits == planned))
+            skips = (num_open[0] == 0) & (turn < tree.simulations)
+            root.skipped += int32(skips)
+            search.again = skips
+        turn = visits + root.skipped
+        planned = wanted(turn)
+        return lambda n: where(turn < tree.simulations, n == planned, n > planned)
 
     def prior(self, edges: Edges, edge: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
         self.tree.root_noise[self.tree.noise(edges.at, 0, edge)] += where(edges.slot == 0, logit, 0.0)
@@ -475,10 +503,19 @@ class GumbelMuZero(ActionSelection):
     def final(self, edges: Edges) -> tuple[PerEdge, Score]:
         self.prepare(lambda stage: stage(int32(0), edges), 1, scalar(True))
         # of the actions that survived all rounds, the one of the highest noise, logit and value
-        max_visits = edges.node.max_visits
+        tree = self.tree
+        least = edges.node.max_visits
+        if tree.config.proves:
+            # simulations after the last turn do not visit all survivors equally often
+            last = minimum(tree.root(edges.at).num_legal, tree.considered) * tree.simulations + tree.simulations - 1
+            least = minimum(least, tree.params.table(last, INT32) + 1)
 
-        def score(edge: Scalar) -> tuple[Scalar, Value]:
-            noise = self.tree.root_noise[self.tree.noise(edges.at, 0, edge)]
-            return noise + self.values[edge], edges[edge].visits == max_visits
+        def score(number: Scalar) -> tuple[Scalar, Value]:
+            edge = edges[number]
+            noise = tree.root_noise[tree.noise(edges.at, 0, number)]
+            survives = edge.visits >= least
+            if tree.config.proves:  # a proven edge is not searched any more, but a draw may be the best
+                survives |= edge.outcome == DRAW
+            return noise + self.values[number], survives
 
         return self.policy.weights(0), self.wins_first(edges, score)

@@ -95,7 +95,7 @@ class Search(TreeMemory):
         # a new root takes the first edges of the tree's array
         root.edge_words = where(is_new, 0, root.edge_words)
         self.write_node(at, 0, is_new)
-        root.proven = 0
+        root.proven = root.skipped = 0
         if self.config.proves:
             # edges of a resumed root may already prove it
             with branch(~is_new):
@@ -344,9 +344,10 @@ class Search(TreeMemory):
 
         def settle(at: Coords) -> None:
             values, root = returns(at), self.root(at)
-            # before the backup: whether an outcome is final depends on the largest return
+            # before the backup: whether an outcome is final depends on the largest return. The values of a network are
+            # none: they may be beyond what the game pays.
             largest = root.largest
-            for x in values:
+            for x in self.node(at, slot).returns() if self.selection.uses_network else values:
                 largest = maximum(largest, maximum(x, -x))
             root.largest = largest
             store(final, at.register, values)

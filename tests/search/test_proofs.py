@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from tinygrad import Tensor
 
 import tensor_envs as te
+from tensor_envs.rules import Chance, GameState, Mask, Outcome, Part, Scalar, Spec, bits, next_player, where
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import every_position, network, played
 
@@ -43,6 +46,75 @@ def test_proofs_with_a_network(search: Any) -> None:
     assert (summary["visit_counts"].sum(1) == 200)[~proven].all()
     assert (summary["visit_counts"].sum(1) < 200)[proven].any()
     assert not search(state, evaluate, 20).search_tree.proven.numpy().any()
+
+
+def test_values_of_a_network_beyond_a_win_hide_no_win() -> None:
+    """A win ends the search of a position, since the game, unlike the network, has nothing better."""
+    state, _ = every_position()
+    state = state[::32]
+    evaluate = network(state.env)
+
+    def beyond(state: te.State) -> tuple[Tensor, Tensor]:
+        logits, value = evaluate(state)
+        return logits, value * 3
+
+    output = te.search.gumbel_muzero_policy(state, beyond, 16, prove=True)
+    after = state.env.step(state, output.action)
+    wins = after.terminated.numpy() & (after.rewards.numpy() != 0).any(1)
+    proven = output.search_tree.proven.numpy()
+    assert wins.sum() > 50 and proven[wins].all() and not proven.all()
+
+
+def test_sequential_halving_keeps_its_rounds_beside_proven_actions() -> None:
+    """Actions that a round drops have the visits of the schedule; one that is proven takes no other's turn."""
+    state = played(shared_env("tic_tac_toe"), 256, 3)
+    out = te.search.gumbel_muzero_policy(state, network(state.env), 48, prove=True, keep_tree=True)
+    edges = out.search_tree._whole.tried()
+    is_open = (edges.slot == 0) & (edges.outcome == 0) & ~out.search_tree.proven.numpy()[edges.row]
+    some_proven = np.unique(edges.row[(edges.slot == 0) & (edges.outcome > 0)])
+    assert np.isin(edges.row[is_open], some_proven).sum() > 100
+    # six actions: three rounds of sixteen simulations, with 2, 5 and 8 visits each; the last two survive
+    survives = edges.visits >= 15
+    # where all survivors are proven, others are searched again
+    is_open &= np.isin(edges.row, edges.row[is_open & survives])
+    assert (survives | (edges.visits == 2) | (edges.visits == 7))[is_open].all()
+    assert (np.bincount(edges.row[is_open & survives]) <= 2).all()
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Each ply a player draws the game (action 0) or goes on, until the first player loses at the 40th ply."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(2, 3, (1,), ())
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return {}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        return [True, True, True]
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        lost = (action != 0) & (s.ply >= 39)
+        after = s.replace(current_player=next_player(s))
+        return Outcome(after, [where(lost, -1.0, 0.0), where(lost, 1.0, 0.0)], lost | (action == 0))
+
+    def observe(self, s: GameState, player: Scalar) -> list[Part]:
+        return [bits(s.current_player, 1)]
+
+
+def test_a_proven_draw_is_played_where_the_rest_seems_to_lose() -> None:
+    """Although it was searched once and others often."""
+    env = te.make(f"{__name__}:Offer")
+
+    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
+        return Tensor.zeros(state.batch, 3), (state.current_player == 0).where(-0.9, 0.9)
+
+    out = te.search.gumbel_muzero_policy(env.init(3), evaluate, 24, prove=True)
+    assert not out.search_tree.proven.numpy().any()
+    assert out.search_tree.visit_counts.numpy()[:, 0].tolist() == [1, 1, 1]
+    assert out.action.tolist() == [0, 0, 0]
 
 
 @pytest.mark.slow
