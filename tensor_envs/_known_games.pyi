@@ -32,6 +32,7 @@ from tensor_envs.games.oware.rules import Oware
 from tensor_envs.games.phantom_tic_tac_toe.rules import PhantomTicTacToe
 from tensor_envs.games.quoridor.rules import Quoridor
 from tensor_envs.games.shed.rules import Shed
+from tensor_envs.games.shogi.rules import Shogi
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
 from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
@@ -56,6 +57,16 @@ class AmazonsState(KnownState):
     arrows: Tensor
     active: Tensor
     phase: Tensor
+
+class ShogiState(KnownState):
+    own: Tensor
+    other: Tensor
+    kinds: Tensor
+    promoted: Tensor
+    hands: Tensor
+    checks: Tensor
+    repeats: Tensor
+    history: Tensor
 
 class BackgammonState(KnownState):
     key: Tensor
@@ -311,6 +322,10 @@ def make(
 ) -> Env[Amazons, AmazonsState]: ...
 @overload
 def make(
+    id: Literal["animal_shogi"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Shogi, ShogiState]: ...
+@overload
+def make(
     id: Literal["backgammon"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Backgammon, BackgammonState]: ...
 @overload
@@ -391,6 +406,10 @@ def make(
 ) -> Env[LinesOfAction, LinesOfActionState]: ...
 @overload
 def make(
+    id: Literal["minishogi"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Shogi, ShogiState]: ...
+@overload
+def make(
     id: Literal["nine_mens_morris"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[NineMensMorris, NineMensMorrisState]: ...
 @overload
@@ -417,6 +436,10 @@ def make(
 def make(
     id: Literal["shed"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Shed, ShedState]: ...
+@overload
+def make(
+    id: Literal["shogi"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Shogi, ShogiState]: ...
 @overload
 def make(
     id: Literal["tensor_equilibrium"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -161,7 +161,10 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("y", "F6", "f6"), ("y", "move: a19.", "a19"), ("y", "b19", REFUSED), ("y", "f 6", REFUSED), ("y", "t1", REFUSED),
     ("gardner_chess", "Nc3", "b1c3"), ("gardner_chess", "move: a2-a3.", "a2a3"), ("gardner_chess", "a4", REFUSED),
     ("gardner_chess", "O-O", REFUSED), ("havannah", "H8", "h8"), ("havannah", "move: a1.", "a1"),
-    ("havannah", "i1", REFUSED),
+    ("havannah", "i1", REFUSED), ("shogi", "7g7f", "7g7f"), ("shogi", "move: 2G2F.", "2g2f"),
+    ("shogi", "7f", REFUSED), ("shogi", "P-2f", "2g2f"), ("shogi", "G4i-5h", "4i5h"), ("shogi", "G-5h", REFUSED),
+    ("shogi", "7g7e", REFUSED), ("minishogi", "5d5c", "5d5c"), ("minishogi", "P*3c", REFUSED),
+    ("animal_shogi", "2c2b", "2c2b"), ("animal_shogi", "I capture: 2c-2b", "2c2b"), ("animal_shogi", "2c2a", REFUSED),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",

@@ -17,6 +17,7 @@ DECK = [*({"number": n, "parts": (f"{side}1",), "either": False} for n, side in 
 # rule fields by id; a game's configurations together give every field another value than its default
 OTHERS: dict[str, list[dict[str, Any]]] = {
     "amazons": [{"size": 6}, {"size": 8}],
+    "animal_shogi": [{"window": 3}],
     "backgammon": [{"gammons": False, "max_plies": 50}],
     "breakthrough": [{"rows": 4, "columns": 3}, {"rows": 16, "columns": 16}],
     "checkers": [{"quiet_plies": 1}],
@@ -41,12 +42,14 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "kalah": [{"houses": 1, "seeds": 3}, {"houses": 8, "seeds": 6}],
     "liars_dice": [{"players": 3, "dice": 2, "sides": 3}],
     "lines_of_action": [{"quiet_plies": 1}, {"quiet_plies": 400}],
+    "minishogi": [{"window": 8}],
     "nine_mens_morris": [{"max_turns": 1}, {"max_turns": 1000}],
     "oware": [{"houses": 4, "seeds": 3, "quiet_plies": 7}],
     "phantom_tic_tac_toe": [{"abrupt": True}],
     "qubic": [{"misere": True, "gravity": True}],
     "quoridor": [{"size": 3, "walls": 1}, {"size": 6, "walls": 0}],
     "shed": [{"cards": 2, "max_plies": 7}, {"cards": 32}],
+    "shogi": [{"files": 3, "window": 1}, {"files": 5, "window": 512}],
     "tensor_equilibrium": [
         {
             "players": 3, "board_radius": 2, "dark_cells": (0,), "centre_cell": 8, "fixed_cards": (0, 1, 2),

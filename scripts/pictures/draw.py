@@ -60,6 +60,7 @@ FILMS = {
     "game_2048": Film("2048", 3, first=30, last=64, seconds=0.5),
     "backgammon": Film("backgammon", 3, first=10, last=33),
     "chess": Film("chess", 3, first=10, last=33),
+    "shogi": Film("shogi", 3, first=10, last=33),
     "hex": Film("hex", 3, {"size": 5}, first=7),
     "y": Film("y", 3, {"size": 7}, first=8),
     "havannah": Film("havannah", 3, {"size": 4}, first=8),

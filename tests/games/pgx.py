@@ -15,16 +15,19 @@ PLIES = 256  # after which Pgx ends both chess variants, drawn
 Differs = Callable[[dict[str, Any], Any, int], str]
 
 
-def play_beside_pgx(env: te.Env, name: str, batch: int, seed: int, differs: Differs) -> Counter[str]:
+def play_beside_pgx(
+    env: te.Env, name: str, batch: int, seed: int, differs: Differs, plies: int = PLIES
+) -> Counter[str]:
     """Play games to their ends in both engines, and return how they end.
 
     At every ply legal actions, ends and rewards must agree, up to a game's first difference that `differs` names. Games
-    that Pgx ends after 256 plies are counted as "plies".
+    that Pgx ends after its limit of plies are counted as "plies".
 
     Args:
         env, name: the game here and in Pgx.
         batch, seed: number of games, and the seed of the uniform policy.
         differs: returns the name of a known difference of a row, "" if there is none; by our columns and Pgx's state.
+        plies: Pgx's limit.
     """
     jax = pytest.importorskip("jax")
     game = pytest.importorskip("pgx").make(name)
@@ -35,14 +38,14 @@ def play_beside_pgx(env: te.Env, name: str, batch: int, seed: int, differs: Diff
     ends: Counter[str] = Counter()
     live = np.ones(batch, bool)
     rows = np.arange(batch)
-    for ply in range(PLIES + 1):
+    for ply in range(plies + 1):
         now = state.numpy()
         over, paid, legal = (np.asarray(x) for x in (other.terminated, other.rewards, other.legal_action_mask))
         for row in rows[live]:
             if reason := differs(now, other, row):
                 ends[reason] += 1
                 live[row] = False
-        cut = over & (ply == PLIES) & ~now["terminated"]
+        cut = over & (ply == plies) & ~now["terminated"]
         ends["plies"] += int((live & cut).sum())
         live &= ~cut
         assert (now["terminated"] == over)[live].all(), rows[live][(now["terminated"] != over)[live]]

@@ -11,7 +11,10 @@ from tinygrad import Tensor, dtypes
 import tensor_envs as te
 
 # every registered id; those that are the rules of another on another board are slow, and two that compile for a minute
-SLOW = ("hyper_tic_tac_toe", "qubic", "gomoku", "tensor_equilibrium", "backgammon", "chess", "gardner_chess")
+SLOW = (
+    "hyper_tic_tac_toe", "qubic", "gomoku", "tensor_equilibrium", "backgammon", "chess", "gardner_chess", "shogi",
+    "minishogi",
+)  # fmt: skip
 GAMES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in te.registered()]
 
 

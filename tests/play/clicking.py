@@ -53,6 +53,7 @@ CLICKER = """async (seed) => {
 
 # ids whose pictures choose a move by its start, then by its end
 MOVERS = {"backgammon", "breakthrough", "checkers", "chess", "clobber", "gardner_chess"}
+MOVERS |= {"shogi", "minishogi", "animal_shogi"}
 MOVERS |= {"lines_of_action", "nine_mens_morris", "three_will"}
 GAMES: dict[str, list[str]] = {  # every id once, with its players
     "tic_tac_toe": [PERSON, PERFECT],
@@ -75,6 +76,9 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "backgammon": [PERSON, RANDOM],
     "chess": [PERSON, RANDOM],
     "gardner_chess": [PERSON, RANDOM],
+    "shogi": [PERSON, RANDOM],
+    "minishogi": [PERSON, RANDOM],
+    "animal_shogi": [PERSON, RANDOM],
     "checkers": [PERSON, RANDOM],
     "dots_and_boxes": [PERSON, RANDOM],
     "amazons": [PERSON, RANDOM],

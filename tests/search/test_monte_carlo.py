@@ -55,7 +55,9 @@ def test_a_seed_is_a_choice() -> None:
 # but in chess, where random games go on for hundreds of plies and mostly end drawn: a quarter of an hour is too little;
 # and in hanabi, where the uniform player is a partner, who loses all life tokens
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in te.registered() if name not in ("chess", "gardner_chess", "hanabi")])
+@pytest.mark.parametrize(
+    "name", [name for name in te.registered() if name not in ("chess", "gardner_chess", "hanabi", "shogi")]
+)
 def test_the_uniform_player_is_beaten_in_every_game(name: str) -> None:
     env, seeds = te.make(name), count()
     policy = partial(flat_monte_carlo, num_playouts=16, limit=1000)

@@ -16,6 +16,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.games._kit import hex_boards, mancala
 from tensor_envs.games.hyper_tic_tac_toe import paint
+from tensor_envs.games.shogi.board import rows_of as rows_of_sfen
 from tensor_envs.render import grids
 from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import VARIANTS, variant
@@ -102,6 +103,26 @@ def chess(env: te.Env, game: Game) -> Picture:
                 ground = r.TILE_SQUARES[(len(rows) + x + y) % 2]  # a1 is dark
                 shape = "..." if piece == "." else r.SMALL_SHAPES[piece.lower()][dy]
                 line += [ground if sign == "." else r.PAPER if piece.isupper() else r.INK for sign in shape]
+            picture.append(line)
+    return picture
+
+
+def shogi(env: te.Env, game: Game) -> Picture:
+    """Paint pieces that point to the opponent; the middle of kings and promoted pieces has a colour of its own."""
+    r = render(env)
+    board = env.rules.board
+    picture: Picture = []
+    for row in rows_of_sfen(game["sfen"].split()[0]):
+        for dy in range(3):
+            line = []
+            for piece in row:
+                white = piece.islower()
+                shape = r.SMALL_SHAPE[2 - dy if white else dy] if piece else "..."
+                line += [r.WOOD if sign == "." else r.SMALL_COLOURS[white] for sign in shape]
+                if dy == 1 and "+" in piece:
+                    line[-2] = r.RAISED
+                elif dy == 1 and piece.upper() == board.kinds[-1].letter:
+                    line[-2] = r.CROWN
             picture.append(line)
     return picture
 
@@ -301,6 +322,9 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "phantom_tic_tac_toe": board("size", "FREE"),
     "chess": chess,
     "gardner_chess": chess,
+    "shogi": shogi,
+    "minishogi": shogi,
+    "animal_shogi": shogi,
     "2048": game_2048,
     "ultimate_tic_tac_toe": board("side", "EMPTY"),
     "kalah": mancala_board,

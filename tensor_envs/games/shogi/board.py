@@ -1,0 +1,192 @@
+"""Boards of shogi: pieces and their moves, the first position, and planes of actions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tensor_envs.rules import Grid, GridSet, Scalar, pack
+
+# Steps (files to the left, ranks down) as the player to move sees them, in the order of dlshogi and Pgx (S4).
+WAYS = [(0, -1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1), (1, -2), (-1, -2)]
+WAY_NAMES = ("up", "up_left", "up_right", "left", "right", "down", "down_left", "down_right", "jump_left", "jump_right")
+UP, DOWN = 0, 5
+QUEEN = range(8)  # the ways of a king
+BACK = [WAYS.index((-files, -ranks)) for files, ranks in WAYS[:8]]
+# ways of pieces, as numbers of WAYS
+STRAIGHT, DIAGONAL, KNIGHT = (0, 3, 4, 5), (1, 2, 6, 7), (8, 9)
+GOLD, SILVER = (0, 1, 2, 3, 4, 5), (0, 1, 2, 6, 7)
+WORD_STEPS = [(1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0x0000FFFF)]
+
+
+class PieceKind(NamedTuple):
+    """PieceKind of piece.
+
+    Attributes:
+        name, letter: as in text and in SFEN.
+        steps, slides: ways that it goes one square, and any number of squares.
+        raised: the same and the name of the promoted piece; None if it does not promote.
+        dead: last ranks on which the piece could never move again, and may not stand.
+    """
+
+    name: str
+    letter: str
+    steps: Sequence[int] = ()
+    slides: Sequence[int] = ()
+    raised: "PieceKind | None" = None
+    dead: int = 0
+
+
+class ShogiVariant(NamedTuple):
+    """Game of the family: its pieces in the order of drops, the king last, and what differs in the rules.
+
+    Attributes:
+        title: name of the game.
+        kinds: kinds of pieces; the king is the last one.
+        placed: pieces of the first position in SFEN, which gives the board its size.
+        zone: last ranks on which pieces promote.
+        orthodox: whether checks, promotion, drops and repetition are those of shogi; else those of animal shogi.
+        second_wins: whether the second player wins by repetition.
+        max_legal: bound of the legal actions of a position, if there is a known one.
+    """
+
+    title: str
+    kinds: Sequence[PieceKind]
+    placed: str
+    zone: int
+    orthodox: bool = True
+    second_wins: bool = False
+    max_legal: int | None = None
+
+
+PAWN = PieceKind("pawn", "P", (UP,), (), PieceKind("tokin", "+P", GOLD), 1)
+LANCE = PieceKind("lance", "L", (), (UP,), PieceKind("promoted lance", "+L", GOLD), 1)
+KNIGHTS = PieceKind("knight", "N", KNIGHT, (), PieceKind("promoted knight", "+N", GOLD), 2)
+SILVERS = PieceKind("silver", "S", SILVER, (), PieceKind("promoted silver", "+S", GOLD))
+BISHOP = PieceKind("bishop", "B", (), DIAGONAL, PieceKind("horse", "+B", STRAIGHT, DIAGONAL))
+ROOK = PieceKind("rook", "R", (), STRAIGHT, PieceKind("dragon", "+R", DIAGONAL, STRAIGHT))
+GOLDS = PieceKind("gold", "G", GOLD)
+KING = PieceKind("king", "K", QUEEN)
+VARIANTS = {
+    9: ShogiVariant(
+        "Shogi",
+        (PAWN, LANCE, KNIGHTS, SILVERS, BISHOP, ROOK, GOLDS, KING),
+        "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL",
+        zone=3,
+        max_legal=593,
+    ),
+    5: ShogiVariant(
+        "Minishogi", (PAWN, SILVERS, BISHOP, ROOK, GOLDS, KING), "rbsgk/4p/5/P4/KGSBR", zone=1, second_wins=True
+    ),
+    3: ShogiVariant(
+        "Animal shogi",
+        (
+            PieceKind("chick", "C", (UP,), (), PieceKind("hen", "+C", GOLD)),
+            PieceKind("elephant", "E", DIAGONAL),
+            PieceKind("giraffe", "G", STRAIGHT),
+            PieceKind("lion", "L", QUEEN),
+        ),
+        "gle/1c1/1C1/ELG",
+        zone=1,
+        orthodox=False,
+    ),
+}
+
+
+class ShogiBoard:
+    """Board and pieces of a variant. Cell ranks * file + rank counts files from the right, ranks from the far side.
+
+    Attributes:
+        variant: what differs between the games.
+        files, ranks: sides of the board.
+        grid: sets of cells; its rows are files.
+        kinds, hand_kinds: kinds of pieces, and those that can be in hand, which are all but the king.
+        forms: kinds of pieces as they stand on the board: those of `kinds`, then promoted ones.
+        digits: number of bits of a kind.
+        counts: pieces of each kind in the first position, the bound of a hand.
+        ways: number of ways.
+        planes: names of the planes of actions: ways, where promotion is a choice ways with it, and drops.
+        drops: number of the first plane of drops.
+    """
+
+    def __init__(self, variant: ShogiVariant):
+        self.variant = variant
+        self.kinds = variant.kinds
+        self.hand_kinds = variant.kinds[:-1]
+        rows = rows_of(variant.placed)
+        self.files = len(rows[0])
+        self.ranks = len(rows)
+        self.grid = Grid(self.files, self.ranks)
+        self.size = self.grid.size
+        self.forms = [*self.kinds, *(kind.raised for kind in self.kinds if kind.raised)]
+        self.digits = (len(self.kinds) - 1).bit_length()
+        letters = "".join(map("".join, rows)).upper()
+        self.counts = [letters.count(kind.letter) for kind in self.hand_kinds]
+        self.ways = 10 if any(kind.steps == KNIGHT for kind in self.kinds) else 8
+        self.planes = [*WAY_NAMES[: self.ways]]
+        if variant.orthodox:
+            self.planes += [f"promote_{name}" for name in self.planes]
+        self.drops = len(self.planes)
+        self.planes += [f"drop_{kind.name}" for kind in self.hand_kinds]
+
+    def sets(self, pieces: Mapping[int, str]) -> dict[str, Any]:
+        """Return the fields of pieces on the board, SFEN letters by cells, from the side of the first player."""
+        letters = [kind.letter for kind in self.kinds]
+        numbers = {cell: letters.index(piece[-1].upper()) for cell, piece in pieces.items()}
+
+        def words(cells: Iterable[int]) -> list[int]:
+            return pack(cells, self.size)
+
+        return {
+            "own": words(cell for cell, piece in pieces.items() if piece.isupper()),
+            "other": words(cell for cell, piece in pieces.items() if piece.islower()),
+            "kinds": [words(cell for cell, number in numbers.items() if number >> k & 1) for k in range(self.digits)],
+            "promoted": words(cell for cell, piece in pieces.items() if "+" in piece),
+        }
+
+    def last_ranks(self, count: int) -> GridSet:
+        """Return the ranks that are furthest from the player to move."""
+        return self.grid.of([cell for cell in range(self.size) if cell % self.ranks < count])
+
+    def shifted(self, cells: Sequence[Any], way: int) -> GridSet:
+        """Return the set moved by one step."""
+        return self.grid.shift(cells, *WAYS[way])
+
+    def slid(self, start: Sequence[Any], empty: Sequence[Any], way: int) -> GridSet:
+        """Return the cells along a way from a set, up to and including the first that is not empty."""
+        (ray,) = self.grid.rays(start, empty, [WAYS[way]])
+        return self.shifted(ray | start, way)
+
+    def turned(self, cells: Sequence[Any]) -> GridSet:
+        """Return the set from the opponent's side: the last cell becomes the first."""
+        words = list[Scalar]()
+        for word in reversed(cells):
+            # The bits of a word are reversed by swapping ever larger parts.
+            for size, mask in WORD_STEPS:
+                word = word >> size & mask | (word & mask) << size
+            words.append(word)
+        return self.grid.moved(words, self.size - self.grid.words * self.grid.word_bits)
+
+
+def placed(text: str) -> dict[int, str]:
+    """Return the pieces of a board in SFEN by their cells; the first file is on the right."""
+    rows = rows_of(text)
+    return {
+        len(rows) * (len(row) - 1 - x) + y: piece for y, row in enumerate(rows) for x, piece in enumerate(row) if piece
+    }
+
+
+def rows_of(placed: str) -> list[list[str]]:
+    """Return the pieces of a board in SFEN, one list for each rank, "" for an empty square."""
+    rows = list[list[str]]()
+    for text in placed.split("/"):
+        row = list[str]()
+        prefix = ""
+        for sign in text:
+            if sign.isdigit():
+                row += [""] * int(sign)
+            elif sign == "+":
+                prefix = sign
+            else:
+                row.append(prefix + sign)
+                prefix = ""
+        rows.append(row)
+    return rows

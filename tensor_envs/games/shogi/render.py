@@ -1,0 +1,222 @@
+"""Positions of shogi as text and as drawings, with Black below, or else the viewer."""
+
+from typing import Any
+
+from tensor_envs.games.shogi.board import placed
+from tensor_envs.games.shogi.notation import RANK_NAMES, cell_of, from_dict, name_of, parse, pieces_on, start_of
+from tensor_envs.games.shogi.rules import Shogi, legal_moves, pieces_of
+from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.grids import INK, SquareGrid
+from tensor_envs.render.status import outcome, seat_names, to_move
+from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.rules.plain import open_actions, state_of
+
+NAMES = ("Black", "White")
+WOOD = "#e3bd74"
+GRID = "#6b4f22"
+PIECES = ("#f7e3b5", "#fffdf5")  # of Black and White
+RAISED = "#b3201b"  # letters of promoted pieces
+CELL, MARGIN = 48, 36  # pixels: a square, around the board
+MIN_WIDTH = 460  # of a picture, for the status
+# outline of a piece that goes up, in a square of side 1
+SHAPE = [(0.5, 0.08), (0.8, 0.24), (0.89, 0.92), (0.11, 0.92), (0.2, 0.24)]
+# pixels of a piece that goes up in the small picture, and colours of both players' pieces
+SMALL_SHAPE = (".#.", "###", "###")
+SMALL_COLOURS = (INK, "#fcfcfa")
+CROWN = "#f2c200"  # the middle of a king
+
+
+def ending(rules: Shogi, fields: dict[str, Any]) -> tuple[int | None, str] | None:
+    """Return the winner (None for a draw) and the reason of a game that has ended, None if it goes on."""
+    s = state_of(rules, fields)
+    moves = legal_moves(rules.board, s)
+    plies = rules.earlier(s.history)[1]
+    won, lost, drawn = (bool(x.value) for x in rules.ends(s, moves, plies))
+    if not (won or lost or drawn):
+        return None
+    player = fields["current_player"]
+    winner = None if drawn else 1 - player if won else player
+    # A player without a move is mated, also where the position has occurred before.
+    if not any(cells.any().value for cells in moves.planes):
+        return winner, "checkmate" if moves.check.value else "no legal move"
+    if s.repeats.value == rules.fold - 1:
+        perpetual = rules.board.variant.orthodox and 2 * max(fields["checks"]) >= plies.value
+        time = "fourth" if rules.fold == 4 else "third"
+        return winner, "perpetual check" if perpetual else f"the same position for the {time} time"
+    # In animal shogi alone a king may be missing.
+    caught = not pieces_of(rules.board, s).king.any().value
+    return winner, "the lion is caught" if caught else "the lion has reached the last rank"
+
+
+def status(rules: Shogi, game: dict[str, Any], fields: dict[str, Any]) -> str:
+    """Return the status: the player to move, or the kind of the end."""
+    end = ending(rules, fields)
+    if end:
+        return outcome(NAMES, *end)
+    check = legal_moves(rules.board, state_of(rules, fields)).check.value
+    return to_move(game, NAMES[fields["current_player"]], "to move, in check" if check else "to move")
+
+
+def reason(rules: Shogi, game: dict[str, Any]) -> str:
+    """Return why the game has ended (S8 to S11)."""
+    end = ending(rules, from_dict(rules, game))
+    return end[1] if end else ""
+
+
+players = seat_names(*NAMES)
+
+
+def scores(rules: Shogi, game: dict[str, Any]) -> list[str]:
+    """Return the pieces that each player has in hand."""
+    _, _, hands, _ = parse(rules, game["sfen"])
+    return [in_hand(rules, hand) for hand in hands]
+
+
+def in_hand(rules: Shogi, hand: list[int]) -> str:
+    """Return the letters of the pieces in a hand with their numbers, "" for none."""
+    held = zip(rules.board.hand_kinds, hand, strict=True)
+    return " ".join(kind.letter + (f" x {count}" if count > 1 else "") for kind, count in held if count)
+
+
+def to_string(rules: Shogi, game: dict[str, Any]) -> str:
+    """Return rows of pieces, Black's in capitals, the viewer's or Black's side below; hands, the status, and SFEN."""
+    board = rules.board
+    pieces = placed(game["sfen"].split()[0])
+    turned = bool(game.get("viewer"))
+    files = range(board.files) if turned else range(board.files)[::-1]
+    lines = [" ".join(f"{x + 1:>2}" for x in files)]
+    for y in range(board.ranks)[:: -1 if turned else 1]:
+        row = " ".join(f"{pieces.get(board.ranks * x + y, '.'):>2}" for x in files)
+        lines.append(f"{row} {RANK_NAMES[y]}")
+    held = [f"{name}: {score or '-'}" for name, score in zip(NAMES, scores(rules, game), strict=True)]
+    return "\n".join([*lines, *held, status(rules, game, from_dict(rules, game)), game["sfen"]])
+
+
+def draw(rules: Shogi, game: dict[str, Any]) -> Drawing:
+    """Draw the board between both hands; a click on a square or a piece in hand chooses the moves from it and to it."""
+    board = rules.board
+    viewer = int(game.get("viewer") or 0)
+    wide = board.files * CELL
+    high = board.ranks * CELL
+    picture = Drawing(max(wide + 2 * MARGIN, MIN_WIDTH), high + 2 * CELL + 3.2 * MARGIN, title=board.variant.title)
+    grid = SquareGrid((picture.width - wide) / 2, CELL + 1.2 * MARGIN, CELL)
+    picture.rect(grid.left, grid.top, wide, high, WOOD, GRID, 2)
+    fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
+    pieces = pieces_on(rules, fields)
+    ends = ends_of(rules, fields, open_actions(rules, game, fields))
+    for cell in range(board.size):
+        seen = cell_of(rules, cell, viewer)
+        corners = grid.square(seen % board.ranks, board.files - 1 - seen // board.ranks)
+        picture.polygon(corners, stroke=GRID)
+        if cell in pieces:
+            draw_piece(picture, pieces[cell], corners[0], viewer)
+        if here := [action for action, squares in ends.items() if cell in squares]:
+            picture.area(corners, *here, targets=[action for action in here if ends[action][1] == cell])
+    # Files are numbered above the board, ranks named on its right.
+    for k in range(board.files):
+        picture.text((grid.centre(0, k)[0], grid.top - 12), str(k + 1 if viewer else board.files - k), 12, INK)
+    for k in range(board.ranks):
+        rank = RANK_NAMES[board.ranks - 1 - k if viewer else k]
+        picture.text((grid.left + wide + 14, grid.centre(k, 0)[1]), rank, 12, INK)
+    for side in range(2):
+        y = grid.top + high + 0.3 * MARGIN if side == viewer else 0.2 * MARGIN
+        draw_hand(picture, rules, fields, side, y, viewer, [*ends])
+    picture.text((picture.width / 2, picture.height - 0.6 * MARGIN), status(rules, game, fields), 14, INK)
+    return picture
+
+
+def ends_of(rules: Shogi, fields: dict[str, Any], actions: list[int]) -> dict[int, tuple[int | None, int]]:
+    """Return the squares where legal actions begin, None for drops, and end, as Black numbers them."""
+    player = fields["current_player"]
+    occupied = {cell_of(rules, cell, player) for cell in pieces_on(rules, fields)}
+    ends = dict[int, tuple[int | None, int]]()
+    for action in actions:
+        start = start_of(rules, action, occupied)
+        end = cell_of(rules, action % rules.board.size, player)
+        ends[action] = None if start is None else cell_of(rules, start, player), end
+    return ends
+
+
+def draw_hand(
+    picture: Drawing, rules: Shogi, fields: dict[str, Any], side: int, y: float, viewer: int, actions: list[int]
+) -> None:
+    """Draw the pieces in a player's hand in a row; each stands for its drops."""
+    board = rules.board
+    player = fields["current_player"]
+    left = (picture.width - len(board.hand_kinds) * CELL) / 2
+    for k, kind in enumerate(board.hand_kinds):
+        count = fields["hands"][side != player][k]
+        if not count:
+            continue
+        x = left + k * CELL
+        draw_piece(picture, kind.letter.lower() if side else kind.letter, (x, y), viewer)
+        if count > 1:
+            picture.text((x + CELL - 6, y + 8), str(count), 13, INK, bold=True)
+        drops = [action for action in actions if action // board.size == board.drops + k]
+        if side == player and drops:
+            picture.area([(x, y), (x + CELL, y), (x + CELL, y + CELL), (x, y + CELL)], *drops)
+
+
+def draw_piece(picture: Drawing, piece: str, corner: Point, viewer: int) -> None:
+    """Draw a piece with its letter; the viewer's point up."""
+    side = int(piece[-1].islower())
+    x, y = corner
+    up = side == viewer
+    points = [(x + (a if up else 1 - a) * CELL, y + (b if up else 1 - b) * CELL) for a, b in SHAPE]
+    picture.polygon(points, PIECES[side], INK, 1.5)
+    colour = RAISED if piece[0] == "+" else INK
+    picture.text((x + CELL / 2, y + (0.58 if up else 0.42) * CELL), piece.upper(), 18, colour, bold=True)
+
+
+def explain(rules: Shogi, game: dict[str, Any], action: int) -> str:
+    """Return the piece, the start and the end of a move, or the piece and the square of a drop."""
+    board = rules.board
+    fields = from_dict(rules, game)
+    pieces = pieces_on(rules, fields)
+    plane = action // board.size
+    start, end = ends_of(rules, fields, [action])[action]
+    if start is None:
+        return f"drop a {board.hand_kinds[plane - board.drops].name} on {name_of(board, end)}"
+    name = next(form.name for form in board.forms if form.letter == pieces[start].upper())
+    promotes = ", promotes" if board.ways <= plane < board.drops else ""
+    return f"{name} {name_of(board, start)} {'takes' if end in pieces else 'to'} {name_of(board, end)}{promotes}"
+
+
+def symbol(rules: Shogi, game: dict[str, Any], action: int) -> str:
+    """Return "+" for a move with promotion and "=" for one without it where there is a choice, else ""."""
+    board = rules.board
+    plane = action // board.size
+    fields = from_dict(rules, game)
+    promotes = board.ways <= plane < board.drops
+    other = action - board.ways * board.size if promotes else action + board.ways * board.size
+    choice = plane < board.drops and other in open_actions(rules, game, fields) and board.variant.orthodox
+    return "" if not choice else "+" if promotes else "="
+
+
+def tile(rules: Shogi) -> Tile:
+    """Return the board as a small picture, Black below; a square is three pixels wide and high."""
+    board = rules.board
+
+    def pixel(y: int, x: int, player: int) -> Pixel:
+        """Return a pixel, which looks up its colour by the bits that its square has in the sets of the state."""
+        cell = cell_of(rules, board.ranks * (board.files - 1 - x // 3) + y // 3, player)
+        keys = range(8 << board.digits)
+        bits = [StateBits(name, 0, cell, 1) for name in ("own", "other", "promoted")]
+        bits += [StateBits("kinds", k * board.grid.words, cell, 1) for k in range(board.digits)]
+        return Pixel(tuple(small_colour(rules, y % 3, x % 3, player, key) for key in keys), tuple(bits))
+
+    rows = range(3 * board.ranks)
+    columns = range(3 * board.files)
+    return Tile(len(columns), tuple([pixel(y, x, player) for y in rows for x in columns] for player in (0, 1)))
+
+
+def small_colour(rules: Shogi, y: int, x: int, player: int, key: int) -> str:
+    """Return the colour of a pixel of a square; bits of `key` are own, other, promoted, and digits of the kind."""
+    own, other, promoted = (key >> k & 1 for k in range(3))
+    side = player if own else 1 - player
+    if not (own or other) or SMALL_SHAPE[2 - y if side else y][x] == ".":
+        return WOOD
+    if (y, x) == (1, 1) and promoted:
+        return RAISED
+    is_king = key >> 3 == len(rules.board.kinds) - 1
+    return CROWN if is_king and (y, x) == (1, 1) else SMALL_COLOURS[side]

@@ -1,0 +1,451 @@
+"""Shogi, minishogi and animal shogi: captured pieces change sides; an attack on the king that no move answers wins.
+
+Rules and rulings: RULES.md beside this file. A position is stored from the side of the player to move, who moves up:
+every move turns the board. The kind of the piece on each square is a number, of which `kinds` has the bits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tensor_envs._validate import integer as checked
+from tensor_envs.games.shogi.board import BACK, DOWN, QUEEN, VARIANTS, WAYS, ShogiBoard, placed
+from tensor_envs.rules import (
+    Actions,
+    Chance,
+    Field,
+    GameState,
+    GridSet,
+    Mask,
+    Observation,
+    Outcome,
+    Part,
+    Scalar,
+    Spec,
+    Value,
+    bits,
+    has_bit,
+    int32,
+    lookup,
+    minimum,
+    scalar,
+    uint32,
+    union_of,
+    where,
+)
+
+MAX_WINDOW = 512
+MAX_PLIES = 512  # as in Pgx's shogi (S11)
+MULTIPLIER = 0x9E3779B1  # of the hash: odd, so that no bit is lost
+
+
+class ShogiMoves(NamedTuple):
+    """Legal moves of the player to move.
+
+    Attributes:
+        planes: squares where they end, for each of the board's planes.
+        check: whether the king is attacked.
+    """
+
+    planes: list[GridSet]
+    check: Scalar
+
+
+@dataclass(frozen=True)
+class Shogi:
+    """Rule fields of shogi (S14).
+
+    Attributes:
+        files: files of the board: 9 for shogi, 5 for minishogi, 3 for animal shogi.
+        window: number of last positions among which a position recurs, the present one included, 1..512 (S10).
+    """
+
+    files: int = 9
+    window: int = 64
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", checked("files", self.files, min(VARIANTS), max(VARIANTS)))
+        if self.files not in VARIANTS:
+            raise ValueError(f"files must be 3, 5 or 9, got {self.files}")
+        object.__setattr__(self, "window", checked("window", self.window, 1, MAX_WINDOW))
+
+    @cached_property
+    def board(self) -> ShogiBoard:
+        """Squares and pieces."""
+        return ShogiBoard(VARIANTS[self.files])
+
+    @cached_property
+    def actions(self) -> Actions:
+        """Squares where moves end, for each plane (S4)."""
+        return Actions(**dict.fromkeys(self.board.planes, self.board.size))
+
+    @property
+    def fold(self) -> int:
+        """Occurrences of a position that end the game (S10)."""
+        return 4 if self.board.variant.orthodox else 3
+
+    @property
+    def spec(self) -> Spec:
+        board = self.board
+        words = board.grid.words
+        planes = 2 * len(board.forms) + 2 * sum(count.bit_length() for count in board.counts) + self.fold + 1
+        return Spec(
+            num_players=2,
+            num_actions=self.actions.count,
+            max_legal=board.variant.max_legal,
+            observation_shape=(planes, board.files, board.ranks),
+            max_plies=MAX_PLIES,
+            fields=(
+                Field("own", (words,), kind="uint32"),  # pieces of the player to move
+                Field("other", (words,), kind="uint32"),
+                Field("kinds", (board.digits, words), kind="uint32"),  # binary digits of the kinds of all pieces
+                Field("promoted", (words,), kind="uint32"),
+                Field("hands", (2, len(board.hand_kinds)), high=max(board.counts)),  # of the player to move first
+                Field("checks", (2,), high=self.window),  # checking moves in a row, of the player to move first
+                Field("repeats", high=self.fold - 1),  # earlier occurrences of the position
+                # hashes of the position and of those before it, the last one first; 0 before the game
+                Field("history", (self.window,), kind="uint32"),
+            ),
+        )
+
+    def init(self, chance: Chance) -> dict[str, Any]:
+        return self.start
+
+    @cached_property
+    def start(self) -> dict[str, Any]:
+        """Fields of the first position (S1)."""
+        board = self.board
+        fields = board.sets(placed(board.variant.placed))
+        code = self.hashed(GameState(fields | {"hands": [[0] * len(board.hand_kinds)] * 2}))
+        return fields | {"history": [code, *[0] * (self.window - 1)]}
+
+    def legal_action_mask(self, s: GameState) -> Mask:
+        """Return the squares where legal moves end, for each plane (S4)."""
+        moves = legal_moves(self.board, s)
+        return self.actions.mask(**dict(zip(self.board.planes, moves.planes, strict=True)))
+
+    # *** steps ***
+
+    def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
+        board = self.board
+        after = moved(board, s, action)
+        moves = legal_moves(board, after)
+        checks = [s.checks[1], where(moves.check, minimum(s.checks[0] + 1, self.window), 0)]
+        history = [self.hashed(after), *s.history[:-1]]
+        repeats, plies = self.earlier(history)
+        after = after.replace(checks=checks, repeats=repeats, history=history, current_player=1 - s.current_player)
+        won, lost, drawn = self.ends(after, moves, plies)
+        return Outcome.win(after, where(lost, 1 - s.current_player, s.current_player), won | lost).draw(drawn)
+
+    def ends(self, s: GameState, moves: ShogiMoves, plies: Value) -> tuple[Scalar, Scalar, Scalar]:
+        """Return whether the player who has moved has won (S8, S9), has lost, and whether the game is drawn (S10, S11).
+
+        plies: plies since the first of the earlier occurrences of the position.
+        """
+        recurs = s.repeats >= self.fold - 1
+        reach = union_of(moves.planes)
+        won = ~reach.any()
+        if not self.board.variant.orthodox:
+            # A lion that has reached the last rank wins there, at once if it is safe, else when it has not been caught.
+            p = pieces_of(self.board, s)
+            far = self.board.last_ranks(1)
+            lost = (p.king & far).any()
+            won |= ~p.king.any() | (p.target & self.board.turned(far) - reach).any()
+            return won & ~lost, lost, recurs & ~(won | lost)
+        # Perpetual check loses.
+        lost = recurs & (2 * s.checks[1] >= plies)
+        won |= recurs & (2 * s.checks[0] >= plies) & ~lost
+        drawn = recurs & ~(won | lost)
+        if self.board.variant.second_wins:
+            second = s.current_player == 0
+            return won | drawn & second, lost | drawn & ~second, scalar(False)
+        return won, lost, drawn
+
+    def earlier(self, history: Sequence[Value]) -> tuple[Scalar, Scalar]:
+        """Return how often the first position has occurred before, and the plies since the first occurrence (S10)."""
+        count = int32(0)
+        plies = int32(0)
+        # The same player is to move in every second position.
+        for back in range(2, self.window, 2):
+            same = uint32(history[back]) == history[0]
+            count += same
+            plies = where(same, back, plies)
+        return minimum(count, self.fold - 1), plies
+
+    def hashed(self, s: GameState) -> Scalar:
+        """Return a hash of a position, which is not 0; the other hand follows from the own one (S10)."""
+        hand = uint32(0)
+        for held, count in zip(s.hands[0], self.board.counts, strict=True):
+            hand = hand << count.bit_length() | uint32(held)
+        code = uint32(0)
+        for word in (*s.own, *s.other, *(word for digit in s.kinds for word in digit), *s.promoted, hand):
+            code = (code ^ uint32(word)) * MULTIPLIER
+            code ^= code >> 15
+        return code | 1
+
+    def observe(self, s: GameState, player: Scalar) -> Observation:
+        """Return planes of both players' pieces, digits of their hands, repetition and the side (S12)."""
+        board = self.board
+        size = board.size
+        mine = s.current_player == player
+
+        def seen(cells: GridSet) -> Part:
+            return bits(where(mine, cells, board.turned(cells)), size)
+
+        def constant(fact: Scalar) -> Part:
+            return bits(where(fact, board.grid.full, board.grid.empty), size)
+
+        def digits(hand: Sequence[Scalar]) -> list[Part]:
+            held = zip(hand, board.counts, strict=True)
+            return [constant((number >> k & 1) != 0) for number, count in held for k in range(count.bit_length())]
+
+        own = where(mine, s.own, s.other)
+        other = where(mine, s.other, s.own)
+        forms = pieces_of(board, s).forms
+        hands = where(mine, s.hands, [s.hands[1], s.hands[0]])
+        return {
+            "own " + ", ".join(form.name for form in board.forms): [seen(cells & own) for cells in forms],
+            "the opponent's pieces in the same order": [seen(cells & other) for cells in forms],
+            "binary digits of the own pieces in hand": digits(hands[0]),
+            "binary digits of the opponent's pieces in hand": digits(hands[1]),
+            "earlier occurrences of the position": [constant(s.repeats == k) for k in range(self.fold)],
+            "the player moved second": constant(player == 1),
+        }
+
+
+# *** positions ***
+
+
+class PieceSets(NamedTuple):
+    """Sets of a position.
+
+    Attributes:
+        own, other, empty: squares of the player to move, of the opponent, and of no piece.
+        forms: pieces of both players, by the board's forms.
+        steps, slides: pieces of both players that go one square along each way, as their player sees it, and those that
+            go any number.
+        king, target: own king, and the opponent's.
+    """
+
+    own: GridSet
+    other: GridSet
+    empty: GridSet
+    forms: list[GridSet]
+    steps: list[GridSet]
+    slides: list[GridSet]
+    king: GridSet
+    target: GridSet
+
+
+def pieces_of(board: ShogiBoard, s: GameState) -> PieceSets:
+    """Return the sets of a position."""
+    grid = board.grid
+    own = grid.set(s.own)
+    other = grid.set(s.other)
+    promoted = grid.set(s.promoted)
+    forms = list[GridSet]()
+    for form in board.forms:
+        number = next(n for n, kind in enumerate(board.kinds) if form in (kind, kind.raised))
+        cells = own | other
+        for k, digit in enumerate(s.kinds):
+            cells = cells & digit if number >> k & 1 else cells - digit
+        if board.kinds[number].raised:
+            cells = cells - promoted if form is board.kinds[number] else cells & promoted
+        forms.append(cells)
+
+    def going(ways: str) -> list[GridSet]:
+        """Return the pieces that go along each way."""
+        return [
+            union_of(
+                [
+                    grid.empty,
+                    *(cells for form, cells in zip(board.forms, forms, strict=True) if way in getattr(form, ways)),
+                ]
+            )
+            for way in range(len(WAYS))
+        ]
+
+    kings = forms[len(board.kinds) - 1]
+    empty = grid.full - own - other
+    return PieceSets(own, other, empty, forms, going("steps"), going("slides"), own & kings, other & kings)
+
+
+def moved(board: ShogiBoard, s: GameState, action: Scalar) -> GameState:
+    """Return the state from the opponent's side after an action, with the pieces and hands alone changed (S2, S3)."""
+    grid = board.grid
+    plane = action // board.size
+    to = action % board.size
+    drops = plane >= board.drops
+    end = grid.cell(to)
+    begin = where(drops, grid.empty, grid.cell(start_of(board, s, plane, to)))
+    # The kinds of the piece that moves and of the captured one are read digit by digit.
+    kinds = [grid.set(cells) for cells in s.kinds]
+    piece = where(drops, plane - board.drops, kind_at(kinds, begin))
+    taken = kind_at(kinds, end)
+    kinds = [(cells - begin - end) | where((piece >> k & 1) != 0, end, grid.empty) for k, cells in enumerate(kinds)]
+    # A chick promotes without a choice (S5).
+    promotes = (plane >= board.ways) & ~drops
+    if not board.variant.orthodox:
+        promotes = (piece == 0) & ~drops & (end & board.last_ranks(1)).any()
+    promoted = grid.set(s.promoted)
+    raised = promotes | (promoted & begin).any()
+    promoted = (promoted - begin - end) | where(raised, end, grid.empty)
+    # A captured piece comes into the hand, a dropped one leaves it.
+    captures = (end & s.other).any()
+    held = enumerate(s.hands[0])
+    hand = [number + int32(captures & (taken == k)) - int32(drops & (piece == k)) for k, number in held]
+    # The opponent is to move: both sides change their names, and the board is turned.
+    return s.replace(
+        own=board.turned(grid.set(s.other) - end),
+        other=board.turned((grid.set(s.own) - begin) | end),
+        kinds=[board.turned(cells) for cells in kinds],
+        promoted=board.turned(promoted),
+        hands=[s.hands[1], hand],
+    )
+
+
+def start_of(board: ShogiBoard, s: GameState, plane: Scalar, to: Scalar) -> Scalar:
+    """Return the square where a move begins: the first piece on the way back; a drop has no way and ends there."""
+    occupied = board.grid.set(s.own) | s.other
+    ways = [(*WAYS, *WAYS)[k % board.ways] for k in range(board.drops)] + [(0, 0)] * len(board.hand_kinds)
+    back = lookup([-board.ranks * files - ranks for files, ranks in ways], plane)
+    start = to + back
+    for _ in range(max(board.files, board.ranks) - 2):
+        start = where(has_bit(occupied, start), start, start + back)
+    return start
+
+
+def kind_at(kinds: Sequence[GridSet], cell: GridSet) -> Scalar:
+    """Return the number of the kind of the piece on a square."""
+    number = int32(0)
+    for k, cells in enumerate(kinds):
+        number |= int32((cells & cell).any()) << k
+    return number
+
+
+# *** moves ***
+
+
+class ShogiLimits(NamedTuple):
+    """Effect of the opponent's pieces on the moves of the player.
+
+    Attributes:
+        check: whether the king is attacked.
+        goals: squares where a move of another piece leaves no check: all without one, none with two.
+        free: for each way, the own pieces that may move along it.
+        attacked: squares where the king would be attacked.
+    """
+
+    check: Scalar
+    goals: GridSet
+    free: list[GridSet]
+    attacked: GridSet
+
+
+def limits_of(board: ShogiBoard, p: PieceSets) -> ShogiLimits:
+    """Return what checks and pins allow."""
+    grid = board.grid
+    # The opponent's pieces go the opposite ways.
+    slides = [board.slid(p.other & p.slides[BACK[way]], p.empty, way) for way in QUEEN]
+    attacked = union_of([*slides, *(board.shifted(p.other & p.steps[BACK[way]], way) for way in QUEEN)])
+    checks = grid.empty
+    between = grid.empty
+    pinned = list[GridSet]()
+    for way in QUEEN:
+        # The king cannot hide behind itself.
+        attacked |= board.shifted(p.king & slides[way], way)
+        line = board.slid(p.king, p.empty, way)
+        sliders = line & p.other & p.slides[way]
+        checks |= sliders | board.shifted(p.king, way) & p.other & p.steps[way]
+        between |= where(sliders.any(), line, grid.empty)
+        # A piece is pinned where the first piece beside the king is attacked along the same line.
+        pinned.append(line & p.own & slides[BACK[way]])
+    for files, ranks in WAYS[len(QUEEN) : board.ways]:
+        knights = p.other & p.steps[WAYS.index((files, ranks))]
+        attacked |= grid.shift(knights, files, -ranks)
+        checks |= grid.shift(p.king, files, ranks) & knights
+    check = checks.any()
+    # Against two attackers only the king can move; against one, it may be captured or its line be blocked.
+    goals = where(check, where(checks.count() > 1, grid.empty, checks | between), grid.full)
+    fixed = union_of(pinned)
+    pieces = p.own - p.king
+    free = [pieces - (fixed - pinned[way] - pinned[BACK[way]]) for way in QUEEN]
+    return ShogiLimits(check, grid.set(goals), free + [pieces - fixed] * (len(WAYS) - len(QUEEN)), attacked)
+
+
+def legal_moves(board: ShogiBoard, s: GameState) -> ShogiMoves:
+    """Return the legal moves (S2 to S7)."""
+    grid = board.grid
+    p = pieces_of(board, s)
+    limits = limits_of(board, p)
+    if not board.variant.orthodox:  # a lion may be left to be caught
+        limits = ShogiLimits(limits.check, grid.full, [p.own] * len(WAYS), grid.empty)
+    zone = board.last_ranks(board.variant.zone)
+    targets = grid.set(limits.goals) - p.own
+
+    def ends(pieces: GridSet, way: int) -> GridSet:
+        """Return where pieces other than the king can end a move along a way, as far as pins allow."""
+        movers = pieces & limits.free[way]
+        steps = board.shifted(movers & p.steps[way], way)
+        return (steps | board.slid(movers & p.slides[way], p.empty, way) if way in QUEEN else steps) & targets
+
+    forms = list(zip(board.forms, p.forms, strict=True))
+    promoting = union_of(cells for kind, cells in forms if kind.raised)
+    plain = list[GridSet]()
+    raised = list[GridSet]()
+    for way in range(board.ways):
+        stays = ends(p.own, way)
+        if board.variant.orthodox:
+            # Pieces promote that enter the zone, or begin in it; those that go up from it end in it.
+            raises = ends(promoting, way) & zone
+            if WAYS[way][1] > 0:
+                raises |= ends(promoting & zone, way)
+            raised.append(raises)
+            for kind, cells in forms:
+                if kind.dead and way in (*kind.steps, *kind.slides):
+                    stays -= ends(cells, way) & board.last_ranks(kind.dead)
+        if way in QUEEN:
+            stays = stays | board.shifted(p.king, way) - p.own - limits.attacked
+        plain.append(stays)
+    return ShogiMoves(plain + raised + drops_of(board, s, p, targets & p.empty), limits.check)
+
+
+def drops_of(board: ShogiBoard, s: GameState, p: PieceSets, squares: GridSet) -> list[GridSet]:
+    """Return the squares for drops of each kind, out of the empty ones on which a piece leaves no check (S5 to S7)."""
+    grid = board.grid
+    drops = list[GridSet]()
+    for k, kind in enumerate(board.hand_kinds):
+        allowed = squares
+        if board.variant.orthodox:
+            allowed = allowed - board.last_ranks(kind.dead)
+        if board.variant.orthodox and k == 0:
+            for file in range(board.files):
+                cells = grid.of(range(board.ranks * file, board.ranks * (file + 1)))
+                allowed = allowed - where((cells & p.forms[0] & p.own).any(), cells, grid.empty)
+            allowed = allowed - mating_drop(board, p)
+        drops.append(where(s.hands[0][k] > 0, allowed, grid.empty))
+    return [grid.set(cells) for cells in drops]
+
+
+def mating_drop(board: ShogiBoard, p: PieceSets) -> GridSet:
+    """Return the square, if there is one, on which a dropped pawn would give mate (S7)."""
+    grid = board.grid
+    square = board.shifted(p.target, DOWN) & p.empty
+    slides = [board.slid(p.own & p.slides[way], p.empty, way) for way in QUEEN]
+    guarded = union_of(board.shifted(p.own & p.steps[way], way) for way in range(board.ways))
+    pinned = grid.empty
+    escapes = grid.empty
+    takers = grid.empty
+    for way in QUEEN:
+        # The pawn stops what slides over its square.
+        guarded |= slides[way] - board.shifted(slides[way] & square, way)
+        pinned |= board.slid(p.target, p.empty, way) & p.other & slides[BACK[way]]
+        escapes |= board.shifted(p.target, way) - p.other
+    for way in range(board.ways):
+        # The opponent's pieces that come from the direction of a way go the opposite way.
+        near = board.shifted(square, way) & p.other & p.steps[way] - p.target
+        far = board.slid(square, p.empty, way) & p.other & p.slides[way] if way in QUEEN else grid.empty
+        # A piece on the king's file cannot leave it by taking the pawn.
+        takers |= near | far if way == DOWN else (near | far) - pinned
+    return where((escapes - guarded).any() | takers.any(), grid.empty, square)
