@@ -100,7 +100,9 @@ class Disguise:
         if not self.labels:
             return answer
         made_up = [*self.labels.values()] if "renamed" in self.kinds else []  # such as both of "biikofuumi"
-        pattern = "|".join([*made_up, RUN])
+        # a letter that is no label may stand before made-up words, such as e in "biikoefuumi"
+        bare = [f"[A-Za-z](?=(?:{'|'.join(made_up)})+(?![A-Za-z]))"] if made_up else []
+        pattern = "|".join([*made_up, *bare, RUN])
 
         def meant(run: re.Match[str]) -> str:
             return self._meant.get(run[0]) or self._lower.get(run[0].lower(), run[0])
