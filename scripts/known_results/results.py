@@ -115,6 +115,11 @@ def chess_sequences(fen: str, depth: int) -> list[int]:
     return te.perft(start, depth).sequences[1:]
 
 
+SHOGI = (
+    ("shogi", [30, 900, 25470, 719731], "tests of lishogi's shogiops"),
+    ("minishogi", [14, 181, 2512, 35401, 533203], "tests of lishogi's shogiops and scalashogi"),
+    ("animal_shogi", [4, 17, 123, 976, 8122, 71677], "Fairy-Stockfish's dobutsu, pyffish 0.0.90"),
+)
 CHESS = (
     (
         "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
@@ -205,6 +210,15 @@ COUNTS = [
             slow=len(counts) > 4,
         )
         for fen, of, counts, source in CHESS
+    ),
+    *(
+        KnownResult(
+            f"{id}: sequences of 1 to {len(counts)} plies",
+            counts,
+            source,
+            partial(lambda id, depth: te.perft(te.make(id), depth).sequences[1:], id, len(counts)),
+        )
+        for id, counts, source in SHOGI
     ),
     KnownResult(
         "othello: sequences of 1 to 9 plies",

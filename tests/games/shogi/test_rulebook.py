@@ -86,6 +86,11 @@ def test_s4_numbers(files: int, names: dict[str, int]) -> None:
     assert {name: names_of_all.index(name) for name in names} == names
 
 
+def test_s4_the_most_legal_moves(start: Start) -> None:
+    game = start(GAME, {"sfen": "R8/2K1S1SSk/4B4/9/9/9/9/9/1L1L1L3 b RBGSNLP3g3n17p 1"})
+    assert len(game.legal_actions()) == shared_env(GAME).spec.max_legal == 593
+
+
 # Pieces that may and must promote
 PROMOTIONS = {
     "into the zone": ("4k4/9/9/1S7/9/9/9/9/4K4 b - 1", "8d8c", "8d8c 8d8c+"),
