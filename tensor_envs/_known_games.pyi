@@ -38,6 +38,7 @@ from tensor_envs.games.tensor_stars.rules import StarsRules
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
 from tensor_envs.games.three_will.rules import ThreeWillRules
 from tensor_envs.games.ultimate_tic_tac_toe.rules import UltimateTicTacToe
+from tensor_envs.games.xiangqi.rules import Xiangqi
 from tensor_envs.games.y.rules import Y
 from tensor_envs.games.yahtzee.rules import Yahtzee
 
@@ -301,6 +302,16 @@ class UltimateTicTacToeState(KnownState):
     closed: Tensor
     active: Tensor
 
+class XiangqiState(KnownState):
+    own: Tensor
+    pieces: Tensor
+    quiet: Tensor
+    starts: Tensor
+    ends: Tensor
+    kinds: Tensor
+    changes: Tensor
+    checks: Tensor
+
 class YState(KnownState):
     own: Tensor
     other: Tensor
@@ -464,6 +475,10 @@ def make(
 def make(
     id: Literal["ultimate_tic_tac_toe"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[UltimateTicTacToe, UltimateTicTacToeState]: ...
+@overload
+def make(
+    id: Literal["xiangqi"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[Xiangqi, XiangqiState]: ...
 @overload
 def make(
     id: Literal["y"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

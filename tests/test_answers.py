@@ -165,6 +165,9 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("shogi", "7f", REFUSED), ("shogi", "P-2f", "2g2f"), ("shogi", "G4i-5h", "4i5h"), ("shogi", "G-5h", REFUSED),
     ("shogi", "7g7e", REFUSED), ("minishogi", "5d5c", "5d5c"), ("minishogi", "P*3c", REFUSED),
     ("animal_shogi", "2c2b", "2c2b"), ("animal_shogi", "I capture: 2c-2b", "2c2b"), ("animal_shogi", "2c2a", REFUSED),
+    ("xiangqi", "h2e2", "h2e2"), ("xiangqi", "H2-E2", "h2e2"),
+    ("xiangqi", "move: h2xh9.", "h2h9"), ("xiangqi", "h2 takes h9", "h2h9"), ("xiangqi", "1. h0 to g2", "h0g2"),
+    ("xiangqi", "h7e7", REFUSED), ("xiangqi", "e2", REFUSED),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",

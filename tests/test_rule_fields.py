@@ -41,6 +41,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "hyper_tic_tac_toe": [{"shape": (2, 3, 2, 3), "k": 2}, {"shape": (3, 4), "misere": True}, {"gravity": True}],
     "kalah": [{"houses": 1, "seeds": 3}, {"houses": 8, "seeds": 6}],
     "liars_dice": [{"players": 3, "dice": 2, "sides": 3}],
+    "xiangqi": [{"quiet_plies": 1}, {"quiet_plies": 127}],
     "lines_of_action": [{"quiet_plies": 1}, {"quiet_plies": 400}],
     "minishogi": [{"window": 8}],
     "nine_mens_morris": [{"max_turns": 1}, {"max_turns": 1000}],

@@ -110,29 +110,37 @@ def win_draw_loss(env: te.Env) -> list[str]:
     return ["/".join(map(str, (c.first, c.draw, c.second)[:: -1 if ply % 2 else 1])) for ply, c in rows]
 
 
-def chess_sequences(fen: str, depth: int) -> list[int]:
-    start = te.make("chess").state_from_dicts([{"fen": fen}])
-    return te.perft(start, depth).sequences[1:]
+def sequences_from(game: str, fen: str | None, depth: int) -> list[int]:
+    env = te.make(game)
+    return te.perft(env if fen is None else env.state_from_dicts([{"fen": fen}]), depth).sequences[1:]
 
 
-SHOGI = (
-    ("shogi", [30, 900, 25470, 719731], "tests of lishogi's shogiops"),
-    ("minishogi", [14, 181, 2512, 35401, 533203], "tests of lishogi's shogiops and scalashogi"),
-    ("animal_shogi", [4, 17, 123, 976, 8122, 71677], "Fairy-Stockfish's dobutsu, pyffish 0.0.90"),
-)
-CHESS = (
+# games, positions (None: the first one) and what they are called, and published counts
+SEQUENCES = (
     (
-        "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+        "chess",
+        None,
         "",
         [20, 400, 8902, 197281, 4865609],
         "Chess Programming Wiki, Perft Results",
     ),
     (
+        "chess",
         "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
         ", from Kiwipete",
         [48, 2039, 97862],
         "albert.nu/programs/sharper/perft.htm",
     ),
+    (
+        "xiangqi",
+        None,
+        "",
+        [44, 1920, 79666, 3290240],
+        "Chess Programming Wiki, Chinese Chess Perft Results",
+    ),
+    ("shogi", None, "", [30, 900, 25470, 719731], "tests of lishogi's shogiops"),
+    ("minishogi", None, "", [14, 181, 2512, 35401, 533203], "tests of lishogi's shogiops and scalashogi"),
+    ("animal_shogi", None, "", [4, 17, 123, 976, 8122, 71677], "Fairy-Stockfish's dobutsu, pyffish 0.0.90"),
 )
 
 TROMP = "J. Tromp, John's Connect Four Playground"
@@ -203,22 +211,13 @@ COUNTS = [
     ),
     *(
         KnownResult(
-            f"chess: sequences of 1 to {len(counts)} plies{of}",
+            f"{game}: sequences of 1 to {len(counts)} plies{of}",
             counts,
             source,
-            partial(chess_sequences, fen, len(counts)),
-            slow=len(counts) > 4,
+            partial(sequences_from, game, fen, len(counts)),
+            slow=counts[-1] > 10**6,
         )
-        for fen, of, counts, source in CHESS
-    ),
-    *(
-        KnownResult(
-            f"{id}: sequences of 1 to {len(counts)} plies",
-            counts,
-            source,
-            partial(lambda id, depth: te.perft(te.make(id), depth).sequences[1:], id, len(counts)),
-        )
-        for id, counts, source in SHOGI
+        for game, fen, of, counts, source in SEQUENCES
     ),
     KnownResult(
         "othello: sequences of 1 to 9 plies",

@@ -61,6 +61,7 @@ FILMS = {
     "backgammon": Film("backgammon", 3, first=10, last=33),
     "chess": Film("chess", 3, first=10, last=33),
     "shogi": Film("shogi", 3, first=10, last=33),
+    "xiangqi": Film("xiangqi", 3, first=10, last=33),
     "hex": Film("hex", 3, {"size": 5}, first=7),
     "y": Film("y", 3, {"size": 7}, first=8),
     "havannah": Film("havannah", 3, {"size": 4}, first=8),

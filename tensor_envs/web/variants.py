@@ -65,6 +65,7 @@ VARIANTS = {
     "shogi": Variant("Shogi", "shogi"),
     "minishogi": Variant("Minishogi, 5x5", "minishogi"),
     "animal_shogi": Variant("Animal shogi, 3x4", "animal_shogi"),
+    "xiangqi": Variant("Xiangqi", "xiangqi"),
     "checkers": Variant("English draughts", "checkers"),
     "dots_and_boxes": Variant("Dots and boxes", "dots_and_boxes"),
     "amazons": Variant("Amazons", "amazons"),

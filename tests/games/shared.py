@@ -13,7 +13,7 @@ import tensor_envs as te
 # every registered id; those that are the rules of another on another board are slow, and two that compile for a minute
 SLOW = (
     "hyper_tic_tac_toe", "qubic", "gomoku", "tensor_equilibrium", "backgammon", "chess", "gardner_chess", "shogi",
-    "minishogi",
+    "minishogi", "xiangqi",
 )  # fmt: skip
 GAMES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in te.registered()]
 

@@ -53,7 +53,7 @@ CLICKER = """async (seed) => {
 
 # ids whose pictures choose a move by its start, then by its end
 MOVERS = {"backgammon", "breakthrough", "checkers", "chess", "clobber", "gardner_chess"}
-MOVERS |= {"shogi", "minishogi", "animal_shogi"}
+MOVERS |= {"shogi", "minishogi", "animal_shogi", "xiangqi"}
 MOVERS |= {"lines_of_action", "nine_mens_morris", "three_will"}
 GAMES: dict[str, list[str]] = {  # every id once, with its players
     "tic_tac_toe": [PERSON, PERFECT],
@@ -79,6 +79,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "shogi": [PERSON, RANDOM],
     "minishogi": [PERSON, RANDOM],
     "animal_shogi": [PERSON, RANDOM],
+    "xiangqi": [PERSON, RANDOM],
     "checkers": [PERSON, RANDOM],
     "dots_and_boxes": [PERSON, RANDOM],
     "amazons": [PERSON, RANDOM],

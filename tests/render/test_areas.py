@@ -36,6 +36,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "shogi": ({}, ""),
     "minishogi": ({}, ""),
     "animal_shogi": ({}, ""),
+    "xiangqi": ({}, ""),
     "checkers": ({}, ""),
     "dots_and_boxes": ({"rows": 2}, ""),
     "amazons": ({"size": 6}, ""),

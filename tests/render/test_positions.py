@@ -42,6 +42,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("shogi", {}),
     ("minishogi", {}),
     ("animal_shogi", {}),
+    ("xiangqi", {}),
     ("checkers", {"quiet_plies": 8}),
     ("dots_and_boxes", {"rows": 1, "columns": 2}),
     ("amazons", {"size": 6}),

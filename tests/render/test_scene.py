@@ -43,6 +43,7 @@ NAMES = {
     "shogi": ["Black", "White"],
     "minishogi": ["Black", "White"],
     "animal_shogi": ["Black", "White"],
+    "xiangqi": ["Red", "Black"],
     "checkers": ["Black", "White"],
     "dots_and_boxes": ["A", "B"],
     "amazons": ["White", "Black"],

@@ -127,6 +127,22 @@ def shogi(env: te.Env, game: Game) -> Picture:
     return picture
 
 
+def xiangqi(env: te.Env, game: Game) -> Picture:
+    r = render(env)
+    picture: Picture = []
+    for rank, pieces in reversed([*enumerate(r.rows_of(game))]):
+        for dy in range(3):
+            line = []
+            for file, piece in enumerate(pieces):
+                palace = file in (3, 4, 5) and rank not in (3, 4, 5, 6)
+                # the last line of rank 5 and the first one of rank 4 are the river
+                ground = r.RIVER if (rank, dy) in ((5, 2), (4, 0)) else r.GROUNDS[palace]
+                shape = "..." if piece == "." else r.SMALL_SHAPES[piece.upper()][dy]
+                line += [ground if sign == "." else r.COLOURS[piece.islower()] for sign in shape]
+            picture.append(line)
+    return picture
+
+
 def checkers(env: te.Env, game: Game) -> Picture:
     r = render(env)
     colours = {0: r.DARK} | dict(zip((1, -1), env.rules.colours, strict=True))
@@ -325,6 +341,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "shogi": shogi,
     "minishogi": shogi,
     "animal_shogi": shogi,
+    "xiangqi": xiangqi,
     "2048": game_2048,
     "ultimate_tic_tac_toe": board("side", "EMPTY"),
     "kalah": mancala_board,

@@ -1,0 +1,5 @@
+"""Xiangqi, Chinese chess."""
+
+from tensor_envs.games._kit.entry import game_entry
+
+GAME = game_entry(__name__, "Xiangqi", short={"quiet_plies": 6})
