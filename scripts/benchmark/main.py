@@ -52,7 +52,7 @@ GAMES = (
 SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
     "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "quoridor", "phantom_tic_tac_toe", "dark_hex",
     "liars_dice", "ultimate_tic_tac_toe", "kalah", "oware", "breakthrough", "lines_of_action",
-    "hanabi", "clobber", "y", "havannah", "xiangqi",
+    "hanabi", "clobber", "y", "havannah",
 )  # fmt: skip
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {

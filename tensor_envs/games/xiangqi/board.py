@@ -10,10 +10,10 @@ from tensor_envs.rules import Grid, GridSet, union_of
 RANKS, FILES = 10, 9
 SQUARES = RANKS * FILES
 GRID = Grid(RANKS, FILES, kind="uint64")
-Step = tuple[int, int]
-SIDES: tuple[Step, ...] = ((1, 0), (-1, 0), (0, 1), (0, -1))
-DIAGONALS: tuple[Step, ...] = ((1, 1), (1, -1), (-1, 1), (-1, -1))
-LEAPS: tuple[Step, ...] = ((2, 1), (2, -1), (1, 2), (1, -2), (-1, 2), (-1, -2), (-2, 1), (-2, -1))
+Way = tuple[int, int]
+SIDES: tuple[Way, ...] = ((1, 0), (-1, 0), (0, 1), (0, -1))
+DIAGONALS: tuple[Way, ...] = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+LEAPS: tuple[Way, ...] = ((2, 1), (2, -1), (1, 2), (1, -2), (-1, 2), (-1, -2), (-2, 1), (-2, -1))
 # Planes of moves (X9): a line has one for each distance, and a move that leaves it goes on at the other end.
 ALONG = [(0, files) for files in range(1, FILES)]
 AHEAD = [(ranks, 0) for ranks in range(1, RANKS)]
@@ -34,20 +34,20 @@ HOME = of_ranks(range(5))  # the own side of the river
 HOME_RANKS = of_ranks(range(3))  # of the palace
 
 
-def seen(cells: GridSet, step: Step) -> GridSet:
+def seen(cells: GridSet, step: Way) -> GridSet:
     """Return the squares from which a step leads to one of a set."""
     ranks, files = step
     return GRID.shift(cells, -ranks, -files)
 
 
-def seen_around(cells: GridSet, plane: Step) -> GridSet:
+def seen_around(cells: GridSet, plane: Way) -> GridSet:
     """Return the squares from which a move of a line's plane leads to one of a set, either way."""
     ranks, files = plane
     back = (ranks - RANKS, 0) if ranks else (0, files - FILES)
     return seen(cells, plane) | seen(cells, back)
 
 
-def reach(start: GridSet, empty: GridSet, step: Step, longest: int) -> GridSet:
+def reach(start: GridSet, empty: GridSet, step: Way, longest: int) -> GridSet:
     """Return the squares along a way from a set, up to and including the first that is not empty."""
     ranks, files = step
     steps = 1

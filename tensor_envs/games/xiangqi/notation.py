@@ -1,7 +1,7 @@
 """Dictionaries and action names of xiangqi."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
@@ -137,7 +137,7 @@ def history(rules: Xiangqi, board: Board, black: int, quiet: int, moves: Any) ->
     return fields
 
 
-def taken_back(board: Board, black: int, moves: list[Any]) -> Iterator[tuple[Board, Board, int, int]]:
+def taken_back(board: Board, black: int, moves: Sequence[Any]) -> Iterator[tuple[Board, Board, int, int]]:
     """Yield the board before and after each move, with its squares, the last move first."""
     for ply, move in enumerate(reversed(moves)):
         if not isinstance(move, str) or not re.fullmatch("([a-i][0-9]){2}", move):
@@ -199,6 +199,21 @@ def parse(rules: Xiangqi, fen: Any) -> tuple[Board, int, int, int]:
     if len(rows) != RANKS or any(not re.fullmatch("[.PABNRCKpabnrck]{9}", row) for row in rows):
         raise ValueError(f"fen must have 10 ranks of 9 squares, of pieces KABNRCP, got {shown(placed)}")
     board = {square: letter for square, letter in enumerate("".join(rows)) if letter != "."}
+    check_pieces(board, placed)
+    if player not in ("w", "b", "r"):
+        raise ValueError(f"fen must have w or b to move, got {shown(player)}")
+    if words[2:4] != ["-", "-"]:
+        raise ValueError(f"fen must have - - after the player, got {shown(' '.join(words[2:4]))}")
+    if not (quiet.isdecimal() and len(quiet) <= MAX_DIGITS):
+        raise ValueError(f"fen must have a number of quiet plies, got {shown(quiet)}")
+    if not (number.isdecimal() and len(number) <= MAX_DIGITS and 1 <= int(number) < 2**30):
+        raise ValueError(f"fen must have a move's number from 1 on, got {shown(number)}")
+    # players of other rules go on where a game is drawn here
+    return board, int(player == "b"), min(int(quiet), rules.quiet_plies), int(number)
+
+
+def check_pieces(board: Board, placed: str) -> None:
+    """Raise ValueError unless there are no more pieces than at the start, each where it can come to."""
     letters = [*board.values()]
     for kind, most in MOST.items():
         for letter in (kind, kind.lower()):
@@ -210,16 +225,6 @@ def parse(rules: Xiangqi, fen: Any) -> tuple[Board, int, int, int]:
             raise ValueError(
                 f"fen must not have {letter} on {name_of(square)}, where none can come, got {shown(placed)}"
             )
-    if player not in ("w", "b", "r"):
-        raise ValueError(f"fen must have w or b to move, got {shown(player)}")
-    if words[2:4] != ["-", "-"]:
-        raise ValueError(f"fen must have - - after the player, got {shown(' '.join(words[2:4]))}")
-    if not (quiet.isdecimal() and len(quiet) <= MAX_DIGITS):
-        raise ValueError(f"fen must have a number of quiet plies, got {shown(quiet)}")
-    if not (number.isdecimal() and len(number) <= MAX_DIGITS and 1 <= int(number) < 2**30):
-        raise ValueError(f"fen must have a move's number from 1 on, got {shown(number)}")
-    # players of other rules go on where a game is drawn here
-    return board, int(player == "b"), min(int(quiet), rules.quiet_plies), int(number)
 
 
 def may_stand(kind: str, square: int) -> bool:

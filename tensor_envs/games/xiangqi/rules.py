@@ -72,7 +72,7 @@ DIGITS = {"starts": 7, "ends": 7, "kinds": 3, "changes": 6}
 ACTIONS = Actions(**{f"plane_{k}": SQUARES for k in range(len(PLANES))})
 
 
-class Pieces(NamedTuple):
+class PieceSets(NamedTuple):
     """Squares of the pieces of a position, from the side of the player to move.
 
     Attributes:
@@ -91,7 +91,7 @@ class Pieces(NamedTuple):
     generals: GridSet
 
 
-class Moves(NamedTuple):
+class LegalSets(NamedTuple):
     """Legal moves of the player to move: for each plane the squares from which they are legal; whether it is check."""
 
     planes: list[GridSet]
@@ -179,20 +179,20 @@ def words_of(cells: GridSet) -> list[Scalar]:
     return [half for word in cells for half in halves(word)][:3]
 
 
-def pieces_of(s: GameState) -> Pieces:
+def pieces_of(s: GameState) -> PieceSets:
     """Return the pieces by their kinds, the numbers of `PIECES`."""
     low, middle, high = map(GRID.set, s.pieces)
     own = GRID.set(s.own)
     light, heavy = (low | middle | high) - high, high
-    kinds = (light - middle, light - low, light & low & middle)
-    kinds += (heavy - low - middle, heavy & low - middle, heavy & middle - low, heavy & low & middle)
-    return Pieces(own, (low | middle | high) - own, *kinds)
+    kinds = [light - middle, light - low, light & low & middle]
+    kinds += [heavy - low - middle, heavy & low - middle, heavy & middle - low, heavy & low & middle]
+    return PieceSets(own, (low | middle | high) - own, *kinds)
 
 
 # *** plies ***
 
 
-def ends(s: GameState, moves: Moves) -> tuple[Scalar, Scalar, Scalar]:
+def ends(s: GameState, moves: LegalSets) -> tuple[Scalar, Scalar, Scalar]:
     """Return whether the player to move has no move, whether the position is the third of its kind, and the culprit.
 
     The culprit of a repetition loses by perpetual check: 0 for the player to move, 1 for the opponent, -1 for neither
@@ -236,17 +236,19 @@ def past_of(
     # Since an opponent's ply the player has made one ply less than since the ply before it.
     other = counted(s.changes[1], below(s.quiet + 1 >> 1), came << 1, went << 1)
     keep = where(captures, uint64(0), ALL_PLIES)
-    past = {"changes": (other, own, 1), "checks": ([s.checks[1]], [s.checks[0]], check)}
-    numbers = {"starts": start, "ends": end, "kinds": kind}
-    past |= {name: (getattr(s, name)[1], getattr(s, name)[0], number) for name, number in numbers.items()}
-    after = {
-        name: [
-            [plies & keep for plies in theirs],
-            [(plies << 1 | uint64(int32(number) >> k & 1)) & keep for k, plies in enumerate(ours)],
-        ]
-        for name, (theirs, ours, number) in past.items()
+
+    def pushed(theirs: list[Scalar], ours: list[Scalar], number: Scalar) -> list[list[Scalar]]:
+        """Return both players' sets after a ply of a number, which is the player's last one."""
+        after = [plies << 1 | uint64(number >> k & 1) for k, plies in enumerate(ours)]
+        return [[plies & keep for plies in sets] for sets in (theirs, after)]
+
+    return {
+        "starts": pushed(s.starts[1], s.starts[0], start),
+        "ends": pushed(s.ends[1], s.ends[0], end),
+        "kinds": pushed(s.kinds[1], s.kinds[0], kind),
+        "changes": pushed(other, own, int32(1)),
+        "checks": [plies & keep for plies in (s.checks[1], s.checks[0] << 1 | uint64(check))],
     }
-    return after | {"checks": [plies[0] for plies in after["checks"]]}
 
 
 def equals(digits: Sequence[Scalar], number: Scalar) -> Scalar:
@@ -294,7 +296,7 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar,
     return start, end, kind, captures, after
 
 
-def free_ways(pieces: Pieces) -> list[GridSet]:
+def free_ways(pieces: PieceSets) -> list[GridSet]:
     """Return for each plane of a line the chariots, cannons, soldiers and the general that can go along it.
 
     Squares that such a piece may not end on are not left out.
@@ -327,7 +329,7 @@ def free_ways(pieces: Pieces) -> list[GridSet]:
     return sliders
 
 
-def danger(pieces: Pieces) -> GridSet:
+def danger(pieces: PieceSets) -> GridSet:
     """Return the squares of the own palace that the opponent attacks, as if the general were not there (X6)."""
     general = pieces.own & pieces.generals
     occupied = (pieces.own | pieces.other) - general
@@ -380,7 +382,7 @@ class Ray(NamedTuple):
         return allowed - where(self.cannons[first], before, GRID.empty)
 
 
-def rays_of(pieces: Pieces, general: GridSet) -> list[Ray]:
+def rays_of(pieces: PieceSets, general: GridSet) -> list[Ray]:
     """Return the lines of sight of the own general."""
     occupied = pieces.own | pieces.other
     chariots = pieces.other & (pieces.chariots | pieces.generals)
@@ -400,14 +402,14 @@ def rays_of(pieces: Pieces, general: GridSet) -> list[Ray]:
     return rays
 
 
-class Group(NamedTuple):
+class MoverGroup(NamedTuple):
     """Pieces of the player to move, and the squares to which they can go without an attack on their general."""
 
     movers: GridSet
     targets: GridSet
 
 
-def unpinned_targets(pieces: Pieces, general: GridSet) -> tuple[GridSet, GridSet, GridSet]:
+def unpinned_targets(pieces: PieceSets, general: GridSet) -> tuple[GridSet, GridSet, GridSet]:
     """Return what attacks by soldiers and horses, and horses that would attack, allow.
 
     Returns:
@@ -433,7 +435,7 @@ def unpinned_targets(pieces: Pieces, general: GridSet) -> tuple[GridSet, GridSet
     return targets, legs, held
 
 
-def groups_of(pieces: Pieces) -> tuple[list[Group], Group, Group, Scalar]:
+def groups_of(pieces: PieceSets) -> tuple[list[MoverGroup], MoverGroup, MoverGroup, Scalar]:
     """Return the groups of pieces that cannot go to the same squares, the group for steps along lines, and check.
 
     A piece that is first or second on a line of sight, before what would attack, forms a group with squares of its own.
@@ -445,7 +447,7 @@ def groups_of(pieces: Pieces) -> tuple[list[Group], Group, Group, Scalar]:
     targets = targets - pieces.own
     rays = rays_of(pieces, general)
     lines = [ray.targets(0, 1) for ray in rays]
-    special = list[Group]()
+    special = list[MoverGroup]()
     for k, ray in enumerate(rays):
         first, second, _ = (piece & pieces.own for piece in ray.pieces)
         beyond = ray.cannons[2]
@@ -454,16 +456,16 @@ def groups_of(pieces: Pieces) -> tuple[list[Group], Group, Group, Scalar]:
         lifted = where(first.any(), ray.targets(1, 2), ray.targets(0, 2))
         for other, line in enumerate(lines):
             lifted = lifted & (line if other != k else targets)
-        special.append(Group(movers, lifted))
+        special.append(MoverGroup(movers, lifted))
     for line in lines:
         targets = targets & line
     free = pieces.own - legs - general - union_of(group.movers for group in special)
-    step = Group(legs, targets & held)
-    king = Group(general, PALACE - pieces.own - attacked)
-    return [Group(free, targets), *special], step, king, (attacked & general).any()
+    step = MoverGroup(legs, targets & held)
+    king = MoverGroup(general, PALACE - pieces.own - attacked)
+    return [MoverGroup(free, targets), *special], step, king, (attacked & general).any()
 
 
-def legal_moves(pieces: Pieces) -> Moves:
+def legal_moves(pieces: PieceSets) -> LegalSets:
     """Return the legal moves (X3 to X8)."""
     groups, step, king, check = groups_of(pieces)
     empty = GRID.full - pieces.own - pieces.other
@@ -483,4 +485,4 @@ def legal_moves(pieces: Pieces) -> Moves:
         far = union_of(group.movers & seen(group.targets & HOME, twice) for group in groups)
         eyes = pieces.elephants & seen(empty, (ranks, files))
         planes.append(pieces.advisors & near & PALACE | eyes & far & HOME)
-    return Moves(planes, check)
+    return LegalSets(planes, check)

@@ -19,7 +19,7 @@ LAST = 500  # plies
 
 def theirs(name: str) -> int:
     """Return OpenSpiel's number of a move: 90 * start + end."""
-    start, end = (9 * (9 - int(rank)) + "abcdefghi".index(file) for file, rank in (name[:2], name[2:]))
+    start, end = (9 * (9 - int(point[1])) + "abcdefghi".index(point[0]) for point in (name[:2], name[2:]))
     return 90 * start + end
 
 
