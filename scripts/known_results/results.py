@@ -117,13 +117,7 @@ def sequences_from(game: str, fen: str | None, depth: int) -> list[int]:
 
 # games, positions (None: the first one) and what they are called, and published counts
 SEQUENCES = (
-    (
-        "chess",
-        None,
-        "",
-        [20, 400, 8902, 197281, 4865609],
-        "Chess Programming Wiki, Perft Results",
-    ),
+    ("chess", None, "", [20, 400, 8902, 197281, 4865609], "Chess Programming Wiki, Perft Results"),
     (
         "chess",
         "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -131,13 +125,7 @@ SEQUENCES = (
         [48, 2039, 97862],
         "albert.nu/programs/sharper/perft.htm",
     ),
-    (
-        "xiangqi",
-        None,
-        "",
-        [44, 1920, 79666, 3290240],
-        "Chess Programming Wiki, Chinese Chess Perft Results",
-    ),
+    ("xiangqi", None, "", [44, 1920, 79666, 3290240], "Chess Programming Wiki, Chinese Chess Perft Results"),
     ("shogi", None, "", [30, 900, 25470, 719731], "tests of lishogi's shogiops"),
     ("minishogi", None, "", [14, 181, 2512, 35401, 533203], "tests of lishogi's shogiops and scalashogi"),
     ("animal_shogi", None, "", [4, 17, 123, 976, 8122, 71677], "Fairy-Stockfish's dobutsu, pyffish 0.0.90"),

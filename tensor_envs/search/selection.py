@@ -445,7 +445,7 @@ class GumbelMuZero(ActionSelection):
 
         return score
 
-    def plan(self, edges: Edges, at_root: Scalar) -> Callable[[Scalar], Scalar]:
+    def plan(self, edges: Edges, at_root: Value) -> Callable[[Scalar], Scalar]:
         """Return whether sequential halving searches an edge of the root with some visits in its next turn.
 
         A round visits every action that is still considered equally often. The turns of proven edges are skipped, so

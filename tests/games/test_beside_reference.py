@@ -18,14 +18,7 @@ FOLDERS = {path.parent.name for path in Path(__file__).parent.glob("*/reference.
 NAMES = [name for name in te.registered() if {name, f"game_{name}"} & FOLDERS]
 SEED, PLIES, OBSERVE_EVERY = 3, 40, 9
 # slow in plain Python
-FEW_PLIES = {
-    "chess": 20,
-    "lines_of_action": 20,
-    "quoridor": 20,
-    "shogi": 12,
-    "tensor_equilibrium": 30,
-    "xiangqi": 10,
-}
+FEW_PLIES = {"chess": 20, "lines_of_action": 20, "quoridor": 20, "shogi": 12, "tensor_equilibrium": 30, "xiangqi": 10}
 # what references have no default of
 CONFIGS: dict[str, dict[str, Any]] = {"hyper_tic_tac_toe": {"shape": (3, 3), "k": 3}, "shed": {"cards": 6}}
 

@@ -69,7 +69,9 @@ def test_sequential_halving_keeps_its_rounds_beside_proven_actions() -> None:
     """Actions that a round drops have the visits of the schedule; one that is proven takes no other's turn."""
     state = played(shared_env("tic_tac_toe"), 256, 3)
     out = te.search.gumbel_muzero_policy(state, network(state.env), 48, prove=True, keep_tree=True)
-    edges = out.search_tree._whole.tried()
+    tree = out.search_tree._whole
+    assert tree is not None
+    edges = tree.tried()
     is_open = (edges.slot == 0) & (edges.outcome == 0) & ~out.search_tree.proven.numpy()[edges.row]
     some_proven = np.unique(edges.row[(edges.slot == 0) & (edges.outcome > 0)])
     assert np.isin(edges.row[is_open], some_proven).sum() > 100

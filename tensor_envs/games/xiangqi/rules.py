@@ -72,7 +72,7 @@ DIGITS = {"starts": 7, "ends": 7, "kinds": 3, "changes": 6}
 ACTIONS = Actions(**{f"plane_{k}": SQUARES for k in range(len(PLANES))})
 
 
-class PieceSets(NamedTuple):
+class XiangqiSets(NamedTuple):
     """Squares of the pieces of a position, from the side of the player to move.
 
     Attributes:
@@ -179,14 +179,14 @@ def words_of(cells: GridSet) -> list[Scalar]:
     return [half for word in cells for half in halves(word)][:3]
 
 
-def pieces_of(s: GameState) -> PieceSets:
+def pieces_of(s: GameState) -> XiangqiSets:
     """Return the pieces by their kinds, the numbers of `PIECES`."""
     low, middle, high = map(GRID.set, s.pieces)
     own = GRID.set(s.own)
     light, heavy = (low | middle | high) - high, high
     kinds = [light - middle, light - low, light & low & middle]
     kinds += [heavy - low - middle, heavy & low - middle, heavy & middle - low, heavy & low & middle]
-    return PieceSets(own, (low | middle | high) - own, *kinds)
+    return XiangqiSets(own, (low | middle | high) - own, *kinds)
 
 
 # *** plies ***
@@ -296,7 +296,7 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar,
     return start, end, kind, captures, after
 
 
-def free_ways(pieces: PieceSets) -> list[GridSet]:
+def free_ways(pieces: XiangqiSets) -> list[GridSet]:
     """Return for each plane of a line the chariots, cannons, soldiers and the general that can go along it.
 
     Squares that such a piece may not end on are not left out.
@@ -329,7 +329,7 @@ def free_ways(pieces: PieceSets) -> list[GridSet]:
     return sliders
 
 
-def danger(pieces: PieceSets) -> GridSet:
+def danger(pieces: XiangqiSets) -> GridSet:
     """Return the squares of the own palace that the opponent attacks, as if the general were not there (X6)."""
     general = pieces.own & pieces.generals
     occupied = (pieces.own | pieces.other) - general
@@ -382,7 +382,7 @@ class Ray(NamedTuple):
         return allowed - where(self.cannons[first], before, GRID.empty)
 
 
-def rays_of(pieces: PieceSets, general: GridSet) -> list[Ray]:
+def rays_of(pieces: XiangqiSets, general: GridSet) -> list[Ray]:
     """Return the lines of sight of the own general."""
     occupied = pieces.own | pieces.other
     chariots = pieces.other & (pieces.chariots | pieces.generals)
@@ -409,7 +409,7 @@ class MoverGroup(NamedTuple):
     targets: GridSet
 
 
-def unpinned_targets(pieces: PieceSets, general: GridSet) -> tuple[GridSet, GridSet, GridSet]:
+def unpinned_targets(pieces: XiangqiSets, general: GridSet) -> tuple[GridSet, GridSet, GridSet]:
     """Return what attacks by soldiers and horses, and horses that would attack, allow.
 
     Returns:
@@ -435,7 +435,7 @@ def unpinned_targets(pieces: PieceSets, general: GridSet) -> tuple[GridSet, Grid
     return targets, legs, held
 
 
-def groups_of(pieces: PieceSets) -> tuple[list[MoverGroup], MoverGroup, MoverGroup, Scalar]:
+def groups_of(pieces: XiangqiSets) -> tuple[list[MoverGroup], MoverGroup, MoverGroup, Scalar]:
     """Return the groups of pieces that cannot go to the same squares, the group for steps along lines, and check.
 
     A piece that is first or second on a line of sight, before what would attack, forms a group with squares of its own.
@@ -465,7 +465,7 @@ def groups_of(pieces: PieceSets) -> tuple[list[MoverGroup], MoverGroup, MoverGro
     return [MoverGroup(free, targets), *special], step, king, (attacked & general).any()
 
 
-def legal_moves(pieces: PieceSets) -> LegalSets:
+def legal_moves(pieces: XiangqiSets) -> LegalSets:
     """Return the legal moves (X3 to X8)."""
     groups, step, king, check = groups_of(pieces)
     empty = GRID.full - pieces.own - pieces.other
