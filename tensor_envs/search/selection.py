@@ -428,7 +428,7 @@ class GumbelMuZero(ActionSelection):
         tree = self.tree
         visits = edges.node.visits
         weight = self.policy.weights(k)
-        at_root = edges.slot == 0
+        at_root = scalar(edges.slot == 0)
         is_planned = self.plan(edges, at_root)
 
         def score(edge: Scalar) -> tuple[Scalar, Value]:
@@ -445,7 +445,7 @@ class GumbelMuZero(ActionSelection):
 
         return score
 
-    def plan(self, edges: Edges, at_root: Value) -> Callable[[Scalar], Scalar]:
+    def plan(self, edges: Edges, at_root: Scalar) -> Callable[[Scalar], Scalar]:
         """Return whether sequential halving searches an edge of the root with some visits in its next turn.
 
         A round visits every action that is still considered equally often. The turns of proven edges are skipped, so
