@@ -30,7 +30,8 @@ BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
 PLIES = 12
 GAMES = 256  # of which the longest one has an end that takes little to search
 MAX_BYTES = 45_000  # of a compressed file of kernels
-MAX_BYTES_OF_LONG, LONG = 120_000, ("chess", "lines_of_action")  # games with the longest kernels
+MAX_BYTES_OF_LONG = 120_000
+LONG = ("chess", "shogi", "xiangqi", "lines_of_action")  # games with the longest kernels
 
 pytestmark = [pytest.mark.cpu, pytest.mark.skipif(NODE is None, reason="WebAssembly is run by node, which is not here")]
 
