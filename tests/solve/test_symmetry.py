@@ -18,11 +18,18 @@ from tests.games.shared import shared_env
 from tests.solve.searched import random_games
 
 
+def image_of(game: dict[str, Any], symmetry: te.Symmetry) -> dict[str, Any]:
+    """Return the image of a dictionary. A cell of amazons that is a number has the number of its action."""
+    image = {name: [game[name][k] for k in order] for name, order in symmetry.state.items()}
+    if game.get("active", -1) >= 0:
+        image["active"] = symmetry.actions.index(game["active"])
+    return game | image
+
+
 def canonical(game: dict[str, Any], symmetries: list[te.Symmetry]) -> str:
     """Return the least image of a dictionary without its ply, as text."""
     game = {name: entry for name, entry in game.items() if name != "ply"}
-    images = ({name: [game[name][k] for k in order] for name, order in s.state.items()} for s in symmetries)
-    return min(json.dumps(game | image, sort_keys=True) for image in images)
+    return min(json.dumps(image_of(game, symmetry), sort_keys=True) for symmetry in symmetries)
 
 
 def orbits(env: te.Env, depth: int) -> list[int]:
