@@ -83,7 +83,8 @@ def test_positions_agree_with_fairy_stockfish(id: str, batch: int, plies: int) -
                 ends["lion"] += 1
     assert ends["both"] > (0 if id == "shogi" else batch // 4), ends
     assert bool(ends["lion"]) == animal, ends
-    assert (ends["pawn mates"] > 0) == (not animal), ends
+    if id != "shogi":  # too rare there for so few games
+        assert (ends["pawn mates"] > 0) == (not animal), ends
 
 
 @pytest.mark.slow
