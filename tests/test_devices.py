@@ -37,8 +37,9 @@ NamedArrays = Iterator[tuple[str, np.ndarray]]  # pairs of name and values
 ASKED = os.environ.get("TENSOR_ENVS_TEST_DEVICES")
 DEVICES = ("CL", "CUDA", "WEBGPU") if ASKED is None else tuple(ASKED.split())
 FAST = ("tic_tac_toe", "shed")  # quick to compile, tested at more batch sizes
-LONG = ("chess", "shogi", "minishogi", "xiangqi", "hyper_tic_tac_toe", "qubic", "quoridor", "amazons")
-LONG += ("lines_of_action",)  # all of them compile for up to 10 s
+LONG = (  # compile for up to 10 s
+    "chess", "shogi", "minishogi", "xiangqi", "hyper_tic_tac_toe", "qubic", "quoridor", "amazons", "lines_of_action"
+)  # fmt: skip
 MEMORY = "9x9x9, in memory"
 LIMIT = 9  # limit of actions in a playout
 

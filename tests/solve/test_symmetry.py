@@ -20,7 +20,7 @@ from tests.solve.searched import random_games
 
 def image_of(game: dict[str, Any], symmetry: te.Symmetry) -> dict[str, Any]:
     """Return the image of a dictionary. A cell of amazons that is a number has the number of its action."""
-    image = {name: [game[name][k] for k in order] for name, order in symmetry.state.items()}
+    image: dict[str, Any] = {name: [game[name][k] for k in order] for name, order in symmetry.state.items()}
     if game.get("active", -1) >= 0:
         image["active"] = symmetry.actions.index(game["active"])
     return game | image
