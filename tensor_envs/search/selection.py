@@ -446,7 +446,7 @@ class GumbelMuZero(ActionSelection):
         return score
 
     def plan(self, edges: Edges, at_root: Scalar) -> Callable[[Scalar], Scalar]:
-        """Return whether sequential halving searches an edge of the root with some visits in its next turn.
+        """Return the condition on the visits of an edge of the root under which sequential halving searches it next.
 
         A round visits every action that is still considered equally often. The turns of proven edges are skipped, so
         that the others keep equal visits; simulations after the last turn search the edges that survived all rounds.
@@ -463,6 +463,7 @@ class GumbelMuZero(ActionSelection):
         if not tree.config.proves:
             planned = wanted(visits)
             return lambda n: n == planned
+        # the first turn whose visits an open edge has
         with branch(at_root), do_while() as search:
             turn = visits + root.skipped
             planned = wanted(turn)
