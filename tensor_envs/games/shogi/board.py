@@ -12,7 +12,8 @@ UP, DOWN = 0, 5
 QUEEN = range(8)  # the ways of a king
 BACK = [WAYS.index((-files, -ranks)) for files, ranks in WAYS[:8]]
 # ways of pieces, as numbers of WAYS
-STRAIGHT, DIAGONAL, KNIGHT = (0, 3, 4, 5), (1, 2, 6, 7), (8, 9)
+STRAIGHT, DIAGONAL = (0, 3, 4, 5), (1, 2, 6, 7)
+KNIGHT = (8, 9)
 GOLD, SILVER = (0, 1, 2, 3, 4, 5), (0, 1, 2, 6, 7)
 WORD_STEPS = [(1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0x0000FFFF)]
 

@@ -32,7 +32,9 @@ def cell_of(rules: Shogi, cell: int, player: int) -> int:
 def pieces_on(rules: Shogi, s: dict[str, Any]) -> dict[int, str]:
     """Return the pieces on the board as in SFEN by their cells, as Black numbers them."""
     board = rules.board
-    own, other, promoted = (set(unpack(s[name], board.size)) for name in ("own", "other", "promoted"))
+    own = set(unpack(s["own"], board.size))
+    other = set(unpack(s["other"], board.size))
+    promoted = set(unpack(s["promoted"], board.size))
     digits = [set(unpack(words, board.size)) for words in s["kinds"]]
     pieces = dict[int, str]()
     for cell in own | other:

@@ -31,11 +31,11 @@ def ending(rules: Shogi, fields: dict[str, Any]) -> tuple[int | None, str] | Non
     s = state_of(rules, fields)
     moves = legal_moves(rules.board, s)
     plies = rules.earlier(s.history)[1]
-    won, lost, drawn = (bool(x.value) for x in rules.ends(s, moves, plies))
-    if not (won or lost or drawn):
+    end = rules.ends(s, moves, plies)
+    if not any(x.value for x in end):
         return None
     player = fields["current_player"]
-    winner = None if drawn else 1 - player if won else player
+    winner = None if end.drawn.value else 1 - player if end.won.value else player
     # A player without a move is mated, also where the position has occurred before.
     if not any(cells.any().value for cells in moves.planes):
         return winner, "checkmate" if moves.check.value else "no legal move"
@@ -212,9 +212,11 @@ def tile(rules: Shogi) -> Tile:
 
 def small_colour(rules: Shogi, y: int, x: int, player: int, key: int) -> str:
     """Return the colour of a pixel of a square; bits of `key` are own, other, promoted, and digits of the kind."""
-    own, other, promoted = (key >> k & 1 for k in range(3))
+    own = key & 1
+    is_empty = key & 3 == 0
+    promoted = key >> 2 & 1
     side = player if own else 1 - player
-    if not (own or other) or SMALL_SHAPE[2 - y if side else y][x] == ".":
+    if is_empty or SMALL_SHAPE[2 - y if side else y][x] == ".":
         return WOOD
     if (y, x) == (1, 1) and promoted:
         return RAISED

@@ -52,6 +52,14 @@ class ShogiMoves(NamedTuple):
     check: Scalar
 
 
+class ShogiEnd(NamedTuple):
+    """Outcome of a move for the player who has made it; all are false while the game goes on."""
+
+    won: Scalar
+    lost: Scalar
+    drawn: Scalar
+
+
 @dataclass(frozen=True)
 class Shogi:
     """Rule fields of shogi (S14).
@@ -135,10 +143,11 @@ class Shogi:
         history = [self.hashed(after), *s.history[:-1]]
         repeats, plies = self.earlier(history)
         after = after.replace(checks=checks, repeats=repeats, history=history, current_player=1 - s.current_player)
-        won, lost, drawn = self.ends(after, moves, plies)
-        return Outcome.win(after, where(lost, 1 - s.current_player, s.current_player), won | lost).draw(drawn)
+        end = self.ends(after, moves, plies)
+        winner = where(end.lost, 1 - s.current_player, s.current_player)
+        return Outcome.win(after, winner, end.won | end.lost).draw(end.drawn)
 
-    def ends(self, s: GameState, moves: ShogiMoves, plies: Value) -> tuple[Scalar, Scalar, Scalar]:
+    def ends(self, s: GameState, moves: ShogiMoves, plies: Value) -> ShogiEnd:
         """Return whether the player who has moved has won (S8, S9), has lost, and whether the game is drawn (S10, S11).
 
         plies: plies since the first of the earlier occurrences of the position.
@@ -152,21 +161,21 @@ class Shogi:
             far = self.board.last_ranks(1)
             lost = (p.king & far).any()
             won |= ~p.king.any() | (p.target & self.board.turned(far) - reach).any()
-            return won & ~lost, lost, recurs & ~(won | lost)
+            return ShogiEnd(won & ~lost, lost, recurs & ~(won | lost))
         # Perpetual check loses.
         lost = recurs & (2 * s.checks[1] >= plies)
         won |= recurs & (2 * s.checks[0] >= plies) & ~lost
         drawn = recurs & ~(won | lost)
         if self.board.variant.second_wins:
             second = s.current_player == 0
-            return won | drawn & second, lost | drawn & ~second, scalar(False)
-        return won, lost, drawn
+            return ShogiEnd(won | drawn & second, lost | drawn & ~second, scalar(False))
+        return ShogiEnd(won, lost, drawn)
 
     def earlier(self, history: Sequence[Value]) -> tuple[Scalar, Scalar]:
         """Return how often the first position has occurred before, and the plies since the first occurrence (S10)."""
         count = int32(0)
         plies = int32(0)
-        # The same player is to move in every second position.
+        # Only every second position has the same player to move.
         for back in range(2, self.window, 2):
             same = uint32(history[back]) == history[0]
             count += same
