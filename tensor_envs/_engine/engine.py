@@ -33,7 +33,7 @@ from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
 
 A = TypeVar("A", bound=tuple[Any, ...])
-Launcher = Callable[..., Launch]  # takes arguments, and the one whose memory is lent
+Launcher = Callable[..., Launch]  # takes arguments, and those whose memory is lent
 
 
 class Engine:
@@ -65,11 +65,11 @@ class Engine:
             launcher(arguments)()
         return arrays
 
-    def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, lent: Tensor | None = None) -> Launch:
+    def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, *lent: Tensor) -> Launch:
         """Return a prepared launch of a kernel on these arrays. lent: see `ProgramLauncher`."""
         with LOCK:
             launcher, arguments = self._launcher(kernel, layout.grid, layout.device, arrays)
-            return launcher(arguments, lent)
+            return launcher(arguments, *lent)
 
     def prepare(self, kernel: Kernel, layout: BatchLayout, arrays: A) -> Callable[..., object]:
         """Return a function that runs a kernel on other arrays of the same form, passed as flat arguments."""
@@ -96,7 +96,7 @@ class Engine:
         # on a CPU one program serves batches of any size
         key = (kernel, grid.cache_key if directly and blocks else grid, device, structure, directly)
 
-        def by_tinygrad(arguments: Sequence[Tensor], lent: Tensor | None = None) -> Launch:
+        def by_tinygrad(arguments: Sequence[Tensor], *lent: Tensor) -> Launch:
             def run() -> None:
                 after = self._lazily(kernel, grid, rebuild(structure, arguments), arguments[len(tensors) :])
                 realize(*_tensors(after))

@@ -462,23 +462,29 @@ def _in_primary(program: Any) -> c_void_p:
 class CudaLaunches:
     """Launches in turn on one card."""
 
-    def __init__(self, device: str, launches: Sequence[CudaLaunch], lent: int | None = None):
+    def __init__(self, device: str, launches: Sequence[CudaLaunch], *lent: int):
         """Prepare a call.
 
         Args:
             device: tinygrad's name of the card.
             launches: what is launched.
-            lent: address of an argument's memory; the call then takes the address that is used in its place.
+            lent: addresses of arguments' memory; the call then takes the addresses that are used in their place.
         """
         self.device = device
         self.launches = launches
         self.card = card(device)
-        # Several programs may take the lent array, so every word with its address is replaced.
-        self.places = [(x.words, k) for x in launches for k, word in enumerate(x.words) if word == lent]
+        # Several programs may take a lent array, so every word with its address is replaced.
+        self.places = [
+            (number, x.words, k)
+            for number, address in enumerate(lent)
+            for x in launches
+            for k, word in enumerate(x.words)
+            if word == address
+        ]
 
-    def __call__(self, lent: int = 0) -> None:
-        for words, place in self.places:
-            words[place] = lent
+    def __call__(self, *lent: int) -> None:
+        for number, words, place in self.places:
+            words[place] = lent[number]
         before = self.card.enter()
         try:
             for launch in self.launches:

@@ -27,7 +27,7 @@ VIEWS = {Ops.UNSHARD, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS, *GroupOp.Movement
 CACHE_MAX = 512  # launchers of an environment, or signatures of a jitted function
 K = TypeVar("K")
 V = TypeVar("V")
-Launch = Callable[..., object]  # takes the address of lent memory, if it was bound so
+Launch = Callable[..., object]  # takes the addresses of lent memory, if it was bound so
 
 
 def launches_directly() -> bool:
@@ -138,12 +138,12 @@ class ProgramLauncher:
             words.extend(job.words([0 if part is None else part.get_buf(device).va_addr for part in memory]))
         return words, used, counted
 
-    def __call__(self, arguments: Sequence[Tensor], lent: Tensor | None = None) -> PreparedLaunch:
+    def __call__(self, arguments: Sequence[Tensor], *lent: Tensor) -> PreparedLaunch:
         """Return a prepared launch on these arguments.
 
         Args:
             arguments: buffers in the order of the programs' positions.
-            lent: the argument in whose place a call uses memory at the address that it takes, where `lends` holds.
+            lent: the arguments in whose place a call uses memory at the addresses that it takes, where `lends` holds.
         """
         # A tensor may be a view, and a program takes the address of the whole buffer.
         bases = [base_of(t.uop) for t in arguments]
@@ -152,8 +152,8 @@ class ProgramLauncher:
         moved = sum(
             p.bytes_moved * (1 if p.share is None else _blocks(buffers[p.positions[p.share]])) for p in self.runs
         )
-        # A prepared launch finds the argument to replace by this address among its words.
-        address = None if lent is None else address_on(shards(base_of(lent.uop))[0], self.devices[0])
+        # A prepared launch finds the arguments to replace by these addresses among its words.
+        replaced = [address_on(shards(base_of(t.uop))[0], self.devices[0]) for t in lent]
         launches: list[Any]
         if self.jobs:
             template, used, counted = self.template
@@ -167,11 +167,11 @@ class ProgramLauncher:
                 words[place] = addresses[device][buffer]
             for buffer, place in counted:
                 words[place] = _blocks(buffers[buffer])
-            launches = [NativeLaunch(len(self.jobs), words, address)]
+            launches = [NativeLaunch(len(self.jobs), words, *replaced)]
         elif is_cuda(self.devices[0]):
             launches = [
                 # A card runs its launches in the order of its stream, so each card has one call for all of them.
-                CudaLaunches(device, [self._on_card(p, device, parts) for p in self.runs if p.device == j], address)
+                CudaLaunches(device, [self._on_card(p, device, parts) for p in self.runs if p.device == j], *replaced)
                 for j, device in enumerate(self.devices)
             ]
         else:
@@ -222,7 +222,7 @@ class PreparedLaunch:
         self.held = held
 
     def __call__(self, *lent: int) -> None:
-        """Launch the programs; `lent` is the address of the caller's memory, if they were bound with such memory."""
+        """Launch the programs; `lent` are addresses of the caller's memory, if they were bound with such memory."""
         for launch in self.launches:
             launch(*lent)
         # tinygrad counts its own launches only, and `te.jit` finds by the counter whether a call has launched anything.
@@ -236,7 +236,7 @@ class PreparedLaunch:
         count = times * sum(part.count for part in parts)
         size = times * sum(part.size for part in parts)
         # A lent address is given to one launch at a time, so launches with lent memory are not joined.
-        if all(isinstance(launch, NativeLaunch) and launch.lent_at is None for launch in launches):
+        if all(isinstance(launch, NativeLaunch) and not launch.lent_at for launch in launches):
             # The words of all turns stand one after another, so the pool runs them without a return to Python.
             jobs = sum((launch.jobs for launch in launches), array("Q"))
             return PreparedLaunch([NativeLaunch(count, jobs * times)], count, size, parts)

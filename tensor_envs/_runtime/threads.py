@@ -215,13 +215,13 @@ BLOCKS_AT, ARGUMENTS_AT = 4, 6  # places in the words of a job
 class NativeLaunch:
     """Call that runs jobs one after another."""
 
-    def __init__(self, count: int, jobs: array[int], lent: int | None = None):
+    def __init__(self, count: int, jobs: array[int], *lent: int):
         """Prepare a call.
 
         Args:
             count: number of jobs.
             jobs: their words, see `Job.words`.
-            lent: address of an argument's memory; the call then takes the address that is used in its place.
+            lent: addresses of arguments' memory; the call then takes the addresses that are used in their place.
         """
         native = _native()
         self.count = count
@@ -229,9 +229,10 @@ class NativeLaunch:
         self.entry = native.entry
         # words of a launch: address of the pool | number of jobs | job ...
         self.words = array("Q", [native.address, count]) + jobs
-        self.address, self.lent_at = self.words.buffer_info()[0], None if lent is None else self.words.index(lent)
+        self.address = self.words.buffer_info()[0]
+        self.lent_at = [self.words.index(address) for address in lent]
 
-    def __call__(self, lent: int = 0) -> None:
-        if self.lent_at is not None:
-            self.words[self.lent_at] = lent
+    def __call__(self, *lent: int) -> None:
+        for place, address in zip(self.lent_at, lent, strict=True):
+            self.words[place] = address
         self.entry(self.address)

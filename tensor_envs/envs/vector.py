@@ -508,7 +508,7 @@ class VectorEnv:
             old = None if spare is None else buffers.words
             arrays = Step.Arrays(self.buffers.words, old, buffers.row_keys, bound, self._outputs)
             if lent:
-                launch = self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays, lent=bound)
+                launch = self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays, bound)
                 launch(*lent)
             else:
                 self.engine.run(kernel, buffers.layout, arrays)

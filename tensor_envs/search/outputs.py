@@ -7,6 +7,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ from tinygrad import dtypes
 from tensor_envs._runtime.buffers import address_of, upload, write
 from tensor_envs._runtime.cuda import before_stream, card_of, copy, is_cuda, on_card
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.dlpack import Imported
 from tensor_envs._runtime.exchange import card_array, from_numpy, keep_exports, to_numpy, torch_stream
-from tensor_envs._runtime.launcher import lends
+from tensor_envs._runtime.launcher import Launch
 from tensor_envs._validate import shown
 from tensor_envs.envs.state import State
 from tensor_envs.search.memory import NetworkOutput
@@ -150,22 +152,23 @@ class HostEvaluation:
     Args:
         evaluate: the function.
         leaves: what it gets; its buffers are overwritten in every simulation.
+        workgroups: number of workgroups that write a block's observations, see `BlockGrid`.
 
     Attributes:
         form: form of its outputs.
         output: buffers for the kernels of the search; on the CPU they share memory with `arrays`.
-        address: address of the logits' buffer; None where `lend` is not for use.
 
     Raises:
         TypeError, ValueError: as in `checked`.
     """
 
-    def __init__(self, evaluate: Evaluate, leaves: State):
+    def __init__(self, evaluate: Evaluate, leaves: State, workgroups: int = 1):
         env, batch = leaves.env, leaves.batch
         self.evaluate = evaluate
         names, layout = ("observation", "legal_action_mask"), leaves.buffers.layout
         written = env.engine.outputs(layout, names)
-        self.observe = env.engine.bind_outputs(leaves.buffers, written)
+        spread = replace(layout, grid=replace(layout.grid, workgroups=workgroups))
+        self.observe = env.engine.bind_outputs(leaves.buffers._replace(layout=spread), written)
         observation, mask = (env.engine.view(layout, written, name, by_lanes=False) for name in names)
         self.leaves = State(env, leaves.buffers, (keep_exports(observation), keep_exports(mask)))
         self.observe()
@@ -177,29 +180,42 @@ class HostEvaluation:
         self.shares = leaves.device == "CPU"
         make = from_numpy if self.shares else functools.partial(upload, device=leaves.device)
         self.output = NetworkOutput(*map(make, self.arrays))
-        can_lend = self.shares and lends(leaves.device)
-        self.address = address_of(self.output.logits) if can_lend else None
+        self.passed: list[Any] = []  # memory that the latest launch of `pass_to` reads
 
     def __call__(self) -> None:
         """Evaluate the leaves that the last kernel wrote, into the buffers."""
         for number, x in enumerate(self._evaluated()):
             self._write(number, x)
 
-    def lend(self) -> int:
-        """Evaluate the leaves on the CPU and return the address of their logits for the next launch.
+    def pass_to(self, launch: Launch) -> None:
+        """Evaluate the leaves, and launch a kernel that reads the outputs where they are, if it can.
 
-        Logits of many actions take longer to copy than to read, and kernels read those of legal actions alone.
+        It is for devices that `lends` names. Logits of many actions take longer to copy than to read, and kernels read
+        those of legal actions alone; on a card a copy takes as long as a small kernel.
         """
-        logits, values = self._evaluated()
-        self._write(1, values)
-        # an attribute, so that the memory outlives the launch
-        self.lent = np.asarray(host_array_of(self.form.library, logits))
-        flags = self.lent.flags
-        if self.lent.dtype == np.float32 and flags.c_contiguous and flags.aligned:
-            return self.lent.ctypes.data
-        self._write(0, logits)
-        assert self.address is not None
-        return self.address
+        addresses = []
+        owners = []  # of the memory, which has to outlive the launch
+        for number, x in enumerate(self._evaluated()):
+            address, owner = self._in_place(number, x)
+            addresses.append(address)
+            owners.append(owner)
+        launch(*addresses)
+        for owner in owners:
+            if isinstance(owner, Imported):
+                owner.keep_until_done()
+        self.passed = owners
+
+    def _in_place(self, number: int, x: Any) -> tuple[int, Any]:
+        """Return the address of the logits (0) or the values (1) and what owns it, copied if they must be."""
+        if is_cuda(self.leaves.device) and on_card(x):
+            found = card_array(x, dtypes.float32)
+            return found.address, found
+        if self.shares:
+            array = np.asarray(host_array_of(self.form.library, x))
+            if array.dtype == np.float32 and array.flags.c_contiguous and array.flags.aligned:
+                return array.ctypes.data, array
+        self._write(number, x)
+        return address_of(self.output[number]), self.output[number]
 
     def _evaluated(self) -> tuple[Any, Any]:
         """Return the logits and values of the leaves, checked."""

@@ -23,7 +23,7 @@ from tensor_envs._runtime.cuda import Deferral, is_cuda, memory_of
 from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.exchange import ExportInJitError
 from tensor_envs._runtime.launch import realize
-from tensor_envs._runtime.launcher import Launch, launches_directly
+from tensor_envs._runtime.launcher import Launch, launches_directly, lends
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.envs.state import State
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
@@ -321,7 +321,7 @@ class NetworkRunner:
                 self._bind()
                 self.launch_network()
                 return
-        self.host = HostEvaluation(evaluate, self.leaf)
+        self.host = HostEvaluation(evaluate, self.leaf, chunk.grid.workgroups)
         self.form = self.host.form
         self._prepare(config, table, self.host.output)
         self._bind()
@@ -357,12 +357,13 @@ class NetworkRunner:
 
     def _bind(self) -> None:
         host = self.host
-        lent = None if host is None or host.address is None else self.output.logits
-        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion, lent)
+        reads_in_place = host is not None and lends(self.chunk.device)
+        lent = self.output if reads_in_place else ()
+        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion, *lent)
         self.launch_network: Launch = host or self.evaluation.bind(*self.leaf.tensors, *self.output)
         launches: list[Launch] = [self.launch_network, expand]
-        if host is not None and lent is not None:
-            launches = [lambda: expand(host.lend())]
+        if host is not None and reads_in_place:
+            launches = [functools.partial(host.pass_to, expand)]
         # few native calls: between two of them Python can be interrupted
         count, rest = divmod(self.size.simulations, SIMULATIONS)
         self.simulations = [RepeatedLaunch(launches, SIMULATIONS)] * count

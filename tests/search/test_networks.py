@@ -14,6 +14,7 @@ from tinygrad.helpers import Context, GlobalCounters
 
 import tensor_envs as te
 from tensor_envs._runtime.threads import NativeLaunch
+from tensor_envs.search.outputs import HostEvaluation
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import played
 
@@ -123,6 +124,35 @@ def test_leaves_are_handed_over_without_copies_by_one_launch() -> None:
         te.search.gumbel_muzero_policy(state, evaluate, SIMULATIONS)
     assert len(counts) == SIMULATIONS + 1 and len(addresses) == 1
     assert set(np.diff(counts)) == {2}  # one launch expands, backs up and selects, one writes what is observed
+
+
+@pytest.mark.cpu
+def test_kernels_read_the_outputs_of_a_network_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the last leaves' outputs are copied, which the search's last kernel reads; others if they must be."""
+    env = shared_env("tic_tac_toe")
+    written = list[int]()
+    write = HostEvaluation._write
+
+    def counted(self: HostEvaluation, number: int, x: Any) -> None:
+        written.append(number)
+        write(self, number, x)
+
+    def search(dtype: type, step: int) -> te.search.SearchOutput:
+        def evaluate(leaves: te.State) -> tuple[np.ndarray, np.ndarray]:
+            seen = te.to_numpy(env.observe(leaves)).reshape(64, -1)[:, :9]
+            wide: np.ndarray = np.repeat(seen.astype(dtype), step, axis=1)
+            return wide[:, ::step], wide[:, 0].copy()
+
+        return te.search.gumbel_muzero_policy(played(env, 64, 2), evaluate, SIMULATIONS)
+
+    monkeypatch.setattr(HostEvaluation, "_write", counted)
+    outputs = []
+    for dtype, step, copied in ((np.float32, 1, []), (np.float32, 2, [0]), (np.float16, 1, [0, 1])):
+        written.clear()
+        outputs.append(search(dtype, step))
+        assert written == [*copied * SIMULATIONS, 0, 1]
+    assert_equal(*outputs[:2])
+    assert_equal(*outputs[1:])
 
 
 @pytest.mark.cpu

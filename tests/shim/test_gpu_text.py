@@ -76,8 +76,8 @@ class Watched:
         self.launcher, self.launches, self.launch_header = launcher, launches, launch_header
         self.by_lanes, self.blocks, self.lanes = by_lanes, grid.blocks, grid.lanes
 
-    def __call__(self, arguments: Sequence[Tensor], lent: Tensor | None = None) -> Callable[[], None]:
-        assert lent is None
+    def __call__(self, arguments: Sequence[Tensor], *lent: Tensor) -> Callable[[], None]:
+        assert not lent
         return functools.partial(self._launch, self.launcher(arguments), arguments)
 
     def _launch(self, launch: Callable[[], object], tensors: Sequence[Tensor]) -> None:
