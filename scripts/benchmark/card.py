@@ -78,24 +78,28 @@ def card() -> str | None:
     return name.value.decode() if works else None
 
 
-def seconds_of(call: Callable[[], object], calls: int | None = None) -> float:
-    """Return the seconds of a call: the best of several rounds, each of many calls with one synchronisation."""
-    for _ in range(2):
-        call()
-    synchronize()
-    if calls is None:
-        start = time.perf_counter()
-        call()
-        synchronize()
-        calls = max(1, math.ceil(SECONDS / (time.perf_counter() - start)))
-    best = math.inf
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        for _ in range(calls):
+def seconds_of(*calls: Callable[[], object]) -> list[float]:
+    """Return the seconds of each call: the best of several rounds, each of many calls with one synchronisation.
+
+    The rounds of the calls alternate, since the processor is shared with others.
+    """
+    counts = []
+    for call in calls:
+        for _ in range(2):
             call()
         synchronize()
-        best = min(best, (time.perf_counter() - start) / calls)
-    return best
+        counts.append(max(1, math.ceil(SECONDS / seconds_of_round(call, 1))))
+    rounds = [list(map(seconds_of_round, calls, counts)) for _ in range(ROUNDS)]
+    return [min(column) for column in zip(*rounds, strict=True)]
+
+
+def seconds_of_round(call: Callable[[], object], count: int) -> float:
+    """Return the seconds of a call that is repeated `count` times before a synchronisation."""
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    synchronize()
+    return (time.perf_counter() - start) / count
 
 
 def synchronize() -> None:
@@ -155,7 +159,7 @@ def bandwidth() -> float:
     torch = importlib.import_module("torch")
     source = torch.ones(2**28, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
-    return 2 * source.numel() / seconds_of(lambda: target.copy_(source))
+    return 2 * source.numel() / seconds_of(lambda: target.copy_(source))[0]
 
 
 def first_step(name: str, batch: int) -> float:
@@ -188,14 +192,15 @@ def steps() -> Iterator[Row]:
             yield Row(f"{name}, first step, nothing compiled before", first, "s", "at most 8 s", first <= 8)
         vector = te.VectorEnv(env, batch, device="CUDA")
         size = sum(t.nbytes() for t in vector.buffers[:2]) + vector.buffers.words.nbytes()
-        took = seconds_of(vector.step_uniform)
+        (took,) = seconds_of(vector.step_uniform)
         share = size / took / peak
         aim = ("at least .5", share >= 0.5) if name == "chess" else ("", None)
         yield Row(f"{name}, {batch} games, bare step", batch / took / 1e9, "G/s")
         yield Row(f"{name}, share of the bandwidth", share, "", *aim)
         observing = te.VectorEnv(env, batch, device="CUDA", observe=True)
-        yield Row(f"{name}, {batch} games, step to read", batch / seconds_of(observing.step_uniform) / 1e9, "G/s")
-        rollout = seconds_of(partial(te.rollout, env, "uniform", batch, 64, device="CUDA"))
+        (read,) = seconds_of(observing.step_uniform)
+        yield Row(f"{name}, {batch} games, step to read", batch / read / 1e9, "G/s")
+        (rollout,) = seconds_of(partial(te.rollout, env, "uniform", batch, 64, device="CUDA"))
         yield Row(f"{name}, {batch} games, rollout of 64", batch * 64 / rollout / 1e9, "G/s")
 
 
@@ -224,8 +229,11 @@ def loops() -> Iterator[Row]:
             return (logits - torch.log(-torch.log(torch.rand_like(logits)))).argmax(1)
 
         seen = vector.torch()
-        policy = seconds_of(partial(choose, seen)) * 1e6
-        loop = seconds_of(lambda vector=vector, choose=choose: vector.step(choose(vector.torch()))) * 1e6  # type: ignore[misc]
+
+        def step(vector: te.VectorEnv = vector, choose: Callable[..., Any] = choose) -> None:
+            vector.step(choose(vector.torch()))
+
+        policy, loop = (seconds * 1e6 for seconds in seconds_of(partial(choose, seen), step))
         aim = ("policy + 80 us", loop <= policy + 80) if batch == 4096 else ("", None)
         yield Row(f"{name}, {batch} games, policy in PyTorch", policy, "us")
         yield Row(f"{name}, {batch} games, policy and step", loop, "us", *aim)
@@ -246,6 +254,7 @@ def opened(name: str, batch: int) -> tuple[te.Env, te.State]:
 def residual_network(env: te.Env) -> Any:
     """Return a residual network in PyTorch, in half precision and channels last."""
     torch = importlib.import_module("torch")
+    torch.manual_seed(1)  # how deep trees become depends on the weights
     nn = torch.nn
     planes, rows, columns = env.observation_shape
 
@@ -303,8 +312,10 @@ def network_searches() -> Iterator[Row]:
                 replays[id(seen)] = captured(network, te.to_torch(seen))
             return replays[id(seen)]()
 
-        search = seconds_of(partial(te.search.gumbel_muzero_policy, state, evaluate, 32), 3)
-        alone = seconds_of(next(iter(replays.values()))) * 33
+        searching = partial(te.search.gumbel_muzero_policy, state, evaluate, 32)
+        searching()  # which makes the network's graph
+        search, alone = seconds_of(searching, next(iter(replays.values())))
+        alone *= 33
         yield Row(f"{name}, {batch} games, network in PyTorch alone, 33 times", alone * 1e3, "ms")
         aim = ("at most 1.15 times the network", search <= 1.15 * alone)
         yield Row(f"{name}, {batch} games, Gumbel search of 32 by it", search * 1e3, "ms", *aim)
@@ -319,11 +330,11 @@ def searches() -> Iterator[Row]:
         network = evaluator(env, Network(env, hidden=64, device="CUDA", seed=1))
         took = dict[int, float]()
         for count in (32, 64):
-            took[count] = seconds_of(partial(te.search.gumbel_muzero_policy, state, network, count), 3)
+            (took[count],) = seconds_of(partial(te.search.gumbel_muzero_policy, state, network, count))
         aim = ("less than 2.2 times that of 32", took[64] < 2.2 * took[32]) if name == "othello" else ("", None)
         yield Row(f"{name}, {batch} games, Gumbel search of 32, two layers of 64", took[32] * 1e3, "ms")
         yield Row(f"{name}, {batch} games, Gumbel search of 64, two layers of 64", took[64] * 1e3, "ms", *aim)
-        playouts = seconds_of(partial(te.search.playout_policy, state, 32), 3)
+        (playouts,) = seconds_of(partial(te.search.playout_policy, state, 32))
         yield Row(f"{name}, {batch} games, playout search of 32", playouts * 1e3, "ms")
 
 
@@ -335,8 +346,8 @@ def peers() -> Iterator[Row]:
     for name, batch, times in (("connect_four", 1024, 6), ("connect_four", 16384, 12)):
         env, state = opened(name, batch)
         network = evaluator(env, Network(env, hidden=64, device="CUDA", seed=1))
-        ours = seconds_of(partial(te.search.gumbel_muzero_policy, state, network, 32), 3)
-        theirs = seconds_of(mctx_search(name, "gumbel", batch, 32, 64), 3)
+        searching = partial(te.search.gumbel_muzero_policy, state, network, 32)
+        ours, theirs = seconds_of(searching, mctx_search(name, "gumbel", batch, 32, 64))
         yield Row(
             f"{name}, {batch} games, mctx's time / ours", theirs / ours, "", f"at least {times}", theirs >= times * ours
         )
