@@ -15,6 +15,8 @@ from tensor_envs._compiler.tape import (
     INT32,
     INT64,
     SIGNED,
+    STORES,
+    TEAM_OPERATIONS,
     UINT32,
     UINT64,
     UNSIGNED_OF,
@@ -45,6 +47,27 @@ STORE_BITS = """\
 } while (0)
 #endif
 """
+
+
+# The numbers of all threads of a team are combined in pairs, then in pairs of pairs.
+TEAM = """\
+#define MEMBERS ((0xffffffffu >> (32 - TEAM)) << (threadIdx.x & 31 & ~(TEAM - 1)))
+#define COMBINE(name, result) template <class T> __device__ T name(T a) { \\
+  for (int distance = 1; distance < TEAM; distance *= 2) { \\
+    T b = __shfl_xor_sync(MEMBERS, a, distance); \\
+    a = result; \\
+  } \\
+  return a; \\
+}
+COMBINE(team_sum, a + b)
+COMBINE(team_min, a < b ? a : b)
+COMBINE(team_max, a < b ? b : a)
+"""
+
+
+def _stores(block: Block) -> bool:
+    """Return whether a block stores to an array that other threads see."""
+    return any(_stores(x) if isinstance(x, Block) else x.op in STORES and x.array.slot is not None for x in block.body)
 
 
 class C:
@@ -152,6 +175,12 @@ class C:
         # C promotes narrow integers to int, so the result has to be cut off again.
         return self.converted(x.dtype, text) if x.dtype.itemsize < 4 and x.dtype is not BOOL else text
 
+    def before(self, x: Instruction | Block) -> None:
+        """Print what must stand before an instruction or block."""
+
+    def before_end(self, block: Block) -> None:
+        """Print what must stand at the end of a block."""
+
     def loop_hint(self, block: Block) -> str:
         """Return what tells compilers before a loop whether to unroll it; nothing leaves it to them."""
         if block.vector and self.vector_loop:
@@ -174,6 +203,7 @@ class C:
 
     def block(self, block: Block) -> None:
         for x in block.body:
+            self.before(x)
             if isinstance(x, Block):
                 self.inner(x)
             elif x.op == "store":
@@ -196,6 +226,7 @@ class C:
             self.line("for (;;) {" if block.head is None else f"if ({self.value(block.head)}) {{")
         self.depth += 1
         self.block(block)
+        self.before_end(block)
         if block.condition is not None:
             self.line(f"if (!({self.value(block.condition)})) {{ break; }}")
         self.depth -= 1
@@ -251,10 +282,48 @@ class GPU(C):
 
 
 class CUDA(GPU):
+    """NVIDIA's C++. The threads of a team are neighbours in a warp, and all of them do all work that is not shared.
+
+    So they store equal numbers at one place. Between a load and a store of an array they wait for each other, as no
+    thread may read what another one has stored too early, and none may miss what it has to read.
+    """
+
     infinity, nan = "__int_as_float(0x7f800000)", "__int_as_float(0x7fffffff)"
     popcount = "__popc"
     keep_loop = "#pragma unroll 1"
     rounded: ClassVar = {"+": "__fadd_rn", "-": "__fsub_rn", "*": "__fmul_rn", "/": "__fdiv_rn"}  # never contracted
+
+    def __init__(self, tape: Tape):
+        super().__init__(tape)
+        # arrays that a team has loaded from, and stored to, since its threads waited for each other
+        self.loaded: set[Array] = set()
+        self.stored: set[Array] = set()
+
+    def macros(self) -> str:
+        team = self.tape.team
+        return super().macros() + (TEAM.replace("TEAM", str(team)) if team > 1 else "")
+
+    def before(self, x: Instruction | Block) -> None:
+        if self.tape.team == 1:
+            return
+        if isinstance(x, Block):
+            # what a later turn of a loop does, or what follows a branch, may meet what comes before it
+            if self.stored or (self.loaded and _stores(x)):
+                self.wait()
+        elif x.array is not None and x.array.slot is not None:
+            is_load = x.op == "load"
+            if x.array in (self.stored if is_load else self.loaded):
+                self.wait()
+            (self.loaded if is_load else self.stored).add(x.array)
+
+    def before_end(self, block: Block) -> None:
+        if self.tape.team > 1 and _stores(block):
+            self.wait()
+
+    def wait(self) -> None:
+        self.line("__syncwarp(MEMBERS);")
+        self.loaded.clear()
+        self.stored.clear()
 
     def signature(self, name: str) -> str:
         arrays = ", ".join(f"{self.types[a.dtype]} *__restrict__ {a.name}" for a in self.parameters)
@@ -274,6 +343,9 @@ class CUDA(GPU):
     def bitcast(self, x: Instruction, value: str) -> str:
         names = {FLOAT32: "float", INT32: "int", UINT32: "uint"}
         return f"__{names[x.operands[0].dtype]}_as_{names[x.dtype]}({value})"
+
+    def expression(self, x: Instruction) -> str:
+        return f"{x.op}({self.value(x.operands[0])})" if x.op in TEAM_OPERATIONS else super().expression(x)
 
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
         return f"{self.rounded[x.op]}({a}, {b})" if x.dtype is FLOAT32 else super().arithmetic(x, a, b)

@@ -98,6 +98,7 @@ INTEGERS = SIGNED + UNSIGNED
 NUMBERS = (*INTEGERS, FLOAT32)
 BITWISE = (*INTEGERS, BOOL)
 ANY = (*NUMBERS, BOOL)
+TEAM_OPERATIONS = ("team_sum", "team_min", "team_max")
 # by the operator of C, if it has one
 # `>=` is of integers alone: of floats, it is not the negation of `<` where one is NaN.
 OPERATIONS: dict[str, Operation] = {
@@ -120,6 +121,8 @@ OPERATIONS: dict[str, Operation] = {
     "popcount": Operation("popcount", "x", "x", (UINT32,), int.bit_count),
     "cast": Operation("cast", "x", "y", ANY, None),
     "bitcast": Operation("bitcast", "x", "y", (FLOAT32, INT32, UINT32), None),
+    # of all threads of a team, which need its value at the same time
+    **{name: Operation(name, "x", "x", (INT32, INT64), None) for name in TEAM_OPERATIONS},
     "group": Operation("group_id", "", "y", (), None),
     "thread": Operation("thread_id", "", "y", (), None),
 }
@@ -223,6 +226,7 @@ class Tape:
         self.arrays = [Array(dtype, size, k, f"data{k}") for k, (dtype, size) in enumerate(parameters)]
         self.registers: list[Array] = []
         self.grid: dict[str, int] = {}  # workgroups ("group") and threads ("thread") of a GPU
+        self.team = 1  # threads of a GPU that play a game together: all take the same branches and the same turns
         self.count = 0  # instructions recorded
         self.is_finished = False
         self._constants: dict[Any, Instruction] = {}

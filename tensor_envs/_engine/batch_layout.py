@@ -39,6 +39,7 @@ class BlockGrid:
     max_blocks: int = MAX_BLOCKS
     wide: bool = False  # whether indices have 64 bits on a CPU, whatever the sizes of the arrays
     workgroups: int = 1  # of a GPU, that share the lanes of a block
+    team: int = 1  # threads of a GPU that play a game together, a power of two up to a warp
 
     @property
     def rows(self) -> int:

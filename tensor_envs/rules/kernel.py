@@ -23,6 +23,7 @@ from tensor_envs._compiler.tape import (
     FLOAT32,
     INT32,
     INT64,
+    LIMITS,
     STORES,
     Array,
     Block,
@@ -143,6 +144,30 @@ def bitcast(x: Value, dtype: DType) -> Scalar:
 def divide(a: Value, b: Value) -> Scalar:
     """Return the quotient of two floats."""
     return Scalar(arithmetic.divide_reals(scalar(a, FLOAT32).instruction(), scalar(b, FLOAT32).instruction()), FLOAT32)
+
+
+def team_sum(x: Scalar) -> Scalar:
+    """Return the sum of an int32 over the threads of a team; the number itself where each game has one thread."""
+    return _of_team("team_sum", x)
+
+
+def team_min(x: Scalar) -> Scalar:
+    """Return the lowest value of an integer among the threads of a team, see `team_sum`."""
+    return _of_team("team_min", x)
+
+
+def team_max(x: Scalar) -> Scalar:
+    """Return the highest value of an integer among the threads of a team, see `team_sum`."""
+    return _of_team("team_max", x)
+
+
+def _of_team(operation: str, x: Scalar) -> Scalar:
+    tape = current()
+    if tape.team == 1:
+        return x
+    operand = x.instruction()
+    low, high = LIMITS[x.dtype] if operation == "team_sum" else (operand.low, operand.high)
+    return Scalar(tape.pure(operation, x.dtype, (operand,), low, high), x.dtype)
 
 
 def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:

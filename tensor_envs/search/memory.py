@@ -225,6 +225,8 @@ class TreeMemory:
         self.padded_actions = padded(self.actions)
         self.width = config.width(t.game.spec)
         self.roots = t.block.lanes if t.block.thread is None else 1  # roots of a thread
+        self.team = t.block.team
+        self.own_width = self.width // self.team  # edges of a node that a thread of a team visits, at most
         # loaded once, outside of all loops
         self.simulations = self.params.simulations
         self.resumed = self.params.resumed
@@ -319,12 +321,24 @@ class TreeMemory:
         """Bound the number of an edge, so that it is in range whatever the scores are."""
         return wrap_index(x, self.width)
 
-    def each_number(self, stride: Value) -> AbstractContextManager[Scalar]:
-        """Iterate over the numbers of a node's edges, with padding."""
-        if not self.config.packed:
-            return loop(self.width)
-        # the mask of bits shows the compiler that vectors are whole: it writes no scalar loop for a remainder
-        return loop(minimum(maximum(stride, 0), self.width) & -VECTOR, vector=VECTOR)
+    @contextmanager
+    def each_number(self, count: Value) -> Iterator[Scalar]:
+        """Iterate over the numbers of a node's edges, with padding; a thread of a team visits its own ones."""
+        turns: Value = self.own_width
+        vector = 0
+        if self.config.packed and is_gpu():
+            turns = (minimum(maximum(count, 0), self.width) + (self.team - 1)) // self.team
+        elif self.config.packed:
+            # the mask of bits shows the compiler that vectors are whole: it writes no scalar loop for a remainder
+            turns = minimum(maximum(whole_vectors(count), 0), self.width) & -VECTOR
+            vector = VECTOR
+        with loop(turns, vector=vector) as turn:
+            # neighbours in a team read neighbours in memory
+            yield turn if self.team == 1 else turn * self.team + self.t.block.member
+
+    def own(self, edge: Scalar) -> Scalar:
+        """Return the place of an edge of `each_number` in registers of the thread that visits it."""
+        return edge // self.team
 
     def take_edges(self, at: Coords, slot: Value, mask: MaskWord, live: Value) -> None:
         """Give a new node a packed edge for each action of a mask.
@@ -382,10 +396,13 @@ class Edges:
         """Return the action of an edge; any action for padding."""
         raise NotImplementedError
 
-    def each(self, first: Value | None = None) -> AbstractContextManager[tuple[Scalar, Scalar]]:
-        """Iterate over the edges in whole vectors; yield each number and whether its action is legal.
+    def each(self, first: Value | None = None, whole: bool = False) -> AbstractContextManager[tuple[Scalar, Scalar]]:
+        """Iterate over the edges, maybe with padding; yield each number and whether its action is legal.
+
+        The threads of a team share the edges, so that results are combined by `team_max` and the like.
 
         first: number of the first edges that are needed; others may be left out.
+        whole: whether the padding is needed.
         """
         raise NotImplementedError
 
@@ -405,9 +422,9 @@ class PackedEdges(Edges):
         return clamp(self[k].action, self.tree.actions)
 
     @contextmanager
-    def each(self, first: Value | None = None) -> Iterator[tuple[Scalar, Scalar]]:
+    def each(self, first: Value | None = None, whole: bool = False) -> Iterator[tuple[Scalar, Scalar]]:
         count = self.count if first is None else minimum(self.count, first)
-        with self.tree.each_number(whole_vectors(count)) as k:
+        with self.tree.each_number(self.stride if whole else count) as k:
             yield k, k < count
 
 
@@ -429,7 +446,11 @@ class AllActions(Edges):
         return minimum(k, self.tree.actions - 1)
 
     @contextmanager
-    def each(self, first: Value | None = None) -> Iterator[tuple[Scalar, Scalar]]:
+    def each(self, first: Value | None = None, whole: bool = False) -> Iterator[tuple[Scalar, Scalar]]:
+        if self.tree.team > 1:
+            with self.tree.each_number(self.count) as k:
+                yield k, (self.mask(k // WORD_BITS) >> k % WORD_BITS & 1) != 0
+            return
         size = min(self.tree.width, WORD_BITS)
         with loop(self.tree.width // size) as w:
             word = self.mask(w)

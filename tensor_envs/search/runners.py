@@ -50,9 +50,13 @@ TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do n
 CARD_TREE_BYTES = 2**31
 MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
 # A search on a card waits for numbers most of the time, and threads of a workgroup wait for the deepest of their trees.
-# So few games are spread: so many at most, over workgroups of so many threads.
-SPREAD_GAMES = 4096
+# So few games are spread: so many at most, over workgroups of so many games.
+SPREAD_GAMES = 2**14
 SPREAD_THREADS = 8
+# For still fewer games the card has threads to spare, so that a team of them shares the edges of a node. A team does
+# everything else as one thread would, which more games would wait for.
+TEAM_GAMES = 4096
+TEAMS = (16, 8)  # numbers of threads: most nodes have no more edges, so that a team visits them in one turn
 SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
 NETWORK_GAMES = 256  # in a chunk with a network on a CPU
 CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
@@ -243,6 +247,11 @@ def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: Batc
     return replace(chunk, grid=grid)
 
 
+def team_of(width: int) -> int:
+    """Return the number of a card's threads that share the edges of a node of at most `width` edges."""
+    return next(size for size in TEAMS if width % size == 0)
+
+
 def tree_sizes(engine: Engine, config: SearchConfig, slots: int) -> TreeSizes:
     return TreeSizes.of(config, slots, engine.game, engine.layout)
 
@@ -340,7 +349,10 @@ class NetworkRunner:
         prepare = env.engine.prepare
         noise = self.root_noise
         self.expansion = ExpandAndSelect.Arrays(self.tree, leaf, self.output, params, noise)
-        prepare(ExpandAndSelect(config), chunk, self.expansion)
+        is_small = is_cuda(chunk.device) and chunk.grid.rows <= TEAM_GAMES
+        team = team_of(config.width(env.spec)) if is_small else 1
+        self.teams = replace(chunk, grid=replace(chunk.grid, team=team))
+        prepare(ExpandAndSelect(config), self.teams, self.expansion)
         roots = InitRoot.Arrays(self.tree, leaf, *self.leaf.tensors, params)
         self.init_root = prepare(InitRoot(config), chunk, roots)
         gathered = GatherNoise.Arrays(self.tree, params, noise, noise)
@@ -359,7 +371,7 @@ class NetworkRunner:
         host = self.host
         reads_in_place = host is not None and lends(self.chunk.device)
         lent = self.output if reads_in_place else ()
-        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.chunk, self.expansion, *lent)
+        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.teams, self.expansion, *lent)
         self.launch_network: Launch = host or self.evaluation.bind(*self.leaf.tensors, *self.output)
         launches: list[Launch] = [self.launch_network, expand]
         if host is not None and reads_in_place:

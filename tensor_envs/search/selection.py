@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, INT64
-from tensor_envs.rules.kernel import bitcast, branch, divide, do_while, loop, registers
+from tensor_envs.rules.kernel import bitcast, branch, divide, do_while, loop, registers, team_max, team_min, team_sum
 from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, where
 from tensor_envs.search.records import DRAW, LOSS, WIN, Edge, Node, PathStep
@@ -162,11 +162,11 @@ class ActionSelection:
             # one integer holds score and action: a maximum of integers is vectorised, and settles ties
             key = (sort_key(value).to(INT64) << 32) | (last - edge)
             best[0] = maximum(best[0], where(legal & allowed, key, MIN_KEY_64))
-        return self.tree.edge_number(last - best[0].to(INT32))
+        return self.tree.edge_number(last - team_max(best[0]).to(INT32))
 
     def value_range(self, edges: Edges) -> tuple[PerEdge, Scalar, Scalar]:
         """Return the values of edges, with the lowest and the highest of the tried ones, or NaNs without any."""
-        values = registers(self.tree.width, FLOAT32)
+        values = registers(self.tree.own_width, FLOAT32)
         low = registers(1, INT32)
         high = registers(1, INT32)
         low[0], high[0] = MAX_KEY, MIN_KEY
@@ -177,11 +177,12 @@ class ActionSelection:
             value, tried = edge.value, edge.visits > 0
             if self.tree.config.proves:
                 value = where(edge.outcome > 0, float32(edge.outcome - DRAW) - paid, value)
-            values[k] = value
+            values[self.tree.own(k)] = value
             # an untried action has no value that could be the lowest
             low[0] = minimum(low[0], where(tried, sort_key(value), MAX_KEY))
             high[0] = maximum(high[0], where(tried, sort_key(value), MIN_KEY))
-        return lambda k: values[k], from_sort_key(low[0]), from_sort_key(high[0])
+        lowest, highest = from_sort_key(team_min(low[0])), from_sort_key(team_max(high[0]))
+        return lambda k: values[self.tree.own(k)], lowest, highest
 
     def softmax(self, edges: Edges, logit: PerEdge) -> tuple[PerEdge, PerEdge]:
         """Return the probabilities of edges, 0 for illegal actions, and their logits minus the highest one."""
@@ -195,26 +196,27 @@ class Softmax:
     """Softmax over a node's edges for each of a few roots, in stages that store their results in registers."""
 
     def __init__(self, tree: TreeMemory, roots: int = 1):
-        self.tree, self.width = tree, tree.width
+        self.tree, self.width = tree, tree.own_width
         self.logits, self.terms = (registers(roots * self.width, FLOAT32) for _ in range(2))
         self.total = registers(roots, FLOAT32)
-        self.strides = registers(roots, INT32)
+        self.counts = registers(roots, INT32)
 
     def set_logits(self, k: Value, edges: Edges, logit: PerEdge) -> None:
         """Store the logits of root `k` minus the highest one of a legal action."""
         base = k * self.width
         top = registers(1, INT32)
-        self.strides[k] = edges.stride
+        self.counts[k] = edges.count
         top[0] = MIN_KEY
         with edges.each() as (edge, legal):
             x = where(legal, logit(edge), LOWEST)
-            self.logits[base + edge] = x
+            self.logits[base + self.tree.own(edge)] = x
             top[0] = maximum(top[0], sort_key(x))
         # relative to the highest logit, so that no exponential overflows and the largest term is 1
-        highest = from_sort_key(top[0])
+        highest = from_sort_key(team_max(top[0]))
         with edges.each() as (edge, legal):
-            self.logits[base + edge] -= highest
-            self.terms[base + edge] = where(legal, 1.0, 0.0)
+            place = base + self.tree.own(edge)
+            self.logits[place] -= highest
+            self.terms[place] = where(legal, 1.0, 0.0)
 
     def set_terms(self, count: Value) -> None:
         """Store the exponentials of the logits of the first `count` roots, 0 for illegal actions, and their sums.
@@ -229,23 +231,24 @@ class Softmax:
         fixed_point = 2.0 ** (31 - self.tree.padded_actions.bit_length())
         with loop(count) as k:
             base = k * self.width
-            stride = self.strides[k]
+            num_edges = self.counts[k]
             if self.tree.config.packed:
-                with self.tree.each_number(stride) as edge:
-                    self.terms[base + edge] *= exp(self.logits[base + edge])
+                with self.tree.each_number(num_edges) as edge:
+                    place = base + self.tree.own(edge)
+                    self.terms[place] *= exp(self.logits[place])
             total[0] = 0  # compilers vectorise sums of integers, but not those of floats
-            with self.tree.each_number(stride) as edge:
-                total[0] += int32(self.terms[base + edge] * fixed_point + 0.5)
-            self.total[k] = float32(maximum(total[0], 1)) * (1 / fixed_point)
+            with self.tree.each_number(num_edges) as edge:
+                total[0] += int32(self.terms[base + self.tree.own(edge)] * fixed_point + 0.5)
+            self.total[k] = float32(maximum(team_sum(total[0]), 1)) * (1 / fixed_point)
 
     def weights(self, k: Value) -> PerEdge:
         """Return the weights of root `k`; a sum that each edge loaded would be gathered."""
         total = self.total[k]
-        return lambda edge: divide(self.terms[k * self.width + edge], total)
+        return lambda edge: divide(self.terms[k * self.width + self.tree.own(edge)], total)
 
     def relative(self, k: Value, edge: Scalar) -> Scalar:
         """Return an edge's logit minus the highest one."""
-        return self.logits[k * self.width + edge]
+        return self.logits[k * self.width + self.tree.own(edge)]
 
 
 class UCB(ActionSelection):
@@ -361,7 +364,7 @@ class GumbelMuZero(ActionSelection):
     def __init__(self, tree: TreeMemory):
         super().__init__(tree)
         self.group = max(1, min(tree.roots, GROUP_EDGES // tree.width))
-        self.policy, self.values = Softmax(tree, self.group), registers(self.group * tree.width, FLOAT32)
+        self.policy, self.values = Softmax(tree, self.group), registers(self.group * tree.own_width, FLOAT32)
         # of the nodes of a group; `low` and `high` are those of the tried actions, then of the scale
         kinds = {INT32: ("visits", "tried", "max_visits"), FLOAT32: ("raw_value", "prior_sum", "value_sum")}
         self.node = {name: registers(self.group, dtype) for dtype, names in kinds.items() for name in names}
@@ -383,11 +386,15 @@ class GumbelMuZero(ActionSelection):
         with branch(below_root):
             self.policy.set_terms(count)
 
+    def place(self, k: Value, edge: Scalar) -> Scalar:
+        """Return where the value of an edge of a group's root `k` stands."""
+        return k * self.tree.own_width + self.tree.own(edge)
+
     def load_values(self, k: Value, edges: Edges) -> None:
         """Store the values of all edges, and what their scale depends on."""
         values, self.low[k], self.high[k] = self.value_range(edges)
-        with self.tree.each_number(edges.stride) as edge:
-            self.values[k * self.tree.width + edge] = values(edge)
+        with self.tree.each_number(edges.count) as edge:
+            self.values[self.place(k, edge)] = values(edge)
         # copies, since the next stage must not read the tree
         for name, array in self.node.items():
             array[k] = getattr(edges.node, name)
@@ -411,15 +418,15 @@ class GumbelMuZero(ActionSelection):
 
     def scale_values(self, k: Value, edges: Edges) -> None:
         """Store the scaled values of all edges, and the logits of the improved policy: the sum with the priors."""
-        base = k * self.tree.width
         mixed = self.mixed[k]
         low = self.low[k]
         factor = self.factor[k]
 
         def logit(number: Scalar) -> Scalar:
             edge = edges[number]
-            scaled = factor * (where(edge.visits > 0, self.values[base + number], mixed) - low) * 0.1
-            self.values[base + number] = scaled
+            place = self.place(k, number)
+            scaled = factor * (where(edge.visits > 0, self.values[place], mixed) - low) * 0.1
+            self.values[place] = scaled
             return edge.prior + scaled
 
         self.policy.set_logits(k, edges, logit)
@@ -436,7 +443,7 @@ class GumbelMuZero(ActionSelection):
             # the action that lags most behind the improved policy
             below_root = weight(edge) - divide(float32(n), float32(visits) + 1.0)
             # the root compares noise plus logit plus value: the best of these is a draw from the improved policy
-            root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[k * tree.width + edge]
+            root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[self.place(k, edge)]
             planned = ~at_root | is_planned(n)
             if not tree.config.proves:
                 return where(at_root, root, below_root), planned
@@ -471,7 +478,7 @@ class GumbelMuZero(ActionSelection):
             num_open[0] = 0
             with edges.each() as (edge, legal):
                 num_open[0] += int32(legal & self.is_open(edges[edge]) & (edges[edge].visits == planned))
-            skips = (num_open[0] == 0) & (turn < tree.simulations)
+            skips = (team_sum(num_open[0]) == 0) & (turn < tree.simulations)
             root.skipped += int32(skips)
             search.again = skips
         turn = visits + root.skipped
@@ -517,6 +524,6 @@ class GumbelMuZero(ActionSelection):
             survives = edge.visits >= least
             if tree.config.proves:  # a proven edge is not searched any more, but a draw may be the best
                 survives |= edge.outcome == DRAW
-            return noise + self.values[number], survives
+            return noise + self.values[self.place(0, number)], survives
 
         return self.policy.weights(0), self.wins_first(edges, score)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tensor_envs._compiler.tape import FLOAT32, INT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
 from tensor_envs.rules.chance import KeyedChance, threefry
-from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, do_while, loop, registers
+from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, do_while, loop, registers, team_max, team_sum
 from tensor_envs.rules.lists import any_of, num_words, select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
@@ -118,7 +118,8 @@ class Search(TreeMemory):
             if self.selection.uses_network:
                 node.tried = node.max_visits = node.prior_sum = node.value_sum = 0
             edges = self.edges_of(at, slot)
-            with edges.each() as (k, _):
+            # with padding, so that trees are the same on all devices
+            with edges.each(whole=True) as (k, _):
                 edge = edges[k]
                 edge.visits = edge.value_sum = edge.link = 0
 
@@ -418,9 +419,10 @@ class Search(TreeMemory):
             best[0] = maximum(best[0], outcome)
             num_open[0] += int32(legal & (outcome == 0))
         # a game that pays more than 1 may have something better than a win
-        wins = (best[0] == WIN) & (self.root(at).largest <= 1.0)
+        highest = team_max(best[0])
+        wins = (highest == WIN) & (self.root(at).largest <= 1.0)
         # one win is enough; a draw or a loss needs proofs of all other actions
-        return where(wins | (num_open[0] == 0), best[0], 0)
+        return where(wins | (team_sum(num_open[0]) == 0), highest, 0)
 
     # *** network output ***
 
@@ -450,11 +452,11 @@ class Search(TreeMemory):
         with edges.each() as (edge, _):
             edges[edge].prior = self.selection.prior(edges, edge, prior(edge), relative(edge))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
-        invalid[0] |= int32(any_of(~is_value(value) for value in values))
+        is_invalid = (team_max(invalid[0]) != 0) | any_of(~is_value(value) for value in values)
         node.raw_value = select(values, node.mover)
-        with branch((invalid[0] != 0) & (node.mover >= 0)):
+        with branch(is_invalid & (node.mover >= 0)):
             self.node(at, 0).raw_value = float("nan")  # for `finalize`
-        root.num_legal = where(slot == 0, num_legal[0], root.num_legal)
+        root.num_legal = where(slot == 0, team_sum(num_legal[0]), root.num_legal)
 
     def network_returns(self, at: Coords, slot: Scalar, output: NetworkOutput) -> list[Scalar]:
         """Return a simulation's returns: the rewards so far plus the network's value of the rest of the game."""

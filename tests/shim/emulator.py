@@ -2,7 +2,8 @@
 
 The text is compiled as it is printed, except that parameters and registers become C++ classes that check each index.
 Registers are poisoned, and signed overflow and shifts out of range are faults. Threads run one after the other, the
-last one first.
+last one first. Those of a team take turns: each runs until it waits for the others, so that a number that one of them
+reads too early or too late is a wrong one. A team whose threads wait at different places is a fault.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ COMPILER += ["-fno-sanitize=all", "-fsanitize=signed-integer-overflow,shift", "-
 COMPILER += ["-fsanitize-minimal-runtime"]
 
 CHECKED = r"""
+#include <ucontext.h>
+static unsigned group, thread;
+static void **memory;
+static const long long *sizes;
 struct uint3 { unsigned x, y, z; };
 static const char *fault_place;
 static long long fault_index;
@@ -67,6 +72,43 @@ HEADERS: dict[type[GPU], str] = {
 static uint3 blockIdx, threadIdx;
 static int __popc(unsigned x) { return __builtin_popcount(x); }
 static int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+#define __device__ static
+#define __syncwarp(members) meet(__LINE__)
+static const int TEAM_MAX = 32, STACK_BYTES = 1 << 20;
+static ucontext_t scheduler, contexts[TEAM_MAX];
+static char stacks[TEAM_MAX][STACK_BYTES];
+static unsigned member;         // the thread of a team that runs
+static int meeting[TEAM_MAX];   // line at which each one waits; 0 at its end
+static long long sent[TEAM_MAX];
+static void (*play)();
+static void meet(int line) {
+  meeting[member] = line;
+  swapcontext(&contexts[member], &scheduler);
+}
+static void start() { play(); meet(0); }
+template <class T> static T __shfl_xor_sync(unsigned members, T x, int distance) {
+  sent[member] = x;
+  meet(__LINE__);
+  T other = (T)sent[member ^ distance];
+  meet(-__LINE__);  // the next shuffle overwrites the numbers
+  return other;
+}
+static void play_team(unsigned first, unsigned size, void (*thread)()) {
+  play = thread;
+  for (unsigned k = 0; k < size; k++) {
+    getcontext(&contexts[k]);
+    contexts[k].uc_stack = {stacks[k], 0, STACK_BYTES};
+    contexts[k].uc_link = nullptr;
+    makecontext(&contexts[k], start, 0);
+  }
+  do {
+    for (member = size; member--;) {
+      threadIdx = {first + member, 0, 0};
+      swapcontext(&scheduler, &contexts[member]);
+    }
+    for (unsigned k = 1; k < size; k++) if (meeting[k] != meeting[0]) fault("threads of a team apart", meeting[k]);
+  } while (meeting[0] && !fault_place);
+}
 static float __fadd_rn(float a, float b) { return a + b; }
 static float __fsub_rn(float a, float b) { return a - b; }
 static float __fmul_rn(float a, float b) { return a * b; }
@@ -88,9 +130,11 @@ static ulong popcount(ulong x) { return __builtin_popcountll(x); }
 }
 """,
 }
-CALLS = {
-    CUDA: "blockIdx = {{group, 0, 0}}; threadIdx = {{thread, 0, 0}}; {name}({arguments});",
-    Metal: "{name}({arguments}, uint3{{group, 0, 0}}, uint3{{thread, 0, 0}});",
+CALLS = {CUDA: "{name}({arguments});", Metal: "{name}({arguments}, uint3{{group, 0, 0}}, uint3{{thread, 0, 0}});"}
+# what runs the threads of a team, the first of which is `thread`
+TEAMS: dict[type[GPU], str] = {
+    CUDA: "blockIdx = {{group, 0, 0}}; play_team(thread, {team}, play_{name});",
+    Metal: "play_{name}();",
 }
 PARAMETERS: dict[type[GPU], str] = {
     CUDA: r"(?P<type>[\w ]+) \*__restrict__ (?P<name>data\d+)",
@@ -125,11 +169,18 @@ class Kernel(NamedTuple):
         arrays = [f'{{({x["type"]} *)memory[{k}], sizes[{k}], "{x["name"]}"}}' for k, x in enumerate(parameters)]
         call = CALLS[self.language].format(name=name, arguments=", ".join(arrays))
         groups, threads = (self.tape.grid.get(axis, 1) for axis in ("group", "thread"))
+        team = self.tape.team
         return f"""{head}{brace}{body}
-extern "C" const char *run_{name}(void **memory, const long long *sizes, long long *index) {{
+static void play_{name}() {{ {call} }}
+extern "C" const char *run_{name}(void **arrays, const long long *array_sizes, long long *index) {{
+  memory = arrays;
+  sizes = array_sizes;
   fault_place = nullptr;
-  for (unsigned group = {groups}; group-- && !fault_place;)
-    for (unsigned thread = {threads}; thread-- && !fault_place;) {{ {call} }}
+  for (group = {groups}; group-- && !fault_place;)
+    for (thread = {threads}; thread && !fault_place;) {{
+      thread -= {team};
+      {TEAMS[self.language].format(name=name, team=team)}
+    }}
   *index = fault_index;
   return fault_place;
 }}

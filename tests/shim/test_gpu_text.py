@@ -30,6 +30,7 @@ from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs._runtime.buffers import download, empty_buffer, write
 from tensor_envs.search import runners
+from tensor_envs.search.kernels import ExpandAndSelect
 from tensor_envs.search.memory import SearchConfig
 from tensor_envs.search.records import Params
 from tests import nvrtc
@@ -48,7 +49,7 @@ class Launch(NamedTuple):
 
     Attributes:
         name: the kernel's name, with a number for its options.
-        record: returns the kernel's tape, given its parameters and whether it is for a GPU.
+        record: returns the kernel's tape for a GPU, given its parameters and the language.
         search: options of a search; its trees are the first arrays.
         params: number of the array of its parameters.
         before, after: all arrays before and after the launch, as a GPU stores them.
@@ -105,7 +106,14 @@ def watch(env: te.Env) -> list[Launch]:
         name = names.setdefault((launcher, grid), f"{kernel.name}_{len(names)}")
         # searches of few games on a card are spread over several workgroups a block
         spread = SPREAD if hasattr(kernel, "config") else 1
-        record = engine.recorder(kernel, replace(grid, gpu=True, workgroups=spread), arrays)
+        width = kernel.config.width(env.spec) if isinstance(kernel, ExpandAndSelect) else 0
+
+        def record(parameters: Any, language: type[GPU]) -> Tape:
+            team = runners.team_of(width) if width and language is CUDA else 1
+            of_gpu = replace(grid, gpu=True, workgroups=spread, team=team)
+            tape: Tape = engine.recorder(kernel, of_gpu, arrays)(parameters, True)
+            return tape
+
         params = getattr(arrays, "params", None)
         place = next((k for k, x in enumerate(arguments) if x is params), None)
         header = name, record, getattr(kernel, "config", None), place
@@ -223,7 +231,7 @@ def kernels_of(launches: list[Launch], language: type[GPU]) -> dict[str, Kernel]
     """Record and print all kernels for a GPU."""
     kernels = {}
     for name, launch in {x.name: x for x in launches}.items():
-        tape = launch.record([(_from_np_dtype(x.dtype), x.size) for x in launch.before], True)
+        tape = launch.record([(_from_np_dtype(x.dtype), x.size) for x in launch.before], language)
         kernels[name] = Kernel(language(tape).source(name), tape, language)
     return kernels
 
@@ -292,6 +300,27 @@ def test_planted_faults_are_found(fault: str, language: str) -> None:
     assert count == 1
     with pytest.raises((AssertionError, KernelFault), match=message):
         assert_same(launches, {name: kernel._replace(text=text)})
+
+
+TEAM_FAULTS = {  # in a kernel whose games have teams of threads: pattern, replacement, and the error that must follow
+    "no waiting": (r"__syncwarp\(MEMBERS\);", "", "differs|apart"),
+    "threads apart": (r"__syncwarp\(MEMBERS\);", "if (threadIdx.x % 2) { __syncwarp(MEMBERS); }", "of a team apart"),
+    "a number of one thread": (r"= team_max\(", "= (", "differs"),
+}
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("fault", TEAM_FAULTS)
+def test_faults_planted_in_teams_are_found(fault: str) -> None:
+    launches = [x for x in launches_of("tic_tac_toe", search) if x.search and x.search.selection.uses_network]
+    kernels = kernels_of(launches, CUDA)
+    (name,) = (name for name in kernels if name.startswith("expand_and_select"))
+    assert kernels[name].tape.team > 1
+    pattern, replacement, message = TEAM_FAULTS[fault]
+    text, count = re.subn(pattern, replacement, kernels[name].text)
+    assert count
+    with pytest.raises((AssertionError, KernelFault), match=message):
+        assert_same(launches, {**kernels, name: kernels[name]._replace(text=text)})
 
 
 # *** a mistake of NVIDIA's assembler ***

@@ -15,7 +15,7 @@ from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.kernel import Cells, branch, grid_index, loop, no_unroll, registers
 from tensor_envs.rules.lists import MemoryArray, has_bit
-from tensor_envs.rules.scalar import Scalar, int32, maximum, minimum, scalar, uint32, where
+from tensor_envs.rules.scalar import Scalar, Value, int32, maximum, minimum, scalar, uint32, where
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
@@ -70,7 +70,12 @@ class GameBlock:
         first: the first block that one thread of the CPU plays; None on a GPU.
         number: this block.
         thread: the lane of this thread on a GPU; None on the CPU.
+        team: threads of a GPU that play one lane together, see `rules.kernel.team_max`.
+        member: number of this thread in its team.
     """
+
+    team: int = 1
+    member: Value = 0
 
     def __init__(self, lanes: int, number: Scalar, unroll: bool, first: Any = None, thread: Any = None):
         self.lanes = lanes
@@ -95,10 +100,14 @@ class GameBlock:
         wide = grid.wide and share is not None
         dtype = INT64 if wide or blocks * grid.lanes * values > 2**31 else INT32
         if share is None:
-            threads = grid.lanes // grid.workgroups
+            games = grid.lanes // grid.workgroups
             group = grid_index("group", grid.blocks * grid.workgroups)
-            lane = group % grid.workgroups * threads + grid_index("thread", threads)
-            yield cls(grid.lanes, (group // grid.workgroups).to(dtype), unroll, thread=lane)
+            thread = grid_index("thread", games * grid.team)
+            lane = group % grid.workgroups * games + thread // grid.team
+            block = cls(grid.lanes, (group // grid.workgroups).to(dtype), unroll, thread=lane)
+            block.team, block.member = grid.team, thread % grid.team
+            current().team = grid.team
+            yield block
             return
         # The compiler cannot know the arguments of a launch. Clamping them gives it bounds for all indices.
         first = minimum(maximum(share[0], 0), grid.compiled_blocks - 1).to(dtype)
