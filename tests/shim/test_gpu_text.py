@@ -203,7 +203,8 @@ def network(env: te.Env) -> Callable[[te.State], tuple[Tensor, Tensor]]:
     """Return a function that evaluates all positions equally."""
     random, sizes = np.random.default_rng(5), (env.num_actions, env.num_players)
     logits, values = (Tensor(random.uniform(-1, 1, (BATCH, n)).astype(np.float32)).realize() for n in sizes)
-    return lambda state: (logits + 0, values + 0)
+    # a search evaluates the games of a chunk at once
+    return lambda state: (logits[: state.batch] + 0, values[: state.batch] + 0)
 
 
 Task = Callable[[te.Env], None]
@@ -321,6 +322,14 @@ def test_faults_planted_in_teams_are_found(fault: str) -> None:
     assert count
     with pytest.raises((AssertionError, KernelFault), match=message):
         assert_same(launches, {**kernels, name: kernels[name]._replace(text=text)})
+
+
+def test_a_team_compiles_for_a_card() -> None:
+    pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
+    launches = [x for x in launches_of("tic_tac_toe", search) if x.name.startswith("expand_and_select")]
+    ((_, kernel),) = kernels_of(launches, CUDA).items()
+    assert kernel.tape.team > 1 and "team_max" in kernel.text
+    assert nvrtc.compiled(kernel.text, "sm_90", "CUBIN")
 
 
 # *** a mistake of NVIDIA's assembler ***
