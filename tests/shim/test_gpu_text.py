@@ -200,11 +200,15 @@ def searched_state(env: te.Env) -> te.State:
 
 
 def network(env: te.Env) -> Callable[[te.State], tuple[Tensor, Tensor]]:
-    """Return a function that evaluates all positions equally."""
-    random, sizes = np.random.default_rng(5), (env.num_actions, env.num_players)
-    logits, values = (Tensor(random.uniform(-1, 1, (BATCH, n)).astype(np.float32)).realize() for n in sizes)
-    # a search evaluates the games of a chunk at once
-    return lambda state: (logits[: state.batch] + 0, values[: state.batch] + 0)
+    """Return a network of one layer: equal positions, which fill the last chunk of a batch, have equal outputs."""
+    inputs, outputs = math.prod(env.observation_shape), env.num_actions + env.num_players
+    layer = Tensor(np.random.default_rng(5).uniform(-1, 1, (inputs, outputs)).astype(np.float32) / inputs).realize()
+
+    def evaluate(state: te.State) -> tuple[Tensor, Tensor]:
+        out = env.observe(state).reshape(state.batch, -1).float() @ layer
+        return out[:, : env.num_actions], out[:, env.num_actions :]
+
+    return evaluate
 
 
 Task = Callable[[te.Env], None]
@@ -269,7 +273,6 @@ def test_same_as_on_the_cpu(game: str, task: Task, language: str) -> None:
     launches = launches_of(game, task)
     kernels = kernels_of(launches, LANGUAGES[language])
     assert {name.rpartition("_")[0] for name in kernels} >= TASKS[task]
-    assert all(math.prod(kernel.tape.grid.values()) >= BATCH for kernel in kernels.values())
     changes = {x.name for x in launches for a, b in zip(x.before, x.after, strict=True) if a.tobytes() != b.tobytes()}
     assert changes == kernels.keys()
     assert_same(launches, kernels)
