@@ -55,8 +55,9 @@ class GameEntry:
             another game's text.
         oracle: a module of exact values, for a game that `te.solve` does not take. `solve(rules, device)` returns an
             oracle (see `te.regret`) with `value(state)` and `write(path)`, `load(path, device)` reads it, and
-            `is_quick(rules)` tells whether the game is solved in seconds. For pages `lookup(rules, layout)` returns a
-            kernel that reads such a file, the arrays that it takes, and the contents of some.
+            `is_quick(rules)` tells whether the game is solved in seconds. For pages `compact_tables(rules)` returns
+            arrays by name, and `lookup(rules, layout)` a kernel that reads them, the arrays that it takes, and the
+            contents of others.
 
     Notation and render are optional. Where no module is named, the rules class may have the functions as methods, as
     `rules.pieces.Pieces` has; no rule field may have the name of one then. Without them dictionaries have the fields of

@@ -15,6 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from tensor_envs._validate import file_path, number, shown, wrong_type
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import is_built_in
+from tensor_envs.files.arrays import write_arrays
 from tensor_envs.lab.about import about
 from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
 from tensor_envs.text import describe, rulebook
@@ -26,6 +27,7 @@ from tensor_envs.web.variants import PERFECT, TRAINED, Variant, catalogue_entry,
 from tensor_envs.web.views import views_of
 
 HERE = Path(__file__).parent
+TABLE_FORMAT = "tensor_envs page's table 1"
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 # This program imports the modules of a page's Python and prints their files. Its arguments are a folder and, by ids,
 # words of states.
@@ -127,7 +129,8 @@ def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float
     own = env.entry.find("oracle") if has_table(env) else None
     if own is not None:
         kernels["table."] = of_table(env, own)
-        own.solve(env.rules).write(path.with_name(f"{path.name}.table.safetensors"))
+        table = path.with_name(f"{path.name}.table.safetensors")
+        write_arrays(table, TABLE_FORMAT, {}, own.compact_tables(env.rules))
     game = {**page_metadata(env), "id": id, "hidden": which.secret, "custom": which.custom, "table": own is not None}
     views = views_of(env.id, env.rules, env.entry.load("notation"), env.entry.load("render"), env.engine.layout)
     texts = {"txt": describe(env) + about(env), "svg": example(env), "js": javascript.module(views, "../runtime.js")}

@@ -18,11 +18,12 @@ LOSS = -1
 ILLEGAL = -2  # in place of an action's value
 
 
-def judge(cards: int, layout: Layout, grid: BlockGrid) -> Callable[..., None]:
+def judge(cards: int, layout: Layout, grid: BlockGrid, compact: bool = False) -> Callable[..., None]:
     """Return the body of the kernel.
 
     Its arguments are the values of every action and of the position [B, A + 1], scratch space for tricks [B, 2^cards],
-    the state's words, the two tables of results, and the first byte of the results of each talon.
+    the state's words, the two tables of results, and the first byte of the results of each talon. The results are
+    those of a `Tablebase`; compact ones say whether the player to move wins, and whether nobody does.
 
     Each set D of cards that may still be played in the trick is a cell. A cell first holds the first player's value if
     the player to move picks up. Then, from the highest card down, it holds the best value with plays included.
@@ -32,17 +33,17 @@ def judge(cards: int, layout: Layout, grid: BlockGrid) -> Callable[..., None]:
         if grid.gpu:
             group = grid_index("group", grid.blocks)
             thread = grid_index("thread", grid.lanes)
-            _judge_game(cards, layout, Place(group, thread, grid.lanes), *arrays)
+            _judge_game(cards, layout, compact, Place(group, thread, grid.lanes), *arrays)
         else:
             with loop(grid.blocks) as block, loop(grid.lanes) as lane:
-                _judge_game(cards, layout, Place(block, lane, grid.lanes), *arrays)
+                _judge_game(cards, layout, compact, Place(block, lane, grid.lanes), *arrays)
 
     return body
 
 
-def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> None:
+def _judge_game(cards: int, layout: Layout, compact: bool, place: Place, *arrays: Cells) -> None:
     """Compute the values of one game."""
-    values, tricks, words, a_to_move, b_to_move, first_bytes = arrays
+    values, tricks, words, *results, first_bytes = arrays
     everything = (1 << cards) - 1
     size = 1 << cards
     load = Words(layout, words).load(Coords(place, place))
@@ -75,13 +76,16 @@ def _judge_game(cards: int, layout: Layout, place: Place, *arrays: Cells) -> Non
             index = index | (waits >> card & held) << rank
             rank = rank + held
         start = first_bytes[int32(~(mover | waits) & everything)]
-        # Both tables say whether A wins. With the hands exchanged, B's table says whether the player to move loses.
-        mirrored = index ^ ((1 << rank) - 1)
 
         def bit(table: Cells, k: Scalar) -> Scalar:
             return int32(uint32(table[start + int32(k >> 3)]) >> (k & 7) & 1)
 
-        return bit(a_to_move, index) - bit(b_to_move, mirrored)
+        if compact:
+            wins, draws = results
+            return bit(wins, index) * (WIN - LOSS) + bit(draws, index) * (DRAW - LOSS) + LOSS
+        # Both tables say whether A wins. With the hands exchanged, B's table says whether the player to move loses.
+        a_to_move, b_to_move = results
+        return bit(a_to_move, index) - bit(b_to_move, index ^ ((1 << rank) - 1))
 
     begin = (place.row.to(INT64) if tricks.size > 2**31 else place.row) * size
     nothing = pile == 0  # without a pile, a card must be played (F3)
