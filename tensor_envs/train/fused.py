@@ -163,13 +163,7 @@ def evaluate(
         """Return the gradients of the arguments of a call that are weights."""
         if call is None:  # tinygrad's way to pass one gradient
             *gradients, call = gradients  # type: ignore[assignment]
-        passed = iter([Tensor(g) for g in gradients])
-        # an output that nothing uses has none, and only the first one has two axes
-        complete = len(gradients) == len(shapes)
-        wanted = [
-            next(passed) if complete or len(s) == gradients[0].ndim else Tensor.zeros(*s, device=device).contiguous()
-            for s in shapes
-        ]
+        wanted = complete_gradients(gradients, shapes, device)
         assert call is not None
         # Without kept features, as after a search, the forward kernel runs again.
         outputs = [Tensor(u.after(call)) for u in call.src[1 + before + len(weights) :]]
@@ -193,6 +187,17 @@ def evaluate(
         return (*[None] * before, *parts, *[None] * len(outputs))
 
     return run(keep)[: len(shapes)]
+
+
+def complete_gradients(gradients: Sequence[UOp], shapes: Sequence[tuple[int, ...]], device: str) -> list[Tensor]:
+    """Return the gradient of every output: zeros for one that nothing uses, for which tinygrad passes none."""
+    passed = iter([Tensor(g) for g in gradients])
+    complete = len(gradients) == len(shapes)
+    # only the first of several outputs has two axes
+    return [
+        next(passed) if complete or len(s) == gradients[0].ndim else Tensor.zeros(*s, device=device).contiguous()
+        for s in shapes
+    ]
 
 
 @functools.lru_cache(64)

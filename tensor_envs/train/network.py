@@ -19,7 +19,7 @@ from tensor_envs._validate import integer, number, one_of, shown
 from tensor_envs.envs.registry import env_metadata, env_of
 from tensor_envs.envs.sampling import masked_logits
 from tensor_envs.files.arrays import read_arrays, write_arrays
-from tensor_envs.train import fused
+from tensor_envs.train import fused, fused_gpu
 
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
@@ -189,10 +189,12 @@ class Network:
         """
         if observation.dtype not in fused.TYPES:
             observation = observation.float()
+        weights = [tensor for layer in self.layers.values() for tensor in (layer.matrix, layer.bias)]
+        if fused_gpu.is_layered(self.architecture, observation):
+            return fused_gpu.evaluate(self.architecture, observation, mask, weights)
         if not fused.is_fused(self.architecture, observation):
             # stored: otherwise tinygrad 0.14 converts within the product, once for every unit
             return self._by_tinygrad(self._stored(observation.float()), mask)
-        weights = [tensor for layer in self.layers.values() for tensor in (layer.matrix, layer.bias)]
         logs, values = fused.evaluate(self.architecture, observation, mask, weights, bool(TRAINING))
         return logs, values
 

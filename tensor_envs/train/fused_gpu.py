@@ -1,0 +1,327 @@
+"""A network's kernels on a GPU: one for each hidden layer, and one for both heads of a game with few actions.
+
+Features lie in blocks of rows as states do, [blocks, units, lanes]: neighbouring threads, whose rows are neighbours,
+load and store neighbouring numbers. The sum of products of every number has one order, so that a row's results do not
+depend on the other rows.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import NamedTuple, Protocol
+
+from tinygrad import Tensor, UOp, dtypes
+from tinygrad.dtype import DType
+from tinygrad.helpers import TRAINING
+from tinygrad.uop.ops import Ops
+
+from tensor_envs._compiler.tape import FLOAT32, INT32
+from tensor_envs._engine.batch_layout import LANES, BatchLayout, batch_layout
+from tensor_envs._runtime.buffers import empty_buffer
+from tensor_envs._runtime.devices import is_gpu, opened
+from tensor_envs._runtime.launch import launch_program
+from tensor_envs._runtime.launcher import base_of
+from tensor_envs._runtime.programs import ProgramFuture, compile_tape
+from tensor_envs.envs.sampling import FLOOR, masked_logits
+from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, grid_index, loop, registers, trace
+from tensor_envs.rules.scalar import Scalar, Value, float32, maximum, minimum, where
+from tensor_envs.search.selection import exp
+from tensor_envs.train.fused import TYPES, Architecture, complete_gradients
+
+ROW_THREADS = 32  # neighbouring threads of a workgroup that compute the same units of different rows
+MAX_WARPS = 8  # of a workgroup, each of other units of the same rows
+# A thread computes a tile of rows and units: 4 x 8 numbers take 12 loads for 32 products. A small batch has smaller
+# tiles, so that it has enough threads.
+TILE_ROWS = (4, 2, 1)
+TILE_UNITS = 8
+MIN_THREADS = 2**15
+TURN = 4  # inputs of a turn of the loop, whose loads are under way together
+MAX_SMALL = 15  # actions of a policy that one thread computes for its row
+MAX_INDEX = 2**31
+
+
+def is_layered(architecture: Architecture, observation: Tensor) -> bool:
+    """Return whether a network's evaluation of these observations runs by kernels of this module."""
+    device = observation.device
+    if not isinstance(device, str) or not is_gpu(device) or architecture.blocks or TRAINING:
+        return False
+    layout = batch_layout(int(observation.shape[0]), device, 0)
+    widest = max(n for shape in architecture.shapes for n in shape)
+    # tinygrad's interpreter has fewer lanes
+    return observation.dtype in TYPES and layout.grid.lanes == LANES and layout.rows * widest < MAX_INDEX
+
+
+def evaluate(
+    architecture: Architecture, observation: Tensor, mask: Tensor, weights: Sequence[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Return log-probabilities [B, A] and values [B], lazy.
+
+    There is no gradient with respect to observations.
+
+    Args:
+        architecture: the sizes; the heads are a policy and a value.
+        observation: bool, uint8 or float32 [B, inputs].
+        mask: legal actions, bool [B, A].
+        weights: for each layer a matrix [inputs, outputs] and a bias [outputs], float32.
+    """
+    layout = batch_layout(int(observation.shape[0]), str(observation.device), 0)
+    batch, rows = layout.batch, layout.rows
+    actions = architecture.heads[0]
+    *hidden, policy, value = zip(weights[::2], weights[1::2], strict=True)
+    features = _by_lanes(layout, observation.detach())
+    for (inputs, units), layer in zip(architecture.dense, hidden, strict=True):
+        (features,) = _run(Dense(rows, inputs, units, architecture.activation), [features, *layer])
+    depth = architecture.hidden[-1]
+    if actions <= MAX_SMALL:
+        logs, values = _run(Heads(batch, rows, depth, actions), [features, mask.detach(), *policy, *value])
+        return logs, values
+    # tinygrad computes the log softmax: the actions of a row share its work.
+    (logits,) = _run(Dense(rows, depth, actions), [features, *policy])
+    (values,) = _run(Dense(rows, depth, 1), [features, *value])
+    return masked_logits(layout.view(logits, 0, actions), mask).log_softmax(), layout.column(values.reshape(-1))
+
+
+def _by_lanes(layout: BatchLayout, values: Tensor) -> Tensor:
+    """Return values [B, count] as [blocks, count, lanes]: the buffer that they are a view of, or a copy."""
+    count = int(values.shape[1])
+    buffer = Tensor(base_of(values.uop))
+    if buffer.numel() == layout.rows * count and _is_same(layout.view(buffer, 0, count), values):
+        return buffer.reshape(-1, count, LANES)
+    return layout.by_lanes(values).contiguous()
+
+
+def _is_same(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors are one view, but for their shapes."""
+    return _without_reshapes(a.uop) is _without_reshapes(b.uop)
+
+
+def _without_reshapes(u: UOp) -> UOp:
+    while u.op is Ops.RESHAPE:
+        u = u.src[0]
+    return u
+
+
+class Kernel(Protocol):
+    """Kernel of a network: a frozen dataclass of its sizes, which identify the kernel."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of the float32 arrays that the kernel writes, which follow its inputs."""
+
+    def trace(self, *arrays: Cells) -> None:
+        """Record the kernel for a thread."""
+
+    def by_tinygrad(self, *inputs: Tensor) -> list[Tensor]:
+        """Return what the kernel computes, by operations that tinygrad differentiates."""
+
+
+def _run(kernel: Kernel, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Return the outputs of a kernel, lazy; their gradients are those of tinygrad's operations."""
+    device = str(inputs[0].device)
+    shapes = kernel.shapes
+    # Each call has outputs of its own, since tinygrad may hold them as long as it likes.
+    outputs = [empty_buffer(math.prod(s), dtypes.float32, device).reshape(s) for s in shapes]
+    arrays = [*inputs, *outputs]
+
+    def gradient(*gradients: UOp, call: UOp | None = None) -> tuple[UOp | None, ...]:
+        """Return the gradients of the arguments of a call that are inputs of floats."""
+        if call is None:  # tinygrad's way to pass one gradient
+            *gradients, call = gradients  # type: ignore[assignment]
+        assert call is not None
+        copies = [Tensor(u).detach() for u in call.src[1 : 1 + len(inputs)]]
+        wanted = complete_gradients(gradients, shapes, device)
+        loss = sum(((x * g).sum() for x, g in zip(kernel.by_tinygrad(*copies), wanted, strict=True)), Tensor(0.0))
+        floats = [k for k, x in enumerate(copies) if dtypes.is_float(x.dtype)]
+        found = dict(zip(floats, loss.gradient(*(copies[k] for k in floats)), strict=True))
+        return tuple(found[k].uop if k in found else None for k in range(len(arrays)))
+
+    program = _program(kernel, tuple((x.dtype, x.numel()) for x in arrays), device)
+    return launch_program(program(), arrays, gradient)[len(inputs) :]
+
+
+@functools.lru_cache(64)
+def _program(kernel: Kernel, parameters: tuple[tuple[DType, int], ...], device: str) -> ProgramFuture:
+    """Return the program of a kernel for arrays of these dtypes and sizes."""
+    tape = trace(kernel.trace, parameters, gpu=True)
+    return compile_tape(kernel.name, tape, opened(device).renderer, [size for _, size in parameters])[1]
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Kernel of a dense layer, from [blocks, inputs, lanes] to [blocks, units, lanes].
+
+    Attributes:
+        rows: number of rows, whole blocks.
+        activation: "relu", "tanh", or "" for none.
+    """
+
+    rows: int
+    inputs: int
+    units: int
+    activation: str = ""
+    name = "dense"
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [(self.rows // LANES, self.units, LANES)]
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and units of a thread."""
+        width = min(TILE_UNITS, self.units)
+        across = -(-self.units // width)
+        for height in TILE_ROWS:
+            if self.rows % (height * ROW_THREADS) == 0 and self.rows // height * across >= MIN_THREADS:
+                return height, width
+        return 1, width
+
+    def trace(self, *arrays: Cells) -> None:
+        x, matrix, bias, y = arrays
+        height, width = self.tile
+        # The threads of a warp have neighbouring rows and the same units, so that all of them load the same weights.
+        across = -(-self.units // width)
+        warps = next(n for n in range(MAX_WARPS, 0, -1) if across % n == 0)
+        groups = across // warps
+        rows = height * ROW_THREADS
+        group = grid_index("group", self.rows // rows * groups)
+        thread = grid_index("thread", ROW_THREADS * warps)
+        first_row = group // groups * rows + thread % ROW_THREADS
+        first_unit = (group % groups * warps + thread // ROW_THREADS) * width
+        own_rows = [first_row + ROW_THREADS * k for k in range(height)]
+        # A tile that ends behind the last unit computes that one again.
+        own_units = [minimum(first_unit + k, self.units - 1) for k in range(width)]
+        columns = [Column(matrix, bias, unit, self.units) for unit in own_units]
+        sums = products(x, own_rows, self.inputs, columns)
+        for row, numbers in zip(own_rows, sums, strict=True):
+            place = first_place(row, self.units)
+            for unit, number in zip(own_units, numbers, strict=True):
+                y[place + unit * LANES] = activated(number, self.activation)
+
+    def by_tinygrad(self, *inputs: Tensor) -> list[Tensor]:
+        x, matrix, bias = inputs
+        y = x.permute(0, 2, 1).float().linear(matrix, bias)
+        return [(getattr(y, self.activation)() if self.activation else y).permute(0, 2, 1)]
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Kernel of both heads, from [blocks, inputs, lanes] to the log softmax [B, A] of legal logits and values [B].
+
+    A thread computes a row.
+
+    Attributes:
+        batch: number of rows, B.
+        rows: the same in whole blocks.
+        actions: number of actions, A.
+    """
+
+    batch: int
+    rows: int
+    inputs: int
+    actions: int
+    name = "heads"
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [(self.batch, self.actions), (self.batch,)]
+
+    def trace(self, *arrays: Cells) -> None:
+        x, mask, matrix, bias, value_matrix, value_bias, logs, values = arrays
+        row = grid_index("group", self.rows // LANES) * LANES + grid_index("thread", LANES)
+        actions = range(self.actions)
+        columns = [Column(matrix, bias, k, self.actions) for k in actions]
+        ((*logits, value),) = products(x, [row], self.inputs, [*columns, Column(value_matrix, value_bias, 0, 1)])
+        with branch(row < self.batch):
+            values[row] = value
+            first = row * self.actions
+            legal = [where(mask[first + k], logits[k], FLOOR) for k in actions]
+            highest = reduce(maximum, legal)
+            # The softmax of a row without legal actions is uniform, since all its logits are the floor.
+            relative = [logit - highest for logit in legal]
+            log_sum = log(reduce(add, map(exp, relative)))
+            for k in actions:
+                logs[first + k] = relative[k] - log_sum
+
+    def by_tinygrad(self, *inputs: Tensor) -> list[Tensor]:
+        x, mask, matrix, bias, value_matrix, value_bias = inputs
+        features = x.permute(0, 2, 1).reshape(self.rows, self.inputs)[: self.batch]
+        logits = masked_logits(features.linear(matrix, bias), mask)
+        return [logits.log_softmax(), features.linear(value_matrix, value_bias).squeeze(1)]
+
+
+class Column(NamedTuple):
+    """Weights of a unit: a column of a matrix of some width, and a number of the bias."""
+
+    matrix: Cells
+    bias: Cells
+    unit: Value
+    width: int
+
+
+def first_place(row: Scalar, units: int) -> Scalar:
+    """Return the index of a row's first number in an array [blocks, units, lanes]."""
+    return row // LANES * (units * LANES) + row % LANES
+
+
+def products(x: Cells, rows: Sequence[Scalar], inputs: int, columns: Sequence[Column]) -> list[list[Scalar]]:
+    """Record a tile of a matrix product plus bias: the numbers of each of these rows of [blocks, inputs, lanes]."""
+    width = len(columns)
+    sums = registers(len(rows) * width, FLOAT32)
+    places = [first_place(row, inputs) for row in rows]
+
+    def turn(numbers: Sequence[Value]) -> None:
+        """Add the products of some inputs. All is loaded first, and a sum is loaded and stored once."""
+        features = [[float32(x[place + j * LANES]) for place in places] for j in numbers]
+        weights = [[c.matrix[j * c.width + c.unit] for c in columns] for j in numbers]
+        for r in range(len(rows)):
+            for c in range(width):
+                total = sums[r * width + c]
+                for feature, weight in zip(features, weights, strict=True):
+                    total += feature[r] * weight[c]
+                sums[r * width + c] = total
+
+    for c, column in enumerate(columns):
+        start = column.bias[column.unit]
+        for r in range(len(rows)):
+            sums[r * width + c] = start
+    turns = inputs // TURN
+    if turns:
+        with loop(turns) as i:
+            turn([i * TURN + k for k in range(TURN)])
+    turn(range(turns * TURN, inputs))
+    return [[sums[r * width + c] for c in range(width)] for r in range(len(rows))]
+
+
+def activated(x: Scalar, activation: str) -> Scalar:
+    """Return an activation of a number."""
+    if activation == "tanh":
+        # by the exponential of a negative number, which does not overflow
+        power = exp(maximum(x, -x) * -2.0)
+        size = divide(1.0 - power, power + 1.0)
+        return where(x < 0.0, -size, size)
+    return maximum(x, 0.0) if activation == "relu" else x
+
+
+def log(x: Scalar) -> Scalar:
+    """Return the natural logarithm of a finite number of at least 1."""
+    bits = bitcast(x, INT32)
+    # x is 2**exponent times a mantissa between the roots of 1/2 and of 2
+    mantissa = bitcast(bits & 0x7FFFFF | 0x3F800000, FLOAT32)
+    is_high = mantissa > 2**0.5
+    mantissa = where(is_high, mantissa * 0.5, mantissa)
+    exponent = (bits >> 23) - 127 + is_high
+    # Taylor's series of the area hyperbolic tangent of `ratio`, by Horner's rule
+    ratio = divide(mantissa - 1.0, mantissa + 1.0)
+    square = ratio * ratio
+    series = float32(2 / 9)
+    for k in (7, 5, 3, 1):
+        series = series * square + 2 / k
+    return float32(exponent) * 0.6931471805599453 + series * ratio
