@@ -327,7 +327,9 @@ class CUDA(GPU):
 
     def signature(self, name: str) -> str:
         arrays = ", ".join(f"{self.types[a.dtype]} *__restrict__ {a.name}" for a in self.parameters)
-        return f'extern "C" __global__ void __launch_bounds__({self.threads}) {name}({arrays})'
+        # With a bound on its workgroups too, 1 on a processor, NVRTC issues loads early instead of saving registers.
+        bounds = f"{self.threads}, 1" if self.tape.few_threads else self.threads
+        return f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({arrays})'
 
     def loop_hint(self, block: Block) -> str:
         # NVRTC copies bodies up to 16 times, those of loops around them too. A search then takes 20 s to compile, and

@@ -227,6 +227,8 @@ class Tape:
         self.registers: list[Array] = []
         self.grid: dict[str, int] = {}  # workgroups ("group") and threads ("thread") of a GPU
         self.team = 1  # threads of a GPU that play a game together: all take the same branches and the same turns
+        # whether each thread has many loads under way: compilers may give it registers that other threads lack
+        self.few_threads = False
         self.count = 0  # instructions recorded
         self.is_finished = False
         self._constants: dict[Any, Instruction] = {}

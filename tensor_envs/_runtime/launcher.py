@@ -52,6 +52,21 @@ def rebase(u: UOp, base: UOp) -> UOp:
     return u.replace(src=(rebase(u.src[0], base), *u.src[1:])) if u.op in VIEWS else base
 
 
+def is_same_view(a: UOp, b: UOp) -> bool:
+    """Return whether two views have the same values of one base in the same order, whatever their shapes are."""
+
+    def selection(u: UOp) -> list[Any]:
+        """Return what selects or permutes values, then the base."""
+        steps: list[Any] = []
+        while u.op in VIEWS:
+            if u.op not in (Ops.RESHAPE, Ops.DETACH, Ops.CONTIGUOUS):
+                steps.append((u.op, u.shape, u.arg, u.src[1:]))
+            u = u.src[0]
+        return [*steps, u]
+
+    return selection(a) == selection(b)
+
+
 class _Program(NamedTuple):
     """Program loaded on one of the devices."""
 

@@ -18,14 +18,13 @@ from typing import NamedTuple, Protocol
 from tinygrad import Tensor, UOp, dtypes
 from tinygrad.dtype import DType
 from tinygrad.helpers import TRAINING
-from tinygrad.uop.ops import Ops
 
-from tensor_envs._compiler.tape import FLOAT32, INT32
+from tensor_envs._compiler.tape import FLOAT32, INT32, current
 from tensor_envs._engine.batch_layout import LANES, BatchLayout, batch_layout
 from tensor_envs._runtime.buffers import empty_buffer
 from tensor_envs._runtime.devices import is_gpu, opened
 from tensor_envs._runtime.launch import launch_program
-from tensor_envs._runtime.launcher import base_of
+from tensor_envs._runtime.launcher import base_of, is_same_view
 from tensor_envs._runtime.programs import ProgramFuture, compile_tape
 from tensor_envs.envs.sampling import FLOOR, masked_logits
 from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, grid_index, loop, registers, trace
@@ -33,14 +32,15 @@ from tensor_envs.rules.scalar import Scalar, Value, float32, maximum, minimum, w
 from tensor_envs.search.selection import exp
 from tensor_envs.train.fused import TYPES, Architecture, complete_gradients
 
-ROW_THREADS = 32  # neighbouring threads of a workgroup that compute the same units of different rows
-MAX_WARPS = 8  # of a workgroup, each of other units of the same rows
+WARP = 32  # neighbouring threads of a workgroup, which compute the same units of different rows
 # A thread computes a tile of rows and units: 4 x 8 numbers take 12 loads for 32 products. A small batch has smaller
-# tiles, so that it has enough threads.
+# tiles and workgroups, so that it has enough of them for all processors of a card.
 TILE_ROWS = (4, 2, 1)
 TILE_UNITS = 8
-MIN_THREADS = 2**15
-TURN = 4  # inputs of a turn of the loop, whose loads are under way together
+MIN_WARPS = 2**10
+MIN_GROUPS = 2**8
+MAX_GROUP_WARPS = 8  # each computes other units of the same rows
+MAX_LOADS = 150  # of a turn of the loop over inputs: they are under way together, each with a register of its own
 MAX_SMALL = 15  # actions of a policy that one thread computes for its row
 MAX_INDEX = 2**31
 
@@ -90,20 +90,9 @@ def _by_lanes(layout: BatchLayout, values: Tensor) -> Tensor:
     """Return values [B, count] as [blocks, count, lanes]: the buffer that they are a view of, or a copy."""
     count = int(values.shape[1])
     buffer = Tensor(base_of(values.uop))
-    if buffer.numel() == layout.rows * count and _is_same(layout.view(buffer, 0, count), values):
+    if buffer.numel() == layout.rows * count and is_same_view(layout.view(buffer, 0, count).uop, values.uop):
         return buffer.reshape(-1, count, LANES)
     return layout.by_lanes(values).contiguous()
-
-
-def _is_same(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors are one view, but for their shapes."""
-    return _without_reshapes(a.uop) is _without_reshapes(b.uop)
-
-
-def _without_reshapes(u: UOp) -> UOp:
-    while u.op is Ops.RESHAPE:
-        u = u.src[0]
-    return u
 
 
 class Kernel(Protocol):
@@ -173,29 +162,20 @@ class Dense:
     def shapes(self) -> list[tuple[int, ...]]:
         return [(self.rows // LANES, self.units, LANES)]
 
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and units of a thread."""
-        width = min(TILE_UNITS, self.units)
-        across = -(-self.units // width)
-        for height in TILE_ROWS:
-            if self.rows % (height * ROW_THREADS) == 0 and self.rows // height * across >= MIN_THREADS:
-                return height, width
-        return 1, width
-
     def trace(self, *arrays: Cells) -> None:
         x, matrix, bias, y = arrays
-        height, width = self.tile
+        width = min(TILE_UNITS, self.units)
+        across = -(-self.units // width)  # tiles
+        height = self._height(across)
+        down = self.rows // (height * WARP)  # warps
+        warps = self._group_warps(down, across)
+        groups = across // warps  # of the same rows
         # The threads of a warp have neighbouring rows and the same units, so that all of them load the same weights.
-        across = -(-self.units // width)
-        warps = next(n for n in range(MAX_WARPS, 0, -1) if across % n == 0)
-        groups = across // warps
-        rows = height * ROW_THREADS
-        group = grid_index("group", self.rows // rows * groups)
-        thread = grid_index("thread", ROW_THREADS * warps)
-        first_row = group // groups * rows + thread % ROW_THREADS
-        first_unit = (group % groups * warps + thread // ROW_THREADS) * width
-        own_rows = [first_row + ROW_THREADS * k for k in range(height)]
+        group = grid_index("group", down * groups)
+        thread = grid_index("thread", WARP * warps)
+        first_row = group // groups * (height * WARP) + thread % WARP
+        first_unit = (group % groups * warps + thread // WARP) * width
+        own_rows = [first_row + WARP * k for k in range(height)]
         # A tile that ends behind the last unit computes that one again.
         own_units = [minimum(first_unit + k, self.units - 1) for k in range(width)]
         columns = [Column(matrix, bias, unit, self.units) for unit in own_units]
@@ -204,6 +184,20 @@ class Dense:
             place = first_place(row, self.units)
             for unit, number in zip(own_units, numbers, strict=True):
                 y[place + unit * LANES] = activated(number, self.activation)
+
+    def _height(self, across: int) -> int:
+        """Return the number of rows of a tile, given the number of tiles beside each other."""
+        for height in TILE_ROWS:
+            if self.rows % (height * WARP) == 0 and self.rows // (height * WARP) * across >= MIN_WARPS:
+                return height
+        return 1
+
+    def _group_warps(self, down: int, across: int) -> int:
+        """Return the number of warps of a workgroup, which divides the number of tiles beside each other."""
+        for warps in range(MAX_GROUP_WARPS, 1, -1):
+            if across % warps == 0 and down * across // warps >= MIN_GROUPS:
+                return warps
+        return 1
 
     def by_tinygrad(self, *inputs: Tensor) -> list[Tensor]:
         x, matrix, bias = inputs
@@ -235,7 +229,7 @@ class Heads:
 
     def trace(self, *arrays: Cells) -> None:
         x, mask, matrix, bias, value_matrix, value_bias, logs, values = arrays
-        row = grid_index("group", self.rows // LANES) * LANES + grid_index("thread", LANES)
+        row = grid_index("group", self.rows // WARP) * WARP + grid_index("thread", WARP)
         actions = range(self.actions)
         columns = [Column(matrix, bias, k, self.actions) for k in actions]
         ((*logits, value),) = products(x, [row], self.inputs, [*columns, Column(value_matrix, value_bias, 0, 1)])
@@ -273,6 +267,7 @@ def first_place(row: Scalar, units: int) -> Scalar:
 
 def products(x: Cells, rows: Sequence[Scalar], inputs: int, columns: Sequence[Column]) -> list[list[Scalar]]:
     """Record a tile of a matrix product plus bias: the numbers of each of these rows of [blocks, inputs, lanes]."""
+    current().few_threads = True
     width = len(columns)
     sums = registers(len(rows) * width, FLOAT32)
     places = [first_place(row, inputs) for row in rows]
@@ -292,11 +287,12 @@ def products(x: Cells, rows: Sequence[Scalar], inputs: int, columns: Sequence[Co
         start = column.bias[column.unit]
         for r in range(len(rows)):
             sums[r * width + c] = start
-    turns = inputs // TURN
-    if turns:
+    most = MAX_LOADS // (len(rows) + width)
+    count = 1 << most.bit_length() - 1  # inputs of a turn
+    if turns := inputs // count:
         with loop(turns) as i:
-            turn([i * TURN + k for k in range(TURN)])
-    turn(range(turns * TURN, inputs))
+            turn([i * count + k for k in range(count)])
+    turn(range(turns * count, inputs))
     return [[sums[r * width + c] for c in range(width)] for r in range(len(rows))]
 
 

@@ -68,7 +68,7 @@ void __ubsan_handle_shift_out_of_bounds_minimal() { fault("shift", 0); }
 HEADERS: dict[type[GPU], str] = {
     CUDA: r"""
 #define __global__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 static uint3 blockIdx, threadIdx;
 static int __popc(unsigned x) { return __builtin_popcount(x); }
 static int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
