@@ -24,6 +24,7 @@ from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.exchange import ExportInJitError
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.launcher import Launch, launches_directly, lends
+from tensor_envs._runtime.launcher import Launch, launches_directly, stored
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.envs.state import State
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
@@ -363,9 +364,8 @@ class NetworkRunner:
     def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
         state = State(self.env, BatchBuffers(words, row_keys, self.leaf.buffers.layout))
         _, *output = checked(self.evaluate(state), state, self.form)
-        Tensor.realize(
-            *(old.assign(x.cast(dtypes.float32).reshape(-1)) for old, x in zip((logits, values), output, strict=True))
-        )
+        numbers = [x.cast(dtypes.float32).reshape(-1) for x in output]
+        Tensor.realize(*stored(numbers, (logits, values)))
 
     def _bind(self) -> None:
         host = self.host
