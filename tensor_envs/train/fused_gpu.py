@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -70,20 +70,44 @@ def evaluate(
         weights: for each layer a matrix [inputs, outputs] and a bias [outputs], float32.
     """
     layout = batch_layout(int(observation.shape[0]), str(observation.device), 0)
-    batch, rows = layout.batch, layout.rows
-    actions = architecture.heads[0]
     *hidden, policy, value = zip(weights[::2], weights[1::2], strict=True)
-    features = _by_lanes(layout, observation.detach())
+    features = _by_lanes(layout, observation)
     for (inputs, units), layer in zip(architecture.dense, hidden, strict=True):
-        (features,) = _run(Dense(rows, inputs, units, architecture.activation), [features, *layer])
+        (features,) = _run(Dense(layout.rows, inputs, units, architecture.activation), [features, *layer])
+
+    def by_tinygrad() -> Tensor:
+        """Return the features [B, n] of the last hidden layer."""
+        x = observation.detach().float()
+        for layer in hidden:
+            x = getattr(x.linear(*layer), architecture.activation)()
+        return x
+
     depth = architecture.hidden[-1]
+    actions = architecture.heads[0]
     if actions <= MAX_SMALL:
-        logs, values = _run(Heads(batch, rows, depth, actions), [features, mask.detach(), *policy, *value])
+        kernel = Heads(layout.batch, layout.rows, depth, actions)
+        logs, values = _run(
+            kernel,
+            [features, mask, *policy, *value],
+            weights,
+            lambda: [_log_softmax(by_tinygrad().linear(*policy), mask), by_tinygrad().linear(*value).squeeze(1)],
+        )
         return logs, values
     # tinygrad computes the log softmax: the actions of a row share its work.
-    (logits,) = _run(Dense(rows, depth, actions), [features, *policy])
-    (values,) = _run(Dense(rows, depth, 1), [features, *value])
-    return masked_logits(layout.view(logits, 0, actions), mask).log_softmax(), layout.column(values.reshape(-1))
+    logits, values = (
+        _run(
+            Dense(layout.rows, depth, int(head[0].shape[1])),
+            [features, *head],
+            [*weights[:-4], *head],
+            functools.partial(lambda head: [layout.by_lanes(by_tinygrad().linear(*head))], head),
+        )[0]
+        for head in (policy, value)
+    )
+    return _log_softmax(layout.view(logits, 0, actions), mask), layout.column(values.reshape(-1))
+
+
+def _log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    return masked_logits(logits, mask).log_softmax()
 
 
 def _by_lanes(layout: BatchLayout, values: Tensor) -> Tensor:
@@ -108,32 +132,41 @@ class Kernel(Protocol):
     def trace(self, *arrays: Cells) -> None:
         """Record the kernel for a thread."""
 
-    def by_tinygrad(self, *inputs: Tensor) -> list[Tensor]:
-        """Return what the kernel computes, by operations that tinygrad differentiates."""
 
+def _run(
+    kernel: Kernel,
+    inputs: Sequence[Tensor],
+    weights: Sequence[Tensor] = (),
+    by_tinygrad: Callable[[], list[Tensor]] | None = None,
+) -> list[Tensor]:
+    """Return the outputs of a kernel, lazy.
 
-def _run(kernel: Kernel, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Return the outputs of a kernel, lazy; their gradients are those of tinygrad's operations."""
+    Args:
+        kernel: the kernel.
+        inputs: what it reads.
+        weights: what the outputs are differentiated by: of all layers, so that the gradient of one call is that of the
+            network. tinygrad realises the features of other calls, and would find no gradient behind them.
+        by_tinygrad: returns the outputs as tinygrad's operations on the weights, for their gradient.
+    """
     device = str(inputs[0].device)
     shapes = kernel.shapes
     # Each call has outputs of its own, since tinygrad may hold them as long as it likes.
     outputs = [empty_buffer(math.prod(s), dtypes.float32, device).reshape(s) for s in shapes]
-    arrays = [*inputs, *outputs]
+    arrays = [*(x.detach() for x in inputs), *outputs]
 
     def gradient(*gradients: UOp, call: UOp | None = None) -> tuple[UOp | None, ...]:
-        """Return the gradients of the arguments of a call that are inputs of floats."""
+        """Return the gradients of the arguments of a call that are weights."""
         if call is None:  # tinygrad's way to pass one gradient
-            *gradients, call = gradients  # type: ignore[assignment]
-        assert call is not None
-        copies = [Tensor(u).detach() for u in call.src[1 : 1 + len(inputs)]]
-        wanted = complete_gradients(gradients, shapes, device)
-        loss = sum(((x * g).sum() for x, g in zip(kernel.by_tinygrad(*copies), wanted, strict=True)), Tensor(0.0))
-        floats = [k for k, x in enumerate(copies) if dtypes.is_float(x.dtype)]
-        found = dict(zip(floats, loss.gradient(*(copies[k] for k in floats)), strict=True))
-        return tuple(found[k].uop if k in found else None for k in range(len(arrays)))
+            gradients = gradients[:-1]
+        assert by_tinygrad is not None
+        # what reaches this call may depend on the weights itself, through the call
+        wanted = [g.detach() for g in complete_gradients(gradients, shapes, device)]
+        loss = sum(((x * g).sum() for x, g in zip(by_tinygrad(), wanted, strict=True)), Tensor(0.0))
+        return (*[None] * len(arrays), *(g.uop for g in loss.gradient(*weights)))
 
     program = _program(kernel, tuple((x.dtype, x.numel()) for x in arrays), device)
-    return launch_program(program(), arrays, gradient)[len(inputs) :]
+    # The program takes the arrays alone: the weights behind them are there for their gradients.
+    return launch_program(program(), [*arrays, *weights], gradient)[len(inputs) : len(arrays)]
 
 
 @functools.lru_cache(64)
@@ -199,11 +232,6 @@ class Dense:
                 return warps
         return 1
 
-    def by_tinygrad(self, *inputs: Tensor) -> list[Tensor]:
-        x, matrix, bias = inputs
-        y = x.permute(0, 2, 1).float().linear(matrix, bias)
-        return [(getattr(y, self.activation)() if self.activation else y).permute(0, 2, 1)]
-
 
 @dataclass(frozen=True)
 class Heads:
@@ -243,12 +271,6 @@ class Heads:
             log_sum = log(reduce(add, map(exp, relative)))
             for k in actions:
                 logs[first + k] = relative[k] - log_sum
-
-    def by_tinygrad(self, *inputs: Tensor) -> list[Tensor]:
-        x, mask, matrix, bias, value_matrix, value_bias = inputs
-        features = x.permute(0, 2, 1).reshape(self.rows, self.inputs)[: self.batch]
-        logits = masked_logits(features.linear(matrix, bias), mask)
-        return [logits.log_softmax(), features.linear(value_matrix, value_bias).squeeze(1)]
 
 
 class Column(NamedTuple):

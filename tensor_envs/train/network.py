@@ -47,7 +47,8 @@ class Network:
     """Network of two hidden layers from the observation to log-probabilities [B, A] and values [B].
 
     With `blocks`, a residual tower replaces the first layer: a 3x3 convolution, then blocks of two convolutions. On the
-    CPU one kernel of the package evaluates all layers, and one computes their gradients; elsewhere tinygrad's do.
+    CPU one kernel of the package evaluates all layers, and one computes their gradients. On a GPU kernels of the
+    package evaluate networks without a tower, one for each layer; tinygrad's do the rest.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -186,10 +187,17 @@ class Network:
         """Return masked log-probabilities [B, A] and values [B] for observations [B, n] of numbers or bools.
 
         There is no gradient with respect to the observations.
+
+        Raises:
+            ValueError: an observation or a mask on another device than the weights.
         """
+        device = self.layers["policy"].bias.device
+        for name, tensor in (("observation", observation), ("mask", mask)):
+            if tensor.device not in (device, None):
+                raise ValueError(f"{name} must be on the network's device {device!r}, got {tensor.device!r}")
         if observation.dtype not in fused.TYPES:
             observation = observation.float()
-        weights = [tensor for layer in self.layers.values() for tensor in (layer.matrix, layer.bias)]
+        weights = [x for layer in self.layers.values() for x in (layer.matrix, layer.bias)]
         if fused_gpu.is_layered(self.architecture, observation):
             return fused_gpu.evaluate(self.architecture, observation, mask, weights)
         if not fused.is_fused(self.architecture, observation):
