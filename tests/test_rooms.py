@@ -45,7 +45,15 @@ FLOORS = [
     {"_command", "files"},
     {"games"},
     {"search", "solve"},
-    {"equilibria", "train.own_network", "train.torch_network", "train.jax_network", "train.network", "train.fused"},
+    {
+        "equilibria",
+        "train.own_network",
+        "train.torch_network",
+        "train.jax_network",
+        "train.network",
+        "train.fused",
+        "train.fused_gpu",
+    },
     {"evaluation", "text"},
     {"adapters", "compare", "export", "lab", "new", "play", "referee", "testing", "train", "web"},
     {"", "__main__"},  # the public names, and the list of commands

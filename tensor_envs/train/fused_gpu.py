@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tinygrad import Tensor, UOp, dtypes
 from tinygrad.dtype import DType
@@ -73,37 +73,36 @@ def evaluate(
     *hidden, policy, value = zip(weights[::2], weights[1::2], strict=True)
     features = _by_lanes(layout, observation)
     for (inputs, units), layer in zip(architecture.dense, hidden, strict=True):
-        (features,) = _run(Dense(layout.rows, inputs, units, architecture.activation), [features, *layer])
+        (features,) = _run(DenseKernel(layout.rows, inputs, units, architecture.activation), [features, *layer])
 
-    def by_tinygrad() -> Tensor:
-        """Return the features [B, n] of the last hidden layer."""
+    def head(matrix: Tensor, bias: Tensor) -> Tensor:
+        """Return the outputs [B, units] of a head, by tinygrad's operations."""
         x = observation.detach().float()
         for layer in hidden:
             x = getattr(x.linear(*layer), architecture.activation)()
-        return x
+        return x.linear(matrix, bias)
 
     depth = architecture.hidden[-1]
     actions = architecture.heads[0]
     if actions <= MAX_SMALL:
-        kernel = Heads(layout.batch, layout.rows, depth, actions)
+        kernel = HeadsKernel(layout.batch, layout.rows, depth, actions)
         logs, values = _run(
             kernel,
             [features, mask, *policy, *value],
             weights,
-            lambda: [_log_softmax(by_tinygrad().linear(*policy), mask), by_tinygrad().linear(*value).squeeze(1)],
+            lambda: [_log_softmax(head(*policy), mask), head(*value).squeeze(1)],
         )
         return logs, values
+
+    def dense_head(layer: tuple[Tensor, Tensor], units: int) -> Tensor:
+        """Return the outputs [blocks, units, lanes] of a head."""
+        kernel = DenseKernel(layout.rows, depth, units)
+        below = [x for pair in hidden for x in pair]
+        return _run(kernel, [features, *layer], [*below, *layer], lambda: [layout.by_lanes(head(*layer))])[0]
+
     # tinygrad computes the log softmax: the actions of a row share its work.
-    logits, values = (
-        _run(
-            Dense(layout.rows, depth, int(head[0].shape[1])),
-            [features, *head],
-            [*weights[:-4], *head],
-            functools.partial(lambda head: [layout.by_lanes(by_tinygrad().linear(*head))], head),
-        )[0]
-        for head in (policy, value)
-    )
-    return _log_softmax(layout.view(logits, 0, actions), mask), layout.column(values.reshape(-1))
+    logits = layout.view(dense_head(policy, actions), 0, actions)
+    return _log_softmax(logits, mask), layout.column(dense_head(value, 1).reshape(-1))
 
 
 def _log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
@@ -119,22 +118,8 @@ def _by_lanes(layout: BatchLayout, values: Tensor) -> Tensor:
     return layout.by_lanes(values).contiguous()
 
 
-class Kernel(Protocol):
-    """Kernel of a network: a frozen dataclass of its sizes, which identify the kernel."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of the float32 arrays that the kernel writes, which follow its inputs."""
-
-    def trace(self, *arrays: Cells) -> None:
-        """Record the kernel for a thread."""
-
-
 def _run(
-    kernel: Kernel,
+    kernel: DenseKernel | HeadsKernel,
     inputs: Sequence[Tensor],
     weights: Sequence[Tensor] = (),
     by_tinygrad: Callable[[], list[Tensor]] | None = None,
@@ -170,14 +155,16 @@ def _run(
 
 
 @functools.lru_cache(64)
-def _program(kernel: Kernel, parameters: tuple[tuple[DType, int], ...], device: str) -> ProgramFuture:
+def _program(
+    kernel: DenseKernel | HeadsKernel, parameters: tuple[tuple[DType, int], ...], device: str
+) -> ProgramFuture:
     """Return the program of a kernel for arrays of these dtypes and sizes."""
     tape = trace(kernel.trace, parameters, gpu=True)
     return compile_tape(kernel.name, tape, opened(device).renderer, [size for _, size in parameters])[1]
 
 
 @dataclass(frozen=True)
-class Dense:
+class DenseKernel:
     """Kernel of a dense layer, from [blocks, inputs, lanes] to [blocks, units, lanes].
 
     Attributes:
@@ -193,9 +180,11 @@ class Dense:
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of the float32 arrays that the kernel writes, which follow its inputs."""
         return [(self.rows // LANES, self.units, LANES)]
 
     def trace(self, *arrays: Cells) -> None:
+        """Record the kernel for a thread."""
         x, matrix, bias, y = arrays
         width = min(TILE_UNITS, self.units)
         across = -(-self.units // width)  # tiles
@@ -234,7 +223,7 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Heads:
+class HeadsKernel:
     """Kernel of both heads, from [blocks, inputs, lanes] to the log softmax [B, A] of legal logits and values [B].
 
     A thread computes a row.
@@ -253,9 +242,11 @@ class Heads:
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of the float32 arrays that the kernel writes, which follow its inputs."""
         return [(self.batch, self.actions), (self.batch,)]
 
     def trace(self, *arrays: Cells) -> None:
+        """Record the kernel for a thread."""
         x, mask, matrix, bias, value_matrix, value_bias, logs, values = arrays
         row = grid_index("group", self.rows // WARP) * WARP + grid_index("thread", WARP)
         actions = range(self.actions)

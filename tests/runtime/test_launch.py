@@ -18,7 +18,7 @@ from tensor_envs._runtime import buffers, capture, context, devices
 from tensor_envs._runtime.buffers import download, upload
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.launch import compiled, launch, realize
-from tensor_envs._runtime.launcher import ProgramLauncher, base_of
+from tensor_envs._runtime.launcher import ProgramLauncher, base_of, is_same_view, stored
 from tensor_envs._runtime.threads import all_blocks
 from tensor_envs.rules.kernel import Cells, loop, trace
 from tests.games.shared import shared_env
@@ -55,6 +55,27 @@ def test_a_kernel_amid_a_graph() -> None:
 
     for k in range(4):
         assert function(upload(np.full(4, k, np.int32), "CPU")).tolist() == [2 * (k + 101)] * 4
+
+
+def test_results_are_stored_in_given_buffers() -> None:
+    """A kernel's own result is, without a copy; a view of it, and a number beside it, are copied."""
+    first, new, old = arrays()
+    given = [upload(np.zeros(4, np.int32), "CPU") for _ in range(3)]
+    after = launch("added", ADD, first, new, old)[1]
+    before = GlobalCounters.kernel_count
+    realize(*stored([after.reshape(2, 2), after.flip(0), old + 1], given))
+    assert GlobalCounters.kernel_count == before + 3
+    assert [x.tolist() for x in given] == [[120, 121, 122, 123], [123, 122, 121, 120], [21, 22, 23, 24]]
+    assert new.tolist() == [10, 11, 12, 13]
+
+
+def test_the_same_view() -> None:
+    x = Tensor.arange(24).contiguous().realize().reshape(2, 3, 4)
+    view = x.permute(0, 2, 1)
+    assert is_same_view(view.uop, view.reshape(6, 4).detach().reshape(24).uop)
+    for other in (x, x.permute(2, 0, 1), view.flip(0), view[:1], view + 0):
+        assert not is_same_view(view.uop, other.uop)
+    assert not is_same_view(x[:, :1].uop, x[:, 1:2].uop)
 
 
 def test_a_kernel_has_no_gradient() -> None:

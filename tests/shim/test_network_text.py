@@ -11,7 +11,7 @@ from tinygrad.dtype import _from_np_dtype
 from tensor_envs._compiler.dialects import CUDA
 from tensor_envs.rules.kernel import trace
 from tensor_envs.train.fused import Architecture
-from tensor_envs.train.fused_gpu import LANES, Dense, Heads
+from tensor_envs.train.fused_gpu import LANES, DenseKernel, HeadsKernel
 from tests import nvrtc
 from tests.shim.emulator import POISON, Kernel, load
 from tests.shim.test_gpu_text import LANGUAGES
@@ -38,8 +38,8 @@ def test_same_as_in_numpy(language: str, case: Case) -> None:
     net = case[0]
     x, mask, weights = numbers(case)
     assert mask is not None
-    layers = [Dense(ROWS, *shape, net.activation) for shape in net.dense]
-    heads = Heads(BATCH, ROWS, net.hidden[-1], net.heads[0])
+    layers = [DenseKernel(ROWS, *shape, net.activation) for shape in net.dense]
+    heads = HeadsKernel(BATCH, ROWS, net.hidden[-1], net.heads[0])
     arrays, kernels, steps = [by_lanes(x)], dict[str, Kernel](), list[tuple[str, list[np.ndarray]]]()
     for k, kernel in enumerate((*layers, heads)):
         is_last = kernel is heads
@@ -65,7 +65,7 @@ def test_same_as_in_numpy(language: str, case: Case) -> None:
 def test_loads_are_issued_together() -> None:
     """Sums are in registers, and a turn of the loop waits for memory once."""
     pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
-    kernel = Dense(16384, 64, 64, "relu")
+    kernel = DenseKernel(16384, 64, 64, "relu")
     shapes = [16384 * 64, 64 * 64, 64, 16384 * 64]
     tape = trace(kernel.trace, [(_from_np_dtype(np.dtype(np.float32)), size) for size in shapes], gpu=True)
     text = CUDA(tape).source("dense")

@@ -13,7 +13,7 @@ import tensor_envs as te
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs.train import fused_gpu
 from tensor_envs.train.fused import TYPES, Architecture
-from tensor_envs.train.fused_gpu import Dense, evaluate, is_layered
+from tensor_envs.train.fused_gpu import DenseKernel, evaluate, is_layered
 from tensor_envs.train.network import Network, evaluator
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import played
@@ -148,7 +148,9 @@ def test_launches(device: str, game: str, batch: int) -> None:
     captured = CapturedFunction(look)
     for _ in range(2):
         outputs = captured(*state.tensors)
-    expected = network._by_tinygrad(env.observe(state).flatten(1).float(), state.legal_action_mask)
+    words = [env.state_to_dict(state, i) for i in range(batch)]
+    same = env.state_from_dicts(words, device="CPU")
+    expected = network_of(env, "CPU", 12, "tanh")(env.observe(same).flatten(1), same.legal_action_mask)
     assert all(np.abs(a.numpy() - b.numpy()).max() < 1e-5 for a, b in zip(outputs, expected, strict=True))
     names = [program.arg.name for program in captured.programs()]
     observe = f"{type(env.engine.game.rules).__name__}_observe"
@@ -182,5 +184,5 @@ def test_tiles_fill_a_card() -> None:
     """A large batch has large tiles; a small one has many threads."""
     net = Architecture(84, (64, 64), (7, 1))
     for rows, tile in ((16384, 4), (8192, 2), (1024, 1), (16384 + 64, 2)):
-        assert Dense(rows, net.inputs, 64)._height(8) == tile
-    assert Dense(16384, 84, 64)._group_warps(128, 8) == 4 and Dense(1024, 84, 64)._group_warps(32, 8) == 1
+        assert DenseKernel(rows, net.inputs, 64)._height(8) == tile
+    assert DenseKernel(16384, 84, 64)._group_warps(128, 8) == 4 and DenseKernel(1024, 84, 64)._group_warps(32, 8) == 1
