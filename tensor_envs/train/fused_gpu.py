@@ -283,30 +283,33 @@ def products(x: Cells, rows: Sequence[Scalar], inputs: int, columns: Sequence[Co
     current().few_threads = True
     width = len(columns)
     sums = registers(len(rows) * width, FLOAT32)
-    places = [first_place(row, inputs) for row in rows]
-
-    def turn(numbers: Sequence[Value]) -> None:
-        """Add the products of some inputs. All is loaded first, and a sum is loaded and stored once."""
-        features = [[float32(x[place + j * LANES]) for place in places] for j in numbers]
-        weights = [[c.matrix[j * c.width + c.unit] for c in columns] for j in numbers]
-        for r in range(len(rows)):
-            for c in range(width):
-                total = sums[r * width + c]
-                for feature, weight in zip(features, weights, strict=True):
-                    total += feature[r] * weight[c]
-                sums[r * width + c] = total
-
     for c, column in enumerate(columns):
         start = column.bias[column.unit]
         for r in range(len(rows)):
             sums[r * width + c] = start
+    places = [first_place(row, inputs) for row in rows]
     most = MAX_LOADS // (len(rows) + width)
     count = 1 << most.bit_length() - 1  # inputs of a turn
     if turns := inputs // count:
         with loop(turns) as i:
-            turn([i * count + k for k in range(count)])
-    turn(range(turns * count, inputs))
+            add_products(sums, x, places, columns, [i * count + k for k in range(count)])
+    add_products(sums, x, places, columns, range(turns * count, inputs))
     return [[sums[r * width + c] for c in range(width)] for r in range(len(rows))]
+
+
+def add_products(
+    sums: Cells, x: Cells, places: Sequence[Scalar], columns: Sequence[Column], inputs: Sequence[Value]
+) -> None:
+    """Add the products of some inputs to the sums of a tile, whose rows begin at these places."""
+    # All is loaded first, and a sum is loaded and stored once.
+    features = [[float32(x[place + j * LANES]) for place in places] for j in inputs]
+    weights = [[c.matrix[j * c.width + c.unit] for c in columns] for j in inputs]
+    for r in range(len(places)):
+        for c in range(len(columns)):
+            total = sums[r * len(columns) + c]
+            for feature, weight in zip(features, weights, strict=True):
+                total += feature[r] * weight[c]
+            sums[r * len(columns) + c] = total
 
 
 def activated(x: Scalar, activation: str) -> Scalar:
