@@ -202,7 +202,7 @@ def test_learning_agrees_with_tinygrad(blocks: int, activation: str, monkeypatch
 
 @pytest.mark.slow
 def test_networks_on_other_devices() -> None:
-    """tinygrad evaluates them on OpenCL, and on a CPU whose kernels LLVM compiles, in another process."""
+    """Kernels of GPUs evaluate them on OpenCL, tinygrad on a CPU whose kernels LLVM compiles, in another process."""
     check = """
 import sys
 import numpy as np

@@ -9,9 +9,10 @@ import pytest
 from tinygrad.dtype import _from_np_dtype
 
 from tensor_envs._compiler.dialects import CUDA
+from tensor_envs._engine.batch_layout import LANES
 from tensor_envs.rules.kernel import trace
 from tensor_envs.train.fused import Architecture
-from tensor_envs.train.fused_gpu import LANES, DenseKernel, HeadsKernel
+from tensor_envs.train.fused_gpu import DenseKernel, HeadsKernel
 from tests import nvrtc
 from tests.shim.emulator import POISON, Kernel, load
 from tests.shim.test_gpu_text import LANGUAGES
@@ -39,23 +40,21 @@ def test_same_as_in_numpy(language: str, case: Case) -> None:
     x, mask, weights = numbers(case)
     assert mask is not None
     layers = [DenseKernel(ROWS, *shape, net.activation) for shape in net.dense]
-    heads = HeadsKernel(BATCH, ROWS, net.hidden[-1], net.heads[0])
-    arrays, kernels, steps = [by_lanes(x)], dict[str, Kernel](), list[tuple[str, list[np.ndarray]]]()
-    for k, kernel in enumerate((*layers, heads)):
-        is_last = kernel is heads
-        inputs = [arrays[-1], mask, *weights[2 * k :]] if is_last else [arrays[-1], *weights[2 * k : 2 * k + 2]]
-        outputs = [np.full(math.prod(s), POISON, np.uint8).astype(np.float32) for s in kernel.shapes]
-        given = [a.ravel() for a in (*inputs, *outputs)]
-        tape = trace(kernel.trace, [(_from_np_dtype(a.dtype), a.size) for a in given], gpu=True)
-        kernels[f"{kernel.name}_{k}"] = Kernel(LANGUAGES[language](tape).source(f"{kernel.name}_{k}"), tape, CUDA)
-        kernels[f"{kernel.name}_{k}"] = kernels[f"{kernel.name}_{k}"]._replace(language=LANGUAGES[language])
-        steps.append((f"{kernel.name}_{k}", given))
-        arrays.append(outputs[0])
+    sequence: list[DenseKernel | HeadsKernel] = [*layers, HeadsKernel(BATCH, ROWS, net.hidden[-1], net.heads[0])]
+    kernels, arrays = dict[str, Kernel](), dict[str, list[np.ndarray]]()
+    for k, kernel in enumerate(sequence):
+        name = f"{kernel.name}_{k}"
+        features = x if k == 0 else np.zeros((BATCH, net.hidden[k - 1]), np.float32)
+        inputs = [mask, *weights[2 * k :]] if isinstance(kernel, HeadsKernel) else weights[2 * k : 2 * k + 2]
+        outputs = [np.full(math.prod(shape), POISON, np.float32) for shape in kernel.shapes]
+        arrays[name] = [a.ravel() for a in (by_lanes(features), *inputs, *outputs)]
+        tape = trace(kernel.trace, [(_from_np_dtype(a.dtype), a.size) for a in arrays[name]], gpu=True)
+        kernels[name] = Kernel(LANGUAGES[language](tape).source(name), tape, LANGUAGES[language])
     run = load(kernels)
-    features = arrays[0].ravel()
-    for name, given in steps:
-        after = run(name, [features, *given[1:]])
-        features = after[3] if name.startswith("dense") else features
+    after: list[np.ndarray] = []
+    for name, given in arrays.items():
+        # the last array of a hidden layer is the first one of the next kernel
+        after = run(name, [after[-1], *given[1:]] if after else given)
     logs, values = after[-2].reshape(BATCH, -1), after[-1]
     allowed = np.logical_or(mask, ~mask.any(1, keepdims=True))
     expected = reference(net, x, mask, weights)

@@ -100,8 +100,8 @@ def test_values_and_gradients_are_tinygrads(device: str, game: str, activation: 
     seen, mask = env.observe(state).flatten(1), state.legal_action_mask
     seen = seen if seen.dtype in TYPES else seen.float()
     legal = mask.numpy()
-    factors = [random.normal(size=shape).astype(np.float32) for shape in (legal.shape, batch)]
-    factors = [Tensor(f, device=device) for f in (factors[0] * legal, factors[1])]
+    drawn = random.normal(size=legal.shape) * legal, random.normal(size=batch)
+    factors = [Tensor(x.astype(np.float32), device=device) for x in drawn]
     assert is_layered(network.architecture, seen)
     for used in ((0, 1), (0,), (1,)):  # an output that nothing uses has no gradient
         results = []
