@@ -23,8 +23,7 @@ from tensor_envs._runtime.cuda import Deferral, is_cuda, memory_of
 from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.exchange import ExportInJitError
 from tensor_envs._runtime.launch import realize
-from tensor_envs._runtime.launcher import Launch, launches_directly, lends
-from tensor_envs._runtime.launcher import Launch, launches_directly, stored
+from tensor_envs._runtime.launcher import Launch, launches_directly, lends, stored
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.envs.state import State
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
