@@ -27,8 +27,8 @@ from tensor_envs.search.selection import UCB
 
 GAMES = ["connect_four", "tic_tac_toe", "kalah", "ultimate_tic_tac_toe", "hyper_tic_tac_toe", "nine_mens_morris"]
 GAMES += ["dots_and_boxes", "qubic", "three_will", "breakthrough", "othello", "checkers", "hex", "tensor_stars"]
-GAMES += ["gomoku", "oware"]
-WEIGHTS = 0.3, 0.6, 2.4, 4.8
+GAMES += ["gomoku", "oware", "y"]
+WEIGHTS = 0.3, 0.6, 1.2, 2.4, 4.8
 OLD_WEIGHT = 1.4  # of the rule of version 0.2
 LIMIT = 400  # plies of a game
 PLAYOUT = 2**31 - 1  # plies of a playout, which ends its game
@@ -65,7 +65,10 @@ def print_scores(options: argparse.Namespace) -> None:
         for count, games in zip(options.simulations, numbers, strict=True):
             print(f"| {env.id} | {count:,} | {games} |", end="", flush=True)
             others = [te.agents.playout_search(count, seed=7, exploration=weight) for weight in WEIGHTS]
-            for other in (*others, old_search(count, seed=7)):
+            for weight, other in zip((*WEIGHTS, None), (*others, old_search(count, seed=7)), strict=True):
+                if weight == env.spec.exploration:  # the game's own
+                    print(" - |", end="", flush=True)
+                    continue
                 players = te.agents.playout_search(count, seed=11), other
                 result = te.evaluate(env, players, games, opening=2, seed=5, limit=LIMIT)
                 print(f" {result.scores[0]:.3f} +- {result.interval()[0]:.3f} |", end="", flush=True)

@@ -27,13 +27,7 @@ from tensor_envs._validate import file_path, function, instance, integer, number
 from tensor_envs.envs.sampling import FLOOR, masked_logits, sample_action, uniform
 from tensor_envs.envs.state import State
 from tensor_envs.search.outputs import Evaluate, checked, host_array_of, library_of
-from tensor_envs.search.policies import (
-    EXPLORATION,
-    MAX_EXPLORATION,
-    MAX_SIMULATIONS,
-    gumbel_muzero_policy,
-    playout_policy,
-)
+from tensor_envs.search.policies import MAX_SIMULATIONS, checked_exploration, gumbel_muzero_policy, playout_policy
 
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
@@ -187,7 +181,7 @@ def _checked(action: Tensor, message: str) -> Tensor:
 
 
 def playout_search(
-    num_simulations: int, seed: int = 0, determinize: bool = True, exploration: float = EXPLORATION
+    num_simulations: int, seed: int = 0, determinize: bool = True, exploration: float | None = None
 ) -> Policy:
     """Return a policy that plays by `te.search.playout_policy`.
 
@@ -195,7 +189,7 @@ def playout_search(
         num_simulations: simulations of each decision, 1..2^20.
         seed: seed of the search.
         determinize: as in that search; False for a player that sees what is hidden.
-        exploration: weight of that search's exploration term.
+        exploration: weight of that search's exploration term; None is the game's.
 
     Returns:
         A policy.
@@ -210,7 +204,7 @@ def playout_search(
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     instance("determinize", determinize, bool)
-    weight = number("exploration", exploration, 0.0, MAX_EXPLORATION)
+    weight = checked_exploration(exploration)
     seed_words(seed)
     return lambda state: playout_policy(state, count, weight, seed, determinize=determinize).action
 

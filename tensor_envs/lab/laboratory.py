@@ -26,7 +26,7 @@ from tensor_envs.lab.play import COUNTED, Match, Played, play, play_uniform
 from tensor_envs.lab.progress import ProgressBar
 from tensor_envs.lab.report import PLAYOUTS_OF, Key, Report, VariantReport
 from tensor_envs.lab.similarity import profile
-from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION, MAX_SIMULATIONS
+from tensor_envs.search.policies import MAX_SIMULATIONS, checked_exploration
 
 PLAYERS: tuple[str | int, ...] = ("uniform", 16, 64, 256, "trained", "perfect")
 NAMED = ("uniform", "trained", "perfect")
@@ -47,7 +47,7 @@ def measure(
     precision: float | None = None,
     seed: int = 0,
     progress: bool = False,
-    exploration: float = EXPLORATION,
+    exploration: float | None = None,
 ) -> Report:
     """Measure a game, and compare it with variants of it.
 
@@ -65,7 +65,7 @@ def measure(
             added, up to 64 times `games`, until they are as narrow.
         seed: seed of the games.
         progress: show a progress bar on stderr. Its unit is a simulation of a decision; the total is an estimate.
-        exploration: weight of the exploration of playout search.
+        exploration: weight of the exploration of playout search; None is each game's.
 
     Returns:
         A report with tables, as text, Markdown, HTML and JSON.
@@ -96,7 +96,7 @@ def measure(
     seed = integer("seed", seed, 0, 2**32 - 1)
     precision = None if precision is None else number("precision", precision, 0.001, 1)
     instance("progress", progress, bool)
-    weight = number("exploration", exploration, 0.0, MAX_EXPLORATION)
+    weight = checked_exploration(exploration)
     made = [_Variant(name, env, chosen, games, precision, seed, weight) for name, env in envs.items()]
     reports = list[VariantReport]()
     bar = ProgressBar(progress)
@@ -241,7 +241,7 @@ class _Variant:
         games: int,
         precision: float | None,
         seed: int,
-        exploration: float,
+        exploration: float | None,
     ):
         """Plan all games."""
         self.exploration = exploration
@@ -387,7 +387,7 @@ def _points(played: Sequence[Played]) -> NDArray[Any]:
     return np.array([games.points for games in played])
 
 
-def player(env: Env, name: str | int, seed: int = 0, exploration: float = EXPLORATION) -> Policy | None:
+def player(env: Env, name: str | int, seed: int = 0, exploration: float | None = None) -> Policy | None:
     """Return a policy by its name in `measure`; None for perfect play and for weights that the package lacks."""
     if name == "uniform":
         return agents.uniform

@@ -46,14 +46,14 @@ class Searcher:
         """Return whether the first answer is awaited, for which the kernels of the game are compiled."""
         return bool(self._waiting) and not self._has_answered
 
-    def prepare(self, state: State, exploration: float) -> None:
+    def prepare(self, state: State, exploration: float | None) -> None:
         """Start to compile the kernels of a game, unless a search has done so."""
         if not self._last:
             self._ask(compiled, state, exploration)
         elif self.is_compiling and self._process is None:
             self._send()
 
-    def start(self, state: State, simulations: int, exploration: float) -> int:
+    def start(self, state: State, simulations: int, exploration: float | None) -> int:
         """Start a playout search of a batch of one game and return its number."""
         return self._ask(searched, state, simulations, exploration)
 
@@ -155,7 +155,7 @@ def serve() -> None:
         print(json.dumps(answer), flush=True)
 
 
-def searched(state: State, simulations: int, exploration: float) -> Searched:
+def searched(state: State, simulations: int, exploration: float | None) -> Searched:
     """Return the result of a playout search."""
     output = playout_policy(state, simulations, exploration)
     action = int(output.action.item())
@@ -163,7 +163,7 @@ def searched(state: State, simulations: int, exploration: float) -> Searched:
     return Searched(action, float(summary["qvalues"][0, action]), bool(summary["proven"][0]))
 
 
-def compiled(state: State, exploration: float) -> Searched:
+def compiled(state: State, exploration: float | None) -> Searched:
     """Compile a step, which the server finds in the cache of programs then, and a search."""
     state.env.step(state, uniform(state))
     return searched(state, 1, exploration)

@@ -24,7 +24,6 @@ from urllib.parse import unquote
 from tensor_envs import web
 from tensor_envs._validate import shown
 from tensor_envs.play.tables import MAX_SEED, BadRequest, Tables
-from tensor_envs.search.policies import EXPLORATION
 
 ADDRESS = "127.0.0.1"
 EVERYWHERE = "0.0.0.0"
@@ -59,7 +58,7 @@ class Server(ThreadingHTTPServer):
     Args:
         port: the TCP port.
         games: importable names of custom games, offered besides.
-        exploration: weight of the exploration of players by playout search.
+        exploration: weight of the exploration of players by playout search; None is each game's.
         host: address of this machine to listen on, such as "0.0.0.0" for all; None for 127.0.0.1, without invitations.
 
     Raises:
@@ -69,7 +68,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = MAX_CONNECTIONS
 
-    def __init__(self, port: int, games: Sequence[str] = (), exploration: float = EXPLORATION, host: str | None = None):
+    def __init__(self, port: int, games: Sequence[str] = (), exploration: float | None = None, host: str | None = None):
         self.waiting: dict[socket.socket, float] = {}  # connections and their deadlines, oldest first
         self.tables = Tables(exploration)
         self.worker = ThreadPoolExecutor(max_workers=1)

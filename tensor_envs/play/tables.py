@@ -22,7 +22,6 @@ from tensor_envs.play import opponents
 from tensor_envs.play.exact import PositionSolver
 from tensor_envs.play.searches import Searched, Searcher, Searchers
 from tensor_envs.render.scene import scene
-from tensor_envs.search.policies import EXPLORATION
 from tensor_envs.text import compose, describe
 from tensor_envs.web.example import example
 from tensor_envs.web.form import env_of, fields_of, form_id, name_of
@@ -87,7 +86,7 @@ class Table:
         variant: Variant | None = None,
         actions: Sequence[int] = (),
         positions: PositionSolver | None = None,
-        exploration: float = EXPLORATION,
+        exploration: float | None = None,
         searcher: Searcher | None = None,
     ):
         """Start a game and play `actions`.
@@ -379,11 +378,11 @@ class Table:
 class Tables:
     """All tables of a server. All calls are made on one thread, the only one that may use tinygrad.
 
-    exploration: weight of the exploration of playout search at these tables.
+    exploration: weight of the exploration of playout search at these tables; None is each game's.
     invites: address of the page, to which keys of seats are appended, if every person has a screen; None: one screen.
     """
 
-    def __init__(self, exploration: float = EXPLORATION, invites: str | None = None) -> None:
+    def __init__(self, exploration: float | None = None, invites: str | None = None) -> None:
         self.exploration = exploration
         self.invites = invites
         self.seats: dict[str, tuple[str, int]] = {}  # the table and the seat of a key

@@ -30,7 +30,6 @@ from tensor_envs._validate import instance, integer, number, shown, wrong_type
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make
 from tensor_envs.evaluation.agents import Policy, load, perfect, playout_search, uniform
-from tensor_envs.search.policies import EXPLORATION
 
 TIME_LIMIT = 600.0  # seconds for one answer
 MAX_ANSWER = 2**18  # characters
@@ -88,7 +87,7 @@ def packaged(name: str, env: Env, seed: int = 0) -> Participant:
         return Participant(name, uniform)
     if search := re.fullmatch(r"playout:(\d+)(?::(\d*\.?\d+))?", name):
         count, exploration = search.groups()
-        weight = EXPLORATION if exploration is None else float(exploration)
+        weight = None if exploration is None else float(exploration)
         return Participant(name, playout_search(int(count), seed, exploration=weight))
     if name == "weights" or name.endswith(".safetensors"):
         policy = load(env.id if name == "weights" else name, num_simulations=0)

@@ -12,6 +12,7 @@ from tinygrad import Tensor
 
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.envs.state import State
+from tensor_envs.rules.spec import MAX_EXPLORATION
 from tensor_envs.search.memory import VECTOR, SearchConfig, SearchSize
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate
@@ -24,14 +25,12 @@ if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
 
 MAX_SIMULATIONS = 2**20
-EXPLORATION = 1.2
-MAX_EXPLORATION = 1e6
 
 
 def playout_policy(
     state: State,
     num_simulations: int,
-    exploration: float = EXPLORATION,
+    exploration: float | None = None,
     seed: int = 0,
     limit: int = 2**31 - 1,
     chance: Literal["open", "sampled"] = "open",
@@ -51,7 +50,8 @@ def playout_policy(
     Args:
         state: the games.
         num_simulations: simulations of each game, 1..2^20.
-        exploration: weight of the exploration term. The default needs no tuning: see the table of the search's README.
+        exploration: weight of the exploration term; None is the game's, `Spec.exploration`. The search's README has a
+            table of others.
         seed: seed of playouts and chance. A game at a ply has the same draws in any batch.
         limit: maximum number of actions of a playout.
         chance: in games with chance, "open" replays every simulation from the root with its own chance, so that nodes
@@ -88,12 +88,13 @@ def playout_policy(
         ((2, 9), True)
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
-    exploration = number("exploration", exploration, 0.0, MAX_EXPLORATION)
+    weight = checked_exploration(exploration)
+    weight = state.env.spec.exploration if weight is None else weight
     limit = integer("limit", limit, 1, 2**31 - 1)
     config = _config(state, UCB, chance, keep_tree, determinize, count_actions, prove)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
     # square roots come from tables: the host's have the same bits on every device
-    table = exploration_table(exploration, size.slots, state.env.num_actions)
+    table = exploration_table(weight, size.slots, state.env.num_actions)
     return run_search(state, config, size, table, seed, limit, tree)
 
 
@@ -220,6 +221,11 @@ def muzero_policy(
         return muzero_noise(state, words, actions, columns, alpha, scale)
 
     return run_search(state, config, size, table, seed, 1, tree, evaluate, noise)
+
+
+def checked_exploration(exploration: float | None) -> float | None:
+    """Return a weight of the exploration term, checked; None stands for the game's."""
+    return None if exploration is None else number("exploration", exploration, 0.0, MAX_EXPLORATION)
 
 
 @functools.lru_cache(64)

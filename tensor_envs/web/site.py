@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from tensor_envs._validate import file_path, number, shown, wrong_type
+from tensor_envs._validate import file_path, shown, wrong_type
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import is_built_in
 from tensor_envs.files.arrays import write_arrays
 from tensor_envs.lab.about import about
-from tensor_envs.search.policies import EXPLORATION, MAX_EXPLORATION
+from tensor_envs.search.policies import checked_exploration
 from tensor_envs.text import describe, rulebook
 from tensor_envs.web import javascript
 from tensor_envs.web.batch import page_metadata
@@ -51,7 +51,7 @@ def build(
     out: str | Path,
     ids: Sequence[str] = ("tic_tac_toe",),
     pyodide: str | Path | None = None,
-    exploration: float = EXPLORATION,
+    exploration: float | None = None,
 ) -> dict[str, int]:
     """Write a page that plays games in a browser. Files in its folder are overwritten.
 
@@ -59,7 +59,7 @@ def build(
         out: a folder, created if it does not exist.
         ids: names of `variants.VARIANTS`, registered ids or "package.module:Name".
         pyodide: the folder of Pyodide's npm package, for the playground.
-        exploration: weight of the exploration of the players by playout search.
+        exploration: weight of the exploration of the players by playout search; None is each game's.
 
     Returns:
         The compressed size of every game's kernels in bytes, by id.
@@ -77,7 +77,7 @@ def build(
     """
     out = file_path("out", out)
     pyodide = None if pyodide is None else file_path("pyodide", pyodide)
-    weight = number("exploration", exploration, 0.0, MAX_EXPLORATION)
+    weight = checked_exploration(exploration)
     if out.exists() and not out.is_dir():
         raise ValueError(f"out must be a folder, got the file {str(out)!r}")
     # games are made before anything is written, so that a wrong one leaves no site
@@ -123,7 +123,7 @@ def has_table(env: Env) -> bool:
     return PERFECT in kinds(env) and env.entry.find("oracle") is not None
 
 
-def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float = EXPLORATION) -> int:
+def write_game(id: str, which: Variant, env: Env, path: Path, exploration: float | None = None) -> int:
     """Write a game's files and return the compressed size of its kernels in bytes."""
     kernels = {"": of_batch(env), "player.": of_player(env, exploration)}
     own = env.entry.find("oracle") if has_table(env) else None

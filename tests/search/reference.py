@@ -11,7 +11,6 @@ from tensor_envs._engine.game import uniform_action
 from tensor_envs._engine.random import seed_words
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.scalar import int32, scalar, uint32
-from tensor_envs.search.policies import EXPLORATION
 
 real = np.float32
 
@@ -49,12 +48,13 @@ class Search:
         plain: Any,
         row: int,
         seed: int,
-        exploration: float = EXPLORATION,
+        exploration: float | None = None,
         limit: int = 2**31 - 1,
         chance: str = "sampled",
         prove: bool = True,
     ):
-        self.game, self.exploration, self.limit = plain.game, exploration, limit
+        self.game, self.limit = plain.game, limit
+        self.exploration = plain.game.spec.exploration if exploration is None else exploration
         self.determinizes = self.game.determinizes
         self.replays = self.determinizes or (self.game.spec.chance and chance == "open")
         spec = self.game.spec
