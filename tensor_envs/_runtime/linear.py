@@ -97,6 +97,11 @@ class Linear:
         else:
             # A RANGE of type void has no bound: it is tinygrad's endless loop, which the condition of its END leaves.
             size = self.append(UOp(Ops.NOOP)) if block.head is None else self.value(block.head)
+            if block.head is not None and block.head.low < 0:
+                # tinygrad's LLVM renderer compares a loop's index with its size as unsigned numbers (0.14.0), so a
+                # loop of fewer than no turns would take billions.
+                none = self.const(0, INT32)
+                size = self.new(Ops.WHERE, INT32, self.new(Ops.CMPLT, BOOL, size, none), none, size)
             dtype = dtypes.void if block.head is None else INT32
             begin = self.new(Ops.RANGE, dtype, size, arg=(len(self.list), AxisType.WEAK))
             self.uop_of[block.index] = begin
