@@ -548,7 +548,7 @@ def _is_large(env: Env) -> bool:
         if (values["terminated"] | values["truncated"]).all():
             break
         rows = np.concatenate([values[name].reshape(games, -1) for name in (*names, "current_player")], axis=1)
-        if games - len(np.unique(rows, axis=0)) < EQUAL_PAIRS / 3:
+        if games - len({row.tobytes() for row in rows}) < EQUAL_PAIRS / 3:
             return True
     return False
 
