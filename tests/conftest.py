@@ -43,6 +43,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _group(items)
 
 
+@pytest.fixture(scope="module")
+def frozen_objects() -> None:
+    """Keep the collections that a test asks for short: they do not scan the kernels of earlier tests."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_finish() -> None:
     """Take the tests out of every later collection of garbage; they last until the end."""
     gc.collect()

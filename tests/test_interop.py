@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tracemalloc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,7 @@ torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch
 needs_torch = pytest.mark.extra("torch")
 
 TTT = te.make("tic_tac_toe")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def freeze_earlier_objects() -> Iterator[None]:
-    """Freeze earlier objects, so that each collection does not scan the kernels of other tests for seconds."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
+pytestmark = pytest.mark.usefixtures("frozen_objects")
 
 
 def made(dtype: Any = dtypes.int32) -> Tensor:

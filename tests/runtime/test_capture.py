@@ -24,6 +24,7 @@ from tensor_envs._runtime.buffers import POOL_MAX_BYTES, POOL_SIZE, buffer_of, e
 from tests.games.shared import shared_env
 
 TTT = shared_env("tic_tac_toe")
+pytestmark = pytest.mark.usefixtures("frozen_objects")
 
 
 def numbers(*values: float) -> Tensor:
