@@ -339,10 +339,12 @@ def test_wrong_outputs() -> None:
         (ValueError, "finite numbers", later(lambda x, v: (x * np.nan, v))),
         (ValueError, "logits on CPU as the games are, got CPU:1", lambda *xs: tuple(Tensor(x).to("CPU:1") for x in xs)),
     ]
-    for k, (error, message, change) in enumerate(cases):
+    for error, message, change in cases:
         calls.clear()
         with pytest.raises(error, match=f"evaluate must .*{message}"):
-            SEARCHES[k % 2](state, changed(right, change), 3)
+            te.search.gumbel_muzero_policy(state, changed(right, change), 3)
+    with pytest.raises(error, match=f"evaluate must .*{message}"):
+        te.search.muzero_policy(state, changed(right, change), 3)
 
 
 @pytest.mark.extra("torch")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
@@ -383,19 +381,17 @@ def test_wrong_evaluations_are_refused() -> None:
     def changed(change: Any) -> Any:
         return lambda s: change(*right(s))
 
-    searches: Iterator[Any] = itertools.cycle([te.search.gumbel_muzero_policy, te.search.muzero_policy])
     for change, message in [
         (lambda x, v: x, "two arrays"),
         (lambda x, v: (x[:, :3], v), r"logits \[B, A\] = \(4, 9\), got \(4, 3\)"),
         (lambda x, v: (x, v.reshape(4, 1)), r"values of shape \(4, 2\) or \(4,\), got \(4, 1\)"),
         (lambda x, v: (x.cast("int32"), v), "logits of a float dtype"),
-        (lambda x, v: (x * float("nan"), v), "finite"),
-        (lambda x, v: (x, v * float("nan")), "finite"),
         (lambda x, v: (x + float("inf"), v), "finite"),
-        (lambda x, v: (x, v - float("inf")), "finite"),
     ]:
         with pytest.raises((ValueError, TypeError), match=f"evaluate must .*{message}"):
-            next(searches)(state, changed(change), 3)
+            te.search.gumbel_muzero_policy(state, changed(change), 3)
+    with pytest.raises(ValueError, match=r"evaluate must .*finite"):
+        te.search.muzero_policy(state, changed(lambda x, v: (x, v * float("nan"))), 3)
 
 
 @pytest.mark.slow
