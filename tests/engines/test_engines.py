@@ -154,6 +154,7 @@ def test_gnubg_asks_for_whole_openings(gnubg: Callable[[str], None]) -> None:
         te.evaluate(shared_env("backgammon"), [engine, engine], games=8, opening=1)
 
 
+@pytest.mark.few("gtp", "die", "illegal")  # one wait for a deadline, which all protocols share
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

@@ -141,7 +141,7 @@ def test_a_narrow_picture_has_the_parts_of_the_wide_one(name: str) -> None:
     parts = 0
     for seed in range(3):
         game = ScalarGame(env.rules, seed)
-        for _ in range(60):
+        for _ in range(20):
             position = notation.to_dict(env.rules, env.engine.layout.plain(words_of(env, game)))
             wide, narrow = render.draw(env.rules, position), render.draw_narrow(env.rules, position)
             assert sorted(area.actions for area in wide.areas) == sorted(area.actions for area in narrow.areas)
@@ -150,7 +150,9 @@ def test_a_narrow_picture_has_the_parts_of_the_wide_one(name: str) -> None:
                 points = getattr(part, "points", None) or [getattr(part, "at", None) or part.centre]
                 assert all(0 <= x <= narrow.width and 0 <= y <= narrow.height for x, y in points)
             parts += len(narrow.areas)
+            for _ in range(3):  # a picture hardly differs from the next one
+                if not game.over:
+                    game.step(game.uniform_action())
             if game.over:
                 break
-            game.step(game.uniform_action())
-    assert parts > 500
+    assert parts > 200
