@@ -69,6 +69,7 @@ def served(files: dict[str, tuple[str, bytes]]) -> Iterator[tuple[str, SimpleQue
 
 
 @pytest.mark.few("tic_tac_toe")
+@pytest.mark.page
 @pytest.mark.parametrize("name", ["tic_tac_toe", "connect_four", "kuhn_poker", "three_will"])
 def test_shader_plays_as_python(name: str, tmp_path: Path) -> None:
     env = shared_env(name)

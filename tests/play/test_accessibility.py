@@ -14,6 +14,8 @@ from tests.web.shown import AXE, violations
 
 pytestmark = [*IN_CHROMIUM, pytest.mark.skipif(AXE is None, reason="TENSOR_ENVS_AXE names no axe-core")]
 UNFOLD = "document.getElementById('listed').open = true"  # the buttons, which a phone folds away
+# tables of squares in several layers and in columns, of hexagons, points, tiles, cards and networks
+PAGES = ("cube", "connect_four", "havannah", "go", "2048", "shed_7", "texas_holdem", "hanabi", "tensor_equilibrium_2")
 FEW = 2  # actions before a table is looked at, fewer in a game that they would end
 
 
@@ -49,7 +51,7 @@ def test_a_violation_is_found(page: Any, url: str) -> None:
 
 
 @pytest.mark.few("tic_tac_toe", "kuhn_poker", "chess", "three_will")
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", [pytest.param(x, marks=[pytest.mark.page] * (x in PAGES)) for x in GAMES])
 def test_a_table_of_every_game(page: Any, url: str, game: str) -> None:
     env = variant(game)[1]
     state, actions = env.init(1, 0), list[int]()

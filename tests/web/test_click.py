@@ -207,7 +207,9 @@ def shapes(svg: str) -> list[Any]:
 
 
 @pytest.mark.few("tic_tac_toe", "kuhn_poker")
-@pytest.mark.parametrize("name", ["tic_tac_toe", "kuhn_poker", "othello", "gomoku"])
+@pytest.mark.parametrize(
+    "name", ["tic_tac_toe", "kuhn_poker", "othello", pytest.param("gomoku", marks=pytest.mark.page)]
+)
 def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None:
     take(page, name)
     page.fill("#seed", "5")

@@ -32,6 +32,10 @@ GAMES = 256  # of which the longest one has an end that takes little to search
 MAX_BYTES = 45_000  # of a compressed file of kernels
 MAX_BYTES_OF_LONG = 120_000
 LONG = ("chess", "shogi", "xiangqi", "lines_of_action")  # games with the longest kernels
+# games that differ in kind, whose step has nearly every operation on every dtype; gomoku's is clicked
+PAGES = (
+    "2048", "connect_four", "go", "hanabi", "kuhn_poker", "othello", "shed", "texas_holdem", "three_will", "tic_tac_toe"
+)  # fmt: skip
 
 pytestmark = [pytest.mark.cpu, pytest.mark.skipif(NODE is None, reason="WebAssembly is run by node, which is not here")]
 
@@ -66,7 +70,7 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", te.registered())
+@pytest.mark.parametrize("name", [pytest.param(x, marks=[pytest.mark.page] * (x in PAGES)) for x in te.registered()])
 def test_every_step_is_the_cpu_devices(name: str, site: Callable[..., Path]) -> None:
     folder = site(name, player=False)
     held_small(name, folder / "games" / f"{name}.wasm.gz")
