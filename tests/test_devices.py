@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,8 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
+from tensor_envs._compiler import dialects
+from tensor_envs._engine import engine
 from tensor_envs._runtime import opening
 from tensor_envs.envs.rollout import RolloutReset
 from tensor_envs.search import flat_monte_carlo
@@ -41,6 +44,10 @@ LONG = (  # compile for up to 10 s
     "chess", "shogi", "minishogi", "xiangqi", "hyper_tic_tac_toe", "qubic", "quoridor", "amazons", "lines_of_action"
 )  # fmt: skip
 MEMORY = "9x9x9, in memory"
+IN_OPENCL = (
+    *FAST, MEMORY,
+    "connect_four", "hanabi", "kuhn_poker", "liars_dice", "othello", "oware", "tensor_stars", "three_will",
+)  # fmt: skip
 LIMIT = 9  # limit of actions in a playout
 
 
@@ -257,8 +264,8 @@ def on_cpu(task: str, game: str, batch: int) -> dict[str, np.ndarray]:
 
 
 def soon(device: str, game: str, batch: int, task: str) -> bool:
-    """Return whether a case is in the fast set. Compile times of devices differ by a factor of ten."""
-    if game in LONG:
+    """Return whether a case is in the fast set. PoCL compiles ten times as long as other devices."""
+    if game in LONG or (device == "CL" and game not in IN_OPENCL):
         return False
     if game == "shed" and device == "CL":
         return batch == 7 or (batch == 1 and task == "steps")
@@ -272,6 +279,29 @@ def cases() -> Iterator[Any]:
             if game != MEMORY or task not in WITHOUT_MEMORY:
                 marks = [] if soon(device, game, batch, task) else [pytest.mark.slow]
                 yield pytest.param(device, game, batch, task, id=f"{device}-{game}-{batch}-{task}", marks=marks)
+
+
+@pytest.mark.slow
+def test_games_in_opencl_have_every_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fast set's games there have each operation, on each dtype, that any game has but the long ones."""
+    game, found = "", defaultdict[str, set[object]](set)
+    source = dialects.C.source
+
+    def recorded(language: dialects.C, name: str) -> str:
+        found[game] |= {
+            (x.op, x.dtype, *(operand.dtype for operand in x.operands)) for x, _ in language.tape.instructions()
+        }
+        return source(language, name)
+
+    monkeypatch.setattr(dialects.C, "source", recorded)
+    device = next((device for device in DEVICES if not problem(device)), "CPU")
+    for game in (*te.registered(), MEMORY):
+        if game not in LONG:
+            engine._shared_engine.cache_clear()  # an engine records a kernel once
+            env = env_of(game)
+            for _ in steps(te.Env(env.entry, env.rules, env.id), 70, device):
+                pass
+    assert set().union(*found.values()) == set().union(*(found[game] for game in IN_OPENCL))
 
 
 def skip_without(device: str) -> None:

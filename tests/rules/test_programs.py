@@ -240,6 +240,12 @@ def test_programs() -> None:
     _check(range(PER_KERNEL), "CPU", plain=True)
 
 
+@pytest.mark.parametrize("device", ["CL", "WEBGPU"])
+def test_programs_on_other_devices(device: str) -> None:
+    _require(device)
+    _check(range(PER_KERNEL), device, portable=device == "WEBGPU")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 10_000, 1000))
 def test_many_programs_on_the_cpu(start: int) -> None:
@@ -267,7 +273,7 @@ def test_programs_in_the_interpreter() -> None:
 @pytest.mark.slow
 def test_programs_in_llvm() -> None:
     """LLVM needs another process, since a process has one renderer for the CPU device."""
-    check = "from tests.rules.test_programs import _check; _check(range(300), 'CPU', portable=True)"
+    check = f"from tests.rules.test_programs import _check; _check(range({2 * PER_KERNEL}), 'CPU', portable=True)"
     environment = os.environ | {"DEV": "CPU:LLVM"}
     done = subprocess.run(
         [sys.executable, "-c", check], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
