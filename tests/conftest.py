@@ -3,6 +3,7 @@
 import gc
 import os
 from collections import Counter
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,6 +42,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.parent == TESTS)
     _mark_slow(items)
     _group(items)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forget_buffers() -> Iterator[None]:
+    """Give up buffers that wait for use: tinygrad looks at every tensor that exists when it realizes one."""
+    yield
+    from tensor_envs._runtime import buffers
+
+    buffers._pools.clear()
+    buffers._pooled_bytes = 0
 
 
 @pytest.fixture(scope="module")
