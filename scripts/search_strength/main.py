@@ -27,7 +27,7 @@ from tensor_envs.search.selection import UCB
 
 GAMES = ["connect_four", "tic_tac_toe", "kalah", "ultimate_tic_tac_toe", "hyper_tic_tac_toe", "nine_mens_morris"]
 GAMES += ["dots_and_boxes", "qubic", "three_will", "breakthrough", "othello", "checkers", "hex", "tensor_stars"]
-GAMES += ["gomoku", "oware", "y"]
+GAMES += ["gomoku", "oware", "y", "havannah"]
 WEIGHTS = 0.3, 0.6, 1.2, 2.4, 4.8
 OLD_WEIGHT = 1.4  # of the rule of version 0.2
 LIMIT = 400  # plies of a game

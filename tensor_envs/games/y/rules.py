@@ -4,12 +4,12 @@ Rules and rulings: RULES.md beside this file. The state is both players' stones.
 are those of `games._kit.hex_stones`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from tensor_envs._validate import integer
 from tensor_envs.games._kit.hex_stones import HexStones
-from tensor_envs.rules import Chance, GameState, GridSet, Outcome, Scalar, Spec, num_words
+from tensor_envs.rules import Chance, GameState, GridSet, Outcome, Scalar, num_words
 
 MAX_SIZE = 19
 
@@ -38,11 +38,6 @@ class Y(HexStones):
     def inside(self) -> list[int]:
         """Cells on the board: one fewer in each row (Y1)."""
         return [row * self.size + column for row in range(self.size) for column in range(self.size - row)]
-
-    @property
-    def spec(self) -> Spec:
-        # a table of tournaments shows that it is stronger than the default, see the search's page
-        return replace(super().spec, exploration=0.6)
 
     @property
     def set_colouring(self) -> int:
