@@ -50,7 +50,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "qubic": [{"misere": True, "gravity": True}],
     "quoridor": [{"size": 3, "walls": 1}, {"size": 6, "walls": 0}],
     "shed": [{"cards": 2, "max_plies": 7}, {"cards": 32}],
-    "shogi": [{"files": 3, "window": 1}, {"files": 5, "window": 512}],
+    "shogi": [{"files": 3, "window": 1}, {"files": 5, "window": 513}],
     "tensor_equilibrium": [
         {
             "players": 3, "board_radius": 2, "dark_cells": (0,), "centre_cell": 8, "fixed_cards": (0, 1, 2),

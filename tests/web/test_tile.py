@@ -15,8 +15,8 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.games._kit import hex_boards, mancala
+from tensor_envs.games._kit.fen import rows_of as rows_of_sfen
 from tensor_envs.games.hyper_tic_tac_toe import paint
-from tensor_envs.games.shogi.board import rows_of as rows_of_sfen
 from tensor_envs.render import grids
 from tensor_envs.web.tile import tile_tables
 from tensor_envs.web.variants import VARIANTS, variant

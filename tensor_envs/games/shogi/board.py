@@ -1,8 +1,10 @@
 """Boards of shogi: pieces and their moves, the first position, and planes of actions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
+from tensor_envs.games._kit import fen
 from tensor_envs.rules import Grid, GridSet, Scalar, pack
 
 # Steps (files to the left, ranks down) as the player to move sees them, in the order of dlshogi and Pgx (S4).
@@ -101,26 +103,33 @@ class ShogiBoard:
         grid: sets of cells; its rows are files.
         kinds, hand_kinds: kinds of pieces, and those that can be in hand, which are all but the king.
         forms: kinds of pieces as they stand on the board: those of `kinds`, then promoted ones.
-        digits: number of bits of a kind.
         counts: pieces of each kind in the first position, the bound of a hand.
         ways: number of ways.
         planes: names of the planes of actions: ways, where promotion is a choice ways with it, and drops.
         drops: number of the first plane of drops.
+        slots: place of the first piece in hand of each kind; places are the cells, then those in hand.
+        digits, place_digits: number of bits of a kind, and of a place.
     """
 
     def __init__(self, variant: ShogiVariant):
         self.variant = variant
         self.kinds = variant.kinds
         self.hand_kinds = variant.kinds[:-1]
-        rows = rows_of(variant.placed)
+        rows = fen.rows_of(variant.placed)
         self.files = len(rows[0])
         self.ranks = len(rows)
         self.grid = Grid(self.files, self.ranks)
         self.size = self.grid.size
         self.forms = [*self.kinds, *(kind.raised for kind in self.kinds if kind.raised)]
+        self.letters = "".join(kind.letter for kind in self.kinds)
+        self.counts = [variant.placed.upper().count(letter) for letter in self.letters[:-1]]
         self.digits = (len(self.kinds) - 1).bit_length()
-        letters = "".join(map("".join, rows)).upper()
-        self.counts = [letters.count(kind.letter) for kind in self.hand_kinds]
+        # a lion that is caught has a place as well
+        *self.slots, places = accumulate([*self.counts, 1], initial=self.size)
+        self.place_digits = places.bit_length()
+        # numbers of all ones, which no piece and no place has
+        self.no_piece = (2 << self.digits) - 1
+        self.no_place = (1 << self.place_digits) - 1
         self.ways = 10 if any(kind.steps == KNIGHT for kind in self.kinds) else 8
         self.planes = [*WAY_NAMES[: self.ways]]
         if variant.orthodox:
@@ -128,20 +137,44 @@ class ShogiBoard:
         self.drops = len(self.planes)
         self.planes += [f"drop_{kind.name}" for kind in self.hand_kinds]
 
-    def sets(self, pieces: Mapping[int, str]) -> dict[str, Any]:
-        """Return the fields of pieces on the board, SFEN letters by cells, from the side of the first player."""
-        letters = [kind.letter for kind in self.kinds]
-        numbers = {cell: letters.index(piece[-1].upper()) for cell, piece in pieces.items()}
+    def fields_of(self, pieces: Mapping[int, str]) -> dict[str, Any]:
+        """Return the fields of pieces by their places, as the player to move sees them, the own ones in capitals."""
+        cells = {place: piece for place, piece in pieces.items() if place < self.size}
+        codes = {cell: self.code_of(piece) for cell, piece in cells.items()}
 
         def words(cells: Iterable[int]) -> list[int]:
             return pack(cells, self.size)
 
+        hand = [piece for place, piece in pieces.items() if place >= self.size]
+        digits = [words(cell for cell, code in codes.items() if code >> k & 1) for k in range(self.digits + 1)]
         return {
-            "own": words(cell for cell, piece in pieces.items() if piece.isupper()),
-            "other": words(cell for cell, piece in pieces.items() if piece.islower()),
-            "kinds": [words(cell for cell, number in numbers.items() if number >> k & 1) for k in range(self.digits)],
-            "promoted": words(cell for cell, piece in pieces.items() if "+" in piece),
+            "own": words(cell for cell, piece in cells.items() if piece.isupper()),
+            "other": words(cell for cell, piece in cells.items() if piece.islower()),
+            "kinds": digits[:-1],
+            "promoted": digits[-1],
+            "hands": [
+                [hand.count(letter) for letter in letters[:-1]] for letters in (self.letters, self.letters.lower())
+            ],
         }
+
+    def code_of(self, piece: str) -> int:
+        """Return the number of a piece's kind, with one more binary digit for its promotion."""
+        return self.letters.index(piece[-1].upper()) | ("+" in piece) << self.digits
+
+    def held(self, hands: Sequence[Sequence[int]]) -> Iterator[tuple[int, str]]:
+        """Yield the places and letters of pieces in hand, those of the first hand in capitals."""
+        for place, hand, letters in zip(
+            (0, sum(self.counts) + 1), hands, (self.letters, self.letters.lower()), strict=True
+        ):
+            for slot, letter, count in zip(self.slots, letters, hand, strict=False):
+                yield from ((place + slot + k, letter) for k in range(count))
+
+    def turned_place(self, place: int) -> int:
+        """Return the number of a place from the opponent's side."""
+        if place < self.size:
+            return self.size - 1 - place
+        held = sum(self.counts) + 1
+        return place - held if place >= self.size + held else place + held
 
     def last_ranks(self, count: int) -> GridSet:
         """Return the ranks that are furthest from the player to move."""
@@ -169,25 +202,7 @@ class ShogiBoard:
 
 def placed(text: str) -> dict[int, str]:
     """Return the pieces of a board in SFEN by their cells; the first file is on the right."""
-    rows = rows_of(text)
+    rows = fen.rows_of(text)
     return {
         len(rows) * (len(row) - 1 - x) + y: piece for y, row in enumerate(rows) for x, piece in enumerate(row) if piece
     }
-
-
-def rows_of(placed: str) -> list[list[str]]:
-    """Return the pieces of a board in SFEN, one list for each rank, "" for an empty square."""
-    rows = list[list[str]]()
-    for text in placed.split("/"):
-        row = list[str]()
-        prefix = ""
-        for sign in text:
-            if sign.isdigit():
-                row += [""] * int(sign)
-            elif sign == "+":
-                prefix = sign
-            else:
-                row.append(prefix + sign)
-                prefix = ""
-        rows.append(row)
-    return rows

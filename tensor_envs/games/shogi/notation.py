@@ -1,18 +1,19 @@
 """Dictionaries in SFEN and names of moves as in the Universal Shogi Interface."""
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from tensor_envs._validate import instance, nested, shown
-from tensor_envs.games.shogi.board import WAYS, ShogiBoard, placed, rows_of
-from tensor_envs.games.shogi.rules import MAX_PLIES, Shogi, legal_moves
+from tensor_envs.games._kit import fen
+from tensor_envs.games.shogi.board import WAYS, ShogiBoard, placed
+from tensor_envs.games.shogi.rules import MAX_PLIES, Shogi, ShogiMoves, legal_moves
 from tensor_envs.rules import unpack
 from tensor_envs.rules.plain import ended, state_of
 
 RANK_NAMES = "abcdefghi"
 HAND_ORDER = "RBGSNLPEC"  # of letters in SFEN
-MAX_DIGITS = 9  # of the number of a move
 SIDES = "bw"  # of the players, Black and White
 
 
@@ -23,45 +24,111 @@ def name_of(board: ShogiBoard, cell: int) -> str:
 
 def cell_of(rules: Shogi, cell: int, player: int) -> int:
     """Return a cell that is numbered from a player's side as Black numbers it, or the reverse."""
-    return rules.board.size - 1 - cell if player else cell
+    return rules.board.turned_place(cell) if player else cell
 
 
 # *** states ***
 
 
-def pieces_on(rules: Shogi, s: dict[str, Any]) -> dict[int, str]:
-    """Return the pieces on the board as in SFEN by their cells, as Black numbers them."""
+class Position(NamedTuple):
+    """Position as Black sees it.
+
+    Attributes:
+        pieces: pieces by their places, named as in SFEN. Places are cells, then those in Black's and in White's hand.
+        player: the player to move.
+    """
+
+    pieces: dict[int, str]
+    player: int
+
+
+def seen_by(rules: Shogi, pieces: dict[int, str], player: int) -> dict[int, str]:
+    """Return the pieces of Black's view as a player sees them, the own ones in capitals, or the reverse."""
+    return {cell_of(rules, place, player): piece.swapcase() if player else piece for place, piece in pieces.items()}
+
+
+def position_of(rules: Shogi, s: dict[str, Any]) -> Position:
+    """Return the position of a game's fields."""
     board = rules.board
-    own = set(unpack(s["own"], board.size))
-    other = set(unpack(s["other"], board.size))
-    promoted = set(unpack(s["promoted"], board.size))
+    own, promoted = (set(unpack(s[name], board.size)) for name in ("own", "promoted"))
     digits = [set(unpack(words, board.size)) for words in s["kinds"]]
-    pieces = dict[int, str]()
-    for cell in own | other:
-        letter = board.kinds[sum((cell in digit) << k for k, digit in enumerate(digits))].letter
-        piece = "+" * (cell in promoted) + letter
-        is_black = (cell in own) != bool(s["current_player"])
-        pieces[cell_of(rules, cell, s["current_player"])] = piece if is_black else piece.lower()
-    return pieces
+    pieces = dict(board.held(s["hands"]))
+    for cell in own.union(unpack(s["other"], board.size)):
+        letter = board.letters[sum((cell in digit) << k for k, digit in enumerate(digits))]
+        pieces[cell] = "+" * (cell in promoted) + (letter if cell in own else letter.lower())
+    return Position(seen_by(rules, pieces, s["current_player"]), s["current_player"])
 
 
 def to_dict(rules: Shogi, s: dict[str, Any]) -> dict[str, Any]:
-    """Return {"sfen": position, "earlier": hashes of earlier positions, "checks": checking moves in a row} (S13)."""
+    """Return {"sfen": position, "earlier": earlier positions, "checks": checking moves in a row} (S13)."""
+    position = position_of(rules, s)
+    before = position
+    earlier = []
+    for numbers in rules.past.numbers_of(s):
+        before = taken_back(rules, before, numbers)
+        earlier.append(sfen_of(rules, before))
+    return {"sfen": f"{sfen_of(rules, position)} {s['ply'] + 1}", "earlier": earlier, "checks": [*s["checks"]]}
+
+
+def sfen_of(rules: Shogi, position: Position) -> str:
+    """Return a position in SFEN without the number of the move."""
     board = rules.board
-    player = s["current_player"]
-    pieces = pieces_on(rules, s)
-    ranks = []
-    for y in range(board.ranks):
-        row = "".join(pieces.get(board.ranks * x + y, "1") for x in reversed(range(board.files)))
-        ranks.append(re.sub("1+", lambda ones: str(len(ones.group())), row))
+    files = range(board.files)[::-1]
+    placed = fen.text_of([position.pieces.get(board.ranks * x + y, "") for x in files] for y in range(board.ranks))
+    held = "".join(piece for place, piece in position.pieces.items() if place >= board.size)
     hands = ""
-    for side, hand in enumerate(s["hands"] if not player else s["hands"][::-1]):
-        held = {kind.letter: count for kind, count in zip(board.hand_kinds, hand, strict=True) if count}
-        for letter in sorted(held, key=HAND_ORDER.index):
-            hands += (str(held[letter]) if held[letter] > 1 else "") + (letter.lower() if side else letter)
-    sfen = f"{'/'.join(ranks)} {SIDES[player]} {hands or '-'} {s['ply'] + 1}"
-    earlier = [code for code in s["history"][1:] if code]
-    return {"sfen": sfen, "earlier": earlier, "checks": [*s["checks"]]}
+    for letter in HAND_ORDER + HAND_ORDER.lower():
+        count = held.count(letter)
+        hands += (str(count) if count > 1 else "") + letter * bool(count)
+    return f"{placed} {SIDES[position.player]} {hands or '-'}"
+
+
+def taken_back(rules: Shogi, position: Position, numbers: Mapping[str, int]) -> Position:
+    """Return the position before a ply, which the log of plies describes by its numbers."""
+    board = rules.board
+    player = 1 - position.player
+    pieces = seen_by(rules, position.pieces, player)
+    del pieces[numbers["ends"]]
+    pieces[numbers["starts"]] = "+" * numbers["raised_before"] + board.letters[numbers["movers"]]
+    if numbers["captured"] != board.no_piece:
+        raised, kind = divmod(numbers["captured"], 1 << board.digits)
+        pieces[numbers["ends"]] = "+" * raised + board.letters[kind].lower()
+        pieces.pop(numbers["held"], None)  # a lion is not in hand
+    return Position(seen_by(rules, pieces, player), player)
+
+
+def numbers_between(rules: Shogi, before: Position, position: Position) -> dict[str, int]:
+    """Return the numbers of the ply between two positions, for the log of plies. ValueError if there is none."""
+    board = rules.board
+    old, new = (seen_by(rules, pieces, before.player) for pieces in (before.pieces, position.pieces))
+    starts = min(old.keys() - new.keys(), default=0)
+    for end in [place for place, piece in new.items() if place < board.size and old.get(place) != piece]:
+        taken = old.get(end)
+        numbers = {
+            "starts": starts,
+            "ends": end,
+            "movers": board.letters.index(new[end][-1].upper()),
+            "raised_before": int("+" in old.get(starts, "")),
+            "raised_after": int("+" in new[end]),
+            "captured": board.code_of(taken) if taken else board.no_piece,
+            "held": max(new.keys() - old.keys(), default=board.slots[-1]) if taken else board.no_place,
+        }
+        if taken_back(rules, position, numbers) == before:
+            return numbers
+    raise ValueError(f"earlier must have the positions before each move, but none follows on {sfen_of(rules, before)}")
+
+
+def history(rules: Shogi, position: Position, earlier: Any) -> dict[str, Any]:
+    """Return the log of the plies since earlier positions, the last one first."""
+    instance("earlier", earlier, list)
+    if len(earlier) > 2 * rules.past.plies:
+        raise ValueError(f"earlier must have at most {2 * rules.past.plies} positions, got {len(earlier)}")
+    positions = [position, *(parse(rules, sfen)[0] for sfen in earlier)]
+    now = position.pieces.items()
+    return rules.past.fields_of(
+        {**numbers_between(rules, before, after), "changes": len(before.pieces.items() - now)}
+        for after, before in pairwise(positions)
+    )
 
 
 def from_string(rules: Shogi, text: str) -> dict[str, Any]:
@@ -72,40 +139,31 @@ def from_string(rules: Shogi, text: str) -> dict[str, Any]:
 def from_dict(rules: Shogi, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a position in which the king of the player who is not to move is not attacked."""
     board = rules.board
-    pieces, player, hands, ply = parse(rules, game["sfen"])
-    # The letters are Black's view; the rules see the board from the side of the player to move.
-    turned = {cell_of(rules, cell, player): piece.swapcase() if player else piece for cell, piece in pieces.items()}
-    fields = board.sets(turned) | {"hands": hands[::-1] if player else hands, "current_player": player}
-    s = state_of(rules, fields)
-    # A king that could be captured is in check after the sides are exchanged.
-    reverse = s.replace(
-        own=board.turned(s.other),
-        other=board.turned(s.own),
-        kinds=[board.turned(words) for words in s.kinds],
-        promoted=board.turned(s.promoted),
-    )
-    if board.variant.orthodox and legal_moves(board, reverse).check.value:
+    position, ply = parse(rules, game["sfen"])
+    player = position.player
+
+    def moves_of(player: int) -> ShogiMoves:
+        """Return the legal moves if it were a player's turn."""
+        return legal_moves(board, state_of(rules, board.fields_of(seen_by(rules, position.pieces, player))))
+
+    if board.variant.orthodox and moves_of(1 - player).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
-    moves = legal_moves(board, s)
-    earlier = game.get("earlier", [])
-    instance("earlier", earlier, list)
-    if len(earlier) > rules.window - 1:
-        raise ValueError(f"earlier must have at most {rules.window - 1} numbers, got {len(earlier)}")
-    earlier = nested("earlier", earlier, (len(earlier),), 1, 2**32 - 1)
+    moves = moves_of(player)
     check = int(moves.check.value)
     checks = nested("checks", game.get("checks", [0, check]), (2,), 0, rules.window)
     if (checks[1] > 0) != check:
         raise ValueError(f"checks must count the last move if it gives check, got {shown(checks)}")
-    history = [int(rules.hashed(s).value), *earlier, *[0] * (rules.window - 1 - len(earlier))]
-    repeats, plies = rules.earlier(history)
-    after = s.replace(checks=checks, repeats=repeats)
-    over = any(x.value for x in rules.ends(after, moves, plies))
-    fields |= {"checks": checks, "repeats": int(repeats.value), "history": history, "ply": ply}
+    fields = board.fields_of(seen_by(rules, position.pieces, player)) | history(
+        rules, position, game.get("earlier", [])
+    )
+    fields |= {"current_player": player, "ply": ply, "checks": checks}
+    fields["repeats"] = int(rules.repeats(state_of(rules, fields)).value)
+    over = any(x.value for x in rules.ends(state_of(rules, fields), moves))
     return fields | ended(over)
 
 
-def parse(rules: Shogi, sfen: Any) -> tuple[dict[int, str], int, list[list[int]], int]:
-    """Return the parts of a position in SFEN: pieces by cells, player to move, hands by player, plies before."""
+def parse(rules: Shogi, sfen: Any) -> tuple[Position, int]:
+    """Return a position in SFEN and the number of plies before it."""
     instance("sfen", sfen, str)
     words = sfen.split()
     if len(words) == 3:
@@ -115,28 +173,29 @@ def parse(rules: Shogi, sfen: Any) -> tuple[dict[int, str], int, list[list[int]]
     text, side, in_hand, number = words
     if side not in SIDES:
         raise ValueError(f"sfen must have b or w to move, got {shown(side)}")
-    player = SIDES.index(side)
-    pieces = parse_board(rules, text, player)
-    hands = parse_hands(rules, in_hand)
-    # More pieces than at the start would not fit into the fields.
-    for k, (kind, most) in enumerate(zip(rules.board.hand_kinds, rules.board.counts, strict=True)):
-        count = hands[0][k] + hands[1][k] + sum(piece[-1].upper() == kind.letter for piece in pieces.values())
-        if count > most:
-            raise ValueError(f"sfen must have at most {most} of {kind.letter}, got {count}")
     last = (rules.spec.max_plies or MAX_PLIES) + 1
-    if not (number.isdecimal() and len(number) <= MAX_DIGITS and 1 <= int(number) <= last):
+    if not fen.is_number(number, 1, last):
         raise ValueError(f"sfen must have a move's number in 1..{last}, got {shown(number)}")
-    return pieces, player, hands, int(number) - 1
+    player = SIDES.index(side)
+    hands = parse_hands(rules, in_hand)
+    pieces = parse_board(rules, text, player) | dict(rules.board.held(hands))
+    # More pieces than at the start would not fit into the fields.
+    for k, (letter, most) in enumerate(zip(rules.board.letters, rules.board.counts, strict=False)):
+        count = hands[0][k] + hands[1][k] + text.upper().count(letter)
+        if count > most:
+            raise ValueError(f"sfen must have at most {most} of {letter}, got {count}")
+    return Position(pieces, player), int(number) - 1
 
 
 def parse_board(rules: Shogi, text: str, player: int) -> dict[int, str]:
     """Return the pieces on the board by their cells."""
     board = rules.board
-    letters = "".join(kind.letter for kind in board.kinds)
-    raised = "".join(kind.letter for kind in board.kinds if kind.raised)
-    rank = f"(?:[1-{board.files}]|[{letters}{letters.lower()}]|\\+[{raised}{raised.lower()}])+"
-    rows = rows_of(text) if re.fullmatch(f"{rank}(?:/{rank})*", text) else []
-    if [len(row) for row in rows] != [board.files] * board.ranks:
+    letters = board.letters
+    known = {"", *letters, *("+" + kind.letter for kind in board.kinds if kind.raised)}
+    rows = fen.rows_of(text)
+    if [len(row) for row in rows] != [board.files] * board.ranks or not {
+        p.upper() for row in rows for p in row
+    } <= known:
         size = f"{board.ranks} ranks of {board.files} squares"
         raise ValueError(f"sfen must have {size}, of pieces {letters}, got {shown(text)}")
     pieces = placed(text)
@@ -153,7 +212,7 @@ def parse_board(rules: Shogi, text: str, player: int) -> dict[int, str]:
 
 def parse_hands(rules: Shogi, text: str) -> list[list[int]]:
     """Return the numbers of pieces in hand, by player."""
-    letters = "".join(kind.letter for kind in rules.board.hand_kinds)
+    letters = rules.board.letters[:-1]
     if text != "-" and not re.fullmatch(f"(?:[1-9]?[0-9]?[{letters}{letters.lower()}])+", text):
         raise ValueError(f"sfen must have - or pieces {letters} in hand, got {shown(text)}")
     hands = [[0] * len(letters) for _ in SIDES]
@@ -216,7 +275,7 @@ def move_to_string(rules: Shogi, action: int, s: dict[str, Any]) -> str:
 def spellings(rules: Shogi, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
     """Return the legal actions by "7g-7f" and by Western names, "P-7f", "Bx2b+", "G4i-5h", without ambiguous ones."""
     board = rules.board
-    pieces = pieces_on(rules, s)
+    pieces = position_of(rules, s).pieces
     cells = {name_of(board, cell): cell for cell in range(board.size)}
     named = dict[str, set[int]]()
     for action in legal:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tensor_envs.games.shogi.board import placed
-from tensor_envs.games.shogi.notation import RANK_NAMES, cell_of, from_dict, name_of, parse, pieces_on, start_of
+from tensor_envs.games.shogi.notation import RANK_NAMES, cell_of, from_dict, name_of, parse, position_of, start_of
 from tensor_envs.games.shogi.rules import Shogi, legal_moves, pieces_of
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
@@ -30,8 +30,7 @@ def ending(rules: Shogi, fields: dict[str, Any]) -> tuple[int | None, str] | Non
     """Return the winner (None for a draw) and the reason of a game that has ended, None if it goes on."""
     s = state_of(rules, fields)
     moves = legal_moves(rules.board, s)
-    plies = rules.earlier(s.history)[1]
-    end = rules.ends(s, moves, plies)
+    end = rules.ends(s, moves)
     if not any(x.value for x in end):
         return None
     player = fields["current_player"]
@@ -40,7 +39,8 @@ def ending(rules: Shogi, fields: dict[str, Any]) -> tuple[int | None, str] | Non
     if not any(cells.any().value for cells in moves.planes):
         return winner, "checkmate" if moves.check.value else "no legal move"
     if s.repeats.value == rules.fold - 1:
-        perpetual = rules.board.variant.orthodox and 2 * max(fields["checks"]) >= plies.value
+        since = rules.past.since(rules.past.same(s)).value
+        perpetual = rules.board.variant.orthodox and max(fields["checks"]) >= since
         time = "fourth" if rules.fold == 4 else "third"
         return winner, "perpetual check" if perpetual else f"the same position for the {time} time"
     # In animal shogi alone a king may be missing.
@@ -68,8 +68,8 @@ players = seat_names(*NAMES)
 
 def scores(rules: Shogi, game: dict[str, Any]) -> list[str]:
     """Return the pieces that each player has in hand."""
-    _, _, hands, _ = parse(rules, game["sfen"])
-    return [in_hand(rules, hand) for hand in hands]
+    position, _ = parse(rules, game["sfen"])
+    return [in_hand(rules, hand) for hand in rules.board.fields_of(position.pieces)["hands"]]
 
 
 def in_hand(rules: Shogi, hand: list[int]) -> str:
@@ -102,7 +102,7 @@ def draw(rules: Shogi, game: dict[str, Any]) -> Drawing:
     grid = SquareGrid((picture.width - wide) / 2, CELL + 1.2 * MARGIN, CELL)
     picture.rect(grid.left, grid.top, wide, high, WOOD, GRID, 2)
     fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
-    pieces = pieces_on(rules, fields)
+    pieces = position_of(rules, fields).pieces
     ends = ends_of(rules, fields, open_actions(rules, game, fields))
     for cell in range(board.size):
         seen = cell_of(rules, cell, viewer)
@@ -128,7 +128,7 @@ def draw(rules: Shogi, game: dict[str, Any]) -> Drawing:
 def ends_of(rules: Shogi, fields: dict[str, Any], actions: list[int]) -> dict[int, tuple[int | None, int]]:
     """Return the squares where legal actions begin, None for drops, and end, as Black numbers them."""
     player = fields["current_player"]
-    occupied = {cell_of(rules, cell, player) for cell in pieces_on(rules, fields)}
+    occupied = {cell_of(rules, cell, player) for cell in position_of(rules, fields).pieces}
     ends = dict[int, tuple[int | None, int]]()
     for action in actions:
         start = start_of(rules, action, occupied)
@@ -172,7 +172,7 @@ def explain(rules: Shogi, game: dict[str, Any], action: int) -> str:
     """Return the piece, the start and the end of a move, or the piece and the square of a drop."""
     board = rules.board
     fields = from_dict(rules, game)
-    pieces = pieces_on(rules, fields)
+    pieces = position_of(rules, fields).pieces
     plane = action // board.size
     start, end = ends_of(rules, fields, [action])[action]
     if start is None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.past import Change, Event, Past
 from tensor_envs.games.shogi.board import BACK, DOWN, QUEEN, VARIANTS, WAYS, ShogiBoard, placed
 from tensor_envs.rules import (
     Actions,
@@ -23,21 +24,17 @@ from tensor_envs.rules import (
     Part,
     Scalar,
     Spec,
-    Value,
     bits,
     has_bit,
     int32,
     lookup,
     minimum,
     scalar,
-    uint32,
     union_of,
     where,
 )
 
-MAX_WINDOW = 512
 MAX_PLIES = 512  # as in Pgx's shogi (S11)
-MULTIPLIER = 0x9E3779B1  # of the hash: odd, so that no bit is lost
 
 
 class ShogiMoves(NamedTuple):
@@ -66,7 +63,7 @@ class Shogi:
 
     Attributes:
         files: files of the board: 9 for shogi, 5 for minishogi, 3 for animal shogi.
-        window: number of last positions among which a position recurs, the present one included, 1..512 (S10).
+        window: number of last positions among which a position recurs, the present one included, 1..513 (S10).
     """
 
     files: int = 9
@@ -76,7 +73,7 @@ class Shogi:
         object.__setattr__(self, "files", checked("files", self.files, min(VARIANTS), max(VARIANTS)))
         if self.files not in VARIANTS:
             raise ValueError(f"files must be 3, 5 or 9, got {self.files}")
-        object.__setattr__(self, "window", checked("window", self.window, 1, MAX_WINDOW))
+        object.__setattr__(self, "window", checked("window", self.window, 1, MAX_PLIES + 1))
 
     @cached_property
     def board(self) -> ShogiBoard:
@@ -87,6 +84,22 @@ class Shogi:
     def actions(self) -> Actions:
         """Squares where moves end, for each plane (S4)."""
         return Actions(**dict.fromkeys(self.board.planes, self.board.size))
+
+    @cached_property
+    def past(self) -> Past:
+        """Plies after which the position before them may recur (S10), each from the side of its player."""
+        place = self.board.place_digits
+        kind = self.board.digits
+        digits = {
+            "starts": place,  # a place in hand for a drop
+            "ends": place,
+            "movers": kind,
+            "raised_before": 1,
+            "raised_after": 1,
+            "captured": kind + 1,  # kind, and whether it was promoted; all ones for none
+            "held": place,  # where the captured piece goes; all ones for none
+        }
+        return Past((self.window - 1) // 2, digits, things=sum(self.board.counts) + 2)
 
     @property
     def fold(self) -> int:
@@ -112,21 +125,12 @@ class Shogi:
                 Field("hands", (2, len(board.hand_kinds)), high=max(board.counts)),  # of the player to move first
                 Field("checks", (2,), high=self.window),  # checking moves in a row, of the player to move first
                 Field("repeats", high=self.fold - 1),  # earlier occurrences of the position
-                # hashes of the position and of those before it, the last one first; 0 before the game
-                Field("history", (self.window,), kind="uint32"),
+                *self.past.fields,
             ),
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        return self.start
-
-    @cached_property
-    def start(self) -> dict[str, Any]:
-        """Fields of the first position (S1)."""
-        board = self.board
-        fields = board.sets(placed(board.variant.placed))
-        code = self.hashed(GameState(fields | {"hands": [[0] * len(board.hand_kinds)] * 2}))
-        return fields | {"history": [code, *[0] * (self.window - 1)]}
+        return self.board.fields_of(placed(self.board.variant.placed))
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the squares where legal moves end, for each plane (S4)."""
@@ -137,21 +141,18 @@ class Shogi:
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         board = self.board
-        after = moved(board, s, action)
+        after, numbers, changes = moved(board, s, action)
         moves = legal_moves(board, after)
         checks = [s.checks[1], where(moves.check, minimum(s.checks[0] + 1, self.window), 0)]
-        history = [self.hashed(after), *s.history[:-1]]
-        repeats, plies = self.earlier(history)
-        after = after.replace(checks=checks, repeats=repeats, history=history, current_player=1 - s.current_player)
-        end = self.ends(after, moves, plies)
+        past = self.past.after(s, numbers, changes)
+        after = after.replace(checks=checks, current_player=1 - s.current_player, **past)
+        after = after.replace(repeats=self.repeats(after))
+        end = self.ends(after, moves)
         winner = where(end.lost, 1 - s.current_player, s.current_player)
         return Outcome.win(after, winner, end.won | end.lost).draw(end.drawn)
 
-    def ends(self, s: GameState, moves: ShogiMoves, plies: Value) -> ShogiEnd:
-        """Return whether the player who has moved has won (S8, S9), has lost, and whether the game is drawn (S10, S11).
-
-        plies: plies since the first of the earlier occurrences of the position.
-        """
+    def ends(self, s: GameState, moves: ShogiMoves) -> ShogiEnd:
+        """Return whether the player who has moved has won (S8, S9) or lost, or the game is drawn (S10, S11)."""
         recurs = s.repeats >= self.fold - 1
         reach = union_of(moves.planes)
         won = ~reach.any()
@@ -163,35 +164,18 @@ class Shogi:
             won |= ~p.king.any() | (p.target & self.board.turned(far) - reach).any()
             return ShogiEnd(won & ~lost, lost, recurs & ~(won | lost))
         # Perpetual check loses.
-        lost = recurs & (2 * s.checks[1] >= plies)
-        won |= recurs & (2 * s.checks[0] >= plies) & ~lost
+        moves_since = self.past.since(self.past.same(s))
+        lost = recurs & (s.checks[1] >= moves_since)
+        won |= recurs & (s.checks[0] >= moves_since) & ~lost
         drawn = recurs & ~(won | lost)
         if self.board.variant.second_wins:
             second = s.current_player == 0
             return ShogiEnd(won | drawn & second, lost | drawn & ~second, scalar(False))
         return ShogiEnd(won, lost, drawn)
 
-    def earlier(self, history: Sequence[Value]) -> tuple[Scalar, Scalar]:
-        """Return how often the first position has occurred before, and the plies since the first occurrence (S10)."""
-        count = int32(0)
-        plies = int32(0)
-        # Only every second position has the same player to move.
-        for back in range(2, self.window, 2):
-            same = uint32(history[back]) == history[0]
-            count += same
-            plies = where(same, back, plies)
-        return minimum(count, self.fold - 1), plies
-
-    def hashed(self, s: GameState) -> Scalar:
-        """Return a hash of a position, which is not 0; the other hand follows from the own one (S10)."""
-        hand = uint32(0)
-        for held, count in zip(s.hands[0], self.board.counts, strict=True):
-            hand = hand << count.bit_length() | uint32(held)
-        code = uint32(0)
-        for word in (*s.own, *s.other, *(word for digit in s.kinds for word in digit), *s.promoted, hand):
-            code = (code ^ uint32(word)) * MULTIPLIER
-            code ^= code >> 15
-        return code | 1
+    def repeats(self, s: GameState) -> Scalar:
+        """Return how often the position has occurred before, up to the number that ends the game (S10)."""
+        return minimum(self.past.same(s).count(), self.fold - 1)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return planes of both players' pieces, digits of their hands, repetition and the side (S12)."""
@@ -280,14 +264,18 @@ def pieces_of(board: ShogiBoard, s: GameState) -> PieceSets:
     return PieceSets(own, other, empty, forms, going("steps"), going("slides"), own & kings, other & kings)
 
 
-def moved(board: ShogiBoard, s: GameState, action: Scalar) -> GameState:
-    """Return the state from the opponent's side after an action, with the pieces and hands alone changed (S2, S3)."""
+def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, dict[str, Scalar], list[Change]]:
+    """Return the state from the opponent's side after an action, with pieces and hands alone changed (S2, S3).
+
+    The numbers that describe the action, and its changes for the log of plies, follow.
+    """
     grid = board.grid
     plane = action // board.size
     to = action % board.size
     drops = plane >= board.drops
     end = grid.cell(to)
-    begin = where(drops, grid.empty, grid.cell(start_of(board, s, plane, to)))
+    start = start_of(board, s, plane, to)
+    begin = where(drops, grid.empty, grid.cell(start))
     # The kinds of the piece that moves and of the captured one are read digit by digit.
     kinds = [grid.set(cells) for cells in s.kinds]
     piece = where(drops, plane - board.drops, kind_at(kinds, begin))
@@ -298,20 +286,57 @@ def moved(board: ShogiBoard, s: GameState, action: Scalar) -> GameState:
     if not board.variant.orthodox:
         promotes = (piece == 0) & ~drops & (end & board.last_ranks(1)).any()
     promoted = grid.set(s.promoted)
-    raised = promotes | (promoted & begin).any()
+    was_raised = (promoted & begin).any()
+    raised = promotes | was_raised
+    taken_raised = int32((promoted & end).any())
     promoted = (promoted - begin - end) | where(raised, end, grid.empty)
     # A captured piece comes into the hand, a dropped one leaves it.
     captures = (end & s.other).any()
     held = enumerate(s.hands[0])
     hand = [number + int32(captures & (taken == k)) - int32(drops & (piece == k)) for k, number in held]
+    # A piece is dropped from the last place of its kind in hand, and a captured one comes to the next.
+    held_piece, held_taken = (lookup([*s.hands[0], 0], kind) for kind in (piece, taken))
+    begin_place = where(drops, lookup(board.slots, piece) + held_piece - 1, start)
+    slot = lookup(board.slots, taken) + held_taken
+    numbers = {
+        "starts": begin_place,
+        "ends": to,
+        "movers": piece,
+        "raised_before": int32(was_raised),
+        "raised_after": int32(raised),
+        "captured": where(captures, taken_raised << board.digits | taken, board.no_piece),
+        "held": where(captures, slot, board.no_place),
+    }
+    changes = [
+        Change(
+            [*events_of(board, 0, begin_place, piece, int32(was_raised)), (0, {"held": begin_place})],
+            events_of(board, 0, to, piece, int32(raised)),
+        ),
+        Change(
+            events_of(board, 1, board.size - 1 - to, taken, taken_raised),
+            [(0, {"starts": slot}), (0, {"held": slot})],
+            captures,
+        ),
+    ]
     # The opponent is to move: both sides change their names, and the board is turned.
-    return s.replace(
+    after = s.replace(
         own=board.turned(grid.set(s.other) - end),
         other=board.turned((grid.set(s.own) - begin) | end),
         kinds=[board.turned(cells) for cells in kinds],
         promoted=board.turned(promoted),
         hands=[s.hands[1], hand],
     )
+    return after, numbers, changes
+
+
+def events_of(board: ShogiBoard, side: int, place: Scalar, kind: Scalar, raised: Scalar) -> list[Event]:
+    """Return the plies that bring a side's piece to a place, as the side sees the board, or take it from there."""
+    return [
+        (side, {"starts": place, "movers": kind, "raised_before": raised}),
+        (side, {"ends": place, "movers": kind, "raised_after": raised}),
+        # The opponent captures there. For a place in hand this is no cell.
+        (1 - side, {"ends": board.size - 1 - place, "captured": raised << board.digits | kind}),
+    ]
 
 
 def start_of(board: ShogiBoard, s: GameState, plane: Scalar, to: Scalar) -> Scalar:

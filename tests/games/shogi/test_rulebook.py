@@ -17,9 +17,9 @@ LONE = "9/9/9/9/9/9/9/9/"  # eight empty ranks
 def usi(game: Any, files: int) -> dict[str, int]:
     """Return the legal actions of a game by their names in the Universal Shogi Interface."""
     rules = shared_env(GAME, files=files).rules
-    pieces, player, *_ = notation.parse(rules, game.to_dict()["sfen"])
-    cells = {notation.cell_of(rules, cell, player): piece for cell, piece in pieces.items()}
-    fields = rules.board.sets(cells) | {"current_player": player}
+    position, _ = notation.parse(rules, game.to_dict()["sfen"])
+    pieces = notation.seen_by(rules, position.pieces, position.player)
+    fields = rules.board.fields_of(pieces) | {"current_player": position.player}
     return {notation.move_to_string(rules, action, fields): action for action in game.legal_actions()}
 
 
@@ -240,9 +240,12 @@ def test_s12_observation(start: Start) -> None:
 
 def test_s13_dictionaries() -> None:
     env = shared_env("minishogi")
-    state = env.state_from_dicts(["r1s1k/2b1g/5/r1G1B/KPS2 b p", {"sfen": "rbsgk/4p/5/P4/KGSBR w - 2", "earlier": [7]}])
+    earlier = ["rbsgk/4p/5/P4/KGSBR b -"]
+    state = env.state_from_dicts(
+        ["r1s1k/2b1g/5/r1G1B/KPS2 b p", {"sfen": "rbsgk/4p/P4/5/KGSBR w - 2", "earlier": earlier}]
+    )
     assert env.state_to_dict(state, 0) == {"sfen": "r1s1k/2b1g/5/r1G1B/KPS2 b p 1", "earlier": [], "checks": [0, 1]}
-    assert env.state_to_dict(state, 1)["earlier"] == [7]
+    assert env.state_to_dict(state, 1)["earlier"] == earlier
 
 
 @pytest.mark.parametrize(
@@ -260,8 +263,11 @@ def test_s13_dictionaries() -> None:
         ("4k4/9/9/4R4/9/9/9/9/4K4 b - 1", "must not be attacked"),
         ("4k4/9/9/4+G4/9/9/9/9/4K4 b - 1", "sfen must have 9 ranks"),
         ({"sfen": "4k4/9/9/9/9/9/9/9/4K4 b - 1", "checks": [0, 2]}, "checks must count"),
-        ({"sfen": "4k4/9/9/9/9/9/9/9/4K4 b - 1", "earlier": [1] * 64}, "at most 63 numbers"),
-        ({"sfen": "4k4/9/9/9/9/9/9/9/4K4 b - 1", "earlier": [0]}, "earlier"),
+        ({"sfen": f"4k4/{LONE[2:]}4K4 b - 1", "earlier": [f"4k4/{LONE[2:]}4K4 w -"] * 63}, "at most 62 positions"),
+        ({"sfen": f"4k4/{LONE[2:]}4K4 b - 1", "earlier": [f"4k4/{LONE[2:]}4K4 w -"]}, "none follows on"),
+        ({"sfen": f"4k4/{LONE[2:]}4K4 b - 1", "earlier": [f"4k4/{LONE[2:]}5K3 w -"]}, "none follows on"),
+        ({"sfen": f"4k4/{LONE[2:]}4K4 b P 1", "earlier": [f"3k5/{LONE[2:]}4K4 w -"]}, "none follows on"),
+        ({"sfen": f"4k4/{LONE[2:]}4K4 b - 1", "earlier": [7]}, "sfen must be of type str"),
         ({"sfen": 7}, "sfen must be of type str"),
     ],
 )
@@ -273,7 +279,7 @@ def test_s13_impossible_positions(wrong: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "error"),
     [({"files": 4}, ValueError), ({"files": 8}, ValueError), ({"files": "9"}, TypeError), ({"window": 0}, ValueError),
-     ({"window": 513}, ValueError), ({"window": 2.0}, TypeError)],
+     ({"window": 514}, ValueError), ({"window": 2.0}, TypeError)],
 )  # fmt: skip
 def test_s14_impossible_fields(fields: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match=rf"^{next(iter(fields))} must be"):

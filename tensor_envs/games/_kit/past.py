@@ -1,0 +1,146 @@
+"""Exact repetition: the last plies of a game, and whether the position before one of them was the present one.
+
+Sets of plies have a bit for each ply of a player: bit j is the ply that j later ones of the player follow. A log has a
+set for each binary digit of each number that describes a ply, such as where the piece started. `changes` has one for
+each digit of the number of things that stand elsewhere than before the ply; where it is 0, the position was the same.
+Plies of the player to move come first. A position recurs for the same player only.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tensor_envs.rules import Field, GameState, Grid, GridSet, Scalar, Value, int32, sum_of, union_of, where
+
+Event = tuple[int, Mapping[str, Value]]  # plies of the player to move (0) or of the opponent (1) with these numbers
+Plies = Sequence[GridSet]  # of the player to move and of the opponent
+
+
+class Change(NamedTuple):
+    """Move of a thing.
+
+    Attributes:
+        gone: events of which each has put the thing where it was, or taken it away from there.
+        come: the same of where it goes to.
+        happens: whether it moves.
+    """
+
+    gone: Sequence[Event]
+    come: Sequence[Event]
+    happens: Value = True
+
+
+class Past:
+    """Log of the last plies of both players.
+
+    Attributes:
+        plies: number of plies of each player.
+        digits: names of the numbers that describe a ply, and how many binary digits they have.
+        fields: fields of a state.
+    """
+
+    def __init__(self, plies: int, digits: Mapping[str, int], things: int, kind: str = "uint32"):
+        self.plies = plies
+        self.digits = digits
+        self.grid = Grid(1, max(plies, 1), kind)
+        self.counts = {**digits, "changes": things.bit_length(), "known": 1}
+        self.fields = [Field(name, (2, count, self.grid.words), kind=kind) for name, count in self.counts.items()]
+
+    # *** in rules ***
+
+    def after(
+        self, s: GameState, numbers: Mapping[str, Value], changes: Sequence[Change], keeps: Value = True
+    ) -> dict[str, Any]:
+        """Return the fields after a ply.
+
+        Args:
+            s: the state before.
+            numbers: those that describe the ply.
+            changes: what the ply can move.
+            keeps: whether positions before the ply can recur.
+        """
+        counts = [[self.grid.set(digit) for digit in s.changes[player]] for player in range(2)]
+        for change in changes:
+            sides = zip(self.changed(s, change.gone), self.changed(s, change.come), strict=True)
+            for player, (gone, come) in enumerate(sides):
+                # Before a ply since which both places have changed, the thing was where it goes to: one change less.
+                # Before a ply since which neither has, it was where it is: one change more.
+                less = gone & come
+                carry = where(change.happens, self.grid.set(s.known[player]) - (gone ^ come), self.grid.empty)
+                for k, digit in enumerate(counts[player]):
+                    counts[player][k] = digit ^ carry
+                    carry &= digit ^ less
+        moved = sum_of(int32(change.happens) for change in changes)
+        old = {name: s.asdict()[name] for name in self.counts} | {"changes": counts}
+        fields = dict[str, Any]()
+        for name, number in {**numbers, "changes": moved, "known": int32(1)}.items():
+            theirs = map(self.grid.set, old[name][1])
+            mine = [self.pushed(plies, self.every(number, k)) for k, plies in enumerate(old[name][0])]
+            # The opponent is to move.
+            fields[name] = [[where(keeps, plies, self.grid.empty) for plies in sets] for sets in (theirs, mine)]
+        return fields
+
+    def pushed(self, plies: Sequence[Any], last: GridSet) -> GridSet:
+        """Return a set with one more ply, which is in it if it is in `last`; the earliest one is dropped."""
+        return self.grid.shift(plies, 0, 1) | last & self.grid.of([0])
+
+    def every(self, number: Value, digit: int) -> GridSet:
+        """Return all plies if a number has a binary digit, else none."""
+        return where((int32(number) & 1 << digit) != 0, self.grid.full, self.grid.empty)
+
+    def changed(self, s: GameState, events: Sequence[Event]) -> tuple[GridSet, GridSet]:
+        """Return each player's plies since which, themselves included, an odd number of events has been."""
+        touches = [self.grid.empty, self.grid.empty]
+        for player, numbers in events:
+            differs = [
+                self.every(number, k) ^ digit
+                for name, number in numbers.items()
+                for k, digit in enumerate(s.asdict()[name][player])
+            ]
+            touches[player] ^= ~union_of(differs)
+        odd = touches[0] ^ touches[1]
+        steps = 1
+        while steps < self.plies:
+            odd ^= self.grid.moved(odd, steps)
+            steps *= 2
+        # The player's ply with as many later ones is before the opponent's.
+        return odd, odd ^ touches[0]
+
+    def same(self, s: GameState) -> GridSet:
+        """Return the plies of the player to move before which the position was the same."""
+        return self.grid.set(s.known[0]) - union_of(map(self.grid.set, s.changes[0]))
+
+    def since(self, plies: GridSet) -> Scalar:
+        """Return the number of plies from the earliest one of a set on, 0 for none."""
+        steps = 1
+        while steps < self.plies:
+            plies |= self.grid.moved(plies, -steps)
+            steps *= 2
+        return plies.count()
+
+    # *** in dictionaries ***
+
+    def numbers_of(self, s: Mapping[str, Any]) -> Iterator[dict[str, int]]:
+        """Yield the numbers of the known plies of both players, the last ply first."""
+        bits = self.grid.word_bits
+        for back in range(2 * self.plies):
+            player = 1 - back % 2
+            word, bit = divmod(back // 2, bits)
+            if not s["known"][player][0][word] >> bit & 1:
+                return
+            yield {
+                name: sum((digit[word] >> bit & 1) << k for k, digit in enumerate(s[name][player]))
+                for name in self.digits
+            }
+
+    def fields_of(self, plies: Iterable[Mapping[str, int]]) -> dict[str, Any]:
+        """Return the fields of plies, the last one first, by their numbers and `changes`."""
+        known = list(enumerate({**numbers, "known": 1} for numbers in plies))
+
+        def packed(name: str, player: int, digit: int) -> list[int]:
+            members = [back // 2 for back, ply in known if back % 2 != player and ply[name] >> digit & 1]
+            return [int(word.value) for word in self.grid.of(members)]
+
+        return {
+            name: [[packed(name, player, digit) for digit in range(count)] for player in range(2)]
+            for name, count in self.counts.items()
+        }
