@@ -67,7 +67,14 @@ class ShogiState(KnownState):
     hands: Tensor
     checks: Tensor
     repeats: Tensor
-    history: Tensor
+    starts: Tensor
+    ends: Tensor
+    before: Tensor
+    after: Tensor
+    captured: Tensor
+    held: Tensor
+    changes: Tensor
+    known: Tensor
 
 class BackgammonState(KnownState):
     key: Tensor
@@ -306,11 +313,12 @@ class XiangqiState(KnownState):
     own: Tensor
     pieces: Tensor
     quiet: Tensor
+    checks: Tensor
     starts: Tensor
     ends: Tensor
     kinds: Tensor
     changes: Tensor
-    checks: Tensor
+    known: Tensor
 
 class YState(KnownState):
     own: Tensor

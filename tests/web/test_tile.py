@@ -15,7 +15,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.games._kit import hex_boards, mancala
-from tensor_envs.games._kit.fen import rows_of as rows_of_sfen
+from tensor_envs.games._kit.fen import rows_of as rows_of_fen
 from tensor_envs.games.hyper_tic_tac_toe import paint
 from tensor_envs.render import grids
 from tensor_envs.web.tile import tile_tables
@@ -112,7 +112,7 @@ def shogi(env: te.Env, game: Game) -> Picture:
     r = render(env)
     board = env.rules.board
     picture: Picture = []
-    for row in rows_of_sfen(game["sfen"].split()[0]):
+    for row in rows_of_fen(game["sfen"].split()[0]):
         for dy in range(3):
             line = []
             for piece in row:
@@ -130,14 +130,14 @@ def shogi(env: te.Env, game: Game) -> Picture:
 def xiangqi(env: te.Env, game: Game) -> Picture:
     r = render(env)
     picture: Picture = []
-    for rank, pieces in reversed([*enumerate(r.rows_of(game))]):
+    for rank, pieces in zip(range(10)[::-1], rows_of_fen(game["fen"].split()[0]), strict=True):
         for dy in range(3):
             line = []
             for file, piece in enumerate(pieces):
                 palace = file in (3, 4, 5) and rank not in (3, 4, 5, 6)
                 # the last line of rank 5 and the first one of rank 4 are the river
                 ground = r.RIVER if (rank, dy) in ((5, 2), (4, 0)) else r.GROUNDS[palace]
-                shape = "..." if piece == "." else r.SMALL_SHAPES[piece.upper()][dy]
+                shape = r.SMALL_SHAPES[piece.upper()][dy] if piece else "..."
                 line += [ground if sign == "." else r.COLOURS[piece.islower()] for sign in shape]
             picture.append(line)
     return picture

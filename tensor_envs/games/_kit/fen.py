@@ -23,6 +23,6 @@ def text_of(rows: Iterable[Iterable[str]]) -> str:
     return re.sub("1+", lambda ones: str(len(ones.group())), placed)
 
 
-def is_number(text: str, low: int, high: int) -> bool:
+def is_number(text: str, low: int = 0, high: int = 10**MAX_DIGITS) -> bool:
     """Return whether a text is a number within bounds."""
     return text.isdecimal() and len(text) <= MAX_DIGITS and low <= int(text) <= high

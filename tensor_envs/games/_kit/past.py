@@ -7,21 +7,21 @@ Plies of the player to move come first. A position recurs for the same player on
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tensor_envs.rules import Field, GameState, Grid, GridSet, Scalar, Value, int32, sum_of, union_of, where
 
 Event = tuple[int, Mapping[str, Value]]  # plies of the player to move (0) or of the opponent (1) with these numbers
-Plies = Sequence[GridSet]  # of the player to move and of the opponent
+WordKind = Literal["uint32", "uint64"]
 
 
 class Change(NamedTuple):
-    """Move of a thing.
+    """Move of a thing, such as a piece, from one place to another.
 
     Attributes:
-        gone: events of which each has put the thing where it was, or taken it away from there.
-        come: the same of where it goes to.
-        happens: whether it moves.
+        gone: plies that have brought such a thing to the first place, or have taken it from there.
+        come: plies that have brought such a thing to the second place, or have taken it from there.
+        happens: whether the thing moves.
     """
 
     gone: Sequence[Event]
@@ -34,11 +34,18 @@ class Past:
 
     Attributes:
         plies: number of plies of each player.
-        digits: names of the numbers that describe a ply, and how many binary digits they have.
+        digits: number of binary digits of each number that describes a ply, by its name.
+        grid: sets of plies.
+        counts: number of sets of each field.
         fields: fields of a state.
+
+    Args:
+        plies, digits: see above.
+        things: largest number of things that can move.
+        kind: kind of the words of sets.
     """
 
-    def __init__(self, plies: int, digits: Mapping[str, int], things: int, kind: str = "uint32"):
+    def __init__(self, plies: int, digits: Mapping[str, int], things: int, kind: WordKind = "uint32"):
         self.plies = plies
         self.digits = digits
         self.grid = Grid(1, max(plies, 1), kind)
@@ -54,8 +61,8 @@ class Past:
 
         Args:
             s: the state before.
-            numbers: those that describe the ply.
-            changes: what the ply can move.
+            numbers: the numbers that describe the ply, by their names in `digits`.
+            changes: the things that the ply can move, each at most once.
             keeps: whether positions before the ply can recur.
         """
         counts = [[self.grid.set(digit) for digit in s.changes[player]] for player in range(2)]

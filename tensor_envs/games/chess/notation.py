@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
+from tensor_envs.games._kit import fen
 from tensor_envs.games.chess.board import FORWARD, UNDER
 from tensor_envs.games.chess.rules import MOVE_BITS, MOVES_A_WORD, Chess, kinds_of, legal_moves, moved
 from tensor_envs.rules import GameState, int32, scalar
@@ -14,7 +15,6 @@ PIECES = "PNBRQK"
 CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}
 KINGS = {"K": "e1", "Q": "e1", "k": "e8", "q": "e8"}
 FILE_NAMES = "abcdefgh"
-MAX_DIGITS = 10  # of a number in a FEN
 PROMOTIONS = "rbn"  # pieces of the planes of underpromotions
 # a move in UCI, or in standard or long algebraic notation
 MOVE = "(?:[KQRBN]?[a-h]?[1-8]?[-x]?[a-h][1-8](?:=?[QRBNqrbn])?|O-O(?:-O)?|0-0(?:-0)?)"
@@ -91,15 +91,14 @@ def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
         for square in range(board.squares)
         if int(kind.value) >> square & 1
     }
-    # A run of empty squares is its length in a FEN.
+    # A FEN begins with the last rank.
     files = range(rules.side)
-    ranks = ["".join(pieces.get(rules.side * file + rank, "1") for file in files) for rank in reversed(files)]
-    placed = re.sub("1+", lambda ones: str(len(ones.group())), "/".join(ranks))
+    placed = fen.text_of([pieces.get(rules.side * file + rank, "") for file in files] for rank in reversed(files))
     # A small board has neither rights to castle nor captures en passant.
     castling, passing = (sets.get(name, 0) for name in ("castling", "en_passant"))
     rights = "".join(right for right, at in CORNERS.items() if castling and castling >> number_of(rules, at) & 1)
     target = name_of(rules, passing.bit_length() - 1) if passing else "-"
-    fen = f"{placed} {'wb'[black]} {rights or '-'} {target} {s['quiet']} {s['ply'] // 2 + 1}"
+    text = f"{placed} {'wb'[black]} {rights or '-'} {target} {s['quiet']} {s['ply'] // 2 + 1}"
     moves = []
     for k in range(s["reversible"]):
         move = s["history"][k // MOVES_A_WORD] >> MOVE_BITS * (k % MOVES_A_WORD)
@@ -108,7 +107,7 @@ def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
         if black == k % 2:
             squares = tuple(map(board.turned_square, squares))
         moves.append("".join(name_of(rules, square) for square in squares))
-    return {"fen": fen, "moves": moves[::-1]}
+    return {"fen": text, "moves": moves[::-1]}
 
 
 def from_string(rules: Chess, text: str) -> dict[str, Any]:
@@ -179,25 +178,24 @@ def _history(rules: Chess, moves: Sequence[str], black: int) -> list[int]:
     return words
 
 
-def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
+def parse(rules: Chess, text: Any) -> tuple[Board, int, str, str, int, int]:
     """Return the parts of a FEN: pieces, player, castling rights, en passant or "", quiet plies, move number."""
-    instance("fen", fen, str)
-    words = fen.split()
+    instance("fen", text, str)
+    words = text.split()
     if len(words) == 4:
         words += ["0", "1"]  # as in extended position descriptions
     if len(words) != 6:
-        raise ValueError(f"fen must be six words, or four without the numbers, got {shown(fen)}")
+        raise ValueError(f"fen must be six words, or four without the numbers, got {shown(text)}")
     placed, player, rights, target, quiet, number = words
-    # Digits become dots, so that each rank is a string of squares.
     side = rules.side
-    rows = re.sub(f"[1-{side}]", lambda digit: "." * int(digit.group()), placed).split("/")
-    if len(rows) != side or any(not re.fullmatch(f"[.{PIECES}{PIECES.lower()}]{{{side}}}", row) for row in rows):
+    rows = fen.rows_of(placed)
+    if [len(row) for row in rows] != [side] * side or not {p.upper() for row in rows for p in row} <= {"", *PIECES}:
         raise ValueError(f"fen must have {side} ranks of {side} squares, of pieces {PIECES}, got {shown(placed)}")
     board = {
         FILE_NAMES[file] + str(side - row): letter
         for row, letters in enumerate(rows)
         for file, letter in enumerate(letters)
-        if letter != "."
+        if letter
     }
     # The rules find checks and mates by the only king of a side.
     if sorted(letter for letter in board.values() if letter in "Kk") != ["K", "k"]:
@@ -225,9 +223,9 @@ def parse(rules: Chess, fen: Any) -> tuple[Board, int, str, str, int, int]:
         and target[0] + ("7" if white else "2") not in board
     ):
         raise ValueError(f"fen must have - or a square that a pawn has just passed, got {shown(target)}")
-    if not (quiet.isdecimal() and len(quiet) <= MAX_DIGITS):
+    if not fen.is_number(quiet):
         raise ValueError(f"fen must have a number of quiet plies, got {shown(quiet)}")
-    if not (number.isdecimal() and len(number) <= MAX_DIGITS and 1 <= int(number) < 2**30):
+    if not fen.is_number(number, 1, 2**30 - 1):
         raise ValueError(f"fen must have a move's number from 1 on, got {shown(number)}")
     # players of other rules go on where a game is drawn here
     return board, int(not white), rights, target, min(int(quiet), rules.quiet_plies), int(number)

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from tensor_envs.games._kit import fen
+from tensor_envs.games._kit.kings import Ending, draw_choices, status_of, tile_of
 from tensor_envs.games.chess.board import FIRST_RANKS
 from tensor_envs.games.chess.notation import FILE_NAMES, ends_of, from_dict, promoted
 from tensor_envs.games.chess.rules import Chess, legal_moves
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
-from tensor_envs.render.status import outcome, seat_names, to_move
+from tensor_envs.render.status import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules.plain import legal_actions, open_actions, state_of
 
@@ -52,10 +54,7 @@ HEADS = {"p": (0.36, 0.14), "b": (0.15, 0.07)}
 
 def rows_of(game: dict[str, Any]) -> list[str]:
     """Return a string of pieces for each rank, the last rank first, "." for an empty square."""
-    placed = game["fen"].split()[0]
-    for digit in "12345678":
-        placed = placed.replace(digit, "." * int(digit))
-    return list(placed.split("/"))
+    return ["".join(piece or "." for piece in row) for row in fen.rows_of(game["fen"].split()[0])]
 
 
 def mover(game: dict[str, Any]) -> int:
@@ -63,15 +62,28 @@ def mover(game: dict[str, Any]) -> int:
     return "wb".index(game["fen"].split()[1])
 
 
-def status(rules: Chess, game: dict[str, Any], fields: dict[str, Any]) -> str:
-    """Return the status: the player to move, or the kind of the end."""
-    player = mover(game)
+def ending(rules: Chess, fields: dict[str, Any]) -> Ending:
+    """Return whether the player to move is in check, who has won, and why the game has ended (C8 to C11)."""
     s = state_of(rules, fields)
     moves = legal_moves(rules.board, s)
+    check = bool(moves.check.value)
     lost, drawn = (bool(x.value) for x in rules.ends(s, moves))
-    if lost or drawn:
-        return outcome(NAMES, 1 - player if lost else None, reason(rules, game))
-    return to_move(game, NAMES[player], "to move, in check" if moves.check.value else "to move")
+    if lost:
+        return Ending(check, 1 - fields["current_player"], "checkmate")
+    if not drawn:
+        return Ending(check)
+    if not legal_actions(rules, s.asdict()):
+        return Ending(check, None, "stalemate")
+    if s.repeats.value >= 2:
+        return Ending(check, None, "the same position for the third time")
+    if s.quiet.value >= rules.quiet_plies:
+        return Ending(check, None, f"{rules.quiet_plies} plies without a capture or a pawn's move")
+    return Ending(check, None, "neither side has the men to mate")
+
+
+def status(rules: Chess, game: dict[str, Any], fields: dict[str, Any]) -> str:
+    """Return the status: the player to move, or how the game has ended."""
+    return status_of(NAMES, game, fields["current_player"], ending(rules, fields))
 
 
 def to_string(rules: Chess, game: dict[str, Any]) -> str:
@@ -95,7 +107,8 @@ def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
         picture.text((MARGIN - 14, MARGIN + (place + 0.5) * CELL), str(count - line), 12, INK)
         picture.text((MARGIN + (place + 0.5) * CELL, MARGIN - 14), FILE_NAMES[line], 12, INK)
     fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
-    actions = {action: ends_of(rules, action) for action in open_actions(rules, game, fields)}
+    # the highest number comes first: of promotions that to a queen
+    actions = {action: ends_of(rules, action) for action in reversed(open_actions(rules, game, fields))}
     for row, pieces in enumerate(rows_of(game)):
         for file, piece in enumerate(pieces):
             corners = grid.square(order[row], order[file])
@@ -104,9 +117,7 @@ def draw(rules: Chess, game: dict[str, Any]) -> Drawing:
             if piece != ".":
                 draw_piece(picture, piece, *corners[0])
             square = count * file + (row if mover(game) else count - 1 - row)
-            # the highest number comes first: of promotions that to a queen
-            if here := [action for action, ends in reversed(actions.items()) if square in ends]:
-                picture.area(corners, *here, targets=[action for action in here if actions[action][1] == square])
+            draw_choices(picture, corners, square, actions)
     picture.text((picture.width / 2, side + 1.8 * MARGIN), status(rules, game, fields), 14, INK)
     return picture
 
@@ -140,16 +151,8 @@ def scores(rules: Chess, game: dict[str, Any]) -> list[str]:
 
 
 def reason(rules: Chess, game: dict[str, Any]) -> str:
-    """Return why the game has ended (C8 to C11)."""
-    s = state_of(rules, from_dict(rules, game))
-    moves = legal_moves(rules.board, s)
-    if not legal_actions(rules, s.asdict()):
-        return "checkmate" if moves.check.value else "stalemate"
-    if s.repeats.value >= 2:
-        return "the same position for the third time"
-    if s.quiet.value >= rules.quiet_plies:
-        return f"{rules.quiet_plies} plies without a capture or a pawn's move"
-    return "neither side has the men to mate"
+    """Return why the game has ended."""
+    return ending(rules, from_dict(rules, game)).reason
 
 
 def explain(rules: Chess, game: dict[str, Any], action: int) -> str:
@@ -201,5 +204,4 @@ def tile(rules: Chess) -> Tile:
             colours.append((INK if own == black else PAPER) if shown else ground)
         return Pixel(tuple(colours), tuple(StateBits(name, 0, square, 1) for name in TILE_SETS))
 
-    side = range(3 * rules.side)
-    return Tile(len(side), tuple([pixel(y, x, black) for y in side for x in side] for black in (0, 1)))
+    return tile_of(rules.side, rules.side, pixel)

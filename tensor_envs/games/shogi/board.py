@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from tensor_envs.games._kit import fen
+from tensor_envs.games._kit.fen import rows_of
 from tensor_envs.rules import Grid, GridSet, Scalar, pack
 
 # Steps (files to the left, ranks down) as the player to move sees them, in the order of dlshogi and Pgx (S4).
@@ -107,7 +107,8 @@ class ShogiBoard:
         ways: number of ways.
         planes: names of the planes of actions: ways, where promotion is a choice ways with it, and drops.
         drops: number of the first plane of drops.
-        slots: place of the first piece in hand of each kind; places are the cells, then those in hand.
+        slots: place of the first piece in hand of each kind. Places are the cells and, from `size` on, those in the own
+            hand. Those in the opponent's hand are negative: place p is size - 1 - p from the other side.
         digits, place_digits: number of bits of a kind, and of a place.
     """
 
@@ -115,7 +116,7 @@ class ShogiBoard:
         self.variant = variant
         self.kinds = variant.kinds
         self.hand_kinds = variant.kinds[:-1]
-        rows = fen.rows_of(variant.placed)
+        rows = rows_of(variant.placed)
         self.files = len(rows[0])
         self.ranks = len(rows)
         self.grid = Grid(self.files, self.ranks)
@@ -139,13 +140,13 @@ class ShogiBoard:
 
     def fields_of(self, pieces: Mapping[int, str]) -> dict[str, Any]:
         """Return the fields of pieces by their places, as the player to move sees them, the own ones in capitals."""
-        cells = {place: piece for place, piece in pieces.items() if place < self.size}
+        cells = {place: piece for place, piece in pieces.items() if 0 <= place < self.size}
         codes = {cell: self.code_of(piece) for cell, piece in cells.items()}
 
         def words(cells: Iterable[int]) -> list[int]:
             return pack(cells, self.size)
 
-        hand = [piece for place, piece in pieces.items() if place >= self.size]
+        hand = [piece for place, piece in pieces.items() if place not in cells]
         digits = [words(cell for cell, code in codes.items() if code >> k & 1) for k in range(self.digits + 1)]
         return {
             "own": words(cell for cell, piece in cells.items() if piece.isupper()),
@@ -161,20 +162,17 @@ class ShogiBoard:
         """Return the number of a piece's kind, with one more binary digit for its promotion."""
         return self.letters.index(piece[-1].upper()) | ("+" in piece) << self.digits
 
-    def held(self, hands: Sequence[Sequence[int]]) -> Iterator[tuple[int, str]]:
-        """Yield the places and letters of pieces in hand, those of the first hand in capitals."""
-        for place, hand, letters in zip(
-            (0, sum(self.counts) + 1), hands, (self.letters, self.letters.lower()), strict=True
-        ):
-            for slot, letter, count in zip(self.slots, letters, hand, strict=False):
-                yield from ((place + slot + k, letter) for k in range(count))
+    def piece_of(self, code: int) -> str:
+        """Return the piece of such a number in capitals."""
+        raised, kind = divmod(code, 1 << self.digits)
+        return "+" * raised + self.letters[kind]
 
-    def turned_place(self, place: int) -> int:
-        """Return the number of a place from the opponent's side."""
-        if place < self.size:
-            return self.size - 1 - place
-        held = sum(self.counts) + 1
-        return place - held if place >= self.size + held else place + held
+    def held(self, hands: Sequence[Sequence[int]]) -> Iterator[tuple[int, str]]:
+        """Yield the places and letters of the pieces in hand, those of the first hand in capitals."""
+        for side, hand in enumerate(hands):
+            for slot, letter, count in zip(self.slots, self.letters, hand, strict=False):
+                for place in range(slot, slot + count):
+                    yield (self.size - 1 - place, letter.lower()) if side else (place, letter)
 
     def last_ranks(self, count: int) -> GridSet:
         """Return the ranks that are furthest from the player to move."""
@@ -202,7 +200,7 @@ class ShogiBoard:
 
 def placed(text: str) -> dict[int, str]:
     """Return the pieces of a board in SFEN by their cells; the first file is on the right."""
-    rows = fen.rows_of(text)
+    rows = rows_of(text)
     return {
         len(rows) * (len(row) - 1 - x) + y: piece for y, row in enumerate(rows) for x, piece in enumerate(row) if piece
     }

@@ -23,18 +23,18 @@ def name_of(board: ShogiBoard, cell: int) -> str:
 
 
 def cell_of(rules: Shogi, cell: int, player: int) -> int:
-    """Return a cell that is numbered from a player's side as Black numbers it, or the reverse."""
-    return rules.board.turned_place(cell) if player else cell
+    """Return a cell or a place in hand that is numbered from a player's side as Black numbers it, or the reverse."""
+    return rules.board.size - 1 - cell if player else cell
 
 
 # *** states ***
 
 
-class Position(NamedTuple):
+class ShogiPosition(NamedTuple):
     """Position as Black sees it.
 
     Attributes:
-        pieces: pieces by their places, named as in SFEN. Places are cells, then those in Black's and in White's hand.
+        pieces: pieces by their places, on the board and in hand, named as in SFEN.
         player: the player to move.
     """
 
@@ -47,16 +47,16 @@ def seen_by(rules: Shogi, pieces: dict[int, str], player: int) -> dict[int, str]
     return {cell_of(rules, place, player): piece.swapcase() if player else piece for place, piece in pieces.items()}
 
 
-def position_of(rules: Shogi, s: dict[str, Any]) -> Position:
+def position_of(rules: Shogi, s: dict[str, Any]) -> ShogiPosition:
     """Return the position of a game's fields."""
     board = rules.board
-    own, promoted = (set(unpack(s[name], board.size)) for name in ("own", "promoted"))
-    digits = [set(unpack(words, board.size)) for words in s["kinds"]]
+    own = set(unpack(s["own"], board.size))
+    digits = [set(unpack(words, board.size)) for words in (*s["kinds"], s["promoted"])]
     pieces = dict(board.held(s["hands"]))
     for cell in own.union(unpack(s["other"], board.size)):
-        letter = board.letters[sum((cell in digit) << k for k, digit in enumerate(digits))]
-        pieces[cell] = "+" * (cell in promoted) + (letter if cell in own else letter.lower())
-    return Position(seen_by(rules, pieces, s["current_player"]), s["current_player"])
+        piece = board.piece_of(sum((cell in digit) << k for k, digit in enumerate(digits)))
+        pieces[cell] = piece if cell in own else piece.lower()
+    return ShogiPosition(seen_by(rules, pieces, s["current_player"]), s["current_player"])
 
 
 def to_dict(rules: Shogi, s: dict[str, Any]) -> dict[str, Any]:
@@ -70,12 +70,12 @@ def to_dict(rules: Shogi, s: dict[str, Any]) -> dict[str, Any]:
     return {"sfen": f"{sfen_of(rules, position)} {s['ply'] + 1}", "earlier": earlier, "checks": [*s["checks"]]}
 
 
-def sfen_of(rules: Shogi, position: Position) -> str:
+def sfen_of(rules: Shogi, position: ShogiPosition) -> str:
     """Return a position in SFEN without the number of the move."""
     board = rules.board
     files = range(board.files)[::-1]
     placed = fen.text_of([position.pieces.get(board.ranks * x + y, "") for x in files] for y in range(board.ranks))
-    held = "".join(piece for place, piece in position.pieces.items() if place >= board.size)
+    held = "".join(piece for place, piece in position.pieces.items() if not 0 <= place < board.size)
     hands = ""
     for letter in HAND_ORDER + HAND_ORDER.lower():
         count = held.count(letter)
@@ -83,33 +83,31 @@ def sfen_of(rules: Shogi, position: Position) -> str:
     return f"{placed} {SIDES[position.player]} {hands or '-'}"
 
 
-def taken_back(rules: Shogi, position: Position, numbers: Mapping[str, int]) -> Position:
+def taken_back(rules: Shogi, position: ShogiPosition, numbers: Mapping[str, int]) -> ShogiPosition:
     """Return the position before a ply, which the log of plies describes by its numbers."""
     board = rules.board
     player = 1 - position.player
     pieces = seen_by(rules, position.pieces, player)
     del pieces[numbers["ends"]]
-    pieces[numbers["starts"]] = "+" * numbers["raised_before"] + board.letters[numbers["movers"]]
+    pieces[numbers["starts"]] = board.piece_of(numbers["before"])
     if numbers["captured"] != board.no_piece:
-        raised, kind = divmod(numbers["captured"], 1 << board.digits)
-        pieces[numbers["ends"]] = "+" * raised + board.letters[kind].lower()
+        pieces[numbers["ends"]] = board.piece_of(numbers["captured"]).lower()
         pieces.pop(numbers["held"], None)  # a lion is not in hand
-    return Position(seen_by(rules, pieces, player), player)
+    return ShogiPosition(seen_by(rules, pieces, player), player)
 
 
-def numbers_between(rules: Shogi, before: Position, position: Position) -> dict[str, int]:
+def numbers_between(rules: Shogi, before: ShogiPosition, position: ShogiPosition) -> dict[str, int]:
     """Return the numbers of the ply between two positions, for the log of plies. ValueError if there is none."""
     board = rules.board
     old, new = (seen_by(rules, pieces, before.player) for pieces in (before.pieces, position.pieces))
     starts = min(old.keys() - new.keys(), default=0)
-    for end in [place for place, piece in new.items() if place < board.size and old.get(place) != piece]:
+    for end in [cell for cell in range(board.size) if cell in new and old.get(cell) != new[cell]]:
         taken = old.get(end)
         numbers = {
             "starts": starts,
             "ends": end,
-            "movers": board.letters.index(new[end][-1].upper()),
-            "raised_before": int("+" in old.get(starts, "")),
-            "raised_after": int("+" in new[end]),
+            "before": board.code_of(old.get(starts, new[end])),
+            "after": board.code_of(new[end]),
             "captured": board.code_of(taken) if taken else board.no_piece,
             "held": max(new.keys() - old.keys(), default=board.slots[-1]) if taken else board.no_place,
         }
@@ -118,7 +116,7 @@ def numbers_between(rules: Shogi, before: Position, position: Position) -> dict[
     raise ValueError(f"earlier must have the positions before each move, but none follows on {sfen_of(rules, before)}")
 
 
-def history(rules: Shogi, position: Position, earlier: Any) -> dict[str, Any]:
+def history(rules: Shogi, position: ShogiPosition, earlier: Any) -> dict[str, Any]:
     """Return the log of the plies since earlier positions, the last one first."""
     instance("earlier", earlier, list)
     if len(earlier) > 2 * rules.past.plies:
@@ -162,7 +160,7 @@ def from_dict(rules: Shogi, game: dict[str, Any]) -> dict[str, Any]:
     return fields | ended(over)
 
 
-def parse(rules: Shogi, sfen: Any) -> tuple[Position, int]:
+def parse(rules: Shogi, sfen: Any) -> tuple[ShogiPosition, int]:
     """Return a position in SFEN and the number of plies before it."""
     instance("sfen", sfen, str)
     words = sfen.split()
@@ -184,7 +182,7 @@ def parse(rules: Shogi, sfen: Any) -> tuple[Position, int]:
         count = hands[0][k] + hands[1][k] + text.upper().count(letter)
         if count > most:
             raise ValueError(f"sfen must have at most {most} of {letter}, got {count}")
-    return Position(pieces, player), int(number) - 1
+    return ShogiPosition(pieces, player), int(number) - 1
 
 
 def parse_board(rules: Shogi, text: str, player: int) -> dict[int, str]:
@@ -237,17 +235,20 @@ def check_places(rules: Shogi, pieces: dict[int, str]) -> None:
 # *** actions ***
 
 
-def start_of(rules: Shogi, action: int, occupied: set[int]) -> int | None:
-    """Return the cell where a legal move begins, None for a drop; cells are numbered from the player's side."""
+def ends_of(rules: Shogi, s: dict[str, Any], action: int) -> tuple[int, int]:
+    """Return the places where a legal action begins and ends, as Black numbers them; a drop begins in the hand."""
     board = rules.board
-    plane, cell = divmod(action, board.size)
+    plane, end = divmod(action, board.size)
     if plane >= board.drops:
-        return None
-    files, ranks = WAYS[plane % board.ways]
-    cell -= board.ranks * files + ranks
-    while cell not in occupied:
-        cell -= board.ranks * files + ranks
-    return cell
+        start = board.slots[plane - board.drops]
+    else:
+        files, ranks = WAYS[plane % board.ways]
+        step = board.ranks * files + ranks
+        occupied = {*unpack(s["own"], board.size), *unpack(s["other"], board.size)}
+        start = end - step
+        while start not in occupied:
+            start -= step
+    return cell_of(rules, start, s["current_player"]), cell_of(rules, end, s["current_player"])
 
 
 def action_to_string(rules: Shogi, action: int) -> str:
@@ -256,20 +257,18 @@ def action_to_string(rules: Shogi, action: int) -> str:
     plane, cell = divmod(action, board.size)
     square = name_of(board, cell)
     if plane >= board.drops:
-        return f"{board.hand_kinds[plane - board.drops].letter}*{square}"
+        return f"{board.letters[plane - board.drops]}*{square}"
     return f"{square} {board.planes[plane].replace('_', ' ')}"
 
 
 def move_to_string(rules: Shogi, action: int, s: dict[str, Any]) -> str:
     """Return a legal action of a position as in the Universal Shogi Interface: "7g7f", "8h2b+", "P*5e" (S15)."""
     board = rules.board
-    plane, end = divmod(action, board.size)
-    player = s["current_player"]
-    to = name_of(board, cell_of(rules, end, player))
-    start = start_of(rules, action, {*unpack(s["own"], board.size), *unpack(s["other"], board.size)})
-    if start is None:
-        return f"{board.hand_kinds[plane - board.drops].letter}*{to}"
-    return name_of(board, cell_of(rules, start, player)) + to + "+" * (plane >= board.ways)
+    plane = action // board.size
+    start, end = ends_of(rules, s, action)
+    if plane >= board.drops:
+        return f"{board.letters[plane - board.drops]}*{name_of(board, end)}"
+    return name_of(board, start) + name_of(board, end) + "+" * (plane >= board.ways)
 
 
 def spellings(rules: Shogi, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:

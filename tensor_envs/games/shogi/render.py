@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tensor_envs.games.shogi.board import placed
-from tensor_envs.games.shogi.notation import RANK_NAMES, cell_of, from_dict, name_of, parse, position_of, start_of
+from tensor_envs.games._kit.kings import Ending, Ends, draw_choices, status_of, tile_of
+from tensor_envs.games.shogi.notation import RANK_NAMES, cell_of, ends_of, from_dict, name_of, parse, position_of
 from tensor_envs.games.shogi.rules import Shogi, legal_moves, pieces_of
-from tensor_envs.render.drawing import Drawing, Point
+from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import INK, SquareGrid
-from tensor_envs.render.status import outcome, seat_names, to_move
+from tensor_envs.render.status import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules.plain import open_actions, state_of
 
@@ -26,70 +26,64 @@ SMALL_COLOURS = (INK, "#fcfcfa")
 CROWN = "#f2c200"  # the middle of a king
 
 
-def ending(rules: Shogi, fields: dict[str, Any]) -> tuple[int | None, str] | None:
-    """Return the winner (None for a draw) and the reason of a game that has ended, None if it goes on."""
+def ending(rules: Shogi, fields: dict[str, Any]) -> Ending:
+    """Return whether the player to move is in check, who has won, and why the game has ended."""
     s = state_of(rules, fields)
     moves = legal_moves(rules.board, s)
+    check = bool(moves.check.value)
     end = rules.ends(s, moves)
-    if not any(x.value for x in end):
-        return None
     player = fields["current_player"]
     winner = None if end.drawn.value else 1 - player if end.won.value else player
+    if not any(x.value for x in end):
+        return Ending(check)
     # A player without a move is mated, also where the position has occurred before.
     if not any(cells.any().value for cells in moves.planes):
-        return winner, "checkmate" if moves.check.value else "no legal move"
+        return Ending(check, winner, "checkmate" if check else "no legal move")
     if s.repeats.value == rules.fold - 1:
         since = rules.past.since(rules.past.same(s)).value
         perpetual = rules.board.variant.orthodox and max(fields["checks"]) >= since
         time = "fourth" if rules.fold == 4 else "third"
-        return winner, "perpetual check" if perpetual else f"the same position for the {time} time"
+        return Ending(check, winner, "perpetual check" if perpetual else f"the same position for the {time} time")
     # In animal shogi alone a king may be missing.
     caught = not pieces_of(rules.board, s).king.any().value
-    return winner, "the lion is caught" if caught else "the lion has reached the last rank"
-
-
-def status(rules: Shogi, game: dict[str, Any], fields: dict[str, Any]) -> str:
-    """Return the status: the player to move, or the kind of the end."""
-    end = ending(rules, fields)
-    if end:
-        return outcome(NAMES, *end)
-    check = legal_moves(rules.board, state_of(rules, fields)).check.value
-    return to_move(game, NAMES[fields["current_player"]], "to move, in check" if check else "to move")
+    return Ending(check, winner, "the lion is caught" if caught else "the lion has reached the last rank")
 
 
 def reason(rules: Shogi, game: dict[str, Any]) -> str:
     """Return why the game has ended (S8 to S11)."""
-    end = ending(rules, from_dict(rules, game))
-    return end[1] if end else ""
+    return ending(rules, from_dict(rules, game)).reason
 
 
 players = seat_names(*NAMES)
 
 
 def scores(rules: Shogi, game: dict[str, Any]) -> list[str]:
-    """Return the pieces that each player has in hand."""
+    """Return the letters of the pieces that each player has in hand, with their numbers."""
     position, _ = parse(rules, game["sfen"])
-    return [in_hand(rules, hand) for hand in rules.board.fields_of(position.pieces)["hands"]]
-
-
-def in_hand(rules: Shogi, hand: list[int]) -> str:
-    """Return the letters of the pieces in a hand with their numbers, "" for none."""
-    held = zip(rules.board.hand_kinds, hand, strict=True)
-    return " ".join(kind.letter + (f" x {count}" if count > 1 else "") for kind, count in held if count)
+    return [
+        " ".join(
+            letter + (f" x {count}" if count > 1 else "")
+            for letter, count in zip(rules.board.letters, hand, strict=False)
+            if count
+        )
+        for hand in rules.board.fields_of(position.pieces)["hands"]
+    ]
 
 
 def to_string(rules: Shogi, game: dict[str, Any]) -> str:
     """Return rows of pieces, Black's in capitals, the viewer's or Black's side below; hands, the status, and SFEN."""
     board = rules.board
-    pieces = placed(game["sfen"].split()[0])
-    turned = bool(game.get("viewer"))
-    files = range(board.files) if turned else range(board.files)[::-1]
+    fields = from_dict(rules, game)
+    pieces = position_of(rules, fields).pieces
+    step = 1 if game.get("viewer") else -1
+    files = range(board.files)[::step]
     lines = [" ".join(f"{x + 1:>2}" for x in files)]
-    for y in range(board.ranks)[:: -1 if turned else 1]:
+    for y in range(board.ranks)[::-step]:
         row = " ".join(f"{pieces.get(board.ranks * x + y, '.'):>2}" for x in files)
         lines.append(f"{row} {RANK_NAMES[y]}")
-    held = [f"{name}: {score or '-'}" for name, score in zip(NAMES, scores(rules, game), strict=True)]
-    return "\n".join([*lines, *held, status(rules, game, from_dict(rules, game)), game["sfen"]])
+    lines += [f"{name}: {score or '-'}" for name, score in zip(NAMES, scores(rules, game), strict=True)]
+    status = status_of(NAMES, game, fields["current_player"], ending(rules, fields))
+    return "\n".join([*lines, status, game["sfen"]])
 
 
 def draw(rules: Shogi, game: dict[str, Any]) -> Drawing:
@@ -103,58 +97,42 @@ def draw(rules: Shogi, game: dict[str, Any]) -> Drawing:
     picture.rect(grid.left, grid.top, wide, high, WOOD, GRID, 2)
     fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
     pieces = position_of(rules, fields).pieces
-    ends = ends_of(rules, fields, open_actions(rules, game, fields))
+    ends = {action: ends_of(rules, fields, action) for action in open_actions(rules, game, fields)}
     for cell in range(board.size):
         seen = cell_of(rules, cell, viewer)
         corners = grid.square(seen % board.ranks, board.files - 1 - seen // board.ranks)
         picture.polygon(corners, stroke=GRID)
         if cell in pieces:
             draw_piece(picture, pieces[cell], corners[0], viewer)
-        if here := [action for action, squares in ends.items() if cell in squares]:
-            picture.area(corners, *here, targets=[action for action in here if ends[action][1] == cell])
+        draw_choices(picture, corners, cell, ends)
     # Files are numbered above the board, ranks named on its right.
     for k in range(board.files):
         picture.text((grid.centre(0, k)[0], grid.top - 12), str(k + 1 if viewer else board.files - k), 12, INK)
     for k in range(board.ranks):
         rank = RANK_NAMES[board.ranks - 1 - k if viewer else k]
         picture.text((grid.left + wide + 14, grid.centre(k, 0)[1]), rank, 12, INK)
-    for side in range(2):
-        y = grid.top + high + 0.3 * MARGIN if side == viewer else 0.2 * MARGIN
-        draw_hand(picture, rules, fields, side, y, viewer, [*ends])
-    picture.text((picture.width / 2, picture.height - 0.6 * MARGIN), status(rules, game, fields), 14, INK)
+    for side, top in ((viewer, grid.top + high + 0.3 * MARGIN), (1 - viewer, 0.2 * MARGIN)):
+        draw_hand(picture, rules, pieces, ends, side, top, viewer)
+    status = status_of(NAMES, game, fields["current_player"], ending(rules, fields))
+    picture.text((picture.width / 2, picture.height - 0.6 * MARGIN), status, 14, INK)
     return picture
 
 
-def ends_of(rules: Shogi, fields: dict[str, Any], actions: list[int]) -> dict[int, tuple[int | None, int]]:
-    """Return the squares where legal actions begin, None for drops, and end, as Black numbers them."""
-    player = fields["current_player"]
-    occupied = {cell_of(rules, cell, player) for cell in position_of(rules, fields).pieces}
-    ends = dict[int, tuple[int | None, int]]()
-    for action in actions:
-        start = start_of(rules, action, occupied)
-        end = cell_of(rules, action % rules.board.size, player)
-        ends[action] = None if start is None else cell_of(rules, start, player), end
-    return ends
-
-
 def draw_hand(
-    picture: Drawing, rules: Shogi, fields: dict[str, Any], side: int, y: float, viewer: int, actions: list[int]
+    picture: Drawing, rules: Shogi, pieces: dict[int, str], ends: Ends, side: int, top: float, viewer: int
 ) -> None:
-    """Draw the pieces in a player's hand in a row; each stands for its drops."""
+    """Draw a player's pieces in hand, once for each kind with their number; they stand for their drops."""
     board = rules.board
-    player = fields["current_player"]
-    left = (picture.width - len(board.hand_kinds) * CELL) / 2
-    for k, kind in enumerate(board.hand_kinds):
-        count = fields["hands"][side != player][k]
-        if not count:
-            continue
-        x = left + k * CELL
-        draw_piece(picture, kind.letter.lower() if side else kind.letter, (x, y), viewer)
+    left = (picture.width - len(board.counts) * CELL) / 2
+    for k, most in enumerate(board.counts):
+        corners = box(left + k * CELL, top, CELL, CELL)
+        place, *more = (cell_of(rules, board.slots[k] + n, side) for n in range(most))
+        count = 1 + sum(other in pieces for other in more)
+        if place in pieces:
+            draw_piece(picture, pieces[place], corners[0], viewer)
         if count > 1:
-            picture.text((x + CELL - 6, y + 8), str(count), 13, INK, bold=True)
-        drops = [action for action in actions if action // board.size == board.drops + k]
-        if side == player and drops:
-            picture.area([(x, y), (x + CELL, y), (x + CELL, y + CELL), (x, y + CELL)], *drops)
+            picture.text((left + (k + 1) * CELL - 6, top + 8), str(count), 13, INK, bold=True)
+        draw_choices(picture, corners, place, ends)
 
 
 def draw_piece(picture: Drawing, piece: str, corner: Point, viewer: int) -> None:
@@ -173,12 +151,11 @@ def explain(rules: Shogi, game: dict[str, Any], action: int) -> str:
     board = rules.board
     fields = from_dict(rules, game)
     pieces = position_of(rules, fields).pieces
-    plane = action // board.size
-    start, end = ends_of(rules, fields, [action])[action]
-    if start is None:
-        return f"drop a {board.hand_kinds[plane - board.drops].name} on {name_of(board, end)}"
+    start, end = ends_of(rules, fields, action)
     name = next(form.name for form in board.forms if form.letter == pieces[start].upper())
-    promotes = ", promotes" if board.ways <= plane < board.drops else ""
+    if not 0 <= start < board.size:
+        return f"drop a {name} on {name_of(board, end)}"
+    promotes = ", promotes" if board.ways <= action // board.size < board.drops else ""
     return f"{name} {name_of(board, start)} {'takes' if end in pieces else 'to'} {name_of(board, end)}{promotes}"
 
 
@@ -205,9 +182,7 @@ def tile(rules: Shogi) -> Tile:
         bits += [StateBits("kinds", k * board.grid.words, cell, 1) for k in range(board.digits)]
         return Pixel(tuple(small_colour(rules, y % 3, x % 3, player, key) for key in keys), tuple(bits))
 
-    rows = range(3 * board.ranks)
-    columns = range(3 * board.files)
-    return Tile(len(columns), tuple([pixel(y, x, player) for y in rows for x in columns] for player in (0, 1)))
+    return tile_of(board.ranks, board.files, pixel)
 
 
 def small_colour(rules: Shogi, y: int, x: int, player: int, key: int) -> str:

@@ -89,14 +89,13 @@ class Shogi:
     def past(self) -> Past:
         """Plies after which the position before them may recur (S10), each from the side of its player."""
         place = self.board.place_digits
-        kind = self.board.digits
+        piece = self.board.digits + 1  # a kind, and whether it is promoted
         digits = {
             "starts": place,  # a place in hand for a drop
             "ends": place,
-            "movers": kind,
-            "raised_before": 1,
-            "raised_after": 1,
-            "captured": kind + 1,  # kind, and whether it was promoted; all ones for none
+            "before": piece,
+            "after": piece,
+            "captured": piece,  # all ones for none
             "held": place,  # where the captured piece goes; all ones for none
         }
         return Past((self.window - 1) // 2, digits, things=sum(self.board.counts) + 2)
@@ -141,10 +140,10 @@ class Shogi:
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         board = self.board
-        after, numbers, changes = moved(board, s, action)
+        after, numbers = moved(board, s, action)
         moves = legal_moves(board, after)
         checks = [s.checks[1], where(moves.check, minimum(s.checks[0] + 1, self.window), 0)]
-        past = self.past.after(s, numbers, changes)
+        past = self.past.after(s, numbers, changes_of(board, numbers))
         after = after.replace(checks=checks, current_player=1 - s.current_player, **past)
         after = after.replace(repeats=self.repeats(after))
         end = self.ends(after, moves)
@@ -264,10 +263,10 @@ def pieces_of(board: ShogiBoard, s: GameState) -> PieceSets:
     return PieceSets(own, other, empty, forms, going("steps"), going("slides"), own & kings, other & kings)
 
 
-def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, dict[str, Scalar], list[Change]]:
-    """Return the state from the opponent's side after an action, with pieces and hands alone changed (S2, S3).
+def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, dict[str, Scalar]]:
+    """Return the state from the opponent's side after an action, with the pieces and hands alone changed (S2, S3).
 
-    The numbers that describe the action, and its changes for the log of plies, follow.
+    The numbers that describe the action in the log of plies are returned as well.
     """
     grid = board.grid
     plane = action // board.size
@@ -288,36 +287,21 @@ def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, d
     promoted = grid.set(s.promoted)
     was_raised = (promoted & begin).any()
     raised = promotes | was_raised
-    taken_raised = int32((promoted & end).any())
+    taken_code = int32((promoted & end).any()) << board.digits | taken
     promoted = (promoted - begin - end) | where(raised, end, grid.empty)
-    # A captured piece comes into the hand, a dropped one leaves it.
+    # A captured piece comes to the next place of its kind in hand, and a piece is dropped from the last one.
     captures = (end & s.other).any()
+    counts = [*s.hands[0], 0]
+    numbers = {
+        "starts": where(drops, lookup(board.slots, piece) + lookup(counts, piece) - 1, start),
+        "ends": to,
+        "before": int32(was_raised) << board.digits | piece,
+        "after": int32(raised) << board.digits | piece,
+        "captured": where(captures, taken_code, board.no_piece),
+        "held": where(captures, lookup(board.slots, taken) + lookup(counts, taken), board.no_place),
+    }
     held = enumerate(s.hands[0])
     hand = [number + int32(captures & (taken == k)) - int32(drops & (piece == k)) for k, number in held]
-    # A piece is dropped from the last place of its kind in hand, and a captured one comes to the next.
-    held_piece, held_taken = (lookup([*s.hands[0], 0], kind) for kind in (piece, taken))
-    begin_place = where(drops, lookup(board.slots, piece) + held_piece - 1, start)
-    slot = lookup(board.slots, taken) + held_taken
-    numbers = {
-        "starts": begin_place,
-        "ends": to,
-        "movers": piece,
-        "raised_before": int32(was_raised),
-        "raised_after": int32(raised),
-        "captured": where(captures, taken_raised << board.digits | taken, board.no_piece),
-        "held": where(captures, slot, board.no_place),
-    }
-    changes = [
-        Change(
-            [*events_of(board, 0, begin_place, piece, int32(was_raised)), (0, {"held": begin_place})],
-            events_of(board, 0, to, piece, int32(raised)),
-        ),
-        Change(
-            events_of(board, 1, board.size - 1 - to, taken, taken_raised),
-            [(0, {"starts": slot}), (0, {"held": slot})],
-            captures,
-        ),
-    ]
     # The opponent is to move: both sides change their names, and the board is turned.
     after = s.replace(
         own=board.turned(grid.set(s.other) - end),
@@ -326,16 +310,27 @@ def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, d
         promoted=board.turned(promoted),
         hands=[s.hands[1], hand],
     )
-    return after, numbers, changes
+    return after, numbers
 
 
-def events_of(board: ShogiBoard, side: int, place: Scalar, kind: Scalar, raised: Scalar) -> list[Event]:
-    """Return the plies that bring a side's piece to a place, as the side sees the board, or take it from there."""
+def changes_of(board: ShogiBoard, ply: dict[str, Scalar]) -> list[Change]:
+    """Return what a ply moves, by its numbers: a piece and, where it captures one, that one to the hand."""
+
+    def events(side: int, place: Scalar, piece: Scalar) -> list[Event]:
+        """Return the plies that bring a side's piece to a place, as the side sees the board, or take it from there."""
+        return [
+            (side, {"starts": place, "before": piece}),
+            (side, {"ends": place, "after": piece}),
+            # The opponent captures it. A place in hand is no cell for the opponent.
+            (1 - side, {"ends": board.size - 1 - place, "captured": piece}),
+        ]
+
+    gone = [*events(0, ply["starts"], ply["before"]), (0, {"held": ply["starts"]})]
+    captured = events(1, board.size - 1 - ply["ends"], ply["captured"])
+    held = [(0, {"starts": ply["held"]}), (0, {"held": ply["held"]})]
     return [
-        (side, {"starts": place, "movers": kind, "raised_before": raised}),
-        (side, {"ends": place, "movers": kind, "raised_after": raised}),
-        # The opponent captures there. For a place in hand this is no cell.
-        (1 - side, {"ends": board.size - 1 - place, "captured": raised << board.digits | kind}),
+        Change(gone, events(0, ply["ends"], ply["after"])),
+        Change(captured, held, ply["captured"] != board.no_piece),
     ]
 
 

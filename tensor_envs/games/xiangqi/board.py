@@ -1,9 +1,9 @@
 """Board of xiangqi: sets of squares, and the planes of moves."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tensor_envs.games._kit.fen import rows_of
 from tensor_envs.rules import Grid, GridSet, union_of
 
 # Square 9 * rank + file is a bit of a set, from the side of the player to move. Steps are (ranks, files).
@@ -21,6 +21,7 @@ LINES = ALONG + AHEAD
 PLANES = [*LINES, *LEAPS, *DIAGONALS]
 # pieces by the number of their kind, 0 for none: soldier, advisor, elephant, horse, chariot, cannon, general
 PIECES = " PABNRCK"
+KIND_DIGITS = 3  # binary digits of such a number
 START = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR"  # X1
 
 
@@ -71,6 +72,20 @@ def turned_square(square: int) -> int:
     return FILES * (RANKS - 1 - square // FILES) + square % FILES
 
 
-def read_rows(placed: str) -> list[str]:
-    """Return the rows of a FEN's pieces, Red's first rank first, with "." for an empty square."""
-    return re.sub("[1-9]", lambda digit: "." * int(digit.group()), placed).split("/")[::-1]
+def board_of(placed: str) -> dict[int, str]:
+    """Return the pieces of a FEN by their squares, as Red sees them; Red's are in capitals."""
+    rows = rows_of(placed)[::-1]
+    return {FILES * y + x: piece for y, row in enumerate(rows) for x, piece in enumerate(row) if piece}
+
+
+def fields_of(pieces: Mapping[int, str]) -> dict[str, Any]:
+    """Return the fields of pieces by their squares, as the player to move sees them, the own ones in capitals."""
+
+    def words(squares: Iterable[int]) -> list[int]:
+        return [int(word.value) for word in GRID.of([*squares])]
+
+    kinds = {square: PIECES.index(piece.upper()) for square, piece in pieces.items()}
+    return {
+        "own": words(square for square, piece in pieces.items() if piece.isupper()),
+        "pieces": [words(square for square, kind in kinds.items() if kind >> k & 1) for k in range(KIND_DIGITS)],
+    }

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from tensor_envs.games.xiangqi.board import FILES, PIECES, RANKS, SQUARES, START, read_rows, turned_square
-from tensor_envs.games.xiangqi.notation import FILE_NAMES, ends_of, from_dict, name_of, square_for
+from tensor_envs.games._kit.kings import Ending, draw_choices, missing, status_of, tile_of
+from tensor_envs.games.xiangqi.board import FILES, KIND_DIGITS, PIECES, RANKS, SQUARES, START
+from tensor_envs.games.xiangqi.notation import FILE_NAMES, ends_of, from_dict, name_of, pieces_on, square_for
 from tensor_envs.games.xiangqi.rules import Xiangqi, ends, legal_moves, pieces_of
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, SquareGrid
-from tensor_envs.render.status import outcome, seat_names, to_move
+from tensor_envs.render.status import seat_names
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules.plain import open_actions, state_of
 
@@ -40,71 +41,54 @@ SMALL_SHAPES = {
 GROUNDS = (WOOD, "#dcc38c")  # of the small picture
 
 
-def rows_of(game: dict[str, Any]) -> list[str]:
-    """Return a string of pieces for each rank, Red's first rank first, "." for an empty point."""
-    return read_rows(game["fen"].split()[0])
-
-
-def mover(game: dict[str, Any]) -> int:
-    """Return the player to move."""
-    return int(game["fen"].split()[1] == "b")
-
-
-def result(rules: Xiangqi, fields: dict[str, Any]) -> tuple[bool, int | None, str]:
-    """Return whether the player to move is in check, who has won, and why the game has ended; "" before the end."""
+def ending(rules: Xiangqi, fields: dict[str, Any]) -> Ending:
+    """Return whether the player to move is in check, who has won, and why the game has ended."""
     s = state_of(rules, fields)
     moves = legal_moves(pieces_of(s))
     check = bool(moves.check.value)
     stuck, repeated, culprit = (int(x.value) for x in ends(s, moves))
     player = fields["current_player"]
     if stuck:
-        return check, 1 - player, "checkmate" if check else "stalemate"
+        return Ending(check, 1 - player, "checkmate" if check else "stalemate")
     if repeated and culprit >= 0:
-        return check, (1 - player, player)[culprit], "perpetual check by the opponent"
+        return Ending(check, (1 - player, player)[culprit], "perpetual check by the opponent")
     if repeated:
-        return check, None, "the same position for the third time"
+        return Ending(check, None, "the same position for the third time")
     quiet = fields["quiet"] >= rules.quiet_plies
-    return check, None, f"{rules.quiet_plies} plies without a capture" if quiet else ""
-
-
-def status(rules: Xiangqi, game: dict[str, Any], fields: dict[str, Any]) -> str:
-    """Return the status: the player to move, or how the game has ended."""
-    check, winner, why = result(rules, fields)
-    if why:
-        return outcome(NAMES, winner, why)
-    return to_move(game, NAMES[fields["current_player"]], "to move, in check" if check else "to move")
+    return Ending(check, None, f"{rules.quiet_plies} plies without a capture" if quiet else "")
 
 
 def to_string(rules: Xiangqi, game: dict[str, Any]) -> str:
     """Return rows of pieces, Red's in capitals, the viewer's or Red's first rank below; the status, and the FEN."""
     step = -1 if game.get("viewer") else 1
-    rows = [f"{rank} " + " ".join(row[::step]) for rank, row in enumerate(rows_of(game))]
-    files = "  " + " ".join(FILE_NAMES[::step])
-    return "\n".join([*rows[::-step], files, status(rules, game, from_dict(rules, game)), game["fen"]])
+    fields = from_dict(rules, game)
+    board = pieces_on(fields)
+    rows = [" ".join([str(y), *(board.get(FILES * y + x, ".") for x in range(FILES)[::step])]) for y in range(RANKS)]
+    status = status_of(NAMES, game, fields["current_player"], ending(rules, fields))
+    return "\n".join([*rows[::-step], "  " + " ".join(FILE_NAMES[::step]), status, game["fen"]])
 
 
 def draw(rules: Xiangqi, game: dict[str, Any]) -> Drawing:
     """Draw the board, the viewer or Red below; a click on a point chooses the moves from it and to it."""
     grid = SquareGrid(MARGIN, MARGIN, CELL)
-    turned = bool(game.get("viewer"))
+    viewer = int(game.get("viewer") or 0)
     picture = Drawing(FILES * CELL + 2 * MARGIN, RANKS * CELL + 2.5 * MARGIN, title="Xiangqi")
-    draw_board(picture, grid, turned)
+    draw_board(picture, grid, bool(viewer))
     fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
-    black = fields["current_player"]
+    player = fields["current_player"]
     actions = {action: ends_of(action) for action in open_actions(rules, game, fields)}
-    for square, piece in enumerate("".join(rows_of(game))):
-        rank, file = divmod(SQUARES - 1 - square if turned else square, FILES)
-        place = RANKS - 1 - rank, file
-        if piece != ".":
-            colour = COLOURS[piece.islower()]
-            picture.circle(grid.centre(*place), 0.43 * CELL, PAPER, colour, 2)
-            picture.circle(grid.centre(*place), 0.35 * CELL, "none", colour)
-            picture.text(grid.centre(*place), piece.upper(), 20, colour, bold=True)
-        at = square_for(black, square)
-        if here := [action for action, squares in actions.items() if at in squares]:
-            targets = [action for action in here if actions[action][1] == at]
-            picture.area(grid.square(*place), *here, targets=targets)
-    picture.text((picture.width / 2, RANKS * CELL + 1.8 * MARGIN), status(rules, game, fields), 14, INK)
+    board = pieces_on(fields)
+    for square in range(SQUARES):
+        rank, file = divmod(square_for(viewer, square), FILES)
+        centre = grid.centre(RANKS - 1 - rank, file)
+        if square in board:
+            colour = COLOURS[board[square].islower()]
+            picture.circle(centre, 0.43 * CELL, PAPER, colour, 2)
+            picture.circle(centre, 0.35 * CELL, "none", colour)
+            picture.text(centre, board[square].upper(), 20, colour, bold=True)
+        draw_choices(picture, grid.square(RANKS - 1 - rank, file), square_for(player, square), actions)
+    status = status_of(NAMES, game, player, ending(rules, fields))
+    picture.text((picture.width / 2, RANKS * CELL + 1.8 * MARGIN), status, 14, INK)
     return picture
 
 
@@ -134,24 +118,21 @@ players = seat_names(*NAMES)
 def scores(rules: Xiangqi, game: dict[str, Any]) -> list[str]:
     """Return the letters of the pieces that each player has captured, by the number of pieces missing on the board."""
     placed = game["fen"].split()[0]
-
-    def missing(letters: str) -> str:
-        return "".join(letter * max(0, START.count(letter) - placed.count(letter)) for letter in letters)
-
-    return [missing("rcnbap"), missing("RCNBAP")]
+    return [missing(START, placed, letters) for letters in ("rcnbap", "RCNBAP")]
 
 
 def reason(rules: Xiangqi, game: dict[str, Any]) -> str:
     """Return why the game has ended (X7, X10 to X12)."""
-    return result(rules, from_dict(rules, game))[2]
+    return ending(rules, from_dict(rules, game)).reason
 
 
 def explain(rules: Xiangqi, game: dict[str, Any], action: int) -> str:
     """Return the piece, the start and the end of a move by their names, for either colour."""
-    start, end = (square_for(mover(game), square or 0) for square in ends_of(action))
-    pieces = "".join(rows_of(game))
-    word = "to" if pieces[end] == "." else "takes"
-    return f"{PIECE_NAMES[pieces[start].upper()]} {name_of(start)} {word} {name_of(end)}"
+    fields = from_dict(rules, game)
+    board = pieces_on(fields)
+    start, end = (square_for(fields["current_player"], square or 0) for square in ends_of(action))
+    word = "takes" if end in board else "to"
+    return f"{PIECE_NAMES[board[start].upper()]} {name_of(start)} {word} {name_of(end)}"
 
 
 def tile(rules: Xiangqi) -> Tile:
@@ -159,7 +140,7 @@ def tile(rules: Xiangqi) -> Tile:
 
     def pixel(y: int, x: int, black: int) -> Pixel:
         rank, file = RANKS - 1 - y // 3, x // 3
-        square = turned_square(FILES * rank + file) if black else FILES * rank + file
+        square = square_for(black, FILES * rank + file)
         ground = RIVER if y in (14, 15) else GROUNDS[rank in (0, 1, 2, 7, 8, 9) and 3 <= file <= 5]
         colours = list[str]()
         # A pixel looks up its colour by four bits of its point: whether the piece is the mover's, and its kind.
@@ -167,8 +148,7 @@ def tile(rules: Xiangqi) -> Tile:
             own, kind = key & 1, PIECES[key >> 1]
             shown = kind != " " and SMALL_SHAPES[kind][y % 3][x % 3] == "#"
             colours.append(COLOURS[own == black] if shown else ground)
-        digits = [StateBits("pieces", 2 * k, square, 1) for k in range(3)]
+        digits = [StateBits("pieces", 2 * k, square, 1) for k in range(KIND_DIGITS)]
         return Pixel(tuple(colours), (StateBits("own", 0, square, 1), *digits))
 
-    width = 3 * FILES
-    return Tile(width, tuple([pixel(y, x, black) for y in range(3 * RANKS) for x in range(width)] for black in (0, 1)))
+    return tile_of(RANKS, FILES, pixel)

@@ -3,18 +3,13 @@
 Rules and rulings: RULES.md beside this file. A position is stored from the side of the player to move, whose soldiers
 go to higher ranks: every move reverses the ranks. The kind of the piece on a square is a number of three binary digits,
 each of which is a set of squares.
-
-The moves since the last capture are in sets of plies, a word for each player: bit j is that player's ply with j later
-ones. `starts`, `ends` and `kinds` have such a set for each binary digit of a square, or of the kind of the piece that
-moved, each from the side of its player. `changes` has one for each digit of the number of pieces that stand elsewhere
-than before that ply; where it is 0, the position was the same. Plies of the player to move come first.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.past import Change, Past
 from tensor_envs.games.xiangqi.board import (
     AHEAD,
     ALONG,
@@ -23,6 +18,7 @@ from tensor_envs.games.xiangqi.board import (
     GRID,
     HOME,
     HOME_RANKS,
+    KIND_DIGITS,
     LEAPS,
     LINES,
     PALACE,
@@ -32,9 +28,10 @@ from tensor_envs.games.xiangqi.board import (
     SIDES,
     SQUARES,
     START,
+    board_of,
+    fields_of,
     of_ranks,
     reach,
-    read_rows,
     seen,
     seen_around,
     turned,
@@ -57,18 +54,15 @@ from tensor_envs.rules import (
     lookup,
     maximum,
     minimum,
-    popcount,
     sum_of,
-    uint64,
     union_of,
     where,
 )
 
-MAX_QUIET = 127  # of which each player has at most 64, the bits of a word
+MAX_QUIET = 127
 QUIET_DIGITS = 7
-ALL_PLIES = 2**64 - 1
-# binary digits of the numbers of plies: of a square, of a kind, of a number of pieces
-DIGITS = {"starts": 7, "ends": 7, "kinds": 3, "changes": 6}
+# plies since the last capture, each from the side of its player: squares, and the kind of the piece
+PAST = Past((MAX_QUIET + 1) // 2, {"starts": 7, "ends": 7, "kinds": KIND_DIGITS}, things=32, kind="uint64")
 ACTIONS = Actions(**{f"plane_{k}": SQUARES for k in range(len(PLANES))})
 
 
@@ -121,19 +115,16 @@ class Xiangqi:
             observation_shape=(2 * 7 + 2 + QUIET_DIGITS, RANKS, FILES),
             fields=(
                 Field("own", (GRID.words,), kind="uint64"),
-                Field("pieces", (DIGITS["kinds"], GRID.words), kind="uint64"),
+                Field("pieces", (KIND_DIGITS, GRID.words), kind="uint64"),
                 Field("quiet", high=self.quiet_plies),  # plies since the last capture
-                *(Field(name, (2, count), kind="uint64") for name, count in DIGITS.items()),
-                Field("checks", (2,), kind="uint64"),  # plies that gave check
+                # of these, each player's last ones in a row that gave check, of the player to move first
+                Field("checks", (2,), high=PAST.plies),
+                *PAST.fields,
             ),
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        squares = "".join(read_rows(START))
-        kinds = [max(0, PIECES.find(sign.upper())) for sign in squares]
-        digits = [[k for k, kind in enumerate(kinds) if kind >> digit & 1] for digit in range(DIGITS["kinds"])]
-        own = [k for k, sign in enumerate(squares) if sign.isupper()]
-        return {"own": GRID.of(own), "pieces": [GRID.of(members) for members in digits]}
+        return fields_of(board_of(START))
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the mask of all planes (X9)."""
@@ -144,8 +135,12 @@ class Xiangqi:
         start, end, kind, captures, after = moved(s, action)
         moves = legal_moves(pieces_of(after))
         quiet = where(captures, 0, s.quiet + 1)
-        past = past_of(s, start, end, kind, captures, moves.check)
-        after = after.replace(quiet=quiet, **past, current_player=1 - s.current_player)
+        checks = [s.checks[1], where(moves.check, minimum(s.checks[0] + 1, PAST.plies), 0)]
+        gone, come = ([(0, {name: square, "kinds": kind}) for name in ("starts", "ends")] for square in (start, end))
+        past = PAST.after(s, {"starts": start, "ends": end, "kinds": kind}, [Change(gone, come)], ~captures)
+        after = after.replace(
+            quiet=quiet, checks=where(captures, [0, 0], checks), current_player=1 - s.current_player, **past
+        )
         stuck, repeated, culprit = ends(after, moves)
         # The opponent loses without a legal move; either player may lose by perpetual check.
         loser = where(stuck | (culprit == 0), 1 - s.current_player, s.current_player)
@@ -168,7 +163,7 @@ class Xiangqi:
                 bits(words_of(own & kind), SQUARES) for kind in kinds
             ],
             "the opponent's pieces in the same order": [bits(words_of(other & kind), SQUARES) for kind in kinds],
-            "the position has occurred before": constant(recurrences(s) != 0),
+            "the position has occurred before": constant(PAST.same(s).any()),
             "the player is Black": constant(player == 1),
             "binary digits of the quiet plies": [constant((s.quiet >> k & 1) != 0) for k in range(QUIET_DIGITS)],
         }
@@ -189,9 +184,6 @@ def pieces_of(s: GameState) -> XiangqiSets:
     return XiangqiSets(own, (low | middle | high) - own, *kinds)
 
 
-# *** plies ***
-
-
 def ends(s: GameState, moves: LegalSets) -> tuple[Scalar, Scalar, Scalar]:
     """Return whether the player to move has no move, whether the position is the third of its kind, and the culprit.
 
@@ -199,72 +191,11 @@ def ends(s: GameState, moves: LegalSets) -> tuple[Scalar, Scalar, Scalar]:
     (X12).
     """
     stuck = ~union_of(moves.planes).any()
-    same = recurrences(s)
-    span = same  # all plies from the earliest occurrence on, which has the highest bit
-    for steps in (1, 2, 4, 8, 16, 32):
-        span |= span >> steps
-    checked = [(span & ~checks) == 0 for checks in s.checks]
+    same = PAST.same(s)
+    since = PAST.since(same)
+    checked = [checks >= since for checks in s.checks]
     culprit = where(checked[0] & ~checked[1], 0, where(checked[1] & ~checked[0], 1, -1))
-    return stuck, (popcount(same) >= 2) & ~stuck, culprit
-
-
-def recurrences(s: GameState) -> Scalar:
-    """Return the plies of the player to move before which the position was the same (X11)."""
-    return below(s.quiet >> 1) & ~union_of(s.changes[0])
-
-
-def below(count: Scalar) -> Scalar:
-    """Return the set of the last plies of a player, up to 63."""
-    return (uint64(1) << uint64(count)) - 1
-
-
-def past_of(
-    s: GameState, start: Scalar, end: Scalar, kind: Scalar, captures: Scalar, check: Scalar
-) -> dict[str, list[Any]]:
-    """Return the sets of plies after a move, those of the opponent, who is to move, first."""
-
-    def odd(square: Scalar) -> Scalar:
-        """Return the plies since which such a piece has come to a square and left it an odd number of times."""
-        touches = (equals(s.starts[0], square) | equals(s.ends[0], square)) & equals(s.kinds[0], kind)
-        for steps in (1, 2, 4, 8, 16, 32):
-            touches ^= touches << steps
-        return touches
-
-    # Before a ply since which the piece has come and gone, its square was not taken: the move takes a change back.
-    came, went = odd(start), odd(end)
-    own = counted(s.changes[0], below(s.quiet >> 1), came, went)
-    # Since an opponent's ply the player has made one ply less than since the ply before it.
-    other = counted(s.changes[1], below(s.quiet + 1 >> 1), came << 1, went << 1)
-    keep = where(captures, uint64(0), ALL_PLIES)
-
-    def pushed(theirs: list[Scalar], ours: list[Scalar], number: Scalar) -> list[list[Scalar]]:
-        """Return both players' sets after a ply of a number, which is the player's last one."""
-        after = [plies << 1 | uint64(number >> k & 1) for k, plies in enumerate(ours)]
-        return [[plies & keep for plies in sets] for sets in (theirs, after)]
-
-    return {
-        "starts": pushed(s.starts[1], s.starts[0], start),
-        "ends": pushed(s.ends[1], s.ends[0], end),
-        "kinds": pushed(s.kinds[1], s.kinds[0], kind),
-        "changes": pushed(other, own, int32(1)),
-        "checks": [plies & keep for plies in (s.checks[1], s.checks[0] << 1 | uint64(check))],
-    }
-
-
-def equals(digits: Sequence[Scalar], number: Scalar) -> Scalar:
-    """Return the plies whose number, with a set of plies for each binary digit, is a given one."""
-    return ~union_of(digit ^ where((number >> k & 1) != 0, uint64(ALL_PLIES), 0) for k, digit in enumerate(digits))
-
-
-def counted(digits: Sequence[Scalar], known: Scalar, came: Scalar, went: Scalar) -> list[Scalar]:
-    """Return the numbers of changes, in sets for each binary digit: one less after both, one more after neither."""
-    numbers = list[Scalar]()
-    less = came & went
-    carry = known & ~(came ^ went)
-    for digit in digits:
-        numbers.append(digit ^ carry)
-        carry &= digit ^ less
-    return numbers
+    return stuck, (same.count() >= 2) & ~stuck, culprit
 
 
 # *** moves ***
@@ -433,6 +364,11 @@ def unpinned_targets(pieces: XiangqiSets, general: GridSet) -> tuple[GridSet, Gr
         legs = legs | where(behind.any(), leg & pieces.own, GRID.empty)
         held = held | where(single & stands, behind, GRID.empty)
     return targets, legs, held
+
+
+def is_check(pieces: XiangqiSets) -> Scalar:
+    """Return whether the general of the player to move is attacked, or faces the other one (X6)."""
+    return (danger(pieces) & pieces.own & pieces.generals).any()
 
 
 def groups_of(pieces: XiangqiSets) -> tuple[list[MoverGroup], MoverGroup, MoverGroup, Scalar]:

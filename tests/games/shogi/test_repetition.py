@@ -92,7 +92,8 @@ def test_positions_recur_as_in_the_reference(files: int, games: int, plies: int)
     recurred = 0
     for row in range(games):
         start = {"sfen": ENDGAMES[files][row]}
-        ours, theirs = (begin(GAME, start, files=files) for begin in (start_rules, start_reference))
+        ours = start_rules(GAME, start, files=files)
+        theirs = start_reference(GAME, start, files=files)
         random = np.random.default_rng(row)
         for ply in range(plies):
             action = wanted(theirs, random)
