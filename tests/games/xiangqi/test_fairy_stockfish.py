@@ -20,7 +20,6 @@ engine: Any = pytest.importorskip("pyffish")
 pytestmark = [pytest.mark.extra("pyffish"), pytest.mark.slow]
 GAME = "xiangqi"
 LONG = 100  # plies without a capture after which it draws
-PLIES = 80  # of each random game
 
 
 def theirs(name: str) -> str:
@@ -28,22 +27,80 @@ def theirs(name: str) -> str:
     return re.sub(r"\d", lambda rank: str(int(rank.group()) + 1), name)
 
 
-def test_random_games_agree() -> None:
-    """Compare legal moves and positions at every ply of the beginnings of 64 games."""
+def test_a_thousand_games_agree() -> None:
+    """Compare the legal moves at every ply of random games, repetitions, and how the games end.
+
+    A call of Fairy-Stockfish takes milliseconds, so it is asked about repetition where a position recurs. After `LONG`
+    quiet plies its draw hides repetitions.
+    """
     env = shared_env(GAME)
-    state = env.init(64, 7)
-    fens = [START] * state.batch
-    compared = 0
-    for _ in range(PLIES):
+    batch = 1000
+    state = env.init(batch, 7)
+    games = [Line(START) for _ in range(batch)]
+    ends: Counter[str] = Counter()
+    live = [*range(batch)]
+    while live:
         now = state.numpy()
         actions = te.agents.uniform(state).numpy()
-        for row in np.flatnonzero(~now["terminated"]).tolist():
+        for row in live:
             legal = {action: theirs(name) for action, name in legal_names(now, row).items()}
-            assert sorted(legal.values()) == sorted(engine.legal_moves(GAME, fens[row], [])), fens[row]
-            fens[row] = engine.get_fen(GAME, fens[row], [legal[int(actions[row])]])
-            compared += 1
+            assert sorted(legal.values()) == sorted(games[row].legal_moves()), games[row]
+            games[row].play(legal[int(actions[row])])
         state = env.step(state, actions)
-    assert compared > 63 * PLIES // 2
+        after = state.numpy()
+        for row in live:
+            game = games[row]
+            over = bool(after["terminated"][row])
+            quiet = int(after["quiet"][row])
+            assert quiet == len(game.moves), game
+            score = after["rewards"][row][after["current_player"][row]]
+            if over and not game.legal_moves():
+                assert score == -1, game
+                ends["no move"] += 1
+            elif over and quiet >= LONG:
+                assert score == 0 or game.recurs(), game
+                ends["quiet" if quiet == env.rules.quiet_plies else "repetition, not compared"] += 1
+            elif over or (game.recurs() and quiet < LONG):
+                repeated, value = engine.is_optional_game_end(GAME, game.fen, game.moves)
+                assert repeated == over, game
+                if over:
+                    # A perpetual chase is a draw here (X12).
+                    assert score in (0, np.sign(value)), game
+                    ends["repetition" if score == np.sign(value) else "chase"] += 1
+        live = [row for row in live if not after["terminated"][row]]
+    assert ends["no move"] > 300 and ends["quiet"] > 0 and ends["repetition"] > 0, ends
+    assert ends["chase"] < 10, ends
+
+
+class Line:
+    """Game of Fairy-Stockfish: the position after the last capture and the moves since then."""
+
+    def __init__(self, fen: str):
+        self.fen, self.moves = fen, list[str]()
+        rows = [re.sub(r"\d", lambda gap: " " * int(gap.group()), row) for row in fen.split()[0].split("/")]
+        self.board = {f"{'abcdefghi'[x]}{10 - y}": piece for y, row in enumerate(rows) for x, piece in enumerate(row)}
+        self.boards = [dict(self.board)]
+
+    def __repr__(self) -> str:
+        return f"{self.fen} {self.moves}"
+
+    def legal_moves(self) -> list[str]:
+        moves: list[str] = engine.legal_moves(GAME, self.fen, self.moves)
+        return moves
+
+    def play(self, move: str) -> None:
+        start, end = re.findall(r"[a-i]\d+", move)
+        captures = self.board[end] != " "
+        self.board[end], self.board[start] = self.board[start], " "
+        self.moves.append(move)
+        self.boards.append(dict(self.board))
+        if captures:
+            self.fen = engine.get_fen(GAME, self.fen, self.moves)
+            self.moves, self.boards = [], [dict(self.board)]
+
+    def recurs(self) -> bool:
+        """Return whether the pieces have stood so before."""
+        return self.boards[-1] in self.boards[-3::-2]
 
 
 def test_repetitions_agree() -> None:
