@@ -426,11 +426,10 @@ def legal_moves(board: ShogiBoard, s: GameState) -> ShogiMoves:
     for way in range(board.ways):
         stays = ends(p.own, way)
         if board.variant.orthodox:
-            # Pieces promote that enter the zone, or begin in it; those that go up from it end in it.
-            raises = ends(promoting, way) & zone
-            if WAYS[way][1] > 0:
-                raises |= ends(promoting & zone, way)
-            raised.append(raises)
+            # Pieces promote that enter the zone, or begin in it: those that go up or aside from it end in it, and those
+            # that go down and end in it have begun in it.
+            goes_down = WAYS[way][1] > 0
+            raised.append(ends(promoting & zone, way) if goes_down else ends(promoting, way) & zone)
             for kind, cells in forms:
                 if kind.dead and way in (*kind.steps, *kind.slides):
                     stays -= ends(cells, way) & board.last_ranks(kind.dead)
