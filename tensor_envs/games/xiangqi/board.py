@@ -48,17 +48,10 @@ def seen_around(cells: GridSet, plane: Way) -> GridSet:
     return seen(cells, plane) | seen(cells, back)
 
 
-def reach(start: GridSet, empty: GridSet, step: Way, longest: int) -> GridSet:
+def reach(start: GridSet, empty: GridSet, step: Way) -> GridSet:
     """Return the squares along a way from a set, up to and including the first that is not empty."""
-    ranks, files = step
-    steps = 1
-    while steps < longest:
-        # Both sets double their length at each turn.
-        start = start | empty & GRID.shift(start, ranks * steps, files * steps)
-        if 2 * steps < longest:
-            empty = empty & GRID.shift(empty, ranks * steps, files * steps)
-        steps *= 2
-    return GRID.shift(start, ranks, files)
+    (ray,) = GRID.rays(start, empty, [step])
+    return GRID.shift(ray | start, *step)
 
 
 def turned(cells: Sequence[Any]) -> GridSet:

@@ -1,9 +1,8 @@
 """Dictionaries and action names of xiangqi."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
 from tensor_envs.games._kit import fen
@@ -112,43 +111,25 @@ def history(rules: Xiangqi, board: Board, black: int, quiet: int, moves: Any) ->
         raise wrong_type("moves", "a list", moves)
     if len(moves) > quiet:
         raise ValueError(f"moves must be at most {quiet}, as many as quiet plies, got {len(moves)}")
-    plies = [*taken_back(board, black, moves)]
-    numbers = [
-        {
-            "starts": square_for(ply.mover, ply.start),
-            "ends": square_for(ply.mover, ply.end),
-            "kinds": PIECES.index(ply.before[ply.start].upper()),
-            "changes": len(ply.before.items() - board.items()),
-        }
-        for ply in plies
-    ]
-    # The last ply is that of the player who is not to move.
-    checks = [takewhile(lambda ply: is_attacked(rules, ply.after, 1 - ply.mover), plies[k::2]) for k in (1, 0)]
-    return {**PAST.fields_of(numbers), "checks": [len([*some]) for some in checks]}
-
-
-class XiangqiPly(NamedTuple):
-    """Move of a player between two boards."""
-
-    mover: int
-    before: Board
-    after: Board
-    start: int
-    end: int
-
-
-def taken_back(board: Board, black: int, moves: Sequence[Any]) -> Iterator[XiangqiPly]:
-    """Yield moves that have led to a board, the last one first. ValueError for those that have not."""
-    for back, move in enumerate(reversed(moves), 1):
+    plies = list[dict[str, int]]()
+    checks = [0, 0]
+    after = board
+    for back, move in enumerate(reversed(moves)):
         if not isinstance(move, str) or not re.fullmatch("([a-i][0-9]){2}", move):
             raise ValueError(f"moves must be pairs of squares such as h2e2, got {shown(move)}")
         start, end = number_of(move[:2]), number_of(move[2:])
-        mover = (black + back) % 2
-        if start in board or end not in board or board[end].islower() != bool(mover):
+        # The last ply is that of the opponent of the player to move.
+        player = 1 - back % 2
+        mover = black ^ player
+        if start in after or end not in after or after[end].islower() != bool(mover):
             raise ValueError(f"moves must lead to the position, not so {move}")
-        before = {at: letter for at, letter in board.items() if at != end} | {start: board[end]}
-        yield XiangqiPly(mover, before, board, start, end)
-        board = before
+        if checks[player] == back // 2:  # the player's later plies have all given check
+            checks[player] += is_attacked(rules, after, 1 - mover)
+        after = {at: letter for at, letter in after.items() if at != end} | {start: after[end]}
+        numbers = {"starts": square_for(mover, start), "ends": square_for(mover, end)}
+        numbers |= {"kinds": PIECES.index(after[start].upper()), "changes": len(after.items() - board.items())}
+        plies.append(numbers)
+    return {**PAST.fields_of(plies), "checks": checks}
 
 
 def parse(rules: Xiangqi, fen_text: Any) -> tuple[Board, int, int, int]:

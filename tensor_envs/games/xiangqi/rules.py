@@ -319,13 +319,13 @@ def rays_of(pieces: XiangqiSets, general: GridSet) -> list[Ray]:
     chariots = pieces.other & (pieces.chariots | pieces.generals)
     cannons = pieces.other & pieces.cannons
     rays = []
-    for step, longest in zip(SIDES, (RANKS - 1, 2, 5, 5), strict=True):
+    for step in SIDES:
         within = GRID.full if step == SIDES[0] else HOME_RANKS
         empty = within - occupied
         upto, found = list[GridSet](), list[GridSet]()
         start, seen_so_far = general, GRID.empty
         for _ in range(3):
-            seen_so_far = seen_so_far | reach(start, empty, step, longest) & within
+            seen_so_far = seen_so_far | reach(start, empty, step) & within
             start = (seen_so_far & occupied) - union_of([GRID.empty, *found])
             upto.append(seen_so_far)
             found.append(start)
