@@ -27,15 +27,16 @@ def theirs(name: str) -> str:
     return re.sub(r"\d", lambda rank: str(int(rank.group()) + 1), name)
 
 
-def test_a_thousand_games_agree() -> None:
+@pytest.mark.parametrize("seed", range(10))
+def test_a_thousand_games_agree(seed: int) -> None:
     """Compare the legal moves at every ply of random games, repetitions, and how the games end.
 
     A call of Fairy-Stockfish takes milliseconds, so it is asked about repetition where a position recurs. After `LONG`
     quiet plies its draw hides repetitions.
     """
     env = shared_env(GAME)
-    batch = 1000
-    state = env.init(batch, 7)
+    batch = 100
+    state = env.init(batch, seed)
     games = [Line(START) for _ in range(batch)]
     ends: Counter[str] = Counter()
     live = [*range(batch)]
@@ -68,8 +69,8 @@ def test_a_thousand_games_agree() -> None:
                     assert score in (0, np.sign(value)), game
                     ends["repetition" if score == np.sign(value) else "chase"] += 1
         live = [row for row in live if not after["terminated"][row]]
-    assert ends["no move"] > 300 and ends["quiet"] > 0 and ends["repetition"] > 0, ends
-    assert ends["chase"] < 10, ends
+    assert ends.total() == batch and ends["no move"] > 30 and ends["quiet"] > 0, ends
+    assert ends["chase"] < 5, ends
 
 
 class Line:
