@@ -62,8 +62,7 @@ class AmazonsState(KnownState):
 class ShogiState(KnownState):
     own: Tensor
     other: Tensor
-    kinds: Tensor
-    promoted: Tensor
+    pieces: Tensor
     hands: Tensor
     checks: Tensor
     repeats: Tensor

@@ -147,12 +147,10 @@ class ShogiBoard:
             return pack(cells, self.size)
 
         hand = [piece for place, piece in pieces.items() if place not in cells]
-        digits = [words(cell for cell, code in codes.items() if code >> k & 1) for k in range(self.digits + 1)]
         return {
             "own": words(cell for cell, piece in cells.items() if piece.isupper()),
             "other": words(cell for cell, piece in cells.items() if piece.islower()),
-            "kinds": digits[:-1],
-            "promoted": digits[-1],
+            "pieces": [words(cell for cell, code in codes.items() if code >> k & 1) for k in range(self.digits + 1)],
             "hands": [
                 [hand.count(letter) for letter in letters[:-1]] for letters in (self.letters, self.letters.lower())
             ],

@@ -51,7 +51,7 @@ def position_of(rules: Shogi, s: dict[str, Any]) -> ShogiPosition:
     """Return the position of a game's fields."""
     board = rules.board
     own = set(unpack(s["own"], board.size))
-    digits = [set(unpack(words, board.size)) for words in (*s["kinds"], s["promoted"])]
+    digits = [set(unpack(words, board.size)) for words in s["pieces"]]
     pieces = dict(board.held(s["hands"]))
     for cell in own.union(unpack(s["other"], board.size)):
         piece = board.piece_of(sum((cell in digit) << k for k, digit in enumerate(digits)))

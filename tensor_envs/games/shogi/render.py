@@ -178,22 +178,22 @@ def tile(rules: Shogi) -> Tile:
         """Return a pixel, which looks up its colour by the bits that its square has in the sets of the state."""
         cell = cell_of(rules, board.ranks * (board.files - 1 - x // 3) + y // 3, player)
         keys = range(8 << board.digits)
-        bits = [StateBits(name, 0, cell, 1) for name in ("own", "other", "promoted")]
-        bits += [StateBits("kinds", k * board.grid.words, cell, 1) for k in range(board.digits)]
+        bits = [StateBits(name, 0, cell, 1) for name in ("own", "other")]
+        bits += [StateBits("pieces", k * board.grid.words, cell, 1) for k in range(board.digits + 1)]
         return Pixel(tuple(small_colour(rules, y % 3, x % 3, player, key) for key in keys), tuple(bits))
 
     return tile_of(board.ranks, board.files, pixel)
 
 
 def small_colour(rules: Shogi, y: int, x: int, player: int, key: int) -> str:
-    """Return the colour of a pixel of a square; bits of `key` are own, other, promoted, and digits of the kind."""
+    """Return the colour of a pixel of a square; bits of `key` are own, other, and digits of the piece."""
     own = key & 1
     is_empty = key & 3 == 0
-    promoted = key >> 2 & 1
+    promoted, kind = divmod(key >> 2, 1 << rules.board.digits)
     side = player if own else 1 - player
     if is_empty or SMALL_SHAPE[2 - y if side else y][x] == ".":
         return WOOD
     if (y, x) == (1, 1) and promoted:
         return RAISED
-    is_king = key >> 3 == len(rules.board.kinds) - 1
+    is_king = kind == len(rules.board.kinds) - 1
     return CROWN if is_king and (y, x) == (1, 1) else SMALL_COLOURS[side]

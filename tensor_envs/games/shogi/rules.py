@@ -1,7 +1,8 @@
 """Shogi, minishogi and animal shogi: captured pieces change sides; an attack on the king that no move answers wins.
 
 Rules and rulings: RULES.md beside this file. A position is stored from the side of the player to move, who moves up:
-every move turns the board. The kind of the piece on each square is a number, of which `kinds` has the bits.
+every move turns the board. The piece on each square is a number, of which `pieces` has the bits: its kind, and whether
+it is promoted.
 """
 
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from tensor_envs.rules import (
     lookup,
     minimum,
     scalar,
+    sum_of,
     union_of,
     where,
 )
@@ -119,8 +121,8 @@ class Shogi:
             fields=(
                 Field("own", (words,), kind="uint32"),  # pieces of the player to move
                 Field("other", (words,), kind="uint32"),
-                Field("kinds", (board.digits, words), kind="uint32"),  # binary digits of the kinds of all pieces
-                Field("promoted", (words,), kind="uint32"),
+                # binary digits of the kinds of all pieces, and promoted pieces
+                Field("pieces", (board.digits + 1, words), kind="uint32"),
                 Field("hands", (2, len(board.hand_kinds)), high=max(board.counts)),  # of the player to move first
                 Field("checks", (2,), high=self.window),  # checking moves in a row, of the player to move first
                 Field("repeats", high=self.fold - 1),  # earlier occurrences of the position
@@ -235,32 +237,22 @@ def pieces_of(board: ShogiBoard, s: GameState) -> PieceSets:
     grid = board.grid
     own = grid.set(s.own)
     other = grid.set(s.other)
-    promoted = grid.set(s.promoted)
     forms = list[GridSet]()
     for form in board.forms:
-        number = next(n for n, kind in enumerate(board.kinds) if form in (kind, kind.raised))
+        code = board.code_of(form.letter)
+        raises = form.raised or "+" in form.letter
         cells = own | other
-        for k, digit in enumerate(s.kinds):
-            cells = cells & digit if number >> k & 1 else cells - digit
-        if board.kinds[number].raised:
-            cells = cells - promoted if form is board.kinds[number] else cells & promoted
+        for k, digit in enumerate(s.pieces if raises else s.pieces[:-1]):
+            cells = cells & digit if code >> k & 1 else cells - digit
         forms.append(cells)
 
-    def going(ways: str) -> list[GridSet]:
-        """Return the pieces that go along each way."""
-        return [
-            union_of(
-                [
-                    grid.empty,
-                    *(cells for form, cells in zip(board.forms, forms, strict=True) if way in getattr(form, ways)),
-                ]
-            )
-            for way in range(len(WAYS))
-        ]
-
+    pairs = list(zip(board.forms, forms, strict=True))
+    ways = range(len(WAYS))
+    steps = [union_of([grid.empty, *(cells for form, cells in pairs if way in form.steps)]) for way in ways]
+    slides = [union_of([grid.empty, *(cells for form, cells in pairs if way in form.slides)]) for way in ways]
     kings = forms[len(board.kinds) - 1]
     empty = grid.full - own - other
-    return PieceSets(own, other, empty, forms, going("steps"), going("slides"), own & kings, other & kings)
+    return PieceSets(own, other, empty, forms, steps, slides, own & kings, other & kings)
 
 
 def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, dict[str, Scalar]]:
@@ -275,39 +267,35 @@ def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, d
     end = grid.cell(to)
     start = start_of(board, s, plane, to)
     begin = where(drops, grid.empty, grid.cell(start))
-    # The kinds of the piece that moves and of the captured one are read digit by digit.
-    kinds = [grid.set(cells) for cells in s.kinds]
-    piece = where(drops, plane - board.drops, kind_at(kinds, begin))
-    taken = kind_at(kinds, end)
-    kinds = [(cells - begin - end) | where((piece >> k & 1) != 0, end, grid.empty) for k, cells in enumerate(kinds)]
+    # The numbers of the piece that moves and of the captured one are read digit by digit.
+    digits = [grid.set(cells) for cells in s.pieces]
+    before = where(drops, plane - board.drops, piece_at(digits, begin))
+    taken = piece_at(digits, end)
     # A chick promotes without a choice (S5).
     promotes = (plane >= board.ways) & ~drops
     if not board.variant.orthodox:
-        promotes = (piece == 0) & ~drops & (end & board.last_ranks(1)).any()
-    promoted = grid.set(s.promoted)
-    was_raised = (promoted & begin).any()
-    raised = promotes | was_raised
-    taken_code = int32((promoted & end).any()) << board.digits | taken
-    promoted = (promoted - begin - end) | where(raised, end, grid.empty)
+        promotes = (before == 0) & ~drops & (end & board.last_ranks(1)).any()
+    piece = before | int32(promotes) << board.digits
+    digits = [(cells - begin - end) | where((piece >> k & 1) != 0, end, grid.empty) for k, cells in enumerate(digits)]
     # A captured piece comes to the next place of its kind in hand, and a piece is dropped from the last one.
     captures = (end & s.other).any()
+    kind, taken_kind = (number & (1 << board.digits) - 1 for number in (before, taken))
     counts = [*s.hands[0], 0]
     numbers = {
-        "starts": where(drops, lookup(board.slots, piece) + lookup(counts, piece) - 1, start),
+        "starts": where(drops, lookup(board.slots, kind) + lookup(counts, kind) - 1, start),
         "ends": to,
-        "before": int32(was_raised) << board.digits | piece,
-        "after": int32(raised) << board.digits | piece,
-        "captured": where(captures, taken_code, board.no_piece),
-        "held": where(captures, lookup(board.slots, taken) + lookup(counts, taken), board.no_place),
+        "before": before,
+        "after": piece,
+        "captured": where(captures, taken, board.no_piece),
+        "held": where(captures, lookup(board.slots, taken_kind) + lookup(counts, taken_kind), board.no_place),
     }
     held = enumerate(s.hands[0])
-    hand = [number + int32(captures & (taken == k)) - int32(drops & (piece == k)) for k, number in held]
+    hand = [number + int32(captures & (taken_kind == k)) - int32(drops & (kind == k)) for k, number in held]
     # The opponent is to move: both sides change their names, and the board is turned.
     after = s.replace(
         own=board.turned(grid.set(s.other) - end),
         other=board.turned((grid.set(s.own) - begin) | end),
-        kinds=[board.turned(cells) for cells in kinds],
-        promoted=board.turned(promoted),
+        pieces=[board.turned(cells) for cells in digits],
         hands=[s.hands[1], hand],
     )
     return after, numbers
@@ -345,12 +333,9 @@ def start_of(board: ShogiBoard, s: GameState, plane: Scalar, to: Scalar) -> Scal
     return start
 
 
-def kind_at(kinds: Sequence[GridSet], cell: GridSet) -> Scalar:
-    """Return the number of the kind of the piece on a square."""
-    number = int32(0)
-    for k, cells in enumerate(kinds):
-        number |= int32((cells & cell).any()) << k
-    return number
+def piece_at(digits: Sequence[GridSet], cell: GridSet) -> Scalar:
+    """Return the number of the piece on a square."""
+    return sum_of(int32((cells & cell).any()) << k for k, cells in enumerate(digits))
 
 
 # *** moves ***

@@ -98,7 +98,7 @@ def test_a_thousand_games_of_shogi_agree_with_pgx() -> None:
         if now["terminated"][row]:
             return ""
         more = np.flatnonzero(np.asarray(other.legal_action_mask[row]) != now["legal_action_mask"][row])
-        kings = now["other"][row] & now["kinds"][row][0] & now["kinds"][row][1] & now["kinds"][row][2]
+        kings = now["other"][row] & np.bitwise_and.reduce(now["pieces"][row][:3])
         # The drop is before a king on 2a or 1b, as the player sees the board.
         places = {1: 2, 9: 10}
         mate = len(more) == 1 and any(kings[0] >> king & 1 and more[0] == 1620 + end for king, end in places.items())
@@ -179,7 +179,7 @@ def after_which_safe(env: te.Env, state: te.State, rows: list[tuple[int, int]]) 
     safe = list[bool]()
     for k in range(len(rows)):
         # The lion is the kind 3; the moves of the player to move end where it stands.
-        lion = int(now["other"][k][0] & now["kinds"][k][0][0] & now["kinds"][k][1][0])
+        lion = int(now["other"][k][0] & now["pieces"][k][0][0] & now["pieces"][k][1][0])
         reached = {int(action) % 12 for action in np.flatnonzero(now["legal_action_mask"][k]) if action < 96}
         ended = bool(now["terminated"][k]) and bool(now["rewards"][k].any())
         safe.append(ended or not any(lion >> cell & 1 for cell in reached))
