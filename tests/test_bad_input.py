@@ -253,7 +253,7 @@ def cases() -> Iterator[Case]:
     }
     networks = {"evaluate": (5, "f", lambda s: 5, lambda s: (s.ply, s.ply))}
     specific: dict[str, dict[str, tuple[Any, ...]]] = {
-        "playout_policy": {"exploration": (*NO_NUMBER, -0.5), "limit": NO_COUNT},
+        "playout_policy": {"exploration": (*NO_NUMBER[1:], -0.5), "limit": NO_COUNT},
         "gumbel_muzero_policy": {
             "max_num_considered_actions": NO_COUNT,
             "gumbel_scale": (*NO_NUMBER, -0.5),
@@ -348,6 +348,7 @@ def cases() -> Iterator[Case]:
     for name, values in {
         "num_players": NO_COUNT, "num_actions": NO_COUNT, "max_plies": NO_COUNT[1:],
         "max_legal": (*NO_COUNT[1:], 4),
+        "exploration": (*NO_NUMBER, -0.5),
         "observation_shape": (None, 5, [2], (0,), (1.5,), (True,), (HUGE,), (2,) * 70),
         "observation_dtype": (None, 5, "", "float64", ["bool"]),
         "fields": (None, 5, "x", (5,), (te.Field("a", high=1),) * 2, (te.Field("ply", high=1),)),

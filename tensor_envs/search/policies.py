@@ -89,9 +89,9 @@ def playout_policy(
     """
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     weight = checked_exploration(exploration)
-    weight = state.env.spec.exploration if weight is None else weight
     limit = integer("limit", limit, 1, 2**31 - 1)
     config = _config(state, UCB, chance, keep_tree, determinize, count_actions, prove)
+    weight = state.env.spec.exploration if weight is None else weight
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
     # square roots come from tables: the host's have the same bits on every device
     table = exploration_table(weight, size.slots, state.env.num_actions)

@@ -154,7 +154,7 @@ import os, numpy as np, tensor_envs as te
 from tensor_envs._runtime.buffers import upload
 from tinygrad.engine import worker
 def total(k): return te.jit(lambda x: (x * k, (x + k).sum()))(upload(np.arange(3, dtype=np.float32), "CPU"))[1].item()
-print(total(2))
+print(total(2), flush=True)  # a forked process would print it again
 child = os.fork()
 if not child:
     print(total(3), flush=True)

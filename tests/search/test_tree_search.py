@@ -452,3 +452,12 @@ def test_chance_is_drawn_anew_in_every_simulation() -> None:
         assert (summary["visit_counts"].sum(1) == 64).all() and (summary["value"] > 0).all()
         tried = (summary["visit_counts"] > 0) == state.legal_action_mask.numpy()
         assert tried.all()  # returns are large there, and yet every action is tried
+
+
+def test_a_game_has_its_own_weight_of_exploration() -> None:
+    env = shared_env("hex", size=3)
+    state = played(env, 64, 2)
+    own, same, other = (te.search.playout_policy(state, 40, weight).search_tree for weight in (None, 0.6, 1.2))
+    assert env.spec.exploration == 0.6
+    assert (te.to_numpy(own.visit_counts) == te.to_numpy(same.visit_counts)).all()
+    assert (te.to_numpy(own.visit_counts) != te.to_numpy(other.visit_counts)).any()

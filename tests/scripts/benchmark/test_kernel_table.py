@@ -8,6 +8,7 @@ from tinygrad import Context
 
 import tensor_envs as te
 from benchmark import kernel_table as table
+from tensor_envs._engine.engine import Engine
 from tests.scripts.here import status
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the C of the limits is built on Linux alone")
@@ -29,6 +30,7 @@ def printed_operations(env: te.Env) -> int:
 def test_operations_are_those_of_the_printed_tape(name: str) -> None:
     """Lanes that share a loop store and compute a few values again."""
     env = te.make(name)
+    env.engine = Engine(env.rules)  # that of other tests has compiled other steps
     env.step(env.init(64), [0] * 64)
     assert table.operations(env, "step", 64) == pytest.approx(printed_operations(env), rel=0.1)
 
