@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+DIGITS = "123456789"
 MAX_DIGITS = 10  # of a number
 
 
@@ -11,9 +12,16 @@ def rows_of(placed: str) -> list[list[str]]:
     rows = list[list[str]]()
     for text in placed.split("/"):
         row = list[str]()
-        for sign in re.findall(r"\+?.", text):
-            row += [""] * int(sign) if re.fullmatch("[1-9]", sign) else [sign]
-        rows.append(row)
+        promoted = ""  # the sign before a letter
+        for sign in text:
+            if sign == "+" and not promoted:
+                promoted = sign
+            elif sign in DIGITS and not promoted:
+                row += [""] * int(sign)
+            else:
+                row.append(promoted + sign)
+                promoted = ""
+        rows.append([*row, promoted] if promoted else row)
     return rows
 
 
@@ -26,3 +34,8 @@ def text_of(rows: Iterable[Iterable[str]]) -> str:
 def is_number(text: str, low: int = 0, high: int = 10**MAX_DIGITS) -> bool:
     """Return whether a text is a number within bounds."""
     return text.isdecimal() and len(text) <= MAX_DIGITS and low <= int(text) <= high
+
+
+def of_opponent(piece: str) -> str:
+    """Return the same piece of the other player: capitals are one player's, small letters the other one's."""
+    return piece.lower() if piece.isupper() else piece.upper()

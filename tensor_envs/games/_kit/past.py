@@ -151,3 +151,8 @@ class Past:
             name: [[packed(name, player, digit) for digit in range(count)] for player in range(2)]
             for name, count in self.counts.items()
         }
+
+
+def num_changes(before: Mapping[Any, str], now: Mapping[Any, str]) -> int:
+    """Return the number of pieces of an earlier position that do not stand where they stood."""
+    return sum(now.get(place) != piece for place, piece in before.items())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tensor_envs._validate import instance, nested, shown
 from tensor_envs.games._kit import fen
+from tensor_envs.games._kit.past import num_changes
 from tensor_envs.games.shogi.board import WAYS, ShogiBoard, placed
 from tensor_envs.games.shogi.rules import MAX_PLIES, Shogi, ShogiMoves, legal_moves
 from tensor_envs.rules import unpack
@@ -44,7 +45,9 @@ class ShogiPosition(NamedTuple):
 
 def seen_by(rules: Shogi, pieces: dict[int, str], player: int) -> dict[int, str]:
     """Return the pieces of Black's view as a player sees them, the own ones in capitals, or the reverse."""
-    return {cell_of(rules, place, player): piece.swapcase() if player else piece for place, piece in pieces.items()}
+    return {
+        cell_of(rules, place, player): fen.of_opponent(piece) if player else piece for place, piece in pieces.items()
+    }
 
 
 def position_of(rules: Shogi, s: dict[str, Any]) -> ShogiPosition:
@@ -53,7 +56,7 @@ def position_of(rules: Shogi, s: dict[str, Any]) -> ShogiPosition:
     own = set(unpack(s["own"], board.size))
     digits = [set(unpack(words, board.size)) for words in s["pieces"]]
     pieces = dict(board.held(s["hands"]))
-    for cell in own.union(unpack(s["other"], board.size)):
+    for cell in [*own, *unpack(s["other"], board.size)]:
         piece = board.piece_of(sum((cell in digit) << k for k, digit in enumerate(digits)))
         pieces[cell] = piece if cell in own else piece.lower()
     return ShogiPosition(seen_by(rules, pieces, s["current_player"]), s["current_player"])
@@ -100,7 +103,9 @@ def numbers_between(rules: Shogi, before: ShogiPosition, position: ShogiPosition
     """Return the numbers of the ply between two positions, for the log of plies. ValueError if there is none."""
     board = rules.board
     old, new = (seen_by(rules, pieces, before.player) for pieces in (before.pieces, position.pieces))
-    starts = min(old.keys() - new.keys(), default=0)
+    left = [place for place in old if place not in new]
+    reached = [place for place in new if place not in old]
+    starts = min(left) if left else 0
     for end in [cell for cell in range(board.size) if cell in new and old.get(cell) != new[cell]]:
         taken = old.get(end)
         numbers = {
@@ -109,7 +114,7 @@ def numbers_between(rules: Shogi, before: ShogiPosition, position: ShogiPosition
             "before": board.code_of(old.get(starts, new[end])),
             "after": board.code_of(new[end]),
             "captured": board.code_of(taken) if taken else board.no_piece,
-            "held": max(new.keys() - old.keys(), default=board.slots[-1]) if taken else board.no_place,
+            "held": (max(reached) if reached else board.slots[-1]) if taken else board.no_place,
         }
         if taken_back(rules, position, numbers) == before:
             return numbers
@@ -122,9 +127,8 @@ def history(rules: Shogi, position: ShogiPosition, earlier: Any) -> dict[str, An
     if len(earlier) > 2 * rules.past.plies:
         raise ValueError(f"earlier must have at most {2 * rules.past.plies} positions, got {len(earlier)}")
     positions = [position, *(parse(rules, sfen)[0] for sfen in earlier)]
-    now = position.pieces.items()
     return rules.past.fields_of(
-        {**numbers_between(rules, before, after), "changes": len(before.pieces.items() - now)}
+        {**numbers_between(rules, before, after), "changes": num_changes(before.pieces, position.pieces)}
         for after, before in pairwise(positions)
     )
 
@@ -214,8 +218,13 @@ def parse_hands(rules: Shogi, text: str) -> list[list[int]]:
     if text != "-" and not re.fullmatch(f"(?:[1-9]?[0-9]?[{letters}{letters.lower()}])+", text):
         raise ValueError(f"sfen must have - or pieces {letters} in hand, got {shown(text)}")
     hands = [[0] * len(letters) for _ in SIDES]
-    for count, letter in re.findall(r"(\d*)([A-Za-z])", text):
-        hands[letter.islower()][letters.index(letter.upper())] += int(count or 1)
+    count = ""
+    for sign in text.removesuffix("-"):
+        if sign.isdecimal():
+            count += sign
+        else:
+            hands[sign.islower()][letters.index(sign.upper())] += int(count or 1)
+            count = ""
     return hands
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensor_envs._validate import instance, shown, wrong_type
 from tensor_envs.games._kit import fen
+from tensor_envs.games._kit.past import num_changes
 from tensor_envs.games.xiangqi.board import (
     DIAGONALS,
     FILES,
@@ -51,12 +52,12 @@ def square_for(player: int, square: int) -> int:
 
 def seen_by(board: Board, player: int) -> Board:
     """Return the pieces of Red's board as a player sees them, the own ones in capitals, or the reverse."""
-    return {turned_square(square): piece.swapcase() for square, piece in board.items()} if player else board
+    return {turned_square(square): fen.of_opponent(piece) for square, piece in board.items()} if player else board
 
 
 def pieces_on(s: dict[str, Any]) -> Board:
     """Return the pieces of a game's fields, as Red sees them."""
-    board = Board()
+    board: Board = {}
     for square in range(SQUARES):
         kind = sum(has(words, square) << k for k, words in enumerate(s["pieces"]))
         if kind:
@@ -127,7 +128,7 @@ def history(rules: Xiangqi, board: Board, black: int, quiet: int, moves: Any) ->
             checks[player] += is_attacked(rules, after, 1 - mover)
         after = {at: letter for at, letter in after.items() if at != end} | {start: after[end]}
         numbers = {"starts": square_for(mover, start), "ends": square_for(mover, end)}
-        numbers |= {"kinds": PIECES.index(after[start].upper()), "changes": len(after.items() - board.items())}
+        numbers |= {"kinds": PIECES.index(after[start].upper()), "changes": num_changes(after, board)}
         plies.append(numbers)
     return {**PAST.fields_of(plies), "checks": checks}
 
@@ -142,7 +143,8 @@ def parse(rules: Xiangqi, fen_text: Any) -> tuple[Board, int, int, int]:
         raise ValueError(f"fen must be six words, or two or four without the numbers, got {shown(fen_text)}")
     placed, player, *_, quiet, number = words
     # Horses and elephants have two letters each in use.
-    placed = placed.translate(str.maketrans("HhEe", "NnBb"))
+    for other, letter in zip("HhEe", "NnBb", strict=True):
+        placed = placed.replace(other, letter)
     rows = fen.rows_of(placed)
     if [len(row) for row in rows] != [FILES] * RANKS or not {p.upper() for row in rows for p in row} <= {"", *PIECES}:
         raise ValueError(f"fen must have 10 ranks of 9 squares, of pieces KABNRCP, got {shown(placed)}")
