@@ -108,14 +108,15 @@ def test_a_page_shows_the_third_position(name: str, tmp_path: Path) -> None:
     """A function of Python's that has no translation is found in every game."""
     env = variant(name)[1]
     python, game = views(env), ScalarGame(env.rules, 0)
-    past, played = list[tuple[list[int], int]](), list[str]()
+    past, moves = list[tuple[list[int], int]](), list[tuple[int, str]]()
     for _ in range(2):
-        past.append((words_of(env, game), game.uniform_action()))
-        played += python["names"](past[-1][0], [past[-1][1]])
-        game.step(past[-1][1])
+        words, action = words_of(env, game), game.uniform_action()
+        past.append((words, action))
+        moves.append((int(game.state.current_player.value), *python["names"](words, [action])))
+        game.step(action)
     words = words_of(env, game)
-    names = python["names"](words, game.legal_actions())
-    cases: list[Case] = [("view", [words, None, played, [], past, False]), ("prompt", [words, 0, [], names])]
+    played, names = [name for _, name in moves], python["names"](words, game.legal_actions())
+    cases: list[Case] = [("view", [words, None, played, [], past, False]), ("prompt", [words, 0, moves, names])]
     expected = [json.loads(json.dumps(python[what](*given))) for what, given in cases]
     assert in_node(javascript.module(python, "./runtime.js"), cases, tmp_path) == expected
 
