@@ -23,6 +23,7 @@ SHAPE = [(0.5, 0.08), (0.8, 0.24), (0.89, 0.92), (0.11, 0.92), (0.2, 0.24)]
 # pixels of a piece that goes up in the small picture, and colours of both players' pieces
 SMALL_SHAPE = (".#.", "###", "###")
 SMALL_COLOURS = (INK, "#fcfcfa")
+LETTER = "#10161d"  # of a piece; `INK` becomes light in the dark, and pieces do not
 CROWN = "#f2c200"  # the middle of a king
 
 
@@ -142,7 +143,7 @@ def draw_piece(picture: Drawing, piece: str, corner: Point, viewer: int) -> None
     up = side == viewer
     points = [(x + (a if up else 1 - a) * CELL, y + (b if up else 1 - b) * CELL) for a, b in SHAPE]
     picture.polygon(points, PIECES[side], INK, 1.5)
-    colour = RAISED if piece[0] == "+" else INK
+    colour = RAISED if piece[0] == "+" else LETTER
     picture.text((x + CELL / 2, y + (0.58 if up else 0.42) * CELL), piece.upper(), 18, colour, bold=True)
 
 

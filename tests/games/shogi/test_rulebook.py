@@ -7,6 +7,8 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.games.shogi import notation
+from tensor_envs.games.shogi.render import LETTER
+from tensor_envs.render.grids import INK
 from tests.games.shared import shared_env
 
 GAME = "shogi"
@@ -294,3 +296,11 @@ def test_s15_names() -> None:
     text = env.to_string(state, 0).splitlines()
     assert text[:3] == [" 5  4  3  2  1", " .  .  .  .  k a", " R  .  .  .  . b"]
     assert text[-4:] == ["Black: -", "White: P", "Black to move", "4k/R4/5/5/K4 b p 1"]
+
+
+@pytest.mark.parametrize(("name", "pieces"), [("shogi", 40), ("minishogi", 12), ("animal_shogi", 8)])
+def test_letters_of_pieces_stay_dark_in_the_dark(name: str, pieces: int) -> None:
+    """A page makes labels light in the dark; pieces keep their colours, so that their letters must."""
+    env = te.make(name)
+    picture = str(env.render(env.init(1)))
+    assert picture.count(f'fill="{LETTER}"') == pieces and LETTER != INK
