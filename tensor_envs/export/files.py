@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tensor_envs._compiler.dialects import ADD64
+from tensor_envs._compiler.pairs import ADD64
 from tensor_envs._engine.batch_layout import MAX_BLOCKS, BlockGrid
 from tensor_envs._runtime.wasm import webassembly
 from tensor_envs.export.functions import (

@@ -12,7 +12,7 @@ Ends = Mapping[int, tuple[int | None, int | None]]  # squares where actions begi
 
 
 class Ending(NamedTuple):
-    """How a position stands.
+    """Check and end of a position.
 
     Attributes:
         check: whether the player to move is in check.
