@@ -52,17 +52,23 @@ GAMES = (
 SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
     "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "quoridor", "phantom_tic_tac_toe", "dark_hex",
     "liars_dice", "ultimate_tic_tac_toe", "kalah", "oware", "breakthrough", "lines_of_action",
-    "hanabi", "clobber", "y", "havannah",
+    "hanabi", "clobber", "y", "havannah", "texas_holdem", "shogi", "xiangqi",
 )  # fmt: skip
+PGX_ONLY = ("gardner_chess", "animal_shogi")
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "pgx": ("pgx", ("step", "rollout"), GAMES),
+    "pgx": ("pgx", ("step", "rollout"), (*GAMES, *PGX_ONLY)),
     "envpool": ("envpool", ("step",), GAMES),
-    "open_spiel": ("pyspiel", ("step", "rollout"), GAMES + SPIEL_ONLY),
+    "open_spiel": ("pyspiel", ("step", "rollout"), (*GAMES, *SPIEL_ONLY)),
     "numpy_bitboards": ("numpy", ("step",), GAMES[:1]),
     "numpy_table": ("numpy", ("step",), GAMES[:1]),
 }
 OBSERVING = ("pgx", "envpool")  # peers whose steps output observations and masks
+# two players with 200 small blinds each, all in or a raise by the pot or half of it, as in `texas_holdem`
+TEXAS_HOLDEM = (
+    "universal_poker(betting=nolimit,numPlayers=2,numRounds=4,blind=2 1,firstPlayer=2 1 1 1,numSuits=4,numRanks=13,"
+    "numHoleCards=2,numBoardCards=0 3 1 1,stack=200 200,bettingAbstraction=fchpa)"
+)
 # names of games that differ in a peer
 NAMES = {
     ("pgx", "leduc_poker"): "leduc_holdem",
@@ -72,6 +78,7 @@ NAMES = {
     ("open_spiel", "dots_and_boxes"): "dots_and_boxes(num_rows=5,num_cols=5)",
     ("open_spiel", "phantom_tic_tac_toe"): "phantom_ttt",
     ("open_spiel", "go"): "go(board_size=9)",
+    ("open_spiel", "texas_holdem"): TEXAS_HOLDEM,
     **{("envpool", game): name for game, name in ENVPOOL_NAMES.items()},
     ("envpool", "backgammon"): "Backgammon-v1",
     ("envpool", "2048"): "Play2048-v1",
@@ -334,7 +341,7 @@ def check_options(options: argparse.Namespace) -> None:
     if options.env == ["all"]:
         options.env = tensor_envs.registered()
     if options.env == ["peers"]:
-        options.env = [*GAMES, *SPIEL_ONLY]
+        options.env = list(dict.fromkeys(game for _, _, games in PEERS.values() for game in games))
     for name in options.env:
         tensor_envs.make(name)
     # not every system can pin a process
