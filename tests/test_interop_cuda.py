@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -142,3 +143,40 @@ def test_jax_drives_a_loop() -> None:
         same.step(np.asarray(actions))
     for arrays, expected in kept:  # JAX's arrays never change
         assert all((np.asarray(arrays[name]) == array).all() for name, array in expected.items())
+
+
+@pytest.mark.slow
+@pytest.mark.extra("torch")
+def test_a_network_learns_during_self_play(torch: Any) -> None:
+    """Learning has a stream of its own, and weights like those of learning alone; self-play keeps those before it."""
+    dense = importlib.import_module("tensor_envs.train.modules").Dense
+    streams: dict[bool, set[int]] = {True: set(), False: set()}
+
+    class Recording(dense):  # type: ignore[misc, valid-type]
+        """Network that records the streams of learning (True) and of evaluation (False)."""
+
+        def forward(self, observation: Any) -> Any:
+            streams[self.training].add(torch.cuda.current_stream().cuda_stream)
+            return super().forward(observation)
+
+    env = te.make("connect_four")
+    config = te.train.AlphaZeroConfig(
+        num_envs=256, rollout_length=4, num_simulations=8, updates=20, minibatch=512, overlap=True
+    )
+    torch.manual_seed(0)
+    trainer = te.train.AlphaZero(env, config, "CUDA", network=Recording(env, hidden=64))
+    trainer.step()  # which plays before it learns
+    alone = te.train.AlphaZero(env, replace(config, overlap=False), "CUDA", network=Recording(env, hidden=64))
+    alone.trainable.restore(trainer.trainable.checkpoint())
+    alone.trainable.learn(trainer._sampled(), trainer.learning_rate(), 0)
+    before = trainer.weights()
+    for each in streams.values():
+        each.clear()
+    trainer.step()
+    assert len(streams[True]) == len(streams[False]) == 1 and streams[True] != streams[False]
+    played = trainer.player.weights()
+    after = trainer.weights()
+    expected = alone.weights()
+    assert all(np.array_equal(played[name], array) for name, array in before.items())
+    assert all(np.abs(after[name] - array).mean() > 1e-3 for name, array in before.items())
+    assert all(np.abs(after[name] - array).mean() < 1e-4 for name, array in expected.items())

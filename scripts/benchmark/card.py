@@ -8,7 +8,8 @@ The first two fifths of the time go to the tests that compare every game and tas
 has not begun by then is not run. Then each row of the tables is measured, the most important first, until the time is
 up. Rows with an aim say whether it is reached. Rows beside other libraries need PyTorch, or JAX with Pgx and mctx.
 With --training a residual network then learns connect four from nothing for that many minutes more, and exact values
-judge its moves in critical positions. Without a card the program says so and ends with 0.
+judge its moves in critical positions; --overlap has it learn during self-play. Without a card the program says so and
+ends with 0.
 """
 
 from __future__ import annotations
@@ -364,7 +365,7 @@ def random_positions(env: te.Env, device: str) -> te.State:
     return state[np.flatnonzero(~te.to_numpy(state.terminated))]
 
 
-def training(minutes: float) -> Iterator[Row]:
+def training(minutes: float, overlap: bool) -> Iterator[Row]:
     """Train a residual network in PyTorch by AlphaZero, and judge its moves by exact values."""
     env = te.make("connect_four")
     state = random_positions(env, "CPU")
@@ -377,7 +378,7 @@ def training(minutes: float) -> Iterator[Row]:
         command += ["--network", "resnet", "--blocks", str(BLOCKS), "--channels", str(CHANNELS), "--bfloat16"]
         # the run's own ratings would take a part of the minutes
         command += ["--num-envs", "4096", "--minibatch", "4096", "--ratings", "1", "--rating-games", "2"]
-        command += ["--minutes", f"{minutes:g}", "--folder", folder]
+        command += ["--minutes", f"{minutes:g}", "--folder", folder, *["--overlap"] * overlap]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         steps = [json.loads(text) for text in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
         yield Row("connect_four, minutes of training", minutes, "")
@@ -414,7 +415,7 @@ def work(options: argparse.Namespace) -> None:
     rows: dict[str, list[Row]] = {}
     measures = {"Correctness": lambda: tests(60 * options.minutes * TEST_SHARE), **TABLES}
     if options.training:
-        measures[TRAINING] = lambda: training(options.training)
+        measures[TRAINING] = lambda: training(options.training, options.overlap)
     print(f"# {name}")
     for title, measure in measures.items():
         print(f"\n## {title}\n\n| | measured | aim | reached |\n|---|---|---|---|", flush=True)
@@ -443,6 +444,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--minutes", type=whole(1, 600), default=8, help="time in all (default: 8)")
     text = "minutes of training from nothing, beside --minutes (default: none; 6 is what others publish)"
     result.add_argument("--training", type=float, default=0, metavar="MINUTES", help=text)
+    result.add_argument("--overlap", action="store_true", help="learn during the self-play of --training")
     result.add_argument("--json", type=Path, help="file to write the numbers to")
     return result
 

@@ -94,6 +94,8 @@ def distributed(
     kind = next((kind for kind in kinds if type(config) is kind.Config), None)
     if kind is None:
         raise wrong_type("config", "an AlphaZeroConfig or a PPOConfig", config)
+    if getattr(config, "overlap", False):
+        raise ValueError("overlap must be False with Ray, whose actors always play while the learner learns")
     trainer = kind(env, config, device, network=network)
     if weights is not None:
         trainer.assign_weights(weights)

@@ -13,7 +13,8 @@ for exact targets: Leela Chess Zero, "TB Rescoring", blog.lczero.org, 16 Septemb
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from tinygrad import Tensor
@@ -26,11 +27,15 @@ from tensor_envs.search.policies import gumbel_muzero_policy, playout_policy
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.train.config import AlphaZeroConfig
 from tensor_envs.train.metrics_file import Metrics
+from tensor_envs.train.parallel import num_learners
 from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.replay import ReplayBuffer, Samples
 from tensor_envs.train.run import Trainer
 from tensor_envs.train.self_play import self_play
 from tensor_envs.train.trainable import OwnNetwork
+
+if TYPE_CHECKING:
+    from tensor_envs.train.overlap import Overlap
 
 # kinds of random numbers
 PLAY = 0
@@ -80,6 +85,15 @@ class AlphaZero(Trainer):
         self.judges = Judges.of(env, self.config, device) if rank == 0 else Judges()
         self.probabilities = softmax(self.evaluate)
         self.exact_values = exact_values(env, device) if self.config.exact_ply > 0 else None
+        self.player = self.trainable  # in self-play
+        self.overlap: Overlap | None = None
+        if self.config.overlap:
+            if num_learners() > 1:
+                raise ValueError("overlap must be False where torchrun has started several learners")
+            from tensor_envs.train.overlap import Overlap  # its module imports PyTorch
+
+            self.player = self._trainable(self.trainable.for_actors(), device)
+            self.overlap = Overlap(self.trainable, self.player)
 
     def learning_rate(self) -> float:
         return self.config.learning_rate * max(0.1, 1 - self.progress)
@@ -103,11 +117,23 @@ class AlphaZero(Trainer):
         """Search with the network or, in the first part of a run, with random playouts."""
         if self.progress < self.config.playout_share:
             return playout_policy(state, self.config.playout_simulations, seed=seed)
-        return gumbel_muzero_policy(state, self.evaluate, self.config.num_simulations, seed=seed)
+        return gumbel_muzero_policy(state, self.player.evaluate, self.config.num_simulations, seed=seed)
 
     def _past_search(self, state: State, evaluate: Evaluate, seed: int) -> SearchOutput:
         """Search with the network of a past self."""
         return gumbel_muzero_policy(state, evaluate, self.config.num_simulations, seed=seed)
+
+    def play_and_learn(self) -> Metrics:
+        """Play a step and learn, with the setting `overlap` both at once, and return metrics by name."""
+        if self.overlap is None:
+            return super().play_and_learn()
+        self.overlap.copy_weights()
+        if not len(self.replay):  # the first step has to play before it can learn
+            return super().play_and_learn()
+        play = partial(self.play, self.steps)
+        samples, losses = self.overlap.both(play, self._learn, self._sampled())
+        self.replay.add(samples)
+        return self._count(losses)
 
     def play(self, step: int) -> Samples:
         """Return the samples of `rollout_length` decisions in every game."""
@@ -133,8 +159,12 @@ class AlphaZero(Trainer):
         return samples
 
     def minibatches(self, data: Samples) -> Iterator[Samples]:
-        """Add samples to the replay buffer and yield minibatches of it."""
+        """Add samples to the replay buffer and return minibatches of it."""
         self.replay.add(data)
+        return self._sampled()
+
+    def _sampled(self) -> Iterator[Samples]:
+        """Yield the minibatches of a step from the replay buffer."""
         random = self.random(SAMPLE, self.steps)
         for _ in range(self.config.updates):
             yield self.replay.sample(self.config.minibatch, random)

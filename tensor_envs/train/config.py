@@ -94,6 +94,13 @@ class AlphaZeroConfig(TrainingConfig):
     updates: int = setting(24, 1, MAX_COUNT, "optimiser steps in a step of training")
     minibatch: int = setting(1024, 1, MAX_COUNT, "positions of an optimiser step")
     learning_rate: float = setting(4e-3, 0, 1, "initial learning rate, which decreases linearly to a tenth")
+    overlap: bool = flag("learn during self-play, which uses the weights of the step before (networks of PyTorch)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # PyTorch compiles for the shapes of the first calls, whose order would depend on the timing of two threads.
+        if self.overlap and self.compiled:
+            raise ValueError("overlap must be False where compiled is True")
 
 
 @dataclass(frozen=True)

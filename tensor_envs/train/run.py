@@ -168,7 +168,7 @@ class Trainer(ABC):
     def _trainable(self, network: Any, device: str | None) -> TrainableNetwork:
         """Return the network in training: None for one of tinygrad, a pair for one of JAX, or a module of PyTorch."""
         common = self.config, device, self.loss, self.adam_epsilon
-        modes = [name for name in ("bfloat16", "compiled") if getattr(self.config, name)]
+        modes = [name for name in ("bfloat16", "compiled", "overlap") if getattr(self.config, name, False)]
         library = "tinygrad" if network is None else "JAX" if isinstance(network, tuple) else "PyTorch"
         if modes and library != "PyTorch":
             raise ValueError(f"{modes[0]} must be False for a network of {library}")
@@ -243,15 +243,21 @@ class Trainer(ABC):
         clock = time.process_time if self.device.startswith("CPU") else time.monotonic
         begin = clock()
         self.join_league()
-        data = self.play(self.steps)
-        metrics = self.update(data) | self.league_metrics()
+        metrics = self.play_and_learn() | self.league_metrics()
         self.seconds += clock() - begin
         return metrics | {"seconds": self.seconds}
 
+    def play_and_learn(self) -> Metrics:
+        """Play a step, learn from its data, and return metrics by name."""
+        return self.update(self.play(self.steps))
+
     def update(self, data: Any) -> Metrics:
         """Learn from the data of a step of self-play, here or elsewhere, and return metrics by name."""
+        return self._count(self.learn(data))
+
+    def _count(self, losses: Metrics) -> Metrics:
+        """Count a step with its losses, and return metrics by name. FloatingPointError if a loss is not finite."""
         rate = self.learning_rate()
-        losses = self.learn(data)
         if broken := {name: loss for name, loss in losses.items() if not np.isfinite(loss)}:
             raise FloatingPointError(
                 f"training diverged in step {self.steps + 1}: {broken}; try a smaller learning_rate"
@@ -262,8 +268,12 @@ class Trainer(ABC):
 
     def learn(self, data: Any) -> Metrics:
         """Learn from the data of a step and return the mean losses."""
+        return self._learn(self.minibatches(data))
+
+    def _learn(self, minibatches: Iterable[Sequence[Any]]) -> Metrics:
+        """Learn from minibatches and return the mean losses."""
         seed = int(self.random(LEARN, self.steps).integers(2**31))
-        policy, value = self.trainable.learn(self.minibatches(data), self.learning_rate(), seed)
+        policy, value = self.trainable.learn(minibatches, self.learning_rate(), seed)
         return {"policy_loss": policy, "value_loss": value}
 
     def run(

@@ -74,7 +74,8 @@ class TorchNetwork:
         self.place = f"cuda:{card_of(place)}" if is_cuda(place) else "cpu"
         self.module = module.to(self.place).eval()
         self.forward = torch.compile(self.module) if compiled else self.module
-        self.precision = {"dtype": torch.bfloat16, "enabled": bfloat16}
+        # Autocast's cache of converted weights is shared by all threads, and a call in one empties it for the others.
+        self.precision = {"dtype": torch.bfloat16, "enabled": bfloat16, "cache_enabled": False}
         for name, tensor in module.state_dict().items():
             if tensor.is_floating_point() and tensor.dtype is not torch.float32:
                 raise ValueError(f"network must have weights of float32, got {tensor.dtype} for {name!r}")
