@@ -30,6 +30,15 @@ from tensor_envs.train.torch_network import TorchNetwork  # noqa: E402
 PATIENCE = 60  # seconds until a thread that waits for another one fails
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_core() -> Iterator[None]:
+    """Have PyTorch use one core for each of both sides: its threads of more would wait for each other in loops."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 class Learner(networks.Small):  # type: ignore[misc]
     """Network that calls a function before it learns from a minibatch, and one before it evaluates positions."""
 
@@ -238,38 +247,24 @@ def test_an_interruption_ends_the_thread(monkeypatch: pytest.MonkeyPatch) -> Non
     assert threading.active_count() == threads
 
 
-class Twice(torch.nn.Module):  # type: ignore[misc]
-    """Network that uses its weights twice and calls a function between."""
-
-    def __init__(self, between: Callable[[], object]):
-        super().__init__()
-        self.layer = torch.nn.Linear(18, 18)
-        self.between = between
-
-    def forward(self, observation: Any) -> Any:
-        features = self.layer(observation.flatten(1))
-        self.between()
-        features = self.layer(features)
-        return features[:, :9], features[:, 9]
-
-
 def test_threads_do_not_share_converted_weights() -> None:
     """In bfloat16, gradients of weights are the same whether or not another thread evaluates a network meanwhile."""
     env = shared_env("tic_tac_toe")
     positions = torch.rand(8, 18)
+    other = TorchNetwork(env, networks.Small(env), 1.0, None, bfloat16=True)
+
+    def evaluated() -> None:
+        thread = threading.Thread(target=other, args=[positions])
+        thread.start()
+        thread.join()
+
     gradients = []
-    for other in (lambda: None, lambda: TorchNetwork(env, networks.Small(env), 1.0, None, bfloat16=True)(positions)):
+    for between in (lambda: None, evaluated):
         torch.manual_seed(0)
-        network = TorchNetwork(env, Twice(lambda other=other: in_a_thread(other)), 1.0, None, bfloat16=True)
+        network = TorchNetwork(env, networks.Twice(between), 1.0, None, bfloat16=True)
         network(positions)[0].square().sum().backward()
         gradients.append(network.module.layer.weight.grad)
     assert torch.equal(*gradients)
-
-
-def in_a_thread(function: Callable[[], object]) -> None:
-    thread = threading.Thread(target=function)
-    thread.start()
-    thread.join()
 
 
 def test_what_cannot_overlap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
