@@ -10,7 +10,7 @@ card it has a stream of its own, so that kernels of both can run together. No ca
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -22,7 +22,6 @@ from tensor_envs.train.trainable import TrainableNetwork
 
 Played = TypeVar("Played")
 Learned = TypeVar("Learned")
-Minibatches = Iterable[Sequence[Any]]
 
 
 class Overlap:
@@ -40,7 +39,7 @@ class Overlap:
         self.player.load_state_dict(self.learner.state_dict())
 
     def both(
-        self, play: Callable[[], Played], learn: Callable[[Minibatches], Learned], minibatches: Minibatches
+        self, play: Callable[[], Played], learn: Callable[[Iterable[Any]], Learned], minibatches: Iterable[Any]
     ) -> tuple[Played, Learned]:
         """Play in this thread and learn in another one, and return the results of both.
 
@@ -58,7 +57,7 @@ class Overlap:
             finally:
                 ended.set()
 
-    def _on_stream(self, learn: Callable[[Minibatches], Learned], minibatches: Minibatches) -> Learned:
+    def _on_stream(self, learn: Callable[[Iterable[Any]], Learned], minibatches: Iterable[Any]) -> Learned:
         """Learn on the thread's stream, and wait for that stream alone."""
         if self.stream is None:
             return learn(minibatches)
