@@ -20,10 +20,13 @@ from tinygrad.helpers import Context, getenv
 
 # LLVM 21 miscompiles the vectorised remainder of a loop whose length is no multiple of the vector's (seen with AVX-512)
 NO_EPILOGUES = "-mllvm -enable-epilogue-vectorization=false"
+# LLVM gives up telling addresses apart after 250 of them, and then vectorises no loop: a step of shogi has more
+MANY_ADDRESSES = "-mllvm -alias-set-saturation-threshold=100000"
 # for an object file that tinygrad's loader takes; without errno a square root is one instruction
 OPTIONS = (
     *["-c", "-x", "c", "-O2", "-fPIC", "-ffreestanding", "-fno-math-errno", "-nostdlib", "-fno-ident"],
     *NO_EPILOGUES.split(),
+    *MANY_ADDRESSES.split(),
     "-mprefer-vector-width=512",  # clang takes half of AVX-512's vectors otherwise
 )
 NEWEST_CLANG, OLDEST_CLANG = 30, 13

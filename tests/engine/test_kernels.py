@@ -18,6 +18,9 @@ from tensor_envs._compiler.tape import Block, Tape
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._engine.engine import block_range
 from tensor_envs._engine.kernels.step import Step
+from tensor_envs._runtime.clang import OPTIONS, cpu_compiler
+from tensor_envs._runtime.devices import opened
+from tensor_envs._runtime.programs import printed
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tests.engine.every_kernel import GAMES, classes
 from tests.games.shared import shared_env
@@ -82,6 +85,21 @@ def test_loops_over_lanes_are_innermost() -> None:
     over_lanes = [x for x in blocks(tape.root) if x.head is not None and x.head.value == layout.grid.lanes]
     assert len(over_lanes) > 1 and not any(blocks(x) for x in over_lanes)
     assert sum(x.kind == "while" for x in blocks(tape.root)) == 3
+
+
+@pytest.mark.few("shogi")
+@pytest.mark.parametrize("name", te.registered())
+def test_steps_are_vectorised(name: str) -> None:
+    """A step of shogi reads and writes more words than clang tells apart without `clang.MANY_ADDRESSES`."""
+    tape, layout = step_tape(te.make(name))
+    if layout.grid.lanes == 1:
+        pytest.skip("a step of this game has no loop over lanes")
+    renderer = opened("CPU").renderer
+    compiler = renderer.compiler
+    options = [f"--target={compiler.arch}-none-unknown-elf", *compiler.args, "-Rpass=loop-vectorize"]
+    command = [cpu_compiler(), *OPTIONS, *options, "-", "-o", os.devnull]
+    said = subprocess.run(command, input=printed("step", tape, renderer)[2], capture_output=True, text=True, check=True)
+    assert "vectorized loop" in said.stderr
 
 
 @pytest.mark.few("tic_tac_toe")
