@@ -30,6 +30,7 @@ ANSWERS = {  # words that are typed into the search: page of the site
     "save a state": "how_to/",
     "SGF": "how_to/",
     "PGN": "how_to/",
+    "PHH": "how_to/",
     "record a video": "how_to/",
     "GIF": "how_to/",
     "language model": "how_to/",

@@ -169,8 +169,9 @@ def positions(game: Record) -> list[State]:
 
 
 def save_game(game: Record, path: str | Path) -> None:
-    """Write a record to a file: JSON lines (".jsonl"); PGN (".pgn") of chess; SGF (".sgf") of go and Hex; MAT
-    (".mat") of backgammon; transcripts (".txt") of Othello, connect four and tic-tac-toe, such as "f5d6c3".
+    """Write a record to a file: JSON lines (".jsonl"); PGN (".pgn") of chess; SGF (".sgf") of go and Hex; PHH (".phh")
+    of Texas hold'em; MAT (".mat") of backgammon; transcripts (".txt") of Othello, connect four and tic-tac-toe, such as
+    "f5d6c3".
 
     Args:
         game: the record.
@@ -209,16 +210,17 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
     Args:
         path: path of the file.
         env: environment of the game, for PGN and other formats of players. None: the game of the file's ending, with
-            the size of the board and the komi that the file names. JSON lines name their own.
+            the size of the board, the komi, stacks, blinds and limits that the file names. JSON lines name their own.
 
     Returns:
-        The record. Of a file of PGN or SGF, its notes have "tags" (players, dates, the result), which `save_game`
-        writes again. Moves that follow an end of the game by our rules, such as a third repetition, are "after_end"
-        in the notes, with a UserWarning.
+        The record. Of a file of PGN, SGF or PHH, its notes have "tags" (players, dates, the result), which `save_game`
+        writes again; the names of the players in PHH are "players", by seat. Moves that follow an end of the game by
+        our rules, such as a third repetition, are "after_end" in the notes, with a UserWarning.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: names the file, what is wrong with it and where: the move or, in SGF, the node (0 is the root).
+        ValueError: names the file, what is wrong with it and where: the move, in SGF the node (0 is the root), in PHH
+            the action or the entry.
         TypeError: other arguments.
 
     Examples:

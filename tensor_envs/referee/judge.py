@@ -3,11 +3,11 @@
     python -m tensor_envs.referee judge games.pgn game.sgf records.jsonl
     python -m tensor_envs.referee judge records.jsonl --examples moves.jsonl --max-regret 0
 
-Files are PGN of chess, SGF of go and Hex, MAT of backgammon, JSON lines of te.save_game and of the referee's --save,
-replays of Kaggle's OpenSpiel environments (.json), and transcripts of Othello, connect four or tic-tac-toe, for which
---game names the game. The regret of a move is the value that it gives away: exact where the game is solved in seconds,
-else the mean of searches by playouts with its 95 % interval. --examples writes a line of JSON for each move, with the
-prompt and the answer as messages of a chat and the regret, as supervised fine-tuning reads them.
+Files are PGN of chess, SGF of go and Hex, PHH of Texas hold'em, MAT of backgammon, JSON lines of te.save_game and of
+the referee's --save, replays of Kaggle's OpenSpiel environments (.json), and transcripts of Othello, connect four or
+tic-tac-toe, for which --game names the game. The regret of a move is the value that it gives away: exact where the game
+is solved in seconds, else the mean of searches by playouts with its 95 % interval. --examples writes a line of JSON for
+each move, with the prompt and the answer as messages of a chat and the regret, as supervised fine-tuning reads them.
 """
 
 from __future__ import annotations
