@@ -168,17 +168,23 @@ def test_nested_text_is_no_hand(tmp_path: Path) -> None:
         loaded("x = " + "[" * 100_000, tmp_path)
 
 
-def test_the_file_must_fit_the_environment(tmp_path: Path) -> None:
-    for config, message in (
-        ({"stacks": (200, 100)}, r"stacks is \(200, 200\), and that of the environment is \(200, 100\)"),
-        ({"limit": (2, 2, 4, 4)}, r"limit is \(\), and that of the environment is \(2, 2, 4, 4\)"),
-        ({"ranks": 12}, "ranks must be 13 in PHH, got 12"),
-    ):
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"stacks": (200, 100)}, r"stacks is \(200, 200\), and that of the environment is \(200, 100\)"),
+    ({"limit": (2, 2, 4, 4)}, r"limit is \(\), and that of the environment is \(2, 2, 4, 4\)"),
+    ({"ranks": 12}, "ranks must be 13 in PHH, got 12"),
+    ({"streets": (0, 3, 1)}, r"streets must be \(0, 3, 1, 1\) in PHH, got \(0, 3, 1\)"),
+    ({"limit": (2, 2, 3, 4)}, "limit must have a small bet twice and a big bet twice in PHH"),
+]
+
+
+@pytest.mark.parametrize(("config", "message"), REFUSED, ids=str)
+def test_the_file_must_fit_the_environment(config: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        loaded(HAND, tmp_path, te.make(GAME, **config))
+
+
+def test_games_of_another_shape_are_not_written() -> None:
+    game = te.record(shared_env(GAME), [])
+    for config, message in REFUSED[2:]:
         with pytest.raises(ValueError, match=message):
-            loaded(HAND, tmp_path, te.make(GAME, **config))
-    for config, message in (
-        ({"streets": (0, 3, 1)}, r"streets must be \(0, 3, 1, 1\) in PHH, got \(0, 3, 1\)"),
-        ({"limit": (2, 2, 3, 4)}, "limit must have a small bet twice and a big bet twice in PHH"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            phh.write(TexasHoldem(**config), te.record(shared_env(GAME), []), [])
+            phh.write(TexasHoldem(**config), game, [])
