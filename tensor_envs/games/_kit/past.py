@@ -7,12 +7,11 @@ Plies of the player to move come first. A position recurs for the same player on
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from tensor_envs.rules import Field, GameState, Grid, GridSet, Scalar, Value, int32, sum_of, union_of, where
 
 Event = tuple[int, Mapping[str, Value]]  # plies of the player to move (0) or of the opponent (1) with these numbers
-WordKind = Literal["uint32", "uint64"]
 
 
 class Change(NamedTuple):
@@ -42,15 +41,14 @@ class Past:
     Args:
         plies, digits: see above.
         things: largest number of things that can move.
-        kind: kind of the words of sets.
     """
 
-    def __init__(self, plies: int, digits: Mapping[str, int], things: int, kind: WordKind = "uint32"):
+    def __init__(self, plies: int, digits: Mapping[str, int], things: int):
         self.plies = plies
         self.digits = digits
-        self.grid = Grid(1, max(plies, 1), kind)
+        self.grid = Grid(1, max(plies, 1))
         self.counts = {**digits, "changes": things.bit_length(), "known": 1}
-        self.fields = [Field(name, (2, count, self.grid.words), kind=kind) for name, count in self.counts.items()]
+        self.fields = [Field(name, (2, count, self.grid.words), kind="uint32") for name, count in self.counts.items()]
 
     # *** in rules ***
 

@@ -9,7 +9,7 @@ from tensor_envs.rules import Grid, GridSet, union_of
 # Square 9 * rank + file is a bit of a set, from the side of the player to move. Steps are (ranks, files).
 RANKS, FILES = 10, 9
 SQUARES = RANKS * FILES
-GRID = Grid(RANKS, FILES, kind="uint64")
+GRID = Grid(RANKS, FILES)
 Way = tuple[int, int]
 SIDES: tuple[Way, ...] = ((1, 0), (-1, 0), (0, 1), (0, -1))
 DIAGONALS: tuple[Way, ...] = ((1, 1), (1, -1), (-1, 1), (-1, -1))

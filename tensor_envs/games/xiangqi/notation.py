@@ -20,10 +20,10 @@ from tensor_envs.games.xiangqi.board import (
     turned_square,
 )
 from tensor_envs.games.xiangqi.rules import PAST, Xiangqi, ends, is_check, legal_moves, pieces_of
+from tensor_envs.rules import unpack
 from tensor_envs.rules.plain import ended, state_of
 
 FILE_NAMES = "abcdefghi"
-WORD_BITS = 64
 MOST = {"P": 5, "A": 2, "B": 2, "N": 2, "R": 2, "C": 2, "K": 1}  # pieces of a player
 ADVISORS = ("d0", "f0", "e1", "d2", "f2")  # Red's squares of advisors and elephants, X3
 ELEPHANTS = ("c0", "g0", "a2", "e2", "i2", "c4", "g4")
@@ -57,17 +57,14 @@ def seen_by(board: Board, player: int) -> Board:
 
 def pieces_on(s: dict[str, Any]) -> Board:
     """Return the pieces of a game's fields, as Red sees them."""
+    own = set(unpack(s["own"], SQUARES))
+    digits = [set(unpack(words, SQUARES)) for words in s["pieces"]]
     board: Board = {}
     for square in range(SQUARES):
-        kind = sum(has(words, square) << k for k, words in enumerate(s["pieces"]))
+        kind = sum((square in digit) << k for k, digit in enumerate(digits))
         if kind:
-            board[square] = PIECES[kind] if has(s["own"], square) else PIECES[kind].lower()
+            board[square] = PIECES[kind] if square in own else PIECES[kind].lower()
     return seen_by(board, s["current_player"])
-
-
-def has(words: list[int], square: int) -> int:
-    """Return 1 if a square is in a set of words, else 0."""
-    return words[square // WORD_BITS] >> square % WORD_BITS & 1
 
 
 def to_dict(rules: Xiangqi, s: dict[str, Any]) -> dict[str, Any]:

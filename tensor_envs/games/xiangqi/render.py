@@ -3,7 +3,7 @@
 from typing import Any
 
 from tensor_envs.games._kit.kings import Ending, draw_choices, missing, status_of, tile_of
-from tensor_envs.games.xiangqi.board import FILES, KIND_DIGITS, PIECES, RANKS, SQUARES, START
+from tensor_envs.games.xiangqi.board import FILES, GRID, KIND_DIGITS, PIECES, RANKS, SQUARES, START
 from tensor_envs.games.xiangqi.notation import FILE_NAMES, ends_of, from_dict, name_of, pieces_on, square_for
 from tensor_envs.games.xiangqi.rules import Xiangqi, ends, legal_moves, pieces_of
 from tensor_envs.render.drawing import Drawing
@@ -148,7 +148,7 @@ def tile(rules: Xiangqi) -> Tile:
             own, kind = key & 1, PIECES[key >> 1]
             shown = kind != " " and SMALL_SHAPES[kind][y % 3][x % 3] == "#"
             colours.append(COLOURS[own == black] if shown else ground)
-        digits = [StateBits("pieces", 2 * k, square, 1) for k in range(KIND_DIGITS)]
+        digits = [StateBits("pieces", GRID.words * k, square, 1) for k in range(KIND_DIGITS)]
         return Pixel(tuple(colours), (StateBits("own", 0, square, 1), *digits))
 
     return tile_of(RANKS, FILES, pixel)

@@ -49,7 +49,6 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
-    halves,
     int32,
     lookup,
     maximum,
@@ -62,7 +61,7 @@ from tensor_envs.rules import (
 MAX_QUIET = 127
 QUIET_DIGITS = 7
 # plies since the last capture, each from the side of its player: squares, and the kind of the piece
-PAST = Past((MAX_QUIET + 1) // 2, {"starts": 7, "ends": 7, "kinds": KIND_DIGITS}, things=32, kind="uint64")
+PAST = Past((MAX_QUIET + 1) // 2, {"starts": 7, "ends": 7, "kinds": KIND_DIGITS}, things=32)
 ACTIONS = Actions(**{f"plane_{k}": SQUARES for k in range(len(PLANES))})
 
 
@@ -114,8 +113,8 @@ class Xiangqi:
             max_legal=4 * 17 + 2 * 8 + 4 + 6 + 4 + 5 * 3,
             observation_shape=(2 * 7 + 2 + QUIET_DIGITS, RANKS, FILES),
             fields=(
-                Field("own", (GRID.words,), kind="uint64"),
-                Field("pieces", (KIND_DIGITS, GRID.words), kind="uint64"),
+                Field("own", (GRID.words,), kind="uint32"),
+                Field("pieces", (KIND_DIGITS, GRID.words), kind="uint32"),
                 Field("quiet", high=self.quiet_plies),  # plies since the last capture
                 # of these, each player's last ones in a row that gave check, of the player to move first
                 Field("checks", (2,), high=PAST.plies),
@@ -129,7 +128,7 @@ class Xiangqi:
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the mask of all planes (X9)."""
         planes = legal_moves(pieces_of(s)).planes
-        return ACTIONS.mask(**{f"plane_{k}": words_of(plane) for k, plane in enumerate(planes)})
+        return ACTIONS.mask(**{f"plane_{k}": plane for k, plane in enumerate(planes)})
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         start, end, kind, captures, after = moved(s, action)
@@ -156,22 +155,17 @@ class Xiangqi:
         own, other = where(mine, sides[0], sides[1]), where(mine, sides[1], sides[0])
 
         def constant(fact: Scalar) -> Part:
-            return bits(words_of(where(fact, GRID.full, GRID.empty)), SQUARES)
+            return bits(where(fact, GRID.full, GRID.empty), SQUARES)
 
         return {
             "own soldiers, advisors, elephants, horses, chariots, cannons, general": [
-                bits(words_of(own & kind), SQUARES) for kind in kinds
+                bits(own & kind, SQUARES) for kind in kinds
             ],
-            "the opponent's pieces in the same order": [bits(words_of(other & kind), SQUARES) for kind in kinds],
+            "the opponent's pieces in the same order": [bits(other & kind, SQUARES) for kind in kinds],
             "the position has occurred before": constant(PAST.same(s).any()),
             "the player is Black": constant(player == 1),
             "binary digits of the quiet plies": [constant((s.quiet >> k & 1) != 0) for k in range(QUIET_DIGITS)],
         }
-
-
-def words_of(cells: GridSet) -> list[Scalar]:
-    """Return a set of squares in words of 32 bits."""
-    return [half for word in cells for half in halves(word)][:3]
 
 
 def pieces_of(s: GameState) -> XiangqiSets:
