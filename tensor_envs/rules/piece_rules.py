@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,6 @@ from tensor_envs.rules import (
     bits,
     has_bit,
     scalar,
-    select,
     union_of,
     where,
 )
@@ -326,14 +325,20 @@ class PieceRules:
         # the piece goes from `start` to `end`; a jump passes a cell between them
         plane = action // len(self.places)
         start = grid.cell(action % len(self.places))
+        way = plane % len(self.ways)
+
+        def along(ends: Iterable[GridSet]) -> GridSet:
+            """Return the set of the chosen way: a union, since clang makes a switch of a choice, and no vectors."""
+            return union_of(where(way == k, cells, grid.empty) for k, cells in enumerate(ends))
+
         near = [self.shift(start, way) for way in self.ways]
-        end = grid.set(select(near, plane % len(self.ways)))
+        end = along(near)
         passed = grid.empty
         if self._takes is not None:
             far = [self.shift(cells, way) for cells, way in zip(near, self.ways, strict=True)]
             jumps = plane >= len(self.ways)
             between = end
-            end = where(jumps, grid.set(select(far, plane % len(self.ways))), between)
+            end = where(jumps, along(far), between)
             passed = where(jumps, between, grid.empty) if self._takes else passed
         other = grid.set(s.other)
         taken = other & (end | passed)
