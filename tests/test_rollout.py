@@ -213,6 +213,9 @@ def test_with_and_without_an_action_and_within_a_jit() -> None:
         within(state)
 
 
+LATE = {"declared win", "challenge", "swap"}  # events of three_will that no short game has
+
+
 @pytest.mark.few("tic_tac_toe-fields0-True")
 @pytest.mark.parametrize("resets", [False, True])
 @pytest.mark.parametrize(("name", "fields"), [*GAMES, ("dice_race", {})])
@@ -248,7 +251,8 @@ def test_counts_of_a_rollout_are_those_of_its_steps(name: str, fields: dict[str,
     assert result.event_counts.keys() == events.keys()
     for event, happened in result.event_counts.items():
         np.testing.assert_array_equal(happened.numpy(), events[event])
-        assert events[event].any() and (name != "dice_race" or len(events) == 2)
+        assert events[event].any() or event in LATE
+    assert name != "dice_race" or len(events) == 2
     np.testing.assert_array_equal(result.state.ply.numpy(), state.ply.numpy())
     assert taken.any((0, 2)).all() and plies.any() and (resets or not env.spec.max_plies or not live.all())
 
