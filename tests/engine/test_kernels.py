@@ -48,13 +48,13 @@ def cost(call: object) -> tuple[int, float]:
     return GlobalCounters.kernel_count - kernels, (GlobalCounters.global_mem - size) / BATCH
 
 
-def step_tape(env: te.Env, kernel: Step = Step()) -> tuple[Tape, BatchLayout]:
-    """Return a kernel of steps on the CPU, which plays several games at once, and the layout of its state."""
+def step_tape(env: te.Env, uniform: bool = False) -> tuple[Tape, BatchLayout]:
+    """Return the kernel of a step on the CPU, which plays several games at once, and the layout of its state."""
     state = env.init(BATCH, device="CPU")
     words, row_keys, layout = state.buffers
     arrays = Step.Arrays(words, None, row_keys, layout.empty(1, dtypes.int32))
     parameters = [words, row_keys, arrays.actions, *block_range(layout.grid, "CPU")]
-    recorder = env.engine.recorder(kernel, layout.grid, arrays)
+    recorder = env.engine.recorder(Step(uniform=uniform), layout.grid, arrays)
     return recorder([(x.dtype, x.numel()) for x in parameters], False), layout
 
 
@@ -91,7 +91,7 @@ def test_loops_over_lanes_are_innermost() -> None:
 @pytest.mark.parametrize("name", te.registered())
 def test_steps_are_vectorised(name: str) -> None:
     """Steps of shogi have more words than clang tells apart by itself, and a choice of ways may become a switch."""
-    tape, _ = step_tape(te.make(name), Step(uniform=True))
+    tape, _ = step_tape(te.make(name), uniform=True)
     renderer = opened("CPU").renderer
     compiler = renderer.compiler
     options = [f"--target={compiler.arch}-none-unknown-elf", *compiler.args, "-Rpass=loop-vectorize"]
@@ -205,7 +205,10 @@ EVERY = [
     "step", "uniform, next_step", "uniform, disabled", "uniform, observe", "rollout, disabled", "playout", "observe",
     "gather", "reset", "refresh",
 ]  # fmt: skip
-MORE = {"`three_will`": 96, "`chess`": 2048}  # bytes of local memory
+# bytes of local memory
+MORE = {
+    "`three_will`": 96, "`chess`": 2048, "`gardner_chess`": 224, "`minishogi`": 216, "`shogi`": 1384, "`xiangqi`": 640,
+}  # fmt: skip
 QUICK = ["tic_tac_toe", "gomoku"]  # quick to compile
 KERNELS = [
     pytest.param(QUICK, FEW, id="few"),
@@ -224,7 +227,7 @@ def test_kernels_compile_for_webgpu(games: list[str], kernels: list[str]) -> Non
 
 @pytest.mark.parametrize(("games", "kernels"), KERNELS)
 def test_kernels_compile_for_cuda(games: list[str], kernels: list[str]) -> None:
-    """Local memory is slow: kernels use little of it, except those of chess."""
+    """Local memory is slow: kernels use little of it, except those of chess and its kin."""
     pytest.importorskip("nvidia.cuda_nvrtc", reason="needs nvidia-cuda-nvrtc-cu12 (extra dev, Linux)")
     for name, kernel, registers, local, code, resident in compiled_for("CUDA:sm_90", games, kernels):
         # Arrays hold lookup tables of loops: an observation's parts, and the parts of a first state in a branch.

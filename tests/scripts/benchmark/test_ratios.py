@@ -65,16 +65,16 @@ def test_a_run_is_written_to_the_pages(checkout: Path) -> None:
     assert "(2026-11-25, commit abc1234, A chip, 2 cores; each of its 5 rounds is within 10 % of them)" in catalogue
     found = cells(catalogue)
     # Pgx, whose steps observe, beside steps that do; OpenSpiel beside bare ones
-    assert found["tic_tac_toe"] == ("10", "220") and found["connect_four"] == ("20", "240")
+    assert found["tic_tac_toe"] == ("10", "260") and found["connect_four"] == ("20", "280")
     assert found["qubic"] == ("", "") and found["lines_of_action"][0] == ""
     drawn = speeds((checkout / "scripts" / "benchmark" / "README.md").read_text())
-    assert ("tic_tac_toe", "Pgx", (10, 9, 10)) in drawn and ("tic_tac_toe", "OpenSpiel", (220, 198, 231)) in drawn
+    assert ("tic_tac_toe", "Pgx", (10, 9, 10)) in drawn and ("tic_tac_toe", "OpenSpiel", (260, 234, 273)) in drawn
     assert len(drawn) == sum(map(len, script.LIBRARY_GAMES.values()))
     # a second run takes the place of the first
     figures["ratios"] = [row | {"ratio": 3 * row["ratio"], "highest": 4 * row["ratio"]} for row in figures["ratios"]]
     script.write(checkout, figures, script.ratios_of(figures))
     again = (checkout / CATALOGUE).read_text()
-    assert cells(again)["tic_tac_toe"] == ("30", "660") and len(again.splitlines()) == len(catalogue.splitlines())
+    assert cells(again)["tic_tac_toe"] == ("30", "780") and len(again.splitlines()) == len(catalogue.splitlines())
     assert "tic_tac_toe 30, connect_four 60, " in (checkout / "README.md").read_text()
 
 
