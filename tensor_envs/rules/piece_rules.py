@@ -328,7 +328,8 @@ class PieceRules:
         way = plane % len(self.ways)
 
         def along(ends: Iterable[GridSet]) -> GridSet:
-            """Return the set of the chosen way: a union, since clang makes a switch of a choice, and no vectors."""
+            """Return the end by the chosen way."""
+            # A union, since clang makes a switch of a choice by equality, and vectorises no loop that has one.
             return union_of(where(way == k, cells, grid.empty) for k, cells in enumerate(ends))
 
         near = [self.shift(start, way) for way in self.ways]
