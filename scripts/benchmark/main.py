@@ -49,12 +49,12 @@ GAMES = (
     "tic_tac_toe", "connect_four", "othello", "hex", "go", "backgammon", "2048", "leduc_poker", "kuhn_poker",
     "chess",
 )  # fmt: skip
-SPIEL_ONLY = (  # games that OpenSpiel has and Pgx has not
+SPIEL_ONLY = (  # games that Pgx has not, and shogi, which it compiles for longer than nine minutes
     "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "quoridor", "phantom_tic_tac_toe", "dark_hex",
     "liars_dice", "ultimate_tic_tac_toe", "kalah", "oware", "breakthrough", "lines_of_action",
     "hanabi", "clobber", "y", "havannah", "texas_holdem", "shogi", "xiangqi",
 )  # fmt: skip
-PGX_ONLY = ("gardner_chess", "animal_shogi")
+PGX_ONLY = ("gardner_chess", "animal_shogi")  # which OpenSpiel has not
 # by peer: required module, modes, games
 PEERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "pgx": ("pgx", ("step", "rollout"), (*GAMES, *PGX_ONLY)),

@@ -34,14 +34,16 @@ def random_games(env: te.Env, count: int, seed: int, first_row: int = 0) -> list
     ]
 
 
-def saved(game: te.Record, folder: Path) -> str:
-    te.save_game(game, folder / "game.sgf")
-    return (folder / "game.sgf").read_text()
+def saved(game: te.Record, folder: Path, ending: str = "sgf") -> str:
+    path = folder / f"game.{ending}"
+    te.save_game(game, path)
+    return path.read_text()
 
 
-def loaded(text: str, folder: Path, env: te.Env | None = None) -> te.Record:
-    (folder / "other.sgf").write_text(text)
-    return te.load_game(folder / "other.sgf", env)
+def loaded(text: str, folder: Path, env: te.Env | None = None, ending: str = "sgf") -> te.Record:
+    path = folder / f"other.{ending}"
+    path.write_text(text)
+    return te.load_game(path, env)
 
 
 @pytest.mark.few("go-fields0")

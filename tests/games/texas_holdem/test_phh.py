@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.games.texas_holdem import phh
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
+from tests.games import test_sgf as files
 from tests.games.shared import shared_env
 from tests.games.test_sgf import random_games
 from tests.games.texas_holdem.test_rulebook import cards
@@ -26,14 +28,8 @@ CONFIGS: list[dict[str, Any]] = [
 ]
 
 
-def saved(game: te.Record, folder: Path) -> str:
-    te.save_game(game, folder / "game.phh")
-    return (folder / "game.phh").read_text()
-
-
-def loaded(text: str, folder: Path, env: te.Env | None = None) -> te.Record:
-    (folder / "other.phh").write_text(text)
-    return te.load_game(folder / "other.phh", env)
+saved = partial(files.saved, ending="phh")
+loaded = partial(files.loaded, ending="phh")
 
 
 def is_same(one: te.Record, other: te.Record) -> bool:
