@@ -244,9 +244,9 @@ class NotatedGame(Generic[R_co]):
         """
         instance("name", name, str)
         actions = self.spellings(state, row)
-        wanted = name.replace(" ", "")
-        if self.names_depend_on_position:
-            wanted = wanted.rstrip("+#!?")  # signs of check and comments
+        # In chess "+" is a sign of check, and in shogi it is a part of the name: a promotion.
+        signs = getattr(self.entry.find("notation"), "COMMENT_SIGNS", "")
+        wanted = name.replace(" ", "").rstrip(signs)
         for text, action in actions.items():
             if text.replace(" ", "") == wanted:
                 return action

@@ -38,10 +38,7 @@ def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
     names = env.legal_actions(start)
     if not env.names_depend_on_position:
         names |= {a: env.action_to_string(a) for a in (0, env.num_actions // 2, env.num_actions - 1)}
-    for action, name in names.items():
-        state = start if env.names_depend_on_position else None
-        action_of_name = env.string_to_action(name, state)
-        require(action_of_name == action, f"the name {name!r} does not lead back to action {action}")
+    check_names(env, names, start if env.names_depend_on_position else None)
     # States: early ones, and those of the first ply that ends a game, which have flags and rewards of their own.
     env = short(env)
     state = env.init(BATCH, SEED, device)
@@ -65,6 +62,8 @@ def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
         if ended and step >= min(steps, 5):
             break
         state = env.step(state, uniform(state))
+        if env.names_depend_on_position:  # later positions have other kinds of moves, such as promotions
+            check_names(env, env.legal_actions(state), state)
     # Mistakes must be errors instead of states.
     for foreign in ({}, {"no such field": 0}):
         try:
@@ -73,6 +72,13 @@ def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
             continue
         raise ConformanceError(f"the dictionary {foreign} was taken for a state")
     return f"{compared} games"
+
+
+def check_names(env: Env, names: dict[int, str], state: State | None) -> None:
+    """Check that names of actions lead back to them, in the first game of a state if there is one."""
+    for action, name in names.items():
+        action_of_name = env.string_to_action(name, state)
+        require(action_of_name == action, f"the name {name!r} does not lead back to action {action}")
 
 
 def check_pictures(env: Env, steps: int, device: DeviceName | None) -> str:

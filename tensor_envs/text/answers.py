@@ -56,9 +56,10 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
     every = {} if env.names_depend_on_position else {name: a for a, name in enumerate(env.action_names)}
     # all names, so that an illegal move can be called so; of two actions with one name the legal one is meant
     named_by_position = env.spellings(state, row)
-    form = env.entry.load("notation").move_pattern(named_by_position) if env.names_depend_on_position else ""
-    names = _names(tuple((every | named_by_position).items()), form)
-    read = _normalized(answer, getattr(env.entry.find("notation"), "SYNONYMS", ()))
+    notation = env.entry.find("notation")
+    form = notation.move_pattern(named_by_position) if env.names_depend_on_position else ""
+    names = _names(tuple((every | named_by_position).items()), form, getattr(notation, "COMMENT_SIGNS", ""))
+    read = _normalized(answer, getattr(notation, "SYNONYMS", ()))
     # where a move is likely: behind the last mark, behind the last phrase that announces one, in the last line
     marks = [mark.end() for mark in MARK.finditer(read)]
     phrases = [mark.end() for mark in PHRASE.finditer(read)]
@@ -130,11 +131,14 @@ class _Names(NamedTuple):
 
 
 @functools.lru_cache(64)
-def _names(names: tuple[tuple[str, int], ...], form: str) -> _Names:
+def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
     """Return the pattern of some names. Case counts in those alone that differ by it, as "b" and "B" do in chess.
 
-    What has another name of the pattern `form` is ILLEGAL; without one there are only these names.
+    What has another name of the pattern `form` is ILLEGAL; without one there are only these names. Of `signs` behind a
+    name no other move is made.
     """
+    # behind a name "+" is another move, as in shogi, unless it is a sign of check
+    no_promotion = r"(?!\+)" if form and "+" not in signs else ""
     # names that differ by case alone, and beginnings after which a longer name may go on
     by_lower: dict[str, set[int]] = {}
     beginnings = set[tuple[str, ...]]()  # of names, which longer ones go on from
@@ -152,7 +156,7 @@ def _names(names: tuple[tuple[str, int], ...], form: str) -> _Names:
             text += BETWEEN if is_pair else SEPARATOR if is_row else r"\s*"
             text += SPELLINGS.get(token, re.escape(token))
         # a shorter name is never read where a longer one stands
-        after = r"(?!\w)(?!\.\d)(?!-\w)" if name[-1].isalnum() else ""
+        after = r"(?!\w)(?!\.\d)(?!-\w)" + no_promotion if name[-1].isalnum() else ""
         if name[-1].isdecimal() and tuple(TOKEN.findall(name.lower())) in beginnings:
             after += rf"(?!{SEPARATOR}\d)"
         return f"({text if len(by_lower[name.lower()]) == 1 else f'(?-i:{text})'}){after}"

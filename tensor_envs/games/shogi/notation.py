@@ -16,6 +16,13 @@ from tensor_envs.rules.plain import ended, state_of
 RANK_NAMES = "abcdefghi"
 HAND_ORDER = "RBGSNLPEC"  # of letters in SFEN
 SIDES = "bw"  # of the players, Black and White
+COMMENT_SIGNS = "=!?"  # behind a name: "=" declines a promotion
+# promotions in words, as "2d2c promotes" and "promote 2d2c"
+_MOVE = rf"[1-9][{RANK_NAMES}][1-9][{RANK_NAMES}]"
+SYNONYMS = (
+    (rf"(?i)(?<=[1-9][{RANK_NAMES}])[\s,]*(?:and\s+)?promot\w*", "+"),
+    (rf"(?i)\bpromot\w*\s+(?:by\s+|with\s+)?({_MOVE})(?![+\w])", r"\1+"),
+)
 
 
 def name_of(board: ShogiBoard, cell: int) -> str:

@@ -27,6 +27,7 @@ FILE_NAMES = "abcdefghi"
 MOST = {"P": 5, "A": 2, "B": 2, "N": 2, "R": 2, "C": 2, "K": 1}  # pieces of a player
 ADVISORS = ("d0", "f0", "e1", "d2", "f2")  # Red's squares of advisors and elephants, X3
 ELEPHANTS = ("c0", "g0", "a2", "e2", "i2", "c4", "g4")
+COMMENT_SIGNS = "+#!?"  # of check and comments, behind a name
 SYNONYMS = ((r"\b([a-iA-I]\d)\s*(?i:takes|captures)\s*", r"\1x"),)
 
 Board = dict[int, str]  # letters of pieces by the numbers of their squares, seen from Red's side; Red's are capitals

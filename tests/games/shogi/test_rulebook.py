@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensor_envs as te
@@ -296,6 +297,50 @@ def test_s15_names() -> None:
     text = env.to_string(state, 0).splitlines()
     assert text[:3] == [" 5  4  3  2  1", " .  .  .  .  k a", " R  .  .  .  . b"]
     assert text[-4:] == ["Black: -", "White: P", "Black to move", "4k/R4/5/5/K4 b p 1"]
+
+
+def test_s15_names_lead_back_to_their_actions() -> None:
+    env = shared_env("minishogi")
+    state = env.init(8, seed=2)
+    promotions = 0
+    for _ in range(30):
+        for row in np.flatnonzero(~te.to_numpy(state.terminated)):
+            names = env.legal_actions(state, row)
+            promotions += sum(name.endswith("+") for name in names.values())
+            assert {env.string_to_action(name, state, row): name for name in names.values()} == names
+        state = env.step(state, te.agents.uniform(state))
+    assert promotions > 100
+
+
+PROMOTIONS = "2d2c+", "2d-2c+", "P-2c+", "2d2c promotes", "2d2c, and promote", "promote 2d2c", "Promotion by 2d2c"
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [*((answer, "2d2c+") for answer in PROMOTIONS), *((text, "2d2c") for text in ("2d2c", "2d2c=", "P-2c", "2d2c!"))],
+)
+def test_s15_promotions_in_answers(answer: str, name: str) -> None:
+    env = shared_env(GAME)
+    state = env.state_from_dicts(["4k4/9/9/7P1/9/9/9/9/4K4 b - 1"])
+    for text in (f"move: {answer}", answer):
+        assert env.legal_actions(state)[te.text.parse(env, text, state)] == name
+    if answer[0].isdecimal() and " " not in answer:
+        assert env.legal_actions(state)[env.string_to_action(answer, state)] == name
+
+
+@pytest.mark.parametrize("answer", ["7g7f+", "P-7f+", "7g7f promotes"])
+def test_s15_illegal_promotions(answer: str) -> None:
+    env = shared_env(GAME)
+    with pytest.raises(te.text.IllegalMove, match="is not legal; legal moves are"):
+        te.text.parse(env, f"move: {answer}", env.init(1))
+    with pytest.raises(ValueError, match="no legal action of 'shogi' is called"):
+        env.string_to_action(answer, env.init(1))
+
+
+def test_s15_records_keep_promotions() -> None:
+    env = shared_env(GAME)
+    record = te.record(env, ["7g7f", "3c3d", "8h2b+"])
+    assert str(env.state_to_dict(te.replay(record))["sfen"]).startswith("lnsgkgsnl/1r5+B1/")
 
 
 @pytest.mark.parametrize(("name", "pieces"), [("shogi", 40), ("minishogi", 12), ("animal_shogi", 8)])
