@@ -8,16 +8,16 @@ from tensor_envs.rules import int32, scalar
 from tensor_envs.rules.chance import KeyedChance, NoChance
 from tensor_envs.rules.plain import ended, open_actions, state_of, values_of
 
-Fields = dict[str, Any]  # of a state, with cards of no meaning
+Betting = dict[str, Any]  # fields of a state, with cards of no meaning
 
 
-def betting(rules: Any, history: Sequence[int]) -> Fields:
+def betting(rules: Any, history: Sequence[int]) -> Betting:
     """Return the fields after some actions. ValueError for an illegal action."""
     return _betting(rules, tuple(history))
 
 
 @lru_cache(maxsize=1024)
-def _betting(rules: Any, history: tuple[int, ...]) -> Fields:
+def _betting(rules: Any, history: tuple[int, ...]) -> Betting:
     if not history:
         return values_of(state_of(rules, rules.init(KeyedChance((0, 0)))).asdict()) | ended(False)
     *before, action = history
@@ -30,13 +30,13 @@ def _betting(rules: Any, history: tuple[int, ...]) -> Fields:
     return values_of(after.asdict()) | ended(bool(scalar(outcome.terminated).value))
 
 
-def positions(rules: Any, history: Sequence[int]) -> list[Fields]:
+def positions(rules: Any, history: Sequence[int]) -> list[Betting]:
     """Return the fields before each action and after the last one."""
     return [betting(rules, history[:ply]) for ply in range(len(history) + 1)]
 
 
 def rounds(
-    rules: Any, history: Sequence[int], field: str, name: Callable[[Fields, Fields, int], str]
+    rules: Any, history: Sequence[int], field: str, name: Callable[[Betting, Betting, int], str]
 ) -> list[list[str]]:
     """Return the names of the actions in each round so far.
 
