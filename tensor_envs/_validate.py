@@ -7,7 +7,8 @@ import functools
 import math
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -68,6 +69,15 @@ def renames(**before: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 def wrong_type(name: str, wanted: str, value: Any) -> TypeError:
     return TypeError(f"{name} must be {wanted}, got {shown(value)} of type {type(value).__name__}")
+
+
+@contextmanager
+def errors_at(place: str) -> Iterator[None]:
+    """Name a place in the ValueErrors of a block."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:

@@ -15,6 +15,18 @@ def checked(game: Mapping[str, Any], limits: Mapping[str, Limits]) -> dict[str, 
     return {name: nested_entry(name, game[name], *allowed) for name, allowed in limits.items()}
 
 
+def field_limits(rules: Any, *names: str) -> dict[str, Limits]:
+    """Return the shapes and bounds of int32 fields, for entries of a dictionary that are fields."""
+    fields = {field.name: field for field in rules.spec.all_fields}
+    return {name: (fields[name].shape, fields[name].low or 0, fields[name].high or 0) for name in names}
+
+
+def check_fields(rules: Any, limits: Mapping[str, Limits]) -> None:
+    """Check the fields of frozen rules that `limits` names, and make them plain ints or tuples. Errors as `checked`."""
+    for name, value in checked(vars(rules), limits).items():
+        object.__setattr__(rules, name, tuple(value) if isinstance(value, list) else value)
+
+
 def ended(terminated: bool) -> dict[str, bool]:
     """Return the flags `terminated` and `truncated` of a game that no limit has ended."""
     return {"terminated": terminated, "truncated": False}

@@ -203,18 +203,22 @@ def game_2048(env: te.Env, game: Game) -> Picture:
 def kuhn(env: te.Env, game: Game) -> Picture:
     r, bets = render(env), sum(game["history"])
     first, second = (r.RANK_COLOURS[card] for card in game["cards"])
-    chips = [r.CHIP if bets >= 2 else r.CLOTH, r.CHIP if bets else r.CLOTH]
-    return [[first, chips[0], second], [r.CLOTH, chips[1], r.CLOTH], [r.CLOTH, r.CHIP, r.CLOTH]]
+    chips = [r.cards.CHIP if bets >= 2 else r.cards.CLOTH, r.cards.CHIP if bets else r.cards.CLOTH]
+    return [
+        [first, chips[0], second],
+        [r.cards.CLOTH, chips[1], r.cards.CLOTH],
+        [r.cards.CLOTH, r.cards.CHIP, r.cards.CLOTH],
+    ]
 
 
 def leduc(env: te.Env, game: Game) -> Picture:
     r = render(env)
-    s = r.table(env.rules, game)
+    s = r.poker.betting(env.rules, game["history"])
     first, second, public = (r.RANK_COLOURS[card // 2] for card in (*game["cards"], game["public"]))
-    rows = [[first, public if s["round"] else r.BACK, second]]
+    rows = [[first, public if s["round"] else r.cards.BACK, second]]
     for k in (4, 3, 2, 1, 0):
-        left, right = (r.CHIP if bet > 3 * k else r.CLOTH for bet in s["bets"])
-        rows.append([left, r.CLOTH, right])
+        left, right = (r.cards.CHIP if bet > 3 * k else r.cards.CLOTH for bet in s["bets"])
+        rows.append([left, r.cards.CLOTH, right])
     return rows
 
 
@@ -270,7 +274,7 @@ def mancala_board(env: te.Env, game: Game) -> Picture:
 
 def shed(env: te.Env, game: Game) -> Picture:
     r = render(env)
-    places = {"player 0": game["hands"][0], "player 1": game["hands"][1], **game}
+    places = dict(zip(r.NAMES, game["hands"], strict=True)) | game
     cards = range(1, env.rules.cards + 1)
     return [[face if card in places[name] else r.CLOTH for card in cards] for name, face in r.FACES.items()]
 

@@ -1,4 +1,4 @@
-"""Tables of poker with two players: cards and the actions' buttons."""
+"""Tables of card games: cards, chips, lines of text and the actions' buttons."""
 
 from collections.abc import Iterable, Sequence
 
@@ -26,6 +26,12 @@ def draw_chip(picture: Drawing, x: float, y: float, radius: float, amount: int) 
     """Draw a chip with an amount on it."""
     picture.circle((x, y), radius, CHIP, INK)
     picture.text((x, y), str(amount), radius - 3, INK, bold=True)
+
+
+def draw_lines(picture: Drawing, lines: Iterable[str], top: float, step: float, size: float = 12) -> None:
+    """Draw lines of text in the middle of the picture, one below the other."""
+    for k, line in enumerate(lines):
+        picture.text((picture.width / 2, top + step * k), line, size, PALE)
 
 
 def draw_buttons(picture: Drawing, names: Sequence[str], actions: Iterable[int], y: float, gap: float) -> None:

@@ -11,7 +11,7 @@ from tensor_envs.render.drawing import Drawing, disc
 from tensor_envs.render.grids import INK
 from tensor_envs.render.status import counted, number_texts, outcome, seat_names, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
-from tensor_envs.rules.plain import checked
+from tensor_envs.rules.plain import checked, field_limits
 
 WOOD = "#b98a5a"
 HOLLOW = "#8a6038"
@@ -41,8 +41,7 @@ def seeds_of(rules: Any, game: dict[str, Any]) -> tuple[list[int], list[int], in
     Raises:
         TypeError, ValueError: other lengths or numbers, or more seeds than a game begins with.
     """
-    lists = {"houses": ((2 * rules.houses,), 0, rules.total), "stores": ((2,), 0, rules.total)}
-    seeds = checked(game, lists)
+    seeds = checked(game, field_limits(rules, "houses", "stores"))
     player = integer("current_player", game["current_player"], 0, 1)
     if (total := sum(map(sum, seeds.values()))) > rules.total:
         raise ValueError(f"houses and stores must have at most {rules.total} seeds, got {total}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from tensor_envs._validate import shown
+from tensor_envs._validate import errors_at, shown
 from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.files.records import Record
 from tensor_envs.games._kit.transcripts import check_start
@@ -82,10 +82,8 @@ def _moves(rules: Backgammon, text: str, chance: dict[str, int]) -> Iterator[tup
         if sorted(map(int, (first, second))) != sorted(_thrown(now["dice"])):
             thrown = "".join(map(str, dice))
             raise ValueError(f"{place}: the dice left are {thrown} by seed {chance['seed']}, row {chance['row']}")
-        try:
+        with errors_at(place):
             actions = turn_to_actions(_side(now["men"], now["current_player"]), dice, moves)
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
         for action in actions:
             yield action_to_string(rules, action), place
             game.step(action)

@@ -8,9 +8,9 @@ opponent's; cells are numbered row by row from the bottom. Dictionaries, symmetr
 from dataclasses import dataclass
 from functools import cached_property
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.rules import Grid
 from tensor_envs.rules.pieces import ENEMY, Move, Pieces
+from tensor_envs.rules.plain import check_fields
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,7 @@ class Clobber(Pieces):
     no_move = "loss"  # C4
 
     def __post_init__(self) -> None:
-        for name, low in (("rows", 1), ("columns", 2)):
-            object.__setattr__(self, name, checked(name, getattr(self, name), low, 16))
+        check_fields(self, {"rows": ((), 1, 16), "columns": ((), 2, 16)})
 
     @cached_property
     def board(self) -> Grid:

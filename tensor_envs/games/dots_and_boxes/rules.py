@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import CellSet, concatenated, segment
 from tensor_envs.rules import (
     Chance,
@@ -24,6 +23,7 @@ from tensor_envs.rules import (
     uint32,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MAX_SIDE = 10
 
@@ -40,8 +40,7 @@ class DotsAndBoxes:
     columns: int = 5
 
     def __post_init__(self) -> None:
-        for name in ("rows", "columns"):
-            object.__setattr__(self, name, checked(name, getattr(self, name), 1, MAX_SIDE))
+        check_fields(self, {"rows": ((), 1, MAX_SIDE), "columns": ((), 1, MAX_SIDE)})
 
     @property
     def boxes(self) -> int:

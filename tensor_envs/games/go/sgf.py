@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs._validate import errors_at
 from tensor_envs.files.records import Record
 from tensor_envs.games._kit import sgf
 from tensor_envs.games.go.notation import KO, action_to_string, areas, to_dict
@@ -91,10 +92,8 @@ def _named(rules: Go, moves: Iterator[tuple[str, str]]) -> Iterator[tuple[str, s
             continue
         yield from ((action_to_string(rules, rules.points), late) for late in passes[MAX_PASSES:])
         passes.clear()
-        try:
+        with errors_at(place):
             (action,) = points_of(rules, value)
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
         yield action_to_string(rules, action), place
 
 

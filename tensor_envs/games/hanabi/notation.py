@@ -5,7 +5,7 @@ from typing import Any
 
 from tensor_envs._validate import instance, one_of, shown
 from tensor_envs.games.hanabi.rules import Hanabi
-from tensor_envs.rules.plain import Limits, checked, ended
+from tensor_envs.rules.plain import checked, ended, field_limits
 
 COLORS = "RYGWB"
 RANKS = "12345"
@@ -18,11 +18,10 @@ FLAGS = ("scored", "regained")
 def to_dict(rules: Hanabi, s: dict[str, Any]) -> dict[str, Any]:
     """Return the hands with the hints about each card, the table and the last action for a game's fields (H13)."""
     names = [*card_names(rules), ""]
-    copies = [card for card in range(rules.cards) for _ in range(rules.copies[card % rules.ranks])]
     hands = [zip(*rows, strict=True) for rows in zip(s["hands"], s["hints"], strict=True)]
     return {
         "hands": [[f"{names[card]} || {hint_text(rules, hint)}" for card, hint in hand if hint] for hand in hands],
-        "discards": [names[card] for copy, card in enumerate(copies) if s["discards"] >> copy & 1],
+        "discards": [names[card] for copy, card in enumerate(sorted_deck(rules)) if s["discards"] >> copy & 1],
         **{name: s[name] for name in (*NUMBERS, *FLAGS)},
         "last_card": names[s["last_card"]],
     }
@@ -30,7 +29,7 @@ def to_dict(rules: Hanabi, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: Hanabi, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary: the inverse of `to_dict`."""
-    fields = checked(game, limits_of(rules))
+    fields = checked(game, field_limits(rules, *NUMBERS))
     names = [*card_names(rules), ""]
     # Types come first, since the counts below read the cards.
     for name in FLAGS:
@@ -45,11 +44,11 @@ def from_dict(rules: Hanabi, game: dict[str, Any]) -> dict[str, Any]:
     played = [card for card in range(rules.cards) if card % rules.ranks < fields["fireworks"][card // rules.ranks]]
     # Every copy is in a hand, played, discarded or in the deck.
     elsewhere = [*(card for hand in hands for card, _ in hand), *played, *discards]
-    deck = [rules.copies[card % rules.ranks] - elsewhere.count(card) for card in range(rules.cards)]
+    deck = [sorted_deck(rules).count(card) - elsewhere.count(card) for card in range(rules.cards)]
     if min(deck) < 0:
         raise ValueError(f"hands, fireworks and discards have too many cards {names[deck.index(min(deck))]}")
     # A hand is short only after the last card was drawn, or after an action that has ended the game.
-    over = 0 in (fields["life_tokens"], fields["turns"]) or len(played) == rules.cards
+    over = is_over(rules, game)
     if any(deck) and not over and (fields["turns"] < rules.players or min(lengths) < rules.size):
         raise ValueError(f"hands must have {rules.size} cards and turns be {rules.players} while the deck has cards")
     # The fields have an entry for every place of a hand.
@@ -66,16 +65,25 @@ def from_dict(rules: Hanabi, game: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def limits_of(rules: Hanabi) -> dict[str, Limits]:
-    """Return the shape and bounds of each field that is an entry of a dictionary."""
-    fields = {field.name: field for field in rules.spec.all_fields}
-    return {name: (fields[name].shape, fields[name].low or 0, fields[name].high or 0) for name in NUMBERS}
+def is_over(rules: Hanabi, game: dict[str, Any]) -> bool:
+    """Return whether a game has ended by H8 or H9."""
+    return 0 in (game["life_tokens"], game["turns"]) or sum(game["fireworks"]) == rules.cards
+
+
+def sorted_deck(rules: Hanabi) -> list[int]:
+    """Return the card of each copy."""
+    return [card for card in range(rules.cards) for _ in range(rules.copies[card % rules.ranks])]
 
 
 def copies_of(rules: Hanabi, counts: Sequence[int]) -> int:
     """Return the set of copies with so many copies of each card."""
-    firsts = [color * sum(rules.copies) + first for color in range(rules.colors) for first in rules.first_copies]
-    return sum((1 << count) - 1 << first for count, first in zip(counts, firsts, strict=True))
+    deck = sorted_deck(rules)
+    return sum((1 << count) - 1 << deck.index(card) for card, count in enumerate(counts))
+
+
+def letters_of(rules: Hanabi) -> str:
+    """Return the names of all colours and then of all ranks, which are the lowest bits of a hint."""
+    return COLORS[: rules.colors] + RANKS[: rules.ranks]
 
 
 def card_names(rules: Hanabi) -> list[str]:
@@ -96,7 +104,7 @@ def card_and_hint(rules: Hanabi, text: Any) -> tuple[int, int]:
     instance("a card in a hand", text, str)
     name, _, about = text.partition(" || ")
     told, _, possible = about.partition("|")
-    letters = COLORS[: rules.colors] + RANKS[: rules.ranks]
+    letters = letters_of(rules)
     hint = sum(1 << k for k, letter in enumerate(letters) if letter in possible)
     hint |= sum(1 << len(letters) + k for k, letter in enumerate(told) if letter != UNKNOWN)
     names = card_names(rules)
@@ -109,7 +117,13 @@ def action_to_string(rules: Hanabi, action: int) -> str:
     """Return OpenSpiel's name of an action, such as "Play 0" or "Reveal player +1 color R" (H3)."""
     if action < 2 * rules.size:
         return f"{'Play' if action >= rules.size else 'Discard'} {action % rules.size}"
+    turns, letter = hint_of(rules, action)
+    return f"Reveal player +{turns} {'color' if letter in COLORS else 'rank'} {letter}"
+
+
+def hint_of(rules: Hanabi, action: int) -> tuple[int, str]:
+    """Return the turns from a hint's giver to its receiver, and the colour or rank that it names."""
+    kinds = {"color": COLORS[: rules.colors], "rank": RANKS[: rules.ranks]}
     kind = "color" if action in rules.actions["color"] else "rank"
-    letters = COLORS[: rules.colors] if kind == "color" else RANKS[: rules.ranks]
-    turns, value = divmod(action - rules.actions[kind].start, len(letters))
-    return f"Reveal player +{turns + 1} {kind} {letters[value]}"
+    turns, value = divmod(action - rules.actions[kind].start, len(kinds[kind]))
+    return turns + 1, kinds[kind][value]

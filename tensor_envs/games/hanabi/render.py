@@ -1,7 +1,7 @@
 """Positions of Hanabi as text and as drawings."""
 
 from tensor_envs.games._kit import cards
-from tensor_envs.games.hanabi.notation import COLORS, RANKS, UNKNOWN
+from tensor_envs.games.hanabi.notation import COLORS, UNKNOWN, hint_of, is_over, letters_of
 from tensor_envs.games.hanabi.rules import Hanabi
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.moves import Game
@@ -27,11 +27,6 @@ LEGEND = "hands, the oldest card first: card || named by hints|colours and ranks
 def is_lost(game: Game) -> bool:
     """Return whether no life token is left."""
     return bool(game["life_tokens"] == 0)
-
-
-def is_over(rules: Hanabi, game: Game) -> bool:
-    """Return whether the game has ended by H8 or H9."""
-    return is_lost(game) or game["turns"] == 0 or sum(game["fireworks"]) == rules.cards
 
 
 def seen_by(rules: Hanabi, game: Game, player: int) -> Game:
@@ -73,41 +68,28 @@ def table(rules: Hanabi, game: Game) -> list[str]:
 
 def to_string(rules: Hanabi, game: Game) -> str:
     """Return the fireworks, the tokens, the discards, the hands as OpenSpiel writes them, and the status."""
-    heights = zip(COLORS, game["fireworks"], strict=False)
-    named = zip(seats(rules.players), game["hands"], strict=True)
-    return "\n".join(
-        [
-            f"fireworks {' '.join(f'{color}{height}' for color, height in heights)}",
-            *table(rules, game),
-            f"discards {' '.join(game['discards']) or 'none'}",
-            LEGEND,
-            *(f"{name}: {', '.join(hand)}" for name, hand in named),
-            status(rules, game),
-        ]
-    )
+    heights = " ".join(f"{color}{height}" for color, height in zip(COLORS, game["fireworks"], strict=False))
+    discards = " ".join(game["discards"]) or "none"
+    hands = [f"{name}: {', '.join(hand)}" for name, hand in zip(seats(rules.players), game["hands"], strict=True)]
+    lines = [f"fireworks {heights}", *table(rules, game), f"discards {discards}", LEGEND, *hands, status(rules, game)]
+    return "\n".join(lines)
 
 
-def hints(rules: Hanabi, game: Game) -> list[tuple[int, int, str, bool]]:
-    """Return each hint's action, receiver, colour or rank, and whether it touches a card that is seen."""
-    found = list[tuple[int, int, str, bool]]()
-    for kind, letters in (("color", COLORS[: rules.colors]), ("rank", RANKS[: rules.ranks])):
-        for k, action in enumerate(rules.actions[kind]):
-            turns, value = divmod(k, len(letters))
-            receiver = (game["current_player"] + turns + 1) % rules.players
-            touches = any(letters[value] in text[: len(HIDDEN)] for text in game["hands"][receiver])
-            found.append((action, receiver, letters[value], touches))
-    return found
+def hint(rules: Hanabi, game: Game, action: int) -> tuple[int, str, list[int]]:
+    """Return a hint's receiver, its colour or rank, and the positions of the cards that it touches."""
+    turns, letter = hint_of(rules, action)
+    receiver = (game["current_player"] + turns) % rules.players
+    return receiver, letter, [k for k, text in enumerate(game["hands"][receiver]) if letter in text[: len(HIDDEN)]]
 
 
 def draw(rules: Hanabi, game: Game) -> Drawing:
     """Draw the fireworks, the discards and each hand, with buttons below it for plays and discards or for hints."""
-    letters = COLORS[: rules.colors] + RANKS[: rules.ranks]
+    letters = letters_of(rules)
     picture = Drawing(WIDTH, TOP + rules.players * ROW + FOOT, cards.CLOTH, title="Hanabi")
     # The table: a place for each colour, even if no card of it was played.
     for k, (color, height) in enumerate(zip(COLORS, game["fireworks"], strict=False)):
         card_at(picture, LEFT + k * STEP, 12, 34, f"{color}{height}", FILLS[color] if height else cards.CLOTH)
-    for k, line in enumerate(table(rules, game)):
-        picture.text((WIDTH / 2, 62 + 16 * k), line, 13, cards.PALE)
+    cards.draw_lines(picture, table(rules, game), 62, 16, 13)
     # A row for each hand. A hidden card shows what hints have named of it, so that its owner need not remember.
     over = is_over(rules, game) or bool(game.get("terminated"))
     for seat, (name, hand) in enumerate(zip(seats(rules.players), game["hands"], strict=True)):
@@ -125,14 +107,14 @@ def draw(rules: Hanabi, game: Game) -> Drawing:
                 if game["information_tokens"] < rules.information_tokens:
                     button(picture, x, y + 97, CARD, "discard", k)
     # Hints stand below the hand of their receiver, each at its own place, so that it is found again.
-    for action, receiver, letter, touches in hints(rules, game):
-        if touches and game["information_tokens"] and not over:
+    for action in range(2 * rules.size, rules.actions.count):
+        receiver, letter, touched = hint(rules, game, action)
+        if touched and game["information_tokens"] and not over:
             x = LEFT + letters.index(letter) * CHIP
             button(picture, x, TOP + receiver * ROW + 77, CHIP - 4, letter, action)
     discards = ["discards:", *(game["discards"] or ["none"])]
-    for k in range(0, len(discards), IN_LINE):
-        at = (WIDTH / 2, picture.height - FOOT + 10 + 15 * (k // IN_LINE))
-        picture.text(at, " ".join(discards[k : k + IN_LINE]), 12, cards.PALE)
+    lines = [" ".join(discards[k : k + IN_LINE]) for k in range(0, len(discards), IN_LINE)]
+    cards.draw_lines(picture, lines, picture.height - FOOT + 10, 15)
     picture.text((WIDTH / 2, picture.height - 14), status(rules, game), 14, cards.PALE, bold=True)
     return picture
 
@@ -159,13 +141,12 @@ def scores(rules: Hanabi, game: Game) -> list[str]:
 def explain(rules: Hanabi, game: Game, action: int) -> str:
     """Return what a hint tells, or what the own hints say of a card that is played or discarded (H4, H5, H7)."""
     if action < 2 * rules.size:
-        possible = game["hands"][game["current_player"]][action % rules.size].partition("|| ")[2].partition("|")[2]
-        known = "any card" if possible == COLORS[: rules.colors] + RANKS[: rules.ranks] else f"one of {possible}"
+        possible = game["hands"][game["current_player"]][action % rules.size].split("|")[-1]
+        known = "any card" if possible == letters_of(rules) else f"one of {possible}"
         return f"{'play' if action >= rules.size else 'discard'} card {action % rules.size}, {known}"
-    _, receiver, letter, _ = hints(rules, game)[action - 2 * rules.size]
-    touched = [str(k) for k, text in enumerate(game["hands"][receiver]) if letter in text[: len(HIDDEN)]]
+    receiver, letter, touched = hint(rules, game, action)
     what = NAMES[COLORS.index(letter)] if letter in COLORS else letter
-    return f"tell {seats(rules.players)[receiver]} which cards are {what}: {' '.join(touched)}"
+    return f"tell {seats(rules.players)[receiver]} which cards are {what}: {' '.join(map(str, touched))}"
 
 
 def tile(rules: Hanabi) -> Tile:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from tensor_envs._validate import instance, integer
+from tensor_envs._validate import instance
 from tensor_envs.rules import (
     Actions,
     Chance,
@@ -43,11 +43,12 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.plain import Limits, check_fields
 
 COPIES = (3, 2, 2, 2, 1)  # of the ranks from the lowest on; the last number is that of the highest of several ranks
-LIMITS = {
-    "players": (2, 5), "colors": (1, 5), "ranks": (1, 5), "hand_size": (1, 5), "information_tokens": (0, 31),
-    "life_tokens": (1, 31),
+LIMITS: dict[str, Limits] = {
+    "players": ((), 2, 5), "colors": ((), 1, 5), "ranks": ((), 1, 5), "hand_size": ((), 1, 5),
+    "information_tokens": ((), 0, 31), "life_tokens": ((), 1, 31),
 }  # fmt: skip
 
 
@@ -75,8 +76,7 @@ class Hanabi:
     def __post_init__(self) -> None:
         if self.hand_size is None:
             object.__setattr__(self, "hand_size", 5 if self.players in (2, 3) else 4)
-        for name, allowed in LIMITS.items():
-            object.__setattr__(self, name, integer(name, getattr(self, name), *allowed))
+        check_fields(self, LIMITS)
         instance("keep_score", self.keep_score, bool)
         if self.cards == 1:
             raise ValueError("colors and ranks must give two different cards or more, got one of each")
@@ -239,22 +239,17 @@ class Hanabi:
         draws = ~(hints | decided) & (s.deck != 0)
         new, deck = self.drawn(s.deck, chance.draw(self.players * self.size + s.ply, popcount(s.deck)))
         # The cards after the one that left move down, and what is known of them with them (H6).
-        next_cards = [*hand[1:], where(draws, new, self.cards)]
-        next_hints = [*s.hints[owner][1:], where(draws, self.unknown, 0)]
+        next_hand = moved_down(hand, position, where(draws, new, self.cards))
+        next_hints = moved_down(s.hints[owner], position, where(draws, self.unknown, 0))
         # A hint sets the possible colours, or ranks, of cards that it touches to one, and excludes it for others (H7).
         kind = where(tells_color, 2**self.colors - 1, self.unknown + 1 - 2**self.colors)
         told = 1 << value | where(tells_color, 1, 2) << self.colors + self.ranks
         touched = [has_bit(self.hints_of(held), value) for held in hand]
-        cards = list[Scalar]()
-        known = list[Scalar]()
-        for k, (old, touches) in enumerate(zip(s.hints[owner], touched, strict=True)):
-            moves_up = ~hints & (position <= k)
-            cards.append(where(moves_up, next_cards[k], hand[k]))
-            hinted = where(touches, old & ~kind | told, old & ~(1 << value))
-            known.append(where(moves_up, next_hints[k], where(hints, hinted, old)))
+        known = zip(s.hints[owner], touched, strict=True)
+        hinted = [where(touches, old & ~kind | told, old & ~(1 << value)) for old, touches in known]
         after = s.replace(
-            hands=put(s.hands, owner, cards),
-            hints=put(s.hints, owner, known),
+            hands=put(s.hands, owner, where(hints, hand, next_hand)),
+            hints=put(s.hints, owner, where(hints, hinted, next_hints)),
             fireworks=fireworks,
             deck=where(draws, deck, s.deck),
             discards=where(fails | a.discard.chosen, self.added(s.discards, card), s.discards),
@@ -355,9 +350,14 @@ class Hanabi:
         """Return the set of copies of the cards that an entry of `hints` allows; that of no card for 0."""
         possible = self.possible(hint)
         none = where(hint == 0, uint64(1 << self.deck_size), 0)
-        return union_of(
-            [none, *(where(has_bit(possible, card), self.copies_of(int32(card)), 0) for card in range(self.cards))]
-        )
+        sets = [where(has_bit(possible, card), self.copies_of(int32(card)), 0) for card in range(self.cards)]
+        return union_of([none, *sets])
+
+
+def moved_down(values: Sequence[Scalar], position: Scalar, new: Scalar) -> list[Scalar]:
+    """Return values without the one at a position: those after it move down, and a new one comes last."""
+    below = [*values[1:], new]
+    return [where(position <= k, below[k], value) for k, value in enumerate(values)]
 
 
 def up_to(count: Scalar, most: int) -> Part:

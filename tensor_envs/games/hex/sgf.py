@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tensor_envs._validate import errors_at
 from tensor_envs.files.records import Record
 from tensor_envs.games._kit import sgf
 from tensor_envs.games.hex.notation import action_to_string
@@ -76,13 +77,11 @@ def _named(rules: Hex, moves: Iterator[tuple[str, str]], is_mirrored: bool) -> I
         move = value.strip().lower()
         if move in ENDS:
             return
-        try:
+        with errors_at(place):
             action = rules.cells if move == SWAP else cell_of(rules, value)
             if swapped and is_mirrored:
                 action = action % rules.size * rules.size + action // rules.size
             swapped |= move == SWAP
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
         yield action_to_string(rules, action), place
 
 

@@ -7,7 +7,6 @@ opponent's, in the order of sowing, and both stores.
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.houses import observed
 from tensor_envs.rules import (
     Chance,
@@ -24,6 +23,7 @@ from tensor_envs.rules import (
     sum_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MAX_HOUSES, MAX_SEEDS = 16, 64
 
@@ -41,8 +41,7 @@ class Kalah:
     seeds: int = 4
 
     def __post_init__(self) -> None:
-        for name, high in (("houses", MAX_HOUSES), ("seeds", MAX_SEEDS)):
-            object.__setattr__(self, name, checked(name, getattr(self, name), 1, high))
+        check_fields(self, {"houses": ((), 1, MAX_HOUSES), "seeds": ((), 1, MAX_SEEDS)})
 
     @property
     def total(self) -> int:

@@ -3,10 +3,9 @@
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games.leduc_poker.rules import ANTE, CALL, CARDS, FOLD, RAISE, ROUND_BITS, LeducPoker
-from tensor_envs.rules import int32, scalar
-from tensor_envs.rules.chance import NoChance
-from tensor_envs.rules.plain import ended, legal_actions, state_of, values_of
+from tensor_envs.games._kit.poker import betting
+from tensor_envs.games.leduc_poker.rules import CALL, FOLD, RAISE, ROUND_BITS, LeducPoker
+from tensor_envs.rules.plain import checked, field_limits
 
 NAMES = ("fold", "call", "raise")
 # no symmetries but the identity: an exchange of suits maps deals, which are no actions
@@ -22,21 +21,12 @@ def to_dict(rules: LeducPoker, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary by playing its actions: the inverse of `to_dict`."""
-    cards = nested("cards", game["cards"], (2,), 0, CARDS - 1)
-    public = nested("public", game["public"], (), 0, CARDS - 1)
+    fields = checked(game, field_limits(rules, "cards", "public"))
     history = nested("history", game["history"], (None,), 0, len(NAMES) - 1)
-    if len({*cards, public}) != 3:
-        raise ValueError(f"cards and public must be three different cards, got {[*cards, public]}")
-    s = state_of(rules, {"cards": cards, "public": public, "bets": [ANTE] * 2})
-    over = False
-    for ply, action in enumerate(history):
-        legal = [] if over else legal_actions(rules, s.asdict())
-        if action not in legal:
-            raise ValueError(f"history[{ply}] must be one of {legal}, got {action}")
-        outcome = rules.step(s, int32(action), NoChance())
-        s = outcome.state.replace(ply=int32(ply + 1))
-        over = bool(scalar(outcome.terminated).value)
-    return values_of(s.asdict()) | ended(over)
+    cards = [*fields["cards"], fields["public"]]
+    if len({*cards}) < len(cards):
+        raise ValueError(f"cards and public must be three different cards, got {cards}")
+    return betting(rules, history) | fields
 
 
 def action_to_string(rules: LeducPoker, action: int) -> str:

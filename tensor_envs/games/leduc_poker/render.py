@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from tensor_envs.games._kit import cards
-from tensor_envs.games.leduc_poker.notation import NAMES, from_dict
-from tensor_envs.games.leduc_poker.rules import CALL, FOLD, RAISE, RAISES, LeducPoker
+from tensor_envs.games._kit import cards, poker
+from tensor_envs.games.leduc_poker.notation import NAMES
+from tensor_envs.games.leduc_poker.rules import CALL, FOLD, LeducPoker
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.rules.plain import open_actions
 
 # pixels; the colour of hearts
 WIDTH = 460
@@ -15,24 +16,21 @@ HEIGHT = 262
 RED = "#b3261e"
 RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small picture
 
+scores = poker.scores
+
 
 def seen_by(rules: LeducPoker, game: dict[str, Any], player: int) -> dict[str, Any]:
     """Return the game without what is hidden from a player: the opponent's card until the end, the public card (L6)."""
-    s = betting(rules, game)
+    s = poker.betting(rules, game["history"])
     hands = list(game["cards"])
     if not s["terminated"] or game["history"][-1] == FOLD:
         hands[1 - player] = cards.HIDDEN
     return game | {"cards": hands, "public": game["public"] if s["round"] else cards.HIDDEN}
 
 
-def betting(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that do not depend on the cards: bets, round, player to move, end."""
-    return from_dict(rules, game | {"cards": [0, 2], "public": 4})
-
-
 def status(rules: LeducPoker, game: dict[str, Any]) -> str:
     """Return the status: the player to move, or the winner and the amount."""
-    s = betting(rules, game)
+    s = poker.betting(rules, game["history"])
     names = seats(2)
     player = s["current_player"]
     stake = min(s["bets"])
@@ -47,16 +45,10 @@ def status(rules: LeducPoker, game: dict[str, Any]) -> str:
     return f"{names[ranks[1] > ranks[0]]} wins {stake} with {best}"
 
 
-def rounds(game: dict[str, Any]) -> list[str]:
+def lines_of(rules: LeducPoker, game: dict[str, Any]) -> list[str]:
     """Return a line for each round: its number and its actions."""
-    history = game["history"]
-    lines = list[str]()
-    first = 0
-    for i, action in enumerate(history):
-        if action == FOLD or i + 1 == len(history) or (action == CALL and i > first):
-            actions = ", ".join(NAMES[a] for a in history[first : i + 1])
-            lines.append(f"round {len(lines) + 1}: {actions}")
-            first = i + 1
+    actions = poker.rounds(rules, game["history"], "round", lambda before, after, action: NAMES[action])
+    lines = [f"round {number}: {', '.join(names)}" for number, names in enumerate(actions, 1) if names]
     return lines or ["round 1"]
 
 
@@ -64,7 +56,7 @@ def cards_of(rules: LeducPoker, game: dict[str, Any]) -> dict[str, tuple[str, bo
     """Return each card's text and whether it is red, by its place; the public card is hidden in the first round."""
     first, second = game["cards"]
     near, far = seats(2)
-    public = game["public"] if betting(rules, game)["round"] else cards.HIDDEN
+    public = game["public"] if poker.betting(rules, game["history"])["round"] else cards.HIDDEN
     return {
         place: ("?", False) if card == cards.HIDDEN else ("JQK"[card // 2] + "sh"[card % 2], card % 2 == 1)
         for place, card in ((near, first), ("public", public), (far, second))
@@ -73,32 +65,24 @@ def cards_of(rules: LeducPoker, game: dict[str, Any]) -> dict[str, tuple[str, bo
 
 def to_string(rules: LeducPoker, game: dict[str, Any]) -> str:
     """Return the cards and bets, the actions by rounds, and the status."""
-    bets = betting(rules, game)["bets"]
+    bets = poker.betting(rules, game["history"])["bets"]
     texts = " ".join(f"{place}: {text}" for place, (text, _) in cards_of(rules, game).items())
-    return "\n".join([f"{texts}; bets {bets[0]} and {bets[1]}", *rounds(game), status(rules, game)])
+    return "\n".join([f"{texts}; bets {bets[0]} and {bets[1]}", *lines_of(rules, game), status(rules, game)])
 
 
 def draw(rules: LeducPoker, game: dict[str, Any]) -> Drawing:
     """Draw the cards, the bet of each player, and a button for each legal action."""
     picture = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Leduc poker")
-    s = betting(rules, game)
+    s = poker.betting(rules, game["history"])
     for k, (place, (text, red)) in enumerate(cards_of(rules, game).items()):
         x = 40 + k * (WIDTH - 80 - cards.CARD[0]) / 2
         cards.draw_card(picture, x, place, text, text == "?", 28, RED if red else cards.INK)
     for player, bet in enumerate(s["bets"]):
         cards.draw_chip(picture, 40 + cards.CARD[0] + 30 + player * (WIDTH - 140 - 2 * cards.CARD[0]), 79, 17, bet)
-    for k, line in enumerate(rounds(game)):
-        picture.text((WIDTH / 2, 144 + 18 * k), line, 12, cards.PALE)
+    cards.draw_lines(picture, lines_of(rules, game), 144, 18)
     picture.text((WIDTH / 2, 184), status(rules, game), 14, cards.PALE, bold=True)
-    if not s["terminated"] and not game.get("terminated"):
-        legal = {FOLD: s["bets"][0] != s["bets"][1], CALL: True, RAISE: s["raises"] < RAISES}
-        cards.draw_buttons(picture, NAMES, (action for action in legal if legal[action]), 204, 12)
+    cards.draw_buttons(picture, NAMES, open_actions(rules, game, s), 204, 12)
     return picture
-
-
-def scores(rules: LeducPoker, game: dict[str, Any]) -> list[str]:
-    """Return the stake of each player."""
-    return [f"{bet} in the pot" for bet in betting(rules, game)["bets"]]
 
 
 def reason(rules: LeducPoker, game: dict[str, Any]) -> str:
@@ -110,7 +94,7 @@ def reason(rules: LeducPoker, game: dict[str, Any]) -> str:
 
 def explain(rules: LeducPoker, game: dict[str, Any], action: int) -> str:
     """Return the price of an action (L3)."""
-    s = betting(rules, game)
+    s = poker.betting(rules, game["history"])
     owed = max(s["bets"]) - s["bets"][s["current_player"]]
     if action == FOLD:
         return f"lose the {s['bets'][s['current_player']]} that you have put in"

@@ -7,7 +7,6 @@ all actions so far; member q * sides + f is the bid that q + 1 dice show the fac
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import integer
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -31,6 +30,7 @@ from tensor_envs.rules import (
     uint64,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MAX_PLAYERS = 6
 MAX_DICE = 6
@@ -52,9 +52,8 @@ class LiarsDice:
     sides: int = 6
 
     def __post_init__(self) -> None:
-        limits = {"players": (2, MAX_PLAYERS), "dice": (1, MAX_DICE), "sides": (2, MAX_SIDES)}
-        for name, allowed in limits.items():
-            object.__setattr__(self, name, integer(name, getattr(self, name), *allowed))
+        limits = {"players": ((), 2, MAX_PLAYERS), "dice": ((), 1, MAX_DICE), "sides": ((), 2, MAX_SIDES)}
+        check_fields(self, limits)
 
     @property
     def bids(self) -> int:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.houses import observed
 from tensor_envs.rules import (
     Chance,
@@ -36,6 +35,7 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MAX_SIZE, MAX_QUIET = 64, 400
 SEED_BITS, HOUSES_A_WORD = 6, 5  # of a packed position
@@ -58,10 +58,8 @@ class Oware:
     quiet_plies: int = 100
 
     def __post_init__(self) -> None:
-        houses = checked("houses", self.houses, 1, MAX_SIZE // 4)
-        limits = {"houses": MAX_SIZE // 4, "seeds": MAX_SIZE // (2 * houses) - 1, "quiet_plies": MAX_QUIET}
-        for name, high in limits.items():
-            object.__setattr__(self, name, checked(name, getattr(self, name), 1, high))
+        check_fields(self, {"houses": ((), 1, MAX_SIZE // 4)})
+        check_fields(self, {"seeds": ((), 1, MAX_SIZE // (2 * self.houses) - 1), "quiet_plies": ((), 1, MAX_QUIET)})
 
     @property
     def total(self) -> int:

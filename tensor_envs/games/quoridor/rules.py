@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import chained
 from tensor_envs.rules import (
     Chance,
@@ -40,6 +39,7 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 STRIDE, DIGITS = 8, 6  # between crossings of adjacent rows; binary digits of a crossing
 MIN_SIZE = 3
@@ -65,8 +65,7 @@ class Quoridor:
     walls: int = 10
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", checked("size", self.size, MIN_SIZE, MAX_SIZE))
-        object.__setattr__(self, "walls", checked("walls", self.walls, 0, MAX_WALLS))
+        check_fields(self, {"size": ((), MIN_SIZE, MAX_SIZE), "walls": ((), 0, MAX_WALLS)})
 
     @property
     def squares(self) -> int:

@@ -19,7 +19,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._validate import file_path, shown
+from tensor_envs._validate import errors_at, file_path, shown
 
 TYPES = 5
 TYPE_NAMES = "ABCDE"
@@ -298,8 +298,6 @@ def load_rules(path: str | Path) -> dict[str, Any]:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3) or names
             raise ValueError(f"{path}: unknown field {shown(name)}; did you mean {' or '.join(near)}?")
-    try:
+    with errors_at(str(path)):
         rules = RuleFields(**values)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
     return {name: getattr(rules, name) for name in values}

@@ -11,13 +11,13 @@ from tensor_envs.games.tensor_equilibrium.cards import partner_word, row_bits
 from tensor_envs.games.tensor_equilibrium.data import DIRECTIONS, OPERATIONS, TYPE_NAMES, TYPES, Act, Phase
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon
 from tensor_envs.games.tensor_equilibrium.rules import TensorEquilibrium
-from tensor_envs.rules.plain import Limits, checked
+from tensor_envs.rules.plain import Limits, checked, field_limits
 
 # no symmetries but the identity: a turned board would change the first tile of a MUL pair, and so the meaning of CELL
 FACE_DOWN = TYPES  # added to the code of a face-down tile
-SAME = (  # entries that are fields
-    *("n_passed", "phase", "pos", "pend_target", "pend_type", "picks_left", "tweaks_left", "final_left", "round"),
-)
+# entries that are fields: numbers, and lists of numbers by seat
+SAME = ("n_passed", "phase", "pos", "pend_target", "pend_type", "picks_left", "tweaks_left", "final_left", "round")
+LISTS = ("card", "gpu", "order", "next_order")
 
 
 def to_dict(rules: TensorEquilibrium, s: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def from_dict(rules: TensorEquilibrium, game: dict[str, Any]) -> dict[str, Any]:
         **{name: tally.pack(game[name]) for name in ("pile", "market", "supply", "ops")},
         "partners": [partner_word(card) for card in cards],
         "rows": [row_bits(card) for card in cards],
-        **{name: list(game[name]) for name in ("card", "gpu", "order", "next_order")},
+        **{name: list(game[name]) for name in LISTS},
         "pend_flip": [sum(flip << t for t, flip in enumerate(flips)) for flips in game["pend_flip"]],
         "passed": [bool(passed) for passed in game["passed"]],
         **{name: game[name] for name in SAME},
@@ -129,24 +129,13 @@ def _checked(rules: TensorEquilibrium, entries: dict[str, Any]) -> dict[str, Any
         "level": ((players, TYPES), rules.level_min, rules.level_max),
         "storage": ((players, TYPES), *tiles),
         "hand": (seats + operations, 0, copies),
-        "gpu": (seats, 0, rules.gpu_max),
-        "card": (seats, 0, len(rules.tensor_cards) - 1),
-        "order": (seats, 0, players - 1),
-        "next_order": (seats, -1, players - 1),
+        **field_limits(rules, *LISTS, *SAME),
         "passed": (seats, 0, 1),
-        "n_passed": ((), 0, players),
         **dict.fromkeys(("pile", "supply", "market"), ((TYPES,), *tiles)),
         "ops": (operations, 0, copies),
-        "phase": ((), 0, Phase.OVER),
-        "pos": ((), 0, players - 1),
-        **dict.fromkeys(("turn", "actor", "pend_target"), ((), -1, players - 1)),
-        "pend_type": ((), -1, TYPES - 1),
+        **dict.fromkeys(("turn", "actor"), ((), -1, players - 1)),
         "pend_slot": ((), -1, len(DIRECTIONS) * rules.cells - 1),
-        "picks_left": ((), 0, rules.market_size),
-        "tweaks_left": ((), 0, max(rules.load_tweaks, *rules.op_tweaks)),
         "pend_flip": ((players, TYPES), 0, 1),
-        "final_left": ((), 0, players),
-        "round": ((), 0, rules.max_rounds),
         "decisions": ((), 0, 2**31 - 1),
         **dict.fromkeys(("final", "done", "truncated"), ((), 0, 1)),
     }

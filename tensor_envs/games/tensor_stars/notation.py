@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS
-from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS
+from tensor_envs.games.tensor_stars.data import CARDS, PIECES
+from tensor_envs.games.tensor_stars.resolution import ALL_PLACED
 from tensor_envs.games.tensor_stars.rules import StarsRules
-from tensor_envs.rules.plain import Limits, checked
+from tensor_envs.rules.plain import Limits, checked, field_limits
 
 # no symmetries but the identity: a half turn would exchange the players, and player 0 is the first to place
 COMMIT, ORDER, OVER = range(3)  # phases
 ORDERS = ("PRINTED", "REVERSED")
+# entries that are fields
+LISTS = ("pos", "commit", "points")
 COUNTERS = ("turn", "hands", "cursor", "mover", "winner")
 
 
@@ -40,15 +42,9 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
         ValueError, TypeError: an entry of another shape, type or range, or a state that no rules of the game allow.
     """
     limits: dict[str, Limits] = {
-        "pos": ((PIECES,), -1 if rules.pieces_leave else 0, rules.board.size - 1),
+        **field_limits(rules, *LISTS, *COUNTERS),
         "hand": ((2, CARDS), 0, 1),
-        "commit": ((2, PIECES), -1, CARDS - 1),
         "scored": ((PIECES,), 0, 1),
-        "points": ((2,), 0, rules.points_to_win),
-        "turn": ((), 0, TURNS - 1),
-        "hands": ((), 0, rules.max_hands),
-        "cursor": ((), 0, EVENTS - 1),
-        **dict.fromkeys(("mover", "winner"), ((), -1, 1)),
         "phase": ((), COMMIT, OVER),
         **dict.fromkeys(("player", "truncated", "flip"), ((), 0, 1)),
     }
@@ -57,13 +53,10 @@ def from_dict(rules: StarsRules, game: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(message)
     over = game["phase"] == OVER
     return {
-        "pos": game["pos"],
+        **{name: game[name] for name in (*LISTS, *COUNTERS)},
         "hand": [sum(held << card for card, held in enumerate(cards)) for cards in game["hand"]],
-        "commit": game["commit"],
         "placed": sum(card >= 0 for cards in game["commit"] for card in cards),
         "scored": [scored == 1 for scored in game["scored"]],
-        "points": game["points"],
-        **{name: game[name] for name in COUNTERS},
         "flip": game["flip"] == 1,
         "current_player": game["player"],
         "terminated": over and not game["truncated"],

@@ -14,7 +14,6 @@ CATEGORIES = (
     "high card", "pair", "two pair", "three of a kind", "straight", "flush", "full house", "four of a kind",
     "straight flush",
 )  # fmt: skip
-PAIR, TWO_PAIR, TRIPS, STRAIGHT, FLUSH, FULL_HOUSE, QUADS, STRAIGHT_FLUSH = range(1, 9)
 
 
 def strength(cards: Sequence[Scalar], ranks: int, suits: int) -> Scalar:

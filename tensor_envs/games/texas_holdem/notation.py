@@ -1,14 +1,12 @@
 """Dictionaries, and names of cards and actions, of Texas hold'em."""
 
-from functools import lru_cache
 from typing import Any
 
 from tensor_envs._validate import nested
+from tensor_envs.games._kit.poker import betting
 from tensor_envs.games.texas_holdem.hands import RANKS
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
-from tensor_envs.rules import int32, scalar
-from tensor_envs.rules.chance import NoChance
-from tensor_envs.rules.plain import ended, open_actions, state_of, values_of
+from tensor_envs.rules.plain import values_of
 
 RANK_NAMES = "23456789TJQKA"
 SUIT_NAMES = "cdhs"
@@ -30,22 +28,7 @@ def from_dict(rules: TexasHoldem, game: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"hands and board must be different cards, got {hands} and {board}")
     first, second, *streets = rules.grouped([*hands[0], *hands[1], *board], (rules.hole_cards,) * 2 + rules.streets)
     cards = values_of({"hands": [first, second], **rules.board_field(streets)})
-    return betting(rules, tuple(history)) | cards
-
-
-@lru_cache(maxsize=1024)
-def betting(rules: TexasHoldem, history: tuple[int, ...]) -> dict[str, Any]:
-    """Return the fields after some actions, with cards of no meaning. ValueError for an illegal action."""
-    if not history:
-        return values_of(state_of(rules, rules.blinds()).asdict()) | ended(False)
-    *before, action = history
-    fields = betting(rules, tuple(before))
-    legal = open_actions(rules, {}, fields)
-    if action not in legal:
-        raise ValueError(f"history[{len(before)}] must be one of {legal}, got {action}")
-    outcome = rules.step(state_of(rules, fields), int32(action), NoChance())
-    after = outcome.state.replace(ply=int32(len(history)))
-    return values_of(after.asdict()) | ended(bool(scalar(outcome.terminated).value))
+    return betting(rules, history) | cards
 
 
 def action_to_string(rules: TexasHoldem, action: int) -> str:

@@ -1,10 +1,11 @@
 """Positions of Texas hold'em as text and as drawings."""
 
+from functools import partial
 from typing import Any
 
-from tensor_envs.games._kit import cards
+from tensor_envs.games._kit import cards, poker
 from tensor_envs.games.texas_holdem.hands import CATEGORIES, RANKS, strength
-from tensor_envs.games.texas_holdem.notation import SUIT_NAMES, action_to_string, betting, card_name
+from tensor_envs.games.texas_holdem.notation import SUIT_NAMES, action_to_string, card_name
 from tensor_envs.games.texas_holdem.rules import FOLD, RAISE, TexasHoldem
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.status import outcome, seats, to_move
@@ -20,27 +21,23 @@ GAP = 14
 STREETS = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}  # by the number of open cards
 SUIT_COLOURS = ("#38761d", "#1c6fb8", "#b3261e", cards.INK)  # of clubs, diamonds, hearts, spades
 
-
-def positions(rules: TexasHoldem, game: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the betting before each action and after the last one; it does not depend on the cards."""
-    history = tuple(game["history"])
-    return [betting(rules, history[:ply]) for ply in range(len(history) + 1)]
+scores = poker.scores
 
 
 def seen_by(rules: TexasHoldem, game: dict[str, Any], player: int) -> dict[str, Any]:
     """Return the game without what is hidden from a player: the closed board, the opponent's hand until the end."""
-    s = positions(rules, game)[-1]
+    s = poker.betting(rules, game["history"])
     hands = list(game["hands"])
     if not s["terminated"] or game["history"][-1] == FOLD:
         hands[1 - player] = [cards.HIDDEN] * rules.hole_cards
-    is_open = sum(rules.streets[: s["street"] + 1])
-    return game | {"hands": hands, "board": game["board"][:is_open] + [cards.HIDDEN] * (rules.board_cards - is_open)}
+    board = zip(game["board"], rules.street_of, strict=True)
+    return game | {"hands": hands, "board": [card if s["street"] >= at else cards.HIDDEN for card, at in board]}
 
 
 def result(rules: TexasHoldem, game: dict[str, Any]) -> tuple[int | None, str]:
     """Return the winner, None if the pot is shared, and why (T7 to T9)."""
     if game["history"][-1] == FOLD:
-        return positions(rules, game)[-1]["current_player"], "the other has folded"
+        return poker.betting(rules, game["history"])["current_player"], "the other has folded"
     hands = [[int32(card) for card in (*hand, *game["board"])] for hand in game["hands"]]
     first, second = (int(strength(hand, rules.ranks, rules.suits).value) for hand in hands)
     names = [CATEGORIES[value >> 2 * RANKS] for value in (first, second)]
@@ -52,7 +49,7 @@ def result(rules: TexasHoldem, game: dict[str, Any]) -> tuple[int | None, str]:
 
 def status(rules: TexasHoldem, game: dict[str, Any]) -> str:
     """Return the status: the player to move, or the winner, the chips and the hand."""
-    s = positions(rules, game)[-1]
+    s = poker.betting(rules, game["history"])
     names = seats(2)
     if not s["terminated"]:
         return to_move(game, names[s["current_player"]])
@@ -70,13 +67,10 @@ def priced(rules: TexasHoldem, before: dict[str, Any], after: dict[str, Any], ac
     return f"all-in: {bet}" if bet == rules.stacks[player] else f"raise to {bet}"
 
 
-def rounds(rules: TexasHoldem, game: dict[str, Any]) -> list[str]:
+def lines_of(rules: TexasHoldem, game: dict[str, Any]) -> list[str]:
     """Return a line for each street: its name and its actions."""
-    before = positions(rules, game)
     lines = list[str]()
-    for street in range(before[-1]["street"] + 1):
-        moves = zip(before, before[1:], game["history"], strict=False)
-        actions = [priced(rules, s, after, action) for s, after, action in moves if s["street"] == street]
+    for street, actions in enumerate(poker.rounds(rules, game["history"], "street", partial(priced, rules))):
         is_open = sum(rules.streets[: street + 1])
         lines.append(f"{STREETS.get(is_open, f'street {street + 1}')}: {', '.join(actions) or '-'}")
     return lines
@@ -95,9 +89,9 @@ def rows(rules: TexasHoldem, game: dict[str, Any]) -> list[tuple[str, list[str]]
 
 def to_string(rules: TexasHoldem, game: dict[str, Any]) -> str:
     """Return the hands, the open board and the chips in the pot, the actions by streets, and the status."""
-    first, second = positions(rules, game)[-1]["bets"]
+    first, second = poker.betting(rules, game["history"])["bets"]
     table = "; ".join(f"{title}: {' '.join(row) or 'none'}" for title, row in rows(rules, game))
-    return "\n".join([f"{table}; in the pot: {first} and {second}", *rounds(rules, game), status(rules, game)])
+    return "\n".join([f"{table}; in the pot: {first} and {second}", *lines_of(rules, game), status(rules, game)])
 
 
 def draw(rules: TexasHoldem, game: dict[str, Any]) -> Drawing:
@@ -106,7 +100,7 @@ def draw(rules: TexasHoldem, game: dict[str, Any]) -> Drawing:
     count = 2 * rules.hole_cards + rules.board_cards
     width = max(2 * LEFT + count * STEP + 2 * GAP, 20 + len(names) * (cards.BUTTON[0] + GAP), 420)
     picture = Drawing(width, HEIGHT, cards.CLOTH, title="Texas hold'em")
-    s = positions(rules, game)[-1]
+    s = poker.betting(rules, game["history"])
     x = (width - count * STEP - 2 * GAP) / 2
     for title, row in rows(rules, game):
         for k, text in enumerate(row):
@@ -116,16 +110,10 @@ def draw(rules: TexasHoldem, game: dict[str, Any]) -> Drawing:
         x += GAP
     for x, bet in zip((LEFT + 26, width - LEFT - 26), s["bets"], strict=True):
         cards.draw_chip(picture, x, 158, 20, bet)
-    for k, line in enumerate(rounds(rules, game)):
-        picture.text((width / 2, 140 + 17 * k), line, 12, cards.PALE)
+    cards.draw_lines(picture, lines_of(rules, game), 140, 17)
     picture.text((width / 2, 220), status(rules, game), 14, cards.PALE, bold=True)
     cards.draw_buttons(picture, names, open_actions(rules, game, s), 240, GAP)
     return picture
-
-
-def scores(rules: TexasHoldem, game: dict[str, Any]) -> list[str]:
-    """Return the chips of each player in the pot."""
-    return [f"{bet} in the pot" for bet in positions(rules, game)[-1]["bets"]]
 
 
 def reason(rules: TexasHoldem, game: dict[str, Any]) -> str:
@@ -135,7 +123,7 @@ def reason(rules: TexasHoldem, game: dict[str, Any]) -> str:
 
 def explain(rules: TexasHoldem, game: dict[str, Any], action: int) -> str:
     """Return the price of an action (T3, T4)."""
-    before, after = positions(rules, game | {"history": [*game["history"], action]})[-2:]
+    before, after = poker.positions(rules, [*game["history"], action])[-2:]
     return priced(rules, before, after, action)
 
 
@@ -144,11 +132,9 @@ def tile(rules: TexasHoldem) -> Tile:
     values = range(1 << (rules.deck - 1).bit_length())
     colours = tuple(SUIT_COLOURS[card % rules.suits] for card in values)
     hands = [Pixel(colours, (StateBits("hands", k),)) for k in range(2 * rules.hole_cards)]
-    streets = range(len(rules.streets))
     board = list[Pixel]()
-    for street, count in enumerate(rules.streets):
-        shown = tuple(colour if at >= street else cards.BACK for at in streets for colour in colours)
-        numbers = range(len(board), len(board) + count)
-        board += [Pixel(shown, (StateBits("board", k), StateBits("street"))) for k in numbers]
+    for k, street in enumerate(rules.street_of):
+        shown = (cards.BACK,) * (street * len(colours)) + colours * (len(rules.streets) - street)
+        board.append(Pixel(shown, (StateBits("board", k), StateBits("street"))))
     row = [*hands[: rules.hole_cards], *board, *hands[rules.hole_cards :]]
     return Tile(len(row), (row,))

@@ -35,7 +35,7 @@ from tensor_envs.rules import (
     sort,
     where,
 )
-from tensor_envs.rules.plain import Limits, checked
+from tensor_envs.rules.plain import Limits, check_fields
 
 SUITS = 4
 MAX_STACK = 100_000
@@ -87,8 +87,7 @@ class TexasHoldem:
             "ranks": ((), 2, RANKS),
             "suits": ((), 1, SUITS),
         }
-        for name, value in checked(vars(self), limits).items():
-            object.__setattr__(self, name, tuple(value) if isinstance(value, list) else value)
+        check_fields(self, limits)
         if not 1 <= count <= MAX_STREETS or 0 in self.streets[1:] or self.board_cards > MAX_CARDS - 2:
             raise ValueError(f"streets must be 1 to 4, with cards after the first, at most five, got {self.streets}")
         needed = 2 * self.hole_cards + self.board_cards
@@ -105,6 +104,11 @@ class TexasHoldem:
     def board_cards(self) -> int:
         """Number of cards on the whole board."""
         return sum(self.streets)
+
+    @cached_property
+    def street_of(self) -> list[int]:
+        """Street that opens each card of the board."""
+        return [street for street, count in enumerate(self.streets) for _ in range(count)]
 
     @cached_property
     def num_actions(self) -> int:
@@ -148,17 +152,18 @@ class TexasHoldem:
         """Deal and post the blinds (T1, T2)."""
         cards = self.deal(chance, [], [(0, False)] * (2 * self.hole_cards + self.board_cards))
         first, second, *board = self.grouped(cards, (self.hole_cards,) * 2 + self.streets)
-        return {"hands": [first, second], **self.board_field(board), **self.blinds()}
-
-    def blinds(self) -> dict[str, Any]:
-        """Return the fields of the betting at the start (T2)."""
-        bets = [self.big_blind, self.small_blind]
-        return {"bets": bets, "raise_by": self.big_blind, "current_player": int(self.streets[0] == 0)}
+        return {
+            "hands": [first, second],
+            **self.board_field(board),
+            "bets": [self.big_blind, self.small_blind],
+            "raise_by": self.big_blind,
+            "current_player": int(self.streets[0] == 0),
+        }
 
     def grouped(self, cards: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
         """Split cards into groups, each in ascending order."""
         starts = [sum(sizes[:k]) for k in range(len(sizes))]
-        return [sort(cards[at : at + size]) if size else [] for at, size in zip(starts, sizes, strict=True)]
+        return [sort(cards[at : at + size]) for at, size in zip(starts, sizes, strict=True)]
 
     def board_field(self, board: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """Return the field of a board by streets; none for a board without cards."""
@@ -166,8 +171,7 @@ class TexasHoldem:
 
     def board(self, s: GameState) -> list[tuple[Scalar, Scalar]]:
         """Return every card of the board, and whether it is open."""
-        streets = [street for street, count in enumerate(self.streets) for _ in range(count)]
-        return [(s.board[k], s.street >= street) for k, street in enumerate(streets)]
+        return [(s.board[k], s.street >= street) for k, street in enumerate(self.street_of)]
 
     def raised_to(self, s: GameState) -> list[tuple[Scalar, Scalar]]:
         """Return each raise: the chips that the player will have put in, and whether the amount is allowed (T4, T5)."""

@@ -8,10 +8,8 @@ from typing import Any
 from tensor_envs.games.three_will.agents import packed, unpacked
 from tensor_envs.games.three_will.data import (
     AGENTS,
-    CES_CARDS,
     CHALLENGE,
     EXAMINE,
-    FACES,
     FREE,
     NOBODY,
     OPTIONS,
@@ -24,7 +22,7 @@ from tensor_envs.games.three_will.data import (
     USE_FREE,
 )
 from tensor_envs.games.three_will.rules import ThreeWillRules
-from tensor_envs.rules.plain import Limits, checked
+from tensor_envs.rules.plain import Limits, checked, field_limits
 
 SAME_NAMES = ("ces", "dr", "free", "die", "phase", "turns", "declarer", "turn_owner", "winner")
 # no symmetries but the identity: a half turn or a mirror would exchange colours or faces of the die, not only places
@@ -79,15 +77,10 @@ def _checked(rules: ThreeWillRules, entries: dict[str, Any]) -> dict[str, Any]:
         "pos": ((AGENTS,), 0, SQUARES - 1),
         "lvl": ((AGENTS,), 0, 1),
         "ids": ((AGENTS,), 1, SLOTS),
-        "ces": ((), 0, CES_CARDS - 1),
-        **dict.fromkeys(("dr", "free"), ((PLAYERS,), 0, rules.cards_total)),
-        "die": ((), 1, FACES),
-        "phase": ((), 0, OVER),
+        **field_limits(rules, *SAME_NAMES),
         "player": ((), 0, PLAYERS - 1),
         "t": ((), 0, 2**30 - 1),
-        "turns": ((), 0, rules.max_turns),
         "after": ((), -1, 1),
-        **dict.fromkeys(("declarer", "turn_owner", "winner"), ((), NOBODY, PLAYERS - 1)),
         **dict.fromkeys(("challenge_left", "truncated"), ((), 0, 1)),
     }
     game = checked(entries, limits)

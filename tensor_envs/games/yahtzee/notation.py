@@ -2,21 +2,10 @@
 
 from typing import Any
 
-from tensor_envs._validate import integer, nested
-from tensor_envs.games.yahtzee.rules import (
-    BOXES,
-    DICE,
-    MAX_EXTRAS,
-    REROLLS,
-    SETS,
-    SIDES,
-    YAHTZEE,
-    Yahtzee,
-    bonus,
-    total,
-)
+from tensor_envs._validate import integer
+from tensor_envs.games.yahtzee.rules import BOXES, DICE, SETS, SIDES, YAHTZEE, Yahtzee, bonus, total
 from tensor_envs.rules import scalar
-from tensor_envs.rules.plain import ended
+from tensor_envs.rules.plain import checked, ended, field_limits
 
 POINTS = [{face * count for count in range(DICE + 1)} for face in range(1, SIDES + 1)]
 POINTS += [{0, *range(5, 31)}, {0, *range(5, 31)}, {0, 25}, {0, 30}, {0, 40}, {0, 50}, {*range(5, 31)}]
@@ -30,10 +19,9 @@ def to_dict(rules: Yahtzee, s: dict[str, Any]) -> dict[str, Any]:
 
 def from_dict(rules: Yahtzee, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a dictionary: the inverse of `to_dict`."""
-    dice = sorted(nested("dice", game["dice"], (DICE,), 1, SIDES))
-    rerolls = integer("rerolls", game["rerolls"], 0, REROLLS)
-    boxes = nested("boxes", game["boxes"], (rules.players, len(BOXES)), -1, 50)
-    extras = nested("extras", game["extras"], (rules.players,), 0, MAX_EXTRAS)
+    fields = checked(game, field_limits(rules, "dice", "rerolls", "boxes", "extras"))
+    boxes = fields["boxes"]
+    extras = fields["extras"]
     player = integer("current_player", game["current_player"], 0, rules.players - 1)
     for p, row in enumerate(boxes):
         for box, points in enumerate(row):
@@ -47,8 +35,7 @@ def from_dict(rules: Yahtzee, game: dict[str, Any]) -> dict[str, Any]:
     if filled != [filled[-1] + (p < player) for p in range(rules.players)]:
         raise ValueError(f"boxes must be filled in turns, and player {player} is to move, got {filled} filled")
     over = filled[-1] == len(BOXES)
-    fields = {"dice": dice, "rerolls": rerolls, "boxes": boxes, "extras": extras, "current_player": player}
-    return fields | ended(over)
+    return fields | {"dice": sorted(fields["dice"]), "current_player": player, **ended(over)}
 
 
 def action_to_string(rules: Yahtzee, action: int) -> str:

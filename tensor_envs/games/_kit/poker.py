@@ -1,0 +1,56 @@
+"""Rounds of betting in games of poker, whose bets and turns do not depend on the cards."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from tensor_envs.rules import int32, scalar
+from tensor_envs.rules.chance import KeyedChance, NoChance
+from tensor_envs.rules.plain import ended, open_actions, state_of, values_of
+
+Betting = dict[str, Any]  # fields of a state, with cards of no meaning
+
+
+def betting(rules: Any, history: Sequence[int]) -> Betting:
+    """Return the fields after some actions. ValueError for an illegal action."""
+    return _betting(rules, tuple(history))
+
+
+@lru_cache(maxsize=1024)
+def _betting(rules: Any, history: tuple[int, ...]) -> Betting:
+    if not history:
+        return values_of(state_of(rules, rules.init(KeyedChance((0, 0)))).asdict()) | ended(False)
+    *before, action = history
+    fields = betting(rules, before)
+    legal = open_actions(rules, {}, fields)
+    if action not in legal:
+        raise ValueError(f"history[{len(before)}] must be one of {legal}, got {action}")
+    outcome = rules.step(state_of(rules, fields), int32(action), NoChance())
+    after = outcome.state.replace(ply=int32(len(history)))
+    return values_of(after.asdict()) | ended(bool(scalar(outcome.terminated).value))
+
+
+def positions(rules: Any, history: Sequence[int]) -> list[Betting]:
+    """Return the fields before each action and after the last one."""
+    return [betting(rules, history[:ply]) for ply in range(len(history) + 1)]
+
+
+def rounds(
+    rules: Any, history: Sequence[int], field: str, name: Callable[[Betting, Betting, int], str]
+) -> list[list[str]]:
+    """Return the names of the actions in each round so far.
+
+    Args:
+        rules, history: of the game.
+        field: name of the field that has the number of the round.
+        name: returns the name of an action from the fields before and after it.
+    """
+    before = positions(rules, history)
+    moves = [*zip(before, before[1:], history, strict=False)]
+    numbers = range(before[-1][field] + 1)
+    return [[name(s, after, action) for s, after, action in moves if s[field] == number] for number in numbers]
+
+
+def scores(rules: Any, game: dict[str, Any]) -> list[str]:
+    """Return the chips of each player in the pot."""
+    return [f"{bet} in the pot" for bet in betting(rules, game["history"])["bets"]]
