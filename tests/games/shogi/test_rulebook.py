@@ -301,15 +301,15 @@ def test_s15_names() -> None:
 
 def test_s15_names_lead_back_to_their_actions() -> None:
     env = shared_env("minishogi")
-    state = env.init(8, seed=2)
+    state = env.init(2, seed=2)
     promotions = 0
-    for _ in range(30):
+    for _ in range(24):
         for row in np.flatnonzero(~te.to_numpy(state.terminated)):
             names = env.legal_actions(state, row)
             promotions += sum(name.endswith("+") for name in names.values())
             assert {env.string_to_action(name, state, row): name for name in names.values()} == names
         state = env.step(state, te.agents.uniform(state))
-    assert promotions > 100
+    assert promotions > 5
 
 
 PROMOTIONS = "2d2c+", "2d-2c+", "P-2c+", "2d2c promotes", "2d2c, and promote", "promote 2d2c", "Promotion by 2d2c"
