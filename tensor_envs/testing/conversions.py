@@ -30,7 +30,7 @@ from tensor_envs.testing.conditions import (
     waiting,
 )
 
-NAMES_EVERY = 8  # plies from one position whose names are checked to the next
+NAMED_PLIES = 24  # whose names of actions are checked where they depend on the position
 
 
 def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
@@ -41,6 +41,12 @@ def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
     if not env.names_depend_on_position:
         names |= {a: env.action_to_string(a) for a in (0, env.num_actions // 2, env.num_actions - 1)}
     check_names(env, names, start if env.names_depend_on_position else None)
+    if env.names_depend_on_position:
+        # Later positions have other kinds of moves, such as promotions. Each ply has another game checked.
+        state = env.init(BATCH, SEED, device)
+        for ply in range(NAMED_PLIES):
+            check_names(env, env.legal_actions(state, ply % BATCH), state, ply % BATCH)
+            state = env.step(state, uniform(state))
     # States: early ones, and those of the first ply that ends a game, which have flags and rewards of their own.
     env = short(env)
     state = env.init(BATCH, SEED, device)
@@ -64,9 +70,6 @@ def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
         if ended and step >= min(steps, 5):
             break
         state = env.step(state, uniform(state))
-        # Later positions have other kinds of moves, such as promotions. A reading takes time, so not all are checked.
-        if env.names_depend_on_position and step % NAMES_EVERY == 0:
-            check_names(env, env.legal_actions(state), state)
     # Mistakes must be errors instead of states.
     for foreign in ({}, {"no such field": 0}):
         try:
@@ -77,10 +80,10 @@ def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:
     return f"{compared} games"
 
 
-def check_names(env: Env, names: dict[int, str], state: State | None) -> None:
-    """Check that names of actions lead back to them, in the first game of a state if there is one."""
+def check_names(env: Env, names: dict[int, str], state: State | None, row: int = 0) -> None:
+    """Check that names of actions lead back to them, in one game of a state if there is one."""
     for action, name in names.items():
-        action_of_name = env.string_to_action(name, state)
+        action_of_name = env.string_to_action(name, state, row)
         require(action_of_name == action, f"the name {name!r} does not lead back to action {action}")
 
 
