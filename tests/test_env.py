@@ -383,6 +383,24 @@ def test_dictionaries_that_are_no_games(change: dict[str, Any], message: str) ->
         TTT.state_from_dicts([game, {**game, **change}])
 
 
+@pytest.mark.parametrize(
+    ("name", "game", "message"),
+    [
+        ("kuhn_poker", {"cards": [0, 1], "history": [0], "ply": 2}, "ply must be 1, as the other entries say, got 2"),
+        ("kuhn_poker", {"cards": [0, 1], "history": [0], "current_player": 0}, "current_player must be 1"),
+        ("chess", {"fen": "4k3/8/8/8/8/8/8/4K3 w - - 0 1", "current_player": 1}, "current_player must be 0"),
+        (
+            "texas_holdem",
+            {"hands": [[0, 1], [2, 3]], "board": [4, 5, 6, 7, 8], "history": [], "ply": 15},
+            "ply must be",
+        ),
+    ],
+)
+def test_entries_of_dictionaries_that_contradict_others(name: str, game: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        shared_env(name).state_from_dicts([game])
+
+
 def with_leaf(value: Any, leaf: Any) -> Any:
     """Return nested lists with another first number."""
     return [with_leaf(value[0], leaf), *value[1:]] if isinstance(value, list) and value else leaf

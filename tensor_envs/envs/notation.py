@@ -171,6 +171,11 @@ class NotatedGame(Generic[R_co]):
         for name in entries.keys() - {*FLAGS}:
             entries[name] = integer(name, entries[name], INT_LOW, INT_HIGH)
         position = self.entry.load("notation").from_dict(self.rules, game)
+        # A history says who moves at which ply. A game that an illegal action has ended still has a player to move.
+        is_over = any((position | entries).get(name) for name in FLAGS)
+        for name in entries.keys() & position.keys() - {*FLAGS}:
+            if entries[name] != position[name] and not is_over:
+                raise ValueError(f"{name} must be {position[name]}, as the other entries say, got {entries[name]}")
         values = DICT_DEFAULTS | position | entries
         if missing := self._layout.slots.keys() - values.keys():
             raise ValueError(f"{', '.join(sorted(missing))} missing")
