@@ -367,7 +367,7 @@ def test_dictionaries_hold_more_than_fields() -> None:
         ({"truncated": None}, "truncated must be True or False, got None"),
         ({"terminated": True, "truncated": True}, "a game that is terminated is not truncated"),
         ({"board": [1] * 9, "terminated": False}, "terminated or truncated must be True"),
-        ({"ply": -1}, r"field 'ply' must be an int in 0\.\.2147483647, got -1"),
+        ({"ply": -1}, "ply must be 0, as the other entries say, got -1"),
         ({"current_player": -1}, r"current_player must be in 0\.\.1, got -1"),
         ({"board": None}, "board must be a list, got None of type NoneType"),
         ({"board": [0] * 8}, "board must have 9 entries, got 8"),
@@ -388,7 +388,7 @@ def test_dictionaries_that_are_no_games(change: dict[str, Any], message: str) ->
     [
         ("kuhn_poker", {"cards": [0, 1], "history": [0], "ply": 2}, "ply must be 1, as the other entries say, got 2"),
         ("kuhn_poker", {"cards": [0, 1], "history": [0], "current_player": 0}, "current_player must be 1"),
-        ("chess", {"fen": "4k3/8/8/8/8/8/8/4K3 w - - 0 1", "current_player": 1}, "current_player must be 0"),
+        ("chess", {"fen": "4k3/8/8/8/8/8/8/R3K3 w - - 0 1", "current_player": 1}, "current_player must be 0"),
         (
             "texas_holdem",
             {"hands": [[0, 1], [2, 3]], "board": [4, 5, 6, 7, 8], "history": [], "ply": 15},

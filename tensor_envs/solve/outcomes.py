@@ -69,6 +69,8 @@ class Digits:
             raise ValueError(f"the game draws event {count.value} at every ply: it is hidden until it has come")
         event = count.node
         if event not in self.sizes:
+            # Further draws of more outcomes than can be counted would not fit into the number.
+            _check("a step or a first state", self.outcomes)
             # Each draw takes the next digit of the number, in a mixed radix.
             self._drawn[event] = self.number // self.outcomes % int(size.value)
             self.sizes[event] = int(size.value)
@@ -109,7 +111,7 @@ def facts(rules: Rules) -> Facts:
 
 def _check(what: str, outcomes: int) -> None:
     if outcomes > MAX_OUTCOMES:
-        raise ValueError(f"the draws of {what} must have at most {MAX_OUTCOMES} outcomes, got {outcomes}")
+        raise ValueError(f"the draws of {what} must have at most {MAX_OUTCOMES} outcomes, got at least {outcomes}")
 
 
 def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
