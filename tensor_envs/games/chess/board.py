@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+from tensor_envs.games._kit.fen import PieceBoard, PieceMap
 from tensor_envs.rules import Field, Scalar, uint32, uint64, union_of
 
 # Ways are steps (files, ranks). A move is one of the board's planes, in OpenSpiel's order (C4): nine promotions to
@@ -15,10 +16,13 @@ LEAPS = [(-2, -1), (-2, 1), (-1, -2), (-1, 2), (2, -1), (2, 1), (1, -2), (1, 2)]
 WAYS = [(sign * files, sign * ranks) for files, ranks in AXES for sign in (-1, 1)]
 UNDER = 9  # planes of promotions to rook, bishop or knight
 ORTHODOX = 8  # side of the usual board
-FIRST_RANKS = {ORTHODOX: "RNBQKBNR", 5: "RNBQK"}  # pieces at the start, by the board's side
+# pieces at the start, by the board's side
+STARTS = {ORTHODOX: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR", 5: "rnbqk/ppppp/5/PPPPP/RNBQK"}
+# letters of the pieces in the sets of a position
+LETTERS = {"own": "PNBRQK", "other": "pnbrqk", "pawns": "Pp", "knights": "Nn", "diagonals": "BbQq", "lines": "RrQq"}
 
 
-class ChessBoard:
+class ChessBoard(PieceBoard):
     """Square board of a side. Square side * file + rank is the bit of this number in a word.
 
     Attributes:
@@ -34,13 +38,14 @@ class ChessBoard:
     """
 
     def __init__(self, side: int):
+        rows = [[side * file + rank for file in range(side)] for rank in range(side)[::-1]]
+        super().__init__(rows, "abcdefgh"[:side], "87654321"[-side:])
         self.side = side
         self.squares = side * side
         self.orthodox = side == ORTHODOX
         self.kind: Literal["uint32", "uint64"] = "uint64" if self.orthodox else "uint32"
         self.word = uint64 if self.orthodox else uint32
-        self.sets: tuple[str, ...] = ("own", "other", "pawns", "knights", "diagonals", "lines")
-        self.sets += ("castling", "en_passant") * self.orthodox
+        self.sets = [*LETTERS, *["castling", "en_passant"] * self.orthodox]
         self.ranks = [sum(1 << side * file + rank for file in range(side)) for rank in range(side)]
         self.files = [(1 << side) - 1 << side * file for file in range(side)]
         self.all = (1 << self.squares) - 1
@@ -59,24 +64,17 @@ class ChessBoard:
     @cached_property
     def start(self) -> dict[str, int]:
         """Sets of the first position from white's side (C1)."""
-        ends = self.ranks[0] | self.ranks[-1]
-
-        def pieces(letters: str) -> int:
-            """Return the squares of both players' pieces of some letters."""
-            row = enumerate(FIRST_RANKS[self.side])
-            return ends & sum(self.files[file] for file, letter in row if letter in letters)
-
-        sets = {
-            "own": self.ranks[0] | self.ranks[1],
-            "other": self.ranks[-1] | self.ranks[-2],
-            "pawns": self.ranks[1] | self.ranks[-2],
-            "knights": pieces("N"),
-            "diagonals": pieces("BQ"),
-            "lines": pieces("RQ"),
-            "castling": ends & (self.files[0] | self.files[-1]),
-            "en_passant": 0,
-        }
+        corners = (self.ranks[0] | self.ranks[-1]) & (self.files[0] | self.files[-1])
+        sets = self.sets_of(self.pieces_of(STARTS[self.side])) | {"castling": corners, "en_passant": 0}
         return {name: sets[name] for name in self.sets}
+
+    def sets_of(self, pieces: PieceMap) -> dict[str, int]:
+        """Return the sets of pieces by their squares, as the player to move sees them, the own ones in capitals."""
+
+        def squares(letters: str) -> int:
+            return sum(1 << square for square, piece in pieces.items() if piece in letters)
+
+        return {name: squares(letters) for name, letters in LETTERS.items()}
 
     def first_rank(self, *files: int) -> int:
         """Return the squares of the first rank on some files."""

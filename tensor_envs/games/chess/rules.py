@@ -20,12 +20,13 @@ from tensor_envs.rules import (
     Mask,
     Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     Value,
     any_of,
     bits,
+    constant,
+    digits,
     halves,
     int32,
     lookup,
@@ -206,17 +207,14 @@ class Chess:
         sides = where(mine, [s.own, s.other], [s.other, s.own])
         own, other = ([bits(side & kind, board.squares) for kind in kinds_of(s)] for side in sides)
 
-        def constant(fact: Scalar) -> Part:
-            return bits(where(fact, board.word(board.all), 0), board.squares)
-
         rights = {"rooks that may castle": "castling", "square of an en passant capture": "en_passant"}
         return {
             "own pawns, knights, bishops, rooks, queens, king": own,
             "the opponent's pieces in the same order": other,
             **{part: bits(sets[name], board.squares) for part, name in rights.items() if name in sets},
-            "the position has occurred before": constant(s.repeats >= 1),
-            "the player is Black": constant(player == 1),
-            "binary digits of the quiet plies": [constant((s.quiet >> k & 1) != 0) for k in range(7)],
+            "the position has occurred before": constant(s.repeats >= 1, board.squares),
+            "the player is Black": constant(player == 1, board.squares),
+            "binary digits of the quiet plies": digits(s.quiet, 7, board.squares),
         }
 
 
