@@ -31,7 +31,8 @@ class ChessBoard(PieceBoard):
         kind, word: kind of the words for sets of squares, and the conversion to it.
         sets: names of the sets of a position.
         ranks, files: squares of each, as plain ints.
-        all, dark: every square, and those of a1's colour.
+        all, dark: every square, and those of a1's colour, as plain ints.
+        none, every: the empty set, and that of all squares, as words.
         slides, planes: moves of queens, and all planes of moves.
         moves: number of actions of the planes.
         castles: actions of castling, with the rook of the first file and of the last.
@@ -49,6 +50,8 @@ class ChessBoard(PieceBoard):
         self.ranks = [sum(1 << side * file + rank for file in range(side)) for rank in range(side)]
         self.files = [(1 << side) - 1 << side * file for file in range(side)]
         self.all = (1 << self.squares) - 1
+        self.none = self.word(0)
+        self.every = self.word(self.all)
         self.dark = sum(1 << side * f + r for f in range(side) for r in range(side) if (f + r) % 2 == 0)
         distances = (*range(1 - side, 0), *range(1, side))
         self.slides = [(files * steps, ranks * steps) for files, ranks in AXES for steps in distances]
@@ -87,6 +90,10 @@ class ChessBoard(PieceBoard):
             return square ^ last
         return square + last - square % self.side * 2
 
+    def back(self, way: Way, steps: int = 1) -> Way:
+        """Return the opposite way, times a number of steps."""
+        return -steps * way[0], -steps * way[1]
+
     def shifted(self, squares: Scalar, way: Way) -> Scalar:
         """Return the set with every square moved by a way; those beyond the edge are dropped."""
         files, ranks = way
@@ -102,12 +109,12 @@ class ChessBoard(PieceBoard):
         """Return the squares that are one step away along some of the ways."""
         return union_of(self.shifted(squares, way) for way in ways)
 
-    def ray(self, start: Scalar, empty: Scalar, way: Way) -> Scalar:
+    def slid(self, start: Scalar, empty: Scalar, way: Way) -> Scalar:
         """Return the squares along a way from a set, up to and including the first that is not empty."""
         steps = 1
         while steps < self.side - 1:
-            start |= empty & self.shifted(start, back(way, -steps))
-            empty &= self.shifted(empty, back(way, -steps))
+            start |= empty & self.shifted(start, self.back(way, -steps))
+            empty &= self.shifted(empty, self.back(way, -steps))
             steps *= 2
         return self.shifted(start, way)
 
@@ -122,8 +129,3 @@ class ChessBoard(PieceBoard):
             mask = sum(lower << self.side * file for file in range(self.side))
             squares = squares >> size & mask | (squares & mask) << size
         return squares
-
-
-def back(way: Way, steps: int = 1) -> Way:
-    """Return the opposite way, times a number of steps."""
-    return -steps * way[0], -steps * way[1]

@@ -102,6 +102,7 @@ class ShogiBoard(PieceBoard):
         variant: what differs between the games.
         files, ranks: sides of the board.
         grid: sets of cells; its rows are files.
+        none, every: the empty set, and that of all cells.
         kinds, hand_kinds: kinds of pieces, and those that can be in hand, which are all but the king.
         forms: kinds of pieces as they stand on the board: those of `kinds`, then promoted ones.
         counts: pieces of each kind in the first position, the bound of a hand.
@@ -123,6 +124,8 @@ class ShogiBoard(PieceBoard):
         rows = [[self.ranks * file + rank for file in range(self.files)[::-1]] for rank in range(self.ranks)]
         super().__init__(rows, "987654321"[-self.files :], "abcdefghi"[: self.ranks])
         self.grid = Grid(self.files, self.ranks)
+        self.none = self.grid.empty
+        self.every = self.grid.full
         self.size = self.grid.size
         self.forms = [*self.kinds, *(kind.raised for kind in self.kinds if kind.raised)]
         self.letters = "".join(kind.letter for kind in self.kinds)
@@ -176,6 +179,10 @@ class ShogiBoard(PieceBoard):
     def last_ranks(self, count: int) -> GridSet:
         """Return the ranks that are furthest from the player to move."""
         return self.grid.of([cell for cell in range(self.size) if cell % self.ranks < count])
+
+    def back(self, way: int) -> int:
+        """Return the opposite way."""
+        return BACK[way]
 
     def shifted(self, cells: Sequence[Any], way: int) -> GridSet:
         """Return the set moved by one step."""

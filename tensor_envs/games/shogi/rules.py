@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.checks import Limits, limits_of
 from tensor_envs.games._kit.past import Change, Event, Past
 from tensor_envs.games._kit.sets import number_at, numbered
 from tensor_envs.games.shogi.board import BACK, DOWN, QUEEN, VARIANTS, WAYS, ShogiBoard
@@ -331,72 +332,22 @@ def start_of(board: ShogiBoard, s: GameState, plane: Scalar, to: Scalar) -> Scal
 # *** moves ***
 
 
-class ShogiLimits(NamedTuple):
-    """Effect of one side's pieces on the moves of the other.
-
-    Attributes:
-        check: whether the king is attacked.
-        goals: squares where a move of another piece leaves no check: all without one, none with two.
-        free: for each way, the pieces beside the king that may move along it.
-        attacked: squares where the king would be attacked.
-    """
-
-    check: Scalar
-    goals: GridSet
-    free: list[GridSet]
-    attacked: GridSet
-
-
-def limits_of(
-    board: ShogiBoard, king: GridSet, own: GridSet, empty: GridSet, steps: Sequence[GridSet], slides: Sequence[GridSet]
-) -> ShogiLimits:
-    """Return what checks and pins allow a side.
-
-    Args:
-        board: the squares.
-        king, own: king and all pieces of the side.
-        empty: squares of no piece.
-        steps, slides: pieces of the other side that go one square, and any number, along each way of the board.
-    """
-    grid = board.grid
-    reached = [board.slid(slides[way], empty, way) for way in QUEEN]
-    attacked = union_of([*reached, *(board.shifted(pieces, way) for way, pieces in enumerate(steps))])
-    checks = union_of(board.shifted(king, BACK[way]) & pieces for way, pieces in enumerate(steps))
-    between = grid.empty
-    pinned = [grid.empty] * len(WAYS)
-    for way in QUEEN:
-        # The king cannot hide behind itself.
-        attacked |= board.shifted(king & reached[way], way)
-        line = board.slid(king, empty, way)
-        sliders = line & slides[BACK[way]]
-        checks |= sliders
-        between |= where(sliders.any(), line, grid.empty)
-        # A piece is pinned where the first piece beside the king is attacked along the same line.
-        pinned[way] = line & own & reached[BACK[way]]
-    check = checks.any()
-    # Against two attackers only the king can move; against one, it may be captured or its line be blocked.
-    goals = where(check, where(checks.count() > 1, grid.empty, checks | between), grid.full)
-    fixed = union_of(pinned)
-    free = [own - king - (fixed - pinned[way] - pinned[BACK[way]]) for way in range(len(WAYS))]
-    return ShogiLimits(check, grid.set(goals), free, attacked)
-
-
 def legal_moves(board: ShogiBoard, s: GameState) -> ShogiMoves:
     """Return the legal moves (S2 to S7)."""
     grid = board.grid
     p = pieces_of(board, s)
     # The opponent's pieces go the opposite ways.
-    steps = [p.other & p.steps[way] for way in BACK]
-    slides = [p.other & p.slides[way] for way in BACK]
+    steps = {way: p.other & p.steps[back] for way, back in enumerate(BACK)}
+    slides = {way: p.other & p.slides[BACK[way]] for way in QUEEN}
     limits = limits_of(board, p.king, p.own, p.empty, steps, slides)
     if not board.variant.orthodox:  # a lion may be left to be caught
-        limits = ShogiLimits(limits.check, grid.full, [p.own] * len(WAYS), grid.empty)
+        limits = Limits(limits.check, grid.full, p.own, {}, grid.empty)
     zone = board.last_ranks(board.variant.zone)
     targets = grid.set(limits.goals) - p.own
 
     def ends(pieces: GridSet, way: int) -> GridSet:
         """Return where pieces other than the king can end a move along a way, as far as pins allow."""
-        movers = pieces & limits.free[way]
+        movers = pieces & limits.free.get(way, limits.unpinned)
         steps = board.shifted(movers & p.steps[way], way)
         return (steps | board.slid(movers & p.slides[way], p.empty, way) if way in QUEEN else steps) & targets
 
@@ -442,16 +393,15 @@ def mating_drop(board: ShogiBoard, p: PieceSets) -> GridSet:
     square = board.shifted(p.target, DOWN) & p.empty
     # The position after the drop, for the opponent: what slides over the pawn's square ends there.
     empty = p.empty - square
-    steps = [p.own & pieces for pieces in p.steps]
-    slides = [p.own & pieces for pieces in p.slides]
+    steps = {way: p.own & pieces for way, pieces in enumerate(p.steps)}
+    slides = {way: p.own & p.slides[way] for way in QUEEN}
     limits = limits_of(board, p.target, p.other, empty, steps, slides)
     escapes = union_of(board.shifted(p.target, way) for way in QUEEN) - p.other - limits.attacked
     # No pinned piece stands on the line from the king over the pawn, so none can take the pawn.
-    unpinned = limits.free[-1]
     takers = board.grid.empty
     for way in range(board.ways):
         # The opponent's pieces that come from the direction of a way go the opposite way.
-        takers |= board.shifted(square, way) & unpinned & p.steps[way]
+        takers |= board.shifted(square, way) & limits.unpinned & p.steps[way]
         if way in QUEEN:
-            takers |= board.slid(square, empty, way) & unpinned & p.slides[way]
+            takers |= board.slid(square, empty, way) & limits.unpinned & p.slides[way]
     return where(escapes.any() | takers.any(), board.grid.empty, square)

@@ -269,7 +269,7 @@ def legal_moves(pieces: XiangqiSets) -> LegalSets:
     """Return the legal moves (X3 to X8)."""
     groups, step_group, king, check = groups_of(pieces)
     occupied = pieces.own | pieces.other
-    lines = dict.fromkeys(LINES, GRID.empty)
+    lines = {plane: GRID.empty for plane in LINES}
     # Soldiers go ahead, and aside beyond the river.
     beyond = pieces.soldiers - HOME
     for step, soldiers in zip(SIDES, (pieces.soldiers, GRID.empty, beyond, beyond), strict=True):
