@@ -84,7 +84,7 @@ def constant(fact: Value, size: int) -> Bits:
     return bits([where(fact, uint32(2**WORD_BITS - 1), 0)] * num_words(size), size)
 
 
-def digits(value: Scalar, count: int, size: int) -> list[Bits]:
+def digits(value: Scalar, count: int, size: int) -> list[Part]:
     """Observe the lowest binary digits of a number, the lowest one first, as `size` equal entries each.
 
     Examples:

@@ -9,7 +9,7 @@ Squares = Any  # a word, or a set of a grid
 Way = Any  # direction on a board, as its game names it
 
 
-class Limits(NamedTuple):
+class CheckLimits(NamedTuple):
     """Effect of one side's pieces on the moves of the other.
 
     Attributes:
@@ -29,7 +29,7 @@ class Limits(NamedTuple):
 
 def limits_of(
     board: Any, king: Squares, own: Squares, empty: Squares, steps: Mapping[Way, Squares], slides: Mapping[Way, Squares]
-) -> Limits:
+) -> CheckLimits:
     """Return what checks and pins allow a side.
 
     Args:
@@ -60,7 +60,7 @@ def limits_of(
     # A pinned piece stays on its line, in both directions.
     unpinned = own & ~(king | union_of(pinned.values()))
     free = {way: unpinned | pinned[way] | pinned[board.back(way)] for way in slides}
-    return Limits(check, goals, unpinned, free, attacked)
+    return CheckLimits(check, goals, unpinned, free, attacked)
 
 
 def has_any(squares: Squares) -> Scalar:

@@ -90,8 +90,8 @@ class PieceBoard:
 
     def turned_square(self, square: Any) -> Any:
         """Return the number of a square from the opponent's side."""
-        column, line = self.names[square]
-        return self.numbers[column + self.lines[-1 - self.lines.index(line)]]
+        name = self.names[square]
+        return self.numbers[name[0] + self.lines[-1 - self.lines.index(name[1])]]
 
     def number_for(self, player: int, square: int) -> int:
         """Return the number of the first player's square from a player's side, or the reverse."""
@@ -202,6 +202,5 @@ class PieceBoard:
                 raise ValueError(f"moves must lead to the position, not so {move}")
             piece = after[end]
             before = {square: other for square, other in after.items() if square != end} | {start: piece}
-            ends = [self.number_for(mover, square) for square in (start, end)]
-            yield PastPly(mover, *ends, piece, before, after)
+            yield PastPly(mover, self.number_for(mover, start), self.number_for(mover, end), piece, before, after)
             after = before

@@ -10,7 +10,6 @@ from tensor_envs.render.moves import Game
 from tensor_envs.render.status import outcome, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-Fields = dict[str, Any]
 Ends = Mapping[int, tuple[int | None, int | None]]  # squares where actions begin and end
 
 
@@ -29,8 +28,10 @@ class Ending(NamedTuple):
 
 
 def king_texts(
-    names: Sequence[str], ending: Callable[[Any, Fields], Ending], from_dict: Callable[[Any, Game], Fields]
-) -> tuple[Callable[[Any, Game], str], Callable[[Any, Game, Fields], str]]:
+    names: Sequence[str],
+    ending: Callable[[Any, dict[str, Any]], Ending],
+    from_dict: Callable[[Any, Game], dict[str, Any]],
+) -> tuple[Callable[[Any, Game], str], Callable[[Any, Game, dict[str, Any]], str]]:
     """Return the function `reason` of a game, and its function `status` of a position whose fields are known.
 
     Args:
@@ -42,7 +43,7 @@ def king_texts(
         """Return why the game has ended."""
         return ending(rules, from_dict(rules, game)).reason
 
-    def status(rules: Any, game: Game, fields: Fields) -> str:
+    def status(rules: Any, game: Game, fields: dict[str, Any]) -> str:
         """Return the status: the player to move, or how the game has ended."""
         end = ending(rules, fields)
         if end.reason:

@@ -287,13 +287,13 @@ def _algebraic(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> list[st
         if action in rules.board.castles:
             names.append(action_to_string(rules, action))
             continue
-        file, rank = rules.board.name_for(s["current_player"], start)
+        square = rules.board.name_for(s["current_player"], start)
         target = rules.board.name_for(s["current_player"], end)
         # A pawn that changes its file takes, also en passant, where the end square is empty.
         takes = "x" * bool(s["other"] >> end & 1 or (kind == 0 and start // rules.side != end // rules.side))
         if kind == 0:
             piece = promoted(rules, action, s).upper()
-            names.append(file * bool(takes) + takes + target + f"={piece}" * bool(piece))
+            names.append(square[0] * bool(takes) + takes + target + f"={piece}" * bool(piece))
             continue
         # Other pieces of the kind that may go to the same square decide how much of the start is written.
         rivals = [a for a, b, other in moves if (b, other) == (end, kind) and a != start]
@@ -301,8 +301,8 @@ def _algebraic(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> list[st
         if not rivals:
             origin = ""
         elif all(a // rules.side != start // rules.side for a in rivals):
-            origin = file
+            origin = square[0]
         else:
-            origin = rank if all(a % rules.side != start % rules.side for a in rivals) else file + rank
+            origin = square[1] if all(a % rules.side != start % rules.side for a in rivals) else square
         names.append(PIECES[kind] + origin + takes + target)
     return names

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.checks import Limits, limits_of
+from tensor_envs.games._kit.checks import CheckLimits, limits_of
 from tensor_envs.games.chess.board import FORWARD, LEAPS, NORTH, ORTHODOX, UNDER, WAYS, ChessBoard, Way
 from tensor_envs.rules import (
     WORD_BITS,
@@ -310,7 +310,7 @@ def sets_of(s: GameState) -> SquareSets:
     return SquareSets(s.own, s.other, empty, kings, s.own & s.pawns, s.own & s.knights, s.own & kings, sliders)
 
 
-def piece_moves(board: ChessBoard, sets: SquareSets, limits: Limits, danger: Scalar) -> dict[Way, Scalar]:
+def piece_moves(board: ChessBoard, sets: SquareSets, limits: CheckLimits, danger: Scalar) -> dict[Way, Scalar]:
     """Return the squares from which the king, bishops, rooks, queens and knights can make each step."""
     planes = {slide: board.none for slide in board.slides}
     planes |= {way: sets.king & board.shifted(~(sets.own | danger), board.back(way)) for way in WAYS}
@@ -327,7 +327,7 @@ def piece_moves(board: ChessBoard, sets: SquareSets, limits: Limits, danger: Sca
 
 
 def add_pawn_moves(
-    board: ChessBoard, planes: dict[Way, Scalar], s: GameState, sets: SquareSets, limits: Limits
+    board: ChessBoard, planes: dict[Way, Scalar], s: GameState, sets: SquareSets, limits: CheckLimits
 ) -> tuple[list[Scalar], Value]:
     """Add the moves of pawns to planes; return pawns that promote, by plane, and pawns that capture en passant."""
     ahead = board.shifted(sets.pawns & limits.free[NORTH], NORTH) & sets.empty
@@ -348,7 +348,7 @@ def add_pawn_moves(
     return [single[way] & board.ranks[-2] for way in FORWARD], passing
 
 
-def captures_in_passing(board: ChessBoard, s: GameState, sets: SquareSets, limits: Limits) -> dict[Way, Scalar]:
+def captures_in_passing(board: ChessBoard, s: GameState, sets: SquareSets, limits: CheckLimits) -> dict[Way, Scalar]:
     """Return the pawns that can capture en passant, by the way they go (C3)."""
     captures = dict[Way, Scalar]()
     victim = s.en_passant >> 1

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.checks import Limits, limits_of
+from tensor_envs.games._kit.checks import CheckLimits, limits_of
 from tensor_envs.games._kit.past import Change, Event, Past
 from tensor_envs.games._kit.sets import number_at, numbered
 from tensor_envs.games.shogi.board import BACK, DOWN, QUEEN, VARIANTS, WAYS, ShogiBoard
@@ -341,13 +341,13 @@ def legal_moves(board: ShogiBoard, s: GameState) -> ShogiMoves:
     slides = {way: p.other & p.slides[BACK[way]] for way in QUEEN}
     limits = limits_of(board, p.king, p.own, p.empty, steps, slides)
     if not board.variant.orthodox:  # a lion may be left to be caught
-        limits = Limits(limits.check, grid.full, p.own, {}, grid.empty)
+        limits = CheckLimits(limits.check, grid.full, p.own, {way: p.own for way in QUEEN}, grid.empty)
     zone = board.last_ranks(board.variant.zone)
     targets = grid.set(limits.goals) - p.own
 
     def ends(pieces: GridSet, way: int) -> GridSet:
         """Return where pieces other than the king can end a move along a way, as far as pins allow."""
-        movers = pieces & limits.free.get(way, limits.unpinned)
+        movers = pieces & (limits.free[way] if way in QUEEN else limits.unpinned)
         steps = board.shifted(movers & p.steps[way], way)
         return (steps | board.slid(movers & p.slides[way], p.empty, way) if way in QUEEN else steps) & targets
 
