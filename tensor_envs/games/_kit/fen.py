@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tensor_envs._validate import shown, wrong_type
@@ -78,15 +79,23 @@ class PieceBoard:
     Attributes:
         rows: numbers of the squares as the first player sees them, the row on top first.
         columns, lines: names of the columns and of the rows in this order, a letter or digit each.
-        names: names of the squares by their numbers.
     """
 
     def __init__(self, rows: Sequence[Sequence[int]], columns: str, lines: str):
         self.rows = rows
         self.columns = columns
         self.lines = lines
-        self.names = {cell: columns[x] + lines[y] for y, row in enumerate(rows) for x, cell in enumerate(row)}
-        self.numbers = {name: square for square, name in self.names.items()}
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Names of the squares by their numbers."""
+        rows = zip(self.lines, self.rows, strict=True)
+        return {cell: column + line for line, row in rows for column, cell in zip(self.columns, row, strict=True)}
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Numbers of the squares by their names."""
+        return {name: square for square, name in self.names.items()}
 
     def turned_square(self, square: Any) -> Any:
         """Return the number of a square from the opponent's side."""

@@ -150,8 +150,8 @@ class ShogiBoard(PieceBoard):
 
     def fields_of(self, pieces: Mapping[int, str]) -> dict[str, Any]:
         """Return the fields of pieces by their places, as the player to move sees them, the own ones in capitals."""
-        cells = {place: piece for place, piece in pieces.items() if place in self.names}
-        hand = [piece for place, piece in pieces.items() if place not in self.names]
+        cells = {place: piece for place, piece in pieces.items() if 0 <= place < self.size}
+        hand = [piece for place, piece in pieces.items() if place not in cells]
         letters = self.letters[:-1]
         return {
             "own": pack([cell for cell, piece in cells.items() if piece.isupper()], self.size),
