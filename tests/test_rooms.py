@@ -64,7 +64,10 @@ MAX_DEPTH = 12  # of a chain of imports
 # The solver of Shed's cells consists of tensor programs, not of rules.
 SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "solve", "lookup", "tablebase", "oracle")}
 # by rules of several games
-SHARED = {f"tensor_envs.games._kit.{name}" for name in ("fen", "hex_stones", "hidden_stones", "houses", "past", "sets")}
+SHARED = {
+    f"tensor_envs.games._kit.{name}"
+    for name in ("checks", "fen", "hex_stones", "hidden_stones", "houses", "past", "sets")
+}
 LANGUAGE = {"tensor_envs.rules", "tensor_envs.rules.pieces", "tensor_envs.rules.plain", "tensor_envs._validate"}
 # names of tinygrad that any room may import
 PUBLIC = {

@@ -35,7 +35,7 @@ from tensor_envs.rules.lists import (
     union_of,
     unpack,
 )
-from tensor_envs.rules.observation import Observation, Part, bits, entries, number, one_hot
+from tensor_envs.rules.observation import Observation, Part, bits, constant, digits, entries, number, one_hot
 from tensor_envs.rules.scalar import (
     WORD_BITS,
     Scalar,
@@ -89,6 +89,8 @@ __all__ = [
     "argmax",
     "bit",
     "bits",
+    "constant",
+    "digits",
     "entries",
     "float32",
     "halves",

@@ -239,6 +239,11 @@ class Grid:
             rays.append(ray)
         return rays
 
+    def slide(self, start: Sequence[Any], through: Sequence[Any], step: Step) -> GridSet:
+        """Return the cells in a direction from a set, up to and including the first that is not in `through`."""
+        (ray,) = self.rays(start, through, [step])
+        return self.shift(ray | start, *step)
+
     def lines(self, cells: Sequence[Any], k: int) -> GridSet:
         """Return the cells of a set at which straight lines of k cells begin: to the right, or downwards."""
         k = integer("k", k, 1, MAX_SIDE)

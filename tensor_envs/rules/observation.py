@@ -9,7 +9,7 @@ from typing import Any
 from tensor_envs._compiler.tape import BOOL, FLOAT32, UINT32, UINT64
 from tensor_envs._validate import integer
 from tensor_envs.rules.lists import MemoryArray, num_words, pack_flags
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, scalar, uint32, whole
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, scalar, uint32, where, whole
 
 MAX_SIZE = 2**31 - 1
 
@@ -72,6 +72,26 @@ def bits(words: Any, size: int) -> Bits:
     if num_words(size) > len(parts):
         refuse(f"{size} entries need {num_words(size)} words, got {len(parts)}", ValueError)
     return Bits(parts[: num_words(size)], size)
+
+
+def constant(fact: Value, size: int) -> Bits:
+    """Observe a condition as `size` equal entries, such as a plane of a board.
+
+    Examples:
+        >>> entries([constant(int32(3) > 2, 4)])
+        [1, 1, 1, 1]
+    """
+    return bits([where(fact, uint32(2**WORD_BITS - 1), 0)] * num_words(size), size)
+
+
+def digits(value: Scalar, count: int, size: int) -> list[Part]:
+    """Observe the lowest binary digits of a number, the lowest one first, as `size` equal entries each.
+
+    Examples:
+        >>> entries(digits(int32(2), 2, 3))
+        [0, 0, 0, 1, 1, 1]
+    """
+    return [constant((value >> k & 1) != 0, size) for k in range(count)]
 
 
 def one_hot(value: Value, size: int) -> OneHot:

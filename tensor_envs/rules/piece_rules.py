@@ -23,6 +23,8 @@ from tensor_envs.rules import (
     Spec,
     Value,
     bits,
+    constant,
+    digits,
     has_bit,
     scalar,
     union_of,
@@ -386,7 +388,6 @@ class PieceRules:
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return planes of the board: pieces of both players, and facts as constant planes."""
         moves = s.current_player == player
-        full = self.board.full
         names = ("own", "the opponent's")
         kinds = ("men", "kings") if self.king else ("pieces",)
         kings = self.sets.set(s.kings) if self.king else self.sets.empty
@@ -397,11 +398,9 @@ class PieceRules:
             parts[", ".join(f"{name} {kind}" for kind in kinds)] = [self._plane(group) for group in groups]
         if self.again:
             parts["piece that must go on capturing"] = self._plane(self.sets.set(s.jumper))
-        facts = {"the player is player 0": [player == 0]}
+        parts["the player is player 0"] = [constant(player == 0, self.board.size)]
         if self.quiet_plies:
-            facts["binary digits of the quiet plies"] = [(s.quiet >> k & 1) != 0 for k in range(self.quiet_digits)]
-        for name, some in facts.items():
-            parts[name] = [bits(where(fact, full, self.board.empty), self.board.size) for fact in some]
+            parts["binary digits of the quiet plies"] = digits(s.quiet, self.quiet_digits, self.board.size)
         return parts
 
     def _plane(self, cells: GridSet) -> Part:

@@ -154,6 +154,14 @@ def test_rays(shape: tuple[int, int, str]) -> None:
     )
 
 
+def test_a_slide_ends_on_the_first_cell_that_is_not_passed() -> None:
+    grid = Grid(4, 5)
+    cases = {(0, (0, 1)): {1, 2, 3}, (0, (1, 1)): {6}, (19, (0, -1)): {18, 17, 16, 15}, (4, (0, 1)): set()}
+    for (start, step), cells in cases.items():
+        slide = grid.slide(grid.cell(start), grid.full - grid.of([3, 6]), step)
+        assert [word.value for word in slide] == [word.value for word in grid.of([*cells])]
+
+
 @telling
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_lines(shape: tuple[int, int, str]) -> None:

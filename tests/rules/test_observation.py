@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from tensor_envs.rules import MemoryArray, bits, entries, float32, int32, number, one_hot, uint32, uint64
+from tensor_envs.rules import (
+    MemoryArray,
+    bits,
+    constant,
+    digits,
+    entries,
+    float32,
+    int32,
+    number,
+    one_hot,
+    uint32,
+    uint64,
+)
 
 
 def test_sets() -> None:
@@ -17,6 +29,11 @@ def test_sets() -> None:
     assert entries([bits([int32(3) == 3, True, int32(3) > 3], 3)]) == [1, 1, 0]
     assert entries([bits(MemoryArray(lambda i: uint32(i), 3), 70)])[32:36] == [1, 0, 0, 0]
     assert entries([bits([1, 2, 3], 33)]) == [1, *[0] * 32], "further words do not count"
+
+
+def test_conditions_and_digits_as_planes() -> None:
+    assert entries([constant(int32(3) > 2, 70), constant(False, 33)]) == [1] * 70 + [0] * 33
+    assert entries(digits(int32(0b101), 4, 2)) == [1, 1, 0, 0, 1, 1, 0, 0]
 
 
 def test_numbers() -> None:

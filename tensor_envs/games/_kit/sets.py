@@ -53,6 +53,18 @@ def number(digits: Sequence[Scalar]) -> Scalar:
     return sum_of(where(digit, 1 << k, 0) for k, digit in enumerate(digits))
 
 
+def number_at(planes: Sequence[GridSet], cell: GridSet) -> Scalar:
+    """Return the number of a cell; 0 for the empty set."""
+    return number([(plane & cell).any() for plane in planes])
+
+
+def numbered(cells: GridSet, planes: Sequence[CellSet], value: int) -> GridSet:
+    """Return those of some cells that have a number."""
+    for k, plane in enumerate(planes):
+        cells = cells & plane if value >> k & 1 else cells - plane
+    return cells
+
+
 def group_of(cell: GridSet, stones: GridSet, planes: Sequence[GridSet]) -> tuple[GridSet, Scalar]:
     """Return the group of the stone on a cell, and its number; for a set without a stone, no stones and 0."""
     digits = [(plane & cell).any() for plane in planes]

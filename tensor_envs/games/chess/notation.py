@@ -4,17 +4,16 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tensor_envs._validate import instance, shown, wrong_type
-from tensor_envs.games._kit import fen
+from tensor_envs._validate import instance, shown
+from tensor_envs.games._kit.fen import PastPly, counters
 from tensor_envs.games.chess.board import FORWARD, UNDER
 from tensor_envs.games.chess.rules import MOVE_BITS, MOVES_A_WORD, Chess, kinds_of, legal_moves, moved
-from tensor_envs.rules import GameState, int32, scalar
+from tensor_envs.rules import int32, scalar
 from tensor_envs.rules.plain import ended, state_of
 
 PIECES = "PNBRQK"
 CORNERS = {"K": "h1", "Q": "a1", "k": "h8", "q": "a8"}
 KINGS = {"K": "e1", "Q": "e1", "k": "e8", "q": "e8"}
-FILE_NAMES = "abcdefgh"
 PROMOTIONS = "rbn"  # pieces of the planes of underpromotions
 # a move in UCI, or in standard or long algebraic notation
 MOVE = "(?:[KQRBN]?[a-h]?[1-8]?[-x]?[a-h][1-8](?:=?[QRBNqrbn])?|O-O(?:-O)?|0-0(?:-0)?)"
@@ -55,26 +54,6 @@ SYNONYMS: tuple[Synonym, ...] = (
 )
 # no symmetries but the identity: castling excludes all others
 
-Board = dict[str, str]  # letters of pieces by the names of their squares
-
-
-def name_of(rules: Chess, square: int) -> str:
-    """Return the name of a square."""
-    return FILE_NAMES[square // rules.side] + str(square % rules.side + 1)
-
-
-def number_of(rules: Chess, name: str) -> int:
-    """Return the number of a square."""
-    return rules.side * FILE_NAMES.index(name[0]) + int(name[1]) - 1
-
-
-def of_white(rules: Chess, s: dict[str, Any]) -> dict[str, int]:
-    """Return the sets of squares from white's side."""
-    board = rules.board
-    if not s["current_player"]:
-        return {name: s[name] for name in board.sets}
-    return {name: int(board.turned(board.word(s[name])).value) for name in board.sets}
-
 
 # *** states ***
 
@@ -83,31 +62,26 @@ def to_dict(rules: Chess, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"fen": position, "moves": those since a position that cannot recur} for the fields of a game (C13)."""
     black = s["current_player"]
     board = rules.board
-    sets = of_white(rules, s)
-    kinds = kinds_of(GameState({name: board.word(squares) for name, squares in sets.items()}))
-    white = sets["other" if black else "own"]
-    pieces = {
-        square: letter if white >> square & 1 else letter.lower()
+    kinds = [int(kind.value) for kind in kinds_of(state_of(rules, s))]
+    letters = {
+        square: letter
         for letter, kind in zip(PIECES, kinds, strict=True)
-        for square in range(board.squares)
-        if int(kind.value) >> square & 1
+        for square in board.names
+        if kind >> square & 1
     }
-    # A FEN begins with the last rank.
-    files = range(rules.side)
-    placed = fen.text_of([pieces.get(rules.side * file + rank, "") for file in files] for rank in reversed(files))
+    placed = board.text_of(board.placed_by(black, letters, [square for square in letters if s["own"] >> square & 1]))
     # A small board has neither rights to castle nor captures en passant.
-    castling, passing = (sets.get(name, 0) for name in ("castling", "en_passant"))
-    rights = "".join(right for right, at in CORNERS.items() if castling and castling >> number_of(rules, at) & 1)
-    target = name_of(rules, passing.bit_length() - 1) if passing else "-"
+    castling, passing = (s.get(name, 0) for name in ("castling", "en_passant"))
+    corners = {right: board.number_for(black, board.numbers[at]) for right, at in CORNERS.items() if castling}
+    rights = "".join(right for right, at in corners.items() if castling >> at & 1)
+    target = board.name_for(black, passing.bit_length() - 1) if passing else "-"
     text = f"{placed} {'wb'[black]} {rights or '-'} {target} {s['quiet']} {s['ply'] // 2 + 1}"
     moves = []
     for k in range(s["reversible"]):
         move = s["history"][k // MOVES_A_WORD] >> MOVE_BITS * (k % MOVES_A_WORD)
-        squares = move & 63, move >> 6 & 63
         # Squares are stored from the mover's side, and movers alternate.
-        if black == k % 2:
-            squares = tuple(map(board.turned_square, squares))
-        moves.append("".join(name_of(rules, square) for square in squares))
+        mover = int(black == k % 2)
+        moves.append("".join(board.name_for(mover, square) for square in (move & 63, move >> 6 & 63)))
     return {"fen": text, "moves": moves[::-1]}
 
 
@@ -118,68 +92,49 @@ def from_string(rules: Chess, text: str) -> dict[str, Any]:
 
 def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a position in which the king of the player who is not to move is not attacked."""
-    board, black, rights, target, quiet, number = parse(rules, game["fen"])
-    moves = game.get("moves", [])
-    check_moves(board, black, moves, quiet)
-    squares = {letter: 0 for letter in PIECES + PIECES.lower()}
-    for name, letter in board.items():
-        squares[letter] |= 1 << number_of(rules, name)
-    kinds = {letter: squares[letter] | squares[letter.lower()] for letter in PIECES}
-    sides = [sum(squares[letter] for letter in letters) for letters in (PIECES, PIECES.lower())]
-    sets = {
-        "own": sides[black],
-        "other": sides[1 - black],
-        "pawns": kinds["P"],
-        "knights": kinds["N"],
-        "diagonals": kinds["B"] | kinds["Q"],
-        "lines": kinds["R"] | kinds["Q"],
-        "castling": sum(1 << number_of(rules, CORNERS[right]) for right in rights),
-        "en_passant": 1 << number_of(rules, target) if target else 0,
-    }
-    sets = {name: sets[name] for name in rules.board.sets}
-    # The letters are white's view; the rules see the board from the side of the player to move.
-    s: dict[str, Any] = {**sets, "current_player": black}
-    s |= of_white(rules, s)
-    s |= {"quiet": quiet, "reversible": len(moves), "repeats": 0, "history": _history(rules, moves, black)}
-    # A king that could be captured is in check after the sides are exchanged.
-    word = rules.board.word
-    attacked = GameState(state_of(rules, s).asdict() | {"own": word(s["other"]), "other": word(s["own"])})
-    reverse = {name: rules.board.turned(squares) for name, squares in attacked.asdict().items() if name in sets}
-    if legal_moves(rules.board, GameState(reverse)).check.value:
+    pieces, black, rights, target, quiet, number = parse(rules, game["fen"])
+    board = rules.board
+    plies = [*board.past_plies(pieces, black, game.get("moves", []), quiet, "NBRQK", "g1f3")]
+
+    def bit_of(name: str) -> int:
+        """Return the bit of a square, which the rules see from the side of the player to move."""
+        return 1 << board.number_for(black, board.numbers[name])
+
+    sets = board.sets_of(board.seen_by(black, pieces))
+    sets["castling"] = sum(bit_of(CORNERS[right]) for right in rights)
+    sets["en_passant"] = bit_of(target) if target else 0
+    s: dict[str, Any] = {"current_player": black, **{name: sets[name] for name in board.sets}}
+    s |= {"quiet": quiet, "reversible": len(plies), "repeats": 0, "history": _history(rules, plies)}
+    # A king that could be captured is in check if it is its owner's turn.
+    if legal_moves(board, state_of(rules, board.sets_of(board.seen_by(1 - black, pieces)))).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
     # One ply earlier, with the pawn moved back, the king must not have been in check either.
     if target:
         pawn = s["en_passant"]
-        before = state_of(
-            rules, s | {"other": s["other"] ^ pawn >> 1 ^ pawn << 1, "pawns": s["pawns"] ^ pawn >> 1 ^ pawn << 1}
-        )
-        if legal_moves(rules.board, before.replace(en_passant=word(0))).check.value:
+        moved_back = {name: s[name] ^ pawn >> 1 ^ pawn << 1 for name in ("other", "pawns")}
+        if legal_moves(board, state_of(rules, s | moved_back | {"en_passant": 0})).check.value:
             raise ValueError(f"no pawn can have passed {target}: the king was attacked")
     # A target that no pawn can take is dropped, so that equal positions are equal states.
-    legal = legal_moves(rules.board, state_of(rules, s))
+    legal = legal_moves(board, state_of(rules, s))
     if target and not scalar(legal.en_passant).value:
         s["en_passant"] = 0
-    elif target and moves:
-        raise ValueError(f"moves must be empty if a pawn can be taken on {target}, got {shown(moves)}")
+    elif target and plies:
+        raise ValueError(f"moves must be empty if a pawn can be taken on {target}, got {shown(game['moves'])}")
     # Repetitions, mate and stalemate follow from the fields, so the dictionary need not have them.
     s["repeats"] = int(rules.repeats(state_of(rules, s)).value)
     lost, drawn = rules.ends(state_of(rules, s), legal)
     return {**s, "ply": 2 * number - 2 + black, **ended(bool(lost.value or drawn.value))}
 
 
-def _history(rules: Chess, moves: Sequence[str], black: int) -> list[int]:
+def _history(rules: Chess, plies: Sequence[PastPly]) -> list[int]:
     """Return the words of the last reversible moves, the latest move in the lowest bits."""
     words = [0] * rules.spec.fields[-1].size
-    for k, move in enumerate(reversed(moves)):
-        start, end = number_of(rules, move[:2]), number_of(rules, move[2:])
-        # Squares are stored from the mover's side, and movers alternate.
-        if black == k % 2:
-            start, end = map(rules.board.turned_square, (start, end))
-        words[k // MOVES_A_WORD] |= (start | end << 6) << MOVE_BITS * (k % MOVES_A_WORD)
+    for k, ply in enumerate(plies):
+        words[k // MOVES_A_WORD] |= (ply.start | ply.end << 6) << MOVE_BITS * (k % MOVES_A_WORD)
     return words
 
 
-def parse(rules: Chess, text: Any) -> tuple[Board, int, str, str, int, int]:
+def parse(rules: Chess, text: Any) -> tuple[dict[int, str], int, str, str, int, int]:
     """Return the parts of a FEN: pieces, player, castling rights, en passant or "", quiet plies, move number."""
     instance("fen", text, str)
     words = text.split()
@@ -189,29 +144,27 @@ def parse(rules: Chess, text: Any) -> tuple[Board, int, str, str, int, int]:
         raise ValueError(f"fen must be six words, or four without the numbers, got {shown(text)}")
     placed, player, rights, target, quiet, number = words
     side = rules.side
-    rows = fen.rows_of(placed)
-    if [len(row) for row in rows] != [side] * side or not {p.upper() for row in rows for p in row} <= {"", *PIECES}:
-        raise ValueError(f"fen must have {side} ranks of {side} squares, of pieces {PIECES}, got {shown(placed)}")
-    board = {
-        FILE_NAMES[file] + str(side - row): letter
-        for row, letters in enumerate(rows)
-        for file, letter in enumerate(letters)
-        if letter
-    }
+    board = rules.board
+    pieces = board.read("fen", placed, PIECES, PIECES)
+
+    def at(name: str) -> str:
+        """Return the piece on a square."""
+        return pieces.get(board.numbers[name], "")
+
     # The rules find checks and mates by the only king of a side.
-    if sorted(letter for letter in board.values() if letter in "Kk") != ["K", "k"]:
+    if sorted(letter for letter in pieces.values() if letter in "Kk") != ["K", "k"]:
         raise ValueError(f"fen must have one king of either colour, got {shown(placed)}")
-    if any(letter in "Pp" and name[1] in f"1{side}" for name, letter in board.items()):
+    if any(letter in "Pp" and board.names[square][1] in f"1{side}" for square, letter in pieces.items()):
         raise ValueError(f"fen must not have pawns on the first or last rank, got {shown(placed)}")
     if player not in ("w", "b"):
         raise ValueError(f"fen must have w or b to move, got {shown(player)}")
     # A small board has no castling and no captures en passant.
-    if not rules.board.orthodox and (rights, target) != ("-", "-"):
+    if not board.orthodox and (rights, target) != ("-", "-"):
         raise ValueError(f"fen must have - for castling and - for en passant on {side}x{side}, got {rights} {target}")
     rights = "" if rights == "-" else rights
     # A right needs its king and rook on their first squares, or castling would move other pieces.
     if not re.fullmatch("K?Q?k?q?", rights) or any(
-        board.get(CORNERS[r]) != "Rr"[r.islower()] or board.get(KINGS[r]) != "Kk"[r.islower()] for r in rights
+        at(CORNERS[right]) != "Rr"[right.islower()] or at(KINGS[right]) != "Kk"[right.islower()] for right in rights
     ):
         raise ValueError(f"fen must have - or rights KQkq of kings and rooks in place, got {shown(rights)}")
     white = player == "w"
@@ -219,33 +172,12 @@ def parse(rules: Chess, text: Any) -> tuple[Board, int, str, str, int, int]:
     # The pawn stands one square beyond the target; the target and the pawn's first square are empty.
     if target and not (
         re.fullmatch("[a-h]" + ("6" if white else "3"), target)
-        and board.get(target[0] + ("5" if white else "4")) == "Pp"[white]
-        and target not in board
-        and target[0] + ("7" if white else "2") not in board
+        and at(target[0] + ("5" if white else "4")) == "Pp"[white]
+        and not at(target)
+        and not at(target[0] + ("7" if white else "2"))
     ):
         raise ValueError(f"fen must have - or a square that a pawn has just passed, got {shown(target)}")
-    if not fen.is_number(quiet):
-        raise ValueError(f"fen must have a number of quiet plies, got {shown(quiet)}")
-    if not fen.is_number(number, 1, 2**30 - 1):
-        raise ValueError(f"fen must have a move's number from 1 on, got {shown(number)}")
-    # players of other rules go on where a game is drawn here
-    return board, int(not white), rights, target, min(int(quiet), rules.quiet_plies), int(number)
-
-
-def check_moves(board: Board, black: int, moves: list[Any], quiet: int) -> None:
-    """Raise ValueError unless the moves can be taken back from the position, the last one first."""
-    if not isinstance(moves, (list, tuple)):
-        raise wrong_type("moves", "a list", moves)
-    if len(moves) > quiet:
-        raise ValueError(f"moves must be at most {quiet}, as many as quiet plies, got {len(moves)}")
-    board = dict(board)
-    for k, move in enumerate(reversed(moves)):
-        mine = "nbrqk" if black == k % 2 else "NBRQK"
-        if not isinstance(move, str) or not re.fullmatch("([a-h][1-8]){2}", move):
-            raise ValueError(f"moves must be pairs of squares such as g1f3, got {shown(move)}")
-        if move[:2] in board or board.get(move[2:], " ") not in mine:
-            raise ValueError(f"moves must lead to the position, not so {move}")
-        board[move[:2]] = board.pop(move[2:])
+    return pieces, int(not white), rights, target, *counters(quiet, number, rules.quiet_plies)
 
 
 # *** actions ***
@@ -271,8 +203,8 @@ def action_to_string(rules: Chess, action: int) -> str:
         return "O-O-O" if action == board.castles[0] else "O-O"
     square, plane = divmod(action, len(board.planes))
     files, ranks = board.planes[plane]
-    to = name_of(rules, ends_of(rules, action)[1]) if stays_on(rules, action) else f"{files:+d}{ranks:+d}"
-    return name_of(rules, square) + to + (PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "")
+    to = board.names[ends_of(rules, action)[1]] if stays_on(rules, action) else f"{files:+d}{ranks:+d}"
+    return board.names[square] + to + (PROMOTIONS[plane // len(FORWARD)] if plane < UNDER else "")
 
 
 def stays_on(rules: Chess, action: int) -> bool:
@@ -284,8 +216,8 @@ def stays_on(rules: Chess, action: int) -> bool:
 
 def move_to_string(rules: Chess, action: int, s: dict[str, Any]) -> str:
     """Return a legal action of a position in the form of the Universal Chess Interface: "e7e5", "e1g1", "b2b1q"."""
-    start, end = ends_of(rules, action)
-    return square_of(rules, start, s) + square_of(rules, end, s) + promoted(rules, action, s)
+    ends = (rules.board.name_for(s["current_player"], square) for square in ends_of(rules, action))
+    return "".join(ends) + promoted(rules, action, s)
 
 
 def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
@@ -300,7 +232,7 @@ def spellings(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> dict[str
         if action in rules.board.castles:
             longer[name.replace("O", "0")] = {action}
             continue
-        start, end = (square_of(rules, square, s) for square in ends_of(rules, action))
+        start, end = (rules.board.name_for(s["current_player"], square) for square in ends_of(rules, action))
         standard, _, promotion = name.partition("=")
         piece = standard[0] if standard[0] in PIECES else ""
         takes = "x" in standard
@@ -335,11 +267,6 @@ def san(rules: Chess, action: int, s: dict[str, Any], legal: Sequence[int]) -> s
     return _algebraic(rules, s, legal)[legal.index(action)] + ("#" if mates else "+" if moves.check.value else "")
 
 
-def square_of(rules: Chess, square: int, s: dict[str, Any]) -> str:
-    """Return the name of a square that is numbered from the side of the player to move."""
-    return name_of(rules, rules.board.turned_square(square) if s["current_player"] else square)
-
-
 def promoted(rules: Chess, action: int, s: dict[str, Any]) -> str:
     """Return the letter of the piece that a pawn becomes; "" for other moves."""
     start, end = ends_of(rules, action)
@@ -361,23 +288,22 @@ def _algebraic(rules: Chess, s: dict[str, Any], legal: Sequence[int]) -> list[st
         if action in rules.board.castles:
             names.append(action_to_string(rules, action))
             continue
-        target = square_of(rules, end, s)
-        file = FILE_NAMES[start // rules.side]
+        square = rules.board.name_for(s["current_player"], start)
+        target = rules.board.name_for(s["current_player"], end)
         # A pawn that changes its file takes, also en passant, where the end square is empty.
         takes = "x" * bool(s["other"] >> end & 1 or (kind == 0 and start // rules.side != end // rules.side))
         if kind == 0:
             piece = promoted(rules, action, s).upper()
-            names.append(file * bool(takes) + takes + target + f"={piece}" * bool(piece))
+            names.append(square[0] * bool(takes) + takes + target + f"={piece}" * bool(piece))
             continue
         # Other pieces of the kind that may go to the same square decide how much of the start is written.
         rivals = [a for a, b, other in moves if (b, other) == (end, kind) and a != start]
-        rank = square_of(rules, start, s)[1]
         # FIDE's order: the file if it is enough, else the rank, else both.
         if not rivals:
             origin = ""
         elif all(a // rules.side != start // rules.side for a in rivals):
-            origin = file
+            origin = square[0]
         else:
-            origin = rank if all(a % rules.side != start % rules.side for a in rivals) else file + rank
+            origin = square[1] if all(a % rules.side != start % rules.side for a in rivals) else square
         names.append(PIECES[kind] + origin + takes + target)
     return names

@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.games.chess.board import FORWARD, LEAPS, NORTH, ORTHODOX, UNDER, WAYS, ChessBoard, Way, back
+from tensor_envs.games._kit.checks import CheckLimits, limits_of
+from tensor_envs.games.chess.board import FORWARD, LEAPS, NORTH, ORTHODOX, UNDER, WAYS, ChessBoard, Way
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -20,12 +21,13 @@ from tensor_envs.rules import (
     Mask,
     Observation,
     Outcome,
-    Part,
     Scalar,
     Spec,
     Value,
     any_of,
     bits,
+    constant,
+    digits,
     halves,
     int32,
     lookup,
@@ -194,7 +196,7 @@ class Chess:
             return [turn + 1, equal, *sides, *kinds]
 
         turns = (count + TAKEN_BACK - 1) // TAKEN_BACK
-        _, equal, *_ = repeat(turns, [board.word(0), 0, *current], take_back, most)
+        _, equal, *_ = repeat(turns, [board.none, 0, *current], take_back, most)
         return minimum(int32(equal), 2)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
@@ -206,17 +208,14 @@ class Chess:
         sides = where(mine, [s.own, s.other], [s.other, s.own])
         own, other = ([bits(side & kind, board.squares) for kind in kinds_of(s)] for side in sides)
 
-        def constant(fact: Scalar) -> Part:
-            return bits(where(fact, board.word(board.all), 0), board.squares)
-
         rights = {"rooks that may castle": "castling", "square of an en passant capture": "en_passant"}
         return {
             "own pawns, knights, bishops, rooks, queens, king": own,
             "the opponent's pieces in the same order": other,
             **{part: bits(sets[name], board.squares) for part, name in rights.items() if name in sets},
-            "the position has occurred before": constant(s.repeats >= 1),
-            "the player is Black": constant(player == 1),
-            "binary digits of the quiet plies": [constant((s.quiet >> k & 1) != 0) for k in range(7)],
+            "the position has occurred before": constant(s.repeats >= 1, board.squares),
+            "the player is Black": constant(player == 1, board.squares),
+            "binary digits of the quiet plies": digits(s.quiet, 7, board.squares),
         }
 
 
@@ -250,7 +249,7 @@ def moved(board: ChessBoard, s: GameState, action: Scalar) -> tuple[Scalar, Scal
     plane = where(castles, UNDER, action % len(steps))
     start = where(castles, side * 4, action // len(steps))
     end = start + lookup(steps, plane)
-    rook = board.word(0)
+    rook = board.none
     if board.orthodox:
         # Castling is the king's move; the rook's start and end change besides.
         long = action == board.castles[0]
@@ -281,7 +280,7 @@ def moved(board: ChessBoard, s: GameState, action: Scalar) -> tuple[Scalar, Scal
     }
     if board.orthodox:
         king = (kinds_of(s)[-1] & a) != 0
-        kept = where(king, ~board.word(board.ranks[0]), board.word(board.all))
+        kept = where(king, ~board.word(board.ranks[0]), board.every)
         sets["castling"] = s.castling & ~(a | b) & kept
         sets["en_passant"] = where(pawn & (b == a << 2), a << 1, 0)
     # The opponent is to move: both sides change their names, and the ranks are reversed.
@@ -303,15 +302,6 @@ class SquareSets(NamedTuple):
     sliders: dict[Way, Scalar]  # pieces of both players that slide along each way
 
 
-class Restrictions(NamedTuple):
-    """Effect of checks and pins on the pieces other than the king."""
-
-    check: Scalar
-    goals: Scalar  # squares on which a move leaves no check: all without one, none with two
-    pinned: Scalar
-    free: dict[Way, Scalar]  # own pieces that may move along each way
-
-
 def sets_of(s: GameState) -> SquareSets:
     """Return the sets of squares that moves depend on."""
     empty = ~(s.own | s.other)
@@ -320,65 +310,36 @@ def sets_of(s: GameState) -> SquareSets:
     return SquareSets(s.own, s.other, empty, kings, s.own & s.pawns, s.own & s.knights, s.own & kings, sliders)
 
 
-def restrictions_of(board: ChessBoard, s: GameState, sets: SquareSets) -> Restrictions:
-    """Return what checks and pins allow."""
-    checks = sets.other & (board.leaps(sets.king, LEAPS) & s.knights | board.leaps(sets.king, FORWARD[1:]) & s.pawns)
-    between = board.word(0)
-    pinned = dict[Way, Scalar]()
-    for way in WAYS:
-        attackers = sets.other & sets.sliders[way]
-        line = board.ray(sets.king, sets.empty, way)
-        checks |= line & attackers
-        between |= where((line & attackers) != 0, line, 0)
-        # A piece is pinned if an attacker is the next piece behind it, as seen from the king.
-        pinned[way] = where((board.ray(line & sets.own, sets.empty, way) & attackers) != 0, line & sets.own, 0)
-    check = checks != 0
-    # Against two attackers only the king can move; against one, it may be captured or its line be blocked.
-    double = (checks & (checks - 1)) != 0
-    goals = where(check, where(double, board.word(0), checks | between), board.word(board.all))
-    # A pinned piece stays on its line, in both directions.
-    fixed = union_of(pinned.values())
-    free = {way: sets.own & ~(fixed & ~(pinned[way] | pinned[back(way)])) for way in WAYS}
-    return Restrictions(check, goals, fixed, free)
-
-
-def attacked(board: ChessBoard, s: GameState, sets: SquareSets) -> Scalar:
-    """Return the squares that the opponent attacks, also through the king, which cannot hide behind itself."""
-    danger = board.leaps(sets.other & s.knights, LEAPS) | board.leaps(sets.other & sets.kings, WAYS)
-    danger |= board.leaps(sets.other & s.pawns, [(1, -1), (-1, -1)])
-    danger |= union_of(board.ray(sets.other & sets.sliders[way], sets.empty | sets.king, way) for way in WAYS)
-    return danger
-
-
-def piece_moves(board: ChessBoard, sets: SquareSets, limits: Restrictions, danger: Scalar) -> dict[Way, Scalar]:
+def piece_moves(board: ChessBoard, sets: SquareSets, limits: CheckLimits, danger: Scalar) -> dict[Way, Scalar]:
     """Return the squares from which the king, bishops, rooks, queens and knights can make each step."""
-    planes = {slide: board.word(0) for slide in board.slides}
-    planes |= {way: sets.king & board.shifted(~(sets.own | danger), back(way)) for way in WAYS}
+    planes = {slide: board.none for slide in board.slides}
+    planes |= {way: sets.king & board.shifted(~(sets.own | danger), board.back(way)) for way in WAYS}
     for way in WAYS:
         at = limits.free[way] & sets.sliders[way]
         for steps in range(1, board.side):
             at = board.shifted(at, way)
-            planes[back(way, -steps)] |= board.shifted(at & limits.goals & ~sets.own, back(way, steps))
+            planes[board.back(way, -steps)] |= board.shifted(at & limits.goals & ~sets.own, board.back(way, steps))
             # Only pieces that have met nothing go on.
             at &= sets.empty
-    jumpers = sets.knights & ~limits.pinned
-    planes |= {leap: jumpers & board.shifted(limits.goals & ~sets.own, back(leap)) for leap in LEAPS}
+    jumpers = sets.knights & limits.unpinned
+    planes |= {leap: jumpers & board.shifted(limits.goals & ~sets.own, board.back(leap)) for leap in LEAPS}
     return planes
 
 
 def add_pawn_moves(
-    board: ChessBoard, planes: dict[Way, Scalar], s: GameState, sets: SquareSets, limits: Restrictions
+    board: ChessBoard, planes: dict[Way, Scalar], s: GameState, sets: SquareSets, limits: CheckLimits
 ) -> tuple[list[Scalar], Value]:
     """Add the moves of pawns to planes; return pawns that promote, by plane, and pawns that capture en passant."""
     ahead = board.shifted(sets.pawns & limits.free[NORTH], NORTH) & sets.empty
     single = {
-        way: sets.pawns & limits.free[way] & board.shifted(sets.other & limits.goals, back(way)) for way in FORWARD
+        way: sets.pawns & limits.free[way] & board.shifted(sets.other & limits.goals, board.back(way))
+        for way in FORWARD
     }
-    single[NORTH] = board.shifted(ahead & limits.goals, back(NORTH))
+    single[NORTH] = board.shifted(ahead & limits.goals, board.back(NORTH))
     passing: Value = False
     if board.orthodox:
         planes[0, 2] |= board.shifted(
-            board.shifted(ahead & board.ranks[2], NORTH) & sets.empty & limits.goals, back(NORTH, 2)
+            board.shifted(ahead & board.ranks[2], NORTH) & sets.empty & limits.goals, board.back(NORTH, 2)
         )
         captures = captures_in_passing(board, s, sets, limits)
         single |= {way: single[way] | pawns for way, pawns in captures.items()}
@@ -387,14 +348,14 @@ def add_pawn_moves(
     return [single[way] & board.ranks[-2] for way in FORWARD], passing
 
 
-def captures_in_passing(board: ChessBoard, s: GameState, sets: SquareSets, limits: Restrictions) -> dict[Way, Scalar]:
+def captures_in_passing(board: ChessBoard, s: GameState, sets: SquareSets, limits: CheckLimits) -> dict[Way, Scalar]:
     """Return the pawns that can capture en passant, by the way they go (C3)."""
     captures = dict[Way, Scalar]()
     victim = s.en_passant >> 1
     for way in FORWARD[1:]:
-        pawn = sets.pawns & limits.free[way] & board.shifted(s.en_passant, back(way))
+        pawn = sets.pawns & limits.free[way] & board.shifted(s.en_passant, board.back(way))
         # Both pawns leave the rank, on which the king may then be attacked.
-        opened = union_of(board.ray(sets.king, sets.empty | pawn | victim, side) for side in ((1, 0), (-1, 0)))
+        opened = union_of(board.slid(sets.king, sets.empty | pawn | victim, side) for side in ((1, 0), (-1, 0)))
         safe = ((limits.goals & (s.en_passant | victim)) != 0) & ((opened & sets.other & s.lines) == 0)
         captures[way] = where(safe, pawn, 0)
     return captures
@@ -403,8 +364,11 @@ def captures_in_passing(board: ChessBoard, s: GameState, sets: SquareSets, limit
 def legal_moves(board: ChessBoard, s: GameState) -> Moves:
     """Return the legal moves (C3 to C7)."""
     sets = sets_of(s)
-    limits = restrictions_of(board, s, sets)
-    danger = attacked(board, s, sets)
+    steps = {way: sets.other & s.knights for way in LEAPS}
+    steps |= {board.back(way): sets.other & s.pawns for way in FORWARD[1:]}  # the opponent's pawns go the opposite ways
+    slides = {way: sets.other & sets.sliders[way] for way in WAYS}
+    limits = limits_of(board, sets.king, sets.own, sets.empty, steps, slides)
+    danger = limits.attacked | board.leaps(sets.other & sets.kings, WAYS)
     planes = piece_moves(board, sets, limits, danger)
     promotions, passing = add_pawn_moves(board, planes, s, sets, limits)
     castles = list[Scalar]()

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from tensor_envs._validate import integer as checked
-from tensor_envs.games._kit.sets import ALL, concatenated
+from tensor_envs.games._kit.sets import concatenated
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -20,6 +20,8 @@ from tensor_envs.rules import (
     Spec,
     bit,
     bits,
+    constant,
+    digits,
     has_bit,
     maximum,
     popcount,
@@ -100,13 +102,11 @@ class NineMensMorris:
         point = {cell: k for k, cell in enumerate(CELLS)}
         cells = [[has_bit(side, point[c]) if c in point else uint32(0) != 0 for c in range(SIDE**2)] for side in men]
         own, other = (bits(plane, SIDE**2) for plane in cells)
-        facts = [s.removes, *((s.turns >> k & 1) != 0 for k in range(self.planes - 3))]
-        removes, *turns = (bits([where(fact, uint32(ALL), 0)] * 2, SIDE**2) for fact in facts)
         return {
             "own men": own,
             "the opponent's men": other,
-            "the player removes a man": removes,
-            "binary digits of the turns": turns,
+            "the player removes a man": constant(s.removes, SIDE**2),
+            "binary digits of the turns": digits(s.turns, self.planes - 3, SIDE**2),
         }
 
 

@@ -30,6 +30,8 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
+    constant,
+    digits,
     halves,
     int32,
     maximum,
@@ -359,10 +361,6 @@ class Quoridor:
         """Return the pawns, the walls on the board, the player's side, and the walls in hand (Q12)."""
         is_first = player == 0
         n = self.inner
-
-        def constant(fact: Scalar) -> Part:
-            return bits(where(fact, self.grid.full, self.grid.empty), self.squares)
-
         own, other = where(is_first, s.pawns, [*s.pawns[::-1]])
         parts: dict[str, Part | list[Part]] = {
             "own pawn": bits(self.grid.cell(own), self.squares),
@@ -371,10 +369,9 @@ class Quoridor:
         for name, cells in (("horizontal walls", s.horizontal), ("vertical walls", s.vertical)):
             rows = [halves(cells >> STRIDE * row)[0] & 2**n - 1 for row in range(n)]
             parts[name] = [bits(row, self.size) for row in (*rows, uint32(0))]
-        parts["the player is first"] = constant(is_first)
+        parts["the player is first"] = constant(is_first, self.squares)
         for name, hand in zip(("own", "the opponent's"), where(is_first, s.walls, [*s.walls[::-1]]), strict=True):
-            digits = [constant((hand >> k & 1) != 0) for k in range(self.digits)]
-            parts[f"binary digits of {name} walls in hand"] = digits
+            parts[f"binary digits of {name} walls in hand"] = digits(hand, self.digits, self.squares)
         return parts
 
 

@@ -1,18 +1,19 @@
 """Boards of shogi: pieces and their moves, the first position, and planes of actions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from tensor_envs.games._kit.fen import rows_of
+from tensor_envs.games._kit.fen import PieceBoard, rows_of
 from tensor_envs.rules import Grid, GridSet, Scalar, pack
 
-# Steps (files to the left, ranks down) as the player to move sees them, in the order of dlshogi and Pgx (S4).
-WAYS = [(0, -1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1), (1, -2), (-1, -2)]
+# Steps (files to the left, ranks down) as the player to move sees them, in the order of dlshogi and Pgx (S4). The last
+# two are those of the opponent's knights.
+WAYS = [(0, -1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1), (1, -2), (-1, -2), (1, 2), (-1, 2)]
 WAY_NAMES = ("up", "up_left", "up_right", "left", "right", "down", "down_left", "down_right", "jump_left", "jump_right")
 UP, DOWN = 0, 5
 QUEEN = range(8)  # the ways of a king
-BACK = [WAYS.index((-files, -ranks)) for files, ranks in WAYS[:8]]
+BACK = [WAYS.index((-files, -ranks)) for files, ranks in WAYS]
 # ways of pieces, as numbers of WAYS
 STRAIGHT, DIAGONAL = (0, 3, 4, 5), (1, 2, 6, 7)
 KNIGHT = (8, 9)
@@ -94,17 +95,18 @@ VARIANTS = {
 }
 
 
-class ShogiBoard:
+class ShogiBoard(PieceBoard):
     """Board and pieces of a variant. Cell ranks * file + rank counts files from the right, ranks from the far side.
 
     Attributes:
         variant: what differs between the games.
         files, ranks: sides of the board.
         grid: sets of cells; its rows are files.
+        none, every: the empty set, and that of all cells.
         kinds, hand_kinds: kinds of pieces, and those that can be in hand, which are all but the king.
         forms: kinds of pieces as they stand on the board: those of `kinds`, then promoted ones.
         counts: pieces of each kind in the first position, the bound of a hand.
-        ways: number of ways.
+        ways: number of ways of the player to move.
         planes: names of the planes of actions: ways, where promotion is a choice ways with it, and drops.
         drops: number of the first plane of drops.
         slots: place of the first piece in hand of each kind. Places are the cells and, from `size` on, those in the own
@@ -116,10 +118,14 @@ class ShogiBoard:
         self.variant = variant
         self.kinds = variant.kinds
         self.hand_kinds = variant.kinds[:-1]
-        rows = rows_of(variant.placed)
-        self.files = len(rows[0])
-        self.ranks = len(rows)
+        placed = rows_of(variant.placed)
+        self.files = len(placed[0])
+        self.ranks = len(placed)
+        rows = [[self.ranks * file + rank for file in range(self.files)[::-1]] for rank in range(self.ranks)]
+        super().__init__(rows, "987654321"[-self.files :], "abcdefghi"[: self.ranks])
         self.grid = Grid(self.files, self.ranks)
+        self.none = self.grid.empty
+        self.every = self.grid.full
         self.size = self.grid.size
         self.forms = [*self.kinds, *(kind.raised for kind in self.kinds if kind.raised)]
         self.letters = "".join(kind.letter for kind in self.kinds)
@@ -138,22 +144,20 @@ class ShogiBoard:
         self.drops = len(self.planes)
         self.planes += [f"drop_{kind.name}" for kind in self.hand_kinds]
 
+    def turned_square(self, square: Any) -> Any:
+        """Return the number of a place from the opponent's side."""
+        return self.size - 1 - square
+
     def fields_of(self, pieces: Mapping[int, str]) -> dict[str, Any]:
         """Return the fields of pieces by their places, as the player to move sees them, the own ones in capitals."""
         cells = {place: piece for place, piece in pieces.items() if 0 <= place < self.size}
-        codes = {cell: self.code_of(piece) for cell, piece in cells.items()}
-
-        def words(cells: Iterable[int]) -> list[int]:
-            return pack(cells, self.size)
-
         hand = [piece for place, piece in pieces.items() if place not in cells]
+        letters = self.letters[:-1]
         return {
-            "own": words(cell for cell, piece in cells.items() if piece.isupper()),
-            "other": words(cell for cell, piece in cells.items() if piece.islower()),
-            "pieces": [words(cell for cell, code in codes.items() if code >> k & 1) for k in range(self.digits + 1)],
-            "hands": [
-                [hand.count(letter) for letter in letters[:-1]] for letters in (self.letters, self.letters.lower())
-            ],
+            "own": pack([cell for cell, piece in cells.items() if piece.isupper()], self.size),
+            "other": pack([cell for cell, piece in cells.items() if piece.islower()], self.size),
+            "pieces": self.words_of({cell: self.code_of(piece) for cell, piece in cells.items()}, self.digits + 1),
+            "hands": [[hand.count(letter) for letter in side] for side in (letters, letters.lower())],
         }
 
     def code_of(self, piece: str) -> int:
@@ -170,11 +174,15 @@ class ShogiBoard:
         for side, hand in enumerate(hands):
             for slot, letter, count in zip(self.slots, self.letters, hand, strict=False):
                 for place in range(slot, slot + count):
-                    yield (self.size - 1 - place, letter.lower()) if side else (place, letter)
+                    yield self.number_for(side, place), letter.lower() if side else letter
 
     def last_ranks(self, count: int) -> GridSet:
         """Return the ranks that are furthest from the player to move."""
         return self.grid.of([cell for cell in range(self.size) if cell % self.ranks < count])
+
+    def back(self, way: int) -> int:
+        """Return the opposite way."""
+        return BACK[way]
 
     def shifted(self, cells: Sequence[Any], way: int) -> GridSet:
         """Return the set moved by one step."""
@@ -182,8 +190,7 @@ class ShogiBoard:
 
     def slid(self, start: Sequence[Any], empty: Sequence[Any], way: int) -> GridSet:
         """Return the cells along a way from a set, up to and including the first that is not empty."""
-        (ray,) = self.grid.rays(start, empty, [WAYS[way]])
-        return self.shifted(ray | start, way)
+        return self.grid.slide(start, empty, WAYS[way])
 
     def turned(self, cells: Sequence[Any]) -> GridSet:
         """Return the set from the opponent's side: the last cell becomes the first."""
@@ -194,11 +201,3 @@ class ShogiBoard:
                 word = word >> size & mask | (word & mask) << size
             words.append(word)
         return self.grid.moved(words, self.size - self.grid.words * self.grid.word_bits)
-
-
-def placed(text: str) -> dict[int, str]:
-    """Return the pieces of a board in SFEN by their cells; the first file is on the right."""
-    rows = rows_of(text)
-    return {
-        len(rows) * (len(row) - 1 - x) + y: piece for y, row in enumerate(rows) for x, piece in enumerate(row) if piece
-    }

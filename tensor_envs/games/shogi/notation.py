@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 from tensor_envs._validate import instance, nested, shown
 from tensor_envs.games._kit import fen
 from tensor_envs.games._kit.past import num_changes
-from tensor_envs.games.shogi.board import WAYS, ShogiBoard, placed
-from tensor_envs.games.shogi.rules import MAX_PLIES, Shogi, ShogiMoves, legal_moves
+from tensor_envs.games.shogi.board import WAYS
+from tensor_envs.games.shogi.rules import MAX_PLIES, Shogi, legal_moves
 from tensor_envs.rules import unpack
 from tensor_envs.rules.plain import ended, state_of
 
-RANK_NAMES = "abcdefghi"
 HAND_ORDER = "RBGSNLPEC"  # of letters in SFEN
 SIDES = "bw"  # of the players, Black and White
 COMMENT_SIGNS = "=!?"  # behind a name: "=" declines a promotion
@@ -23,16 +22,6 @@ SYNONYMS = (
     (rf"(?i)(?<=[1-9][{RANK_NAMES}])[\s,]*(?:and\s+)?promot\w*", "+"),
     (rf"(?i)\bpromot\w*\s+(?:by\s+|with\s+)?({_MOVE})(?![+\w])", r"\1+"),
 )
-
-
-def name_of(board: ShogiBoard, cell: int) -> str:
-    """Return the name of a square, "7f": the file counts from the right, the rank from White's side."""
-    return f"{cell // board.ranks + 1}{RANK_NAMES[cell % board.ranks]}"
-
-
-def cell_of(rules: Shogi, cell: int, player: int) -> int:
-    """Return a cell or a place in hand that is numbered from a player's side as Black numbers it, or the reverse."""
-    return rules.board.size - 1 - cell if player else cell
 
 
 # *** states ***
@@ -50,23 +39,15 @@ class ShogiPosition(NamedTuple):
     player: int
 
 
-def seen_by(rules: Shogi, pieces: dict[int, str], player: int) -> dict[int, str]:
-    """Return the pieces of Black's view as a player sees them, the own ones in capitals, or the reverse."""
-    return {
-        cell_of(rules, place, player): fen.of_opponent(piece) if player else piece for place, piece in pieces.items()
-    }
-
-
 def position_of(rules: Shogi, s: dict[str, Any]) -> ShogiPosition:
     """Return the position of a game's fields."""
     board = rules.board
-    own = set(unpack(s["own"], board.size))
-    digits = [set(unpack(words, board.size)) for words in s["pieces"]]
-    pieces = dict(board.held(s["hands"]))
-    for cell in [*own, *unpack(s["other"], board.size)]:
-        piece = board.piece_of(sum((cell in digit) << k for k, digit in enumerate(digits)))
-        pieces[cell] = piece if cell in own else piece.lower()
-    return ShogiPosition(seen_by(rules, pieces, s["current_player"]), s["current_player"])
+    own = unpack(s["own"], board.size)
+    codes = board.numbers_of(s["pieces"])
+    letters = {cell: board.piece_of(codes[cell]) for cell in [*own, *unpack(s["other"], board.size)]}
+    player = s["current_player"]
+    held = board.seen_by(player, dict(board.held(s["hands"])))
+    return ShogiPosition(board.placed_by(player, letters, own) | held, player)
 
 
 def to_dict(rules: Shogi, s: dict[str, Any]) -> dict[str, Any]:
@@ -83,36 +64,33 @@ def to_dict(rules: Shogi, s: dict[str, Any]) -> dict[str, Any]:
 def sfen_of(rules: Shogi, position: ShogiPosition) -> str:
     """Return a position in SFEN without the number of the move."""
     board = rules.board
-    files = range(board.files)[::-1]
-    placed = fen.text_of([position.pieces.get(board.ranks * x + y, "") for x in files] for y in range(board.ranks))
-    held = "".join(piece for place, piece in position.pieces.items() if not 0 <= place < board.size)
+    held = "".join(piece for place, piece in position.pieces.items() if place not in board.names)
     hands = ""
     for letter in HAND_ORDER + HAND_ORDER.lower():
         count = held.count(letter)
         hands += (str(count) if count > 1 else "") + letter * bool(count)
-    return f"{placed} {SIDES[position.player]} {hands or '-'}"
+    return f"{board.text_of(position.pieces)} {SIDES[position.player]} {hands or '-'}"
 
 
 def taken_back(rules: Shogi, position: ShogiPosition, numbers: Mapping[str, int]) -> ShogiPosition:
     """Return the position before a ply, which the log of plies describes by its numbers."""
     board = rules.board
     player = 1 - position.player
-    pieces = seen_by(rules, position.pieces, player)
+    pieces = board.seen_by(player, position.pieces)
     del pieces[numbers["ends"]]
     pieces[numbers["starts"]] = board.piece_of(numbers["before"])
     if numbers["captured"] != board.no_piece:
         pieces[numbers["ends"]] = board.piece_of(numbers["captured"]).lower()
         pieces.pop(numbers["held"], None)  # a lion is not in hand
-    return ShogiPosition(seen_by(rules, pieces, player), player)
+    return ShogiPosition(board.seen_by(player, pieces), player)
 
 
 def numbers_between(rules: Shogi, before: ShogiPosition, position: ShogiPosition) -> dict[str, int]:
     """Return the numbers of the ply between two positions, for the log of plies. ValueError if there is none."""
     board = rules.board
-    old, new = (seen_by(rules, pieces, before.player) for pieces in (before.pieces, position.pieces))
-    left = [place for place in old if place not in new]
-    reached = [place for place in new if place not in old]
-    starts = min(left) if left else 0
+    old, new = (board.seen_by(before.player, pieces) for pieces in (before.pieces, position.pieces))
+    starts = min((place for place in old if place not in new), default=0)
+    held = max((place for place in new if place not in old), default=board.slots[-1])
     for end in [cell for cell in range(board.size) if cell in new and old.get(cell) != new[cell]]:
         taken = old.get(end)
         numbers = {
@@ -121,7 +99,7 @@ def numbers_between(rules: Shogi, before: ShogiPosition, position: ShogiPosition
             "before": board.code_of(old.get(starts, new[end])),
             "after": board.code_of(new[end]),
             "captured": board.code_of(taken) if taken else board.no_piece,
-            "held": (max(reached) if reached else board.slots[-1]) if taken else board.no_place,
+            "held": held if taken else board.no_place,
         }
         if taken_back(rules, position, numbers) == before:
             return numbers
@@ -151,21 +129,19 @@ def from_dict(rules: Shogi, game: dict[str, Any]) -> dict[str, Any]:
     position, ply = parse(rules, game["sfen"])
     player = position.player
 
-    def moves_of(player: int) -> ShogiMoves:
-        """Return the legal moves if it were a player's turn."""
-        return legal_moves(board, state_of(rules, board.fields_of(seen_by(rules, position.pieces, player))))
+    def fields_for(player: int) -> dict[str, Any]:
+        """Return the fields of the pieces if it were a player's turn."""
+        return board.fields_of(board.seen_by(player, position.pieces))
 
-    if board.variant.orthodox and moves_of(1 - player).check.value:
+    if board.variant.orthodox and legal_moves(board, state_of(rules, fields_for(1 - player))).check.value:
         raise ValueError("the king of the player who is not to move must not be attacked")
-    moves = moves_of(player)
+    fields = fields_for(player) | {"current_player": player, "ply": ply}
+    moves = legal_moves(board, state_of(rules, fields))
     check = int(moves.check.value)
     checks = nested("checks", game.get("checks", [0, check]), (2,), 0, rules.window)
     if (checks[1] > 0) != check:
         raise ValueError(f"checks must count the last move if it gives check, got {shown(checks)}")
-    fields = board.fields_of(seen_by(rules, position.pieces, player)) | history(
-        rules, position, game.get("earlier", [])
-    )
-    fields |= {"current_player": player, "ply": ply, "checks": checks}
+    fields |= {"checks": checks, **history(rules, position, game.get("earlier", []))}
     fields["repeats"] = int(rules.repeats(state_of(rules, fields)).value)
     over = any(x.value for x in rules.ends(state_of(rules, fields), moves))
     return fields | ended(over)
@@ -200,14 +176,8 @@ def parse_board(rules: Shogi, text: str, player: int) -> dict[int, str]:
     """Return the pieces on the board by their cells."""
     board = rules.board
     letters = board.letters
-    known = {"", *letters, *("+" + kind.letter for kind in board.kinds if kind.raised)}
-    rows = fen.rows_of(text)
-    if [len(row) for row in rows] != [board.files] * board.ranks or not {
-        p.upper() for row in rows for p in row
-    } <= known:
-        size = f"{board.ranks} ranks of {board.files} squares"
-        raise ValueError(f"sfen must have {size}, of pieces {letters}, got {shown(text)}")
-    pieces = placed(text)
+    known = {*letters, *("+" + kind.letter for kind in board.kinds if kind.raised)}
+    pieces = board.read("sfen", text, letters, known)
     king = letters[-1]
     kings = sorted(piece for piece in pieces.values() if piece in (king, king.lower()))
     # The lion of the player to move may have been caught.
@@ -224,15 +194,9 @@ def parse_hands(rules: Shogi, text: str) -> list[list[int]]:
     letters = rules.board.letters[:-1]
     if text != "-" and not re.fullmatch(f"(?:[1-9]?[0-9]?[{letters}{letters.lower()}])+", text):
         raise ValueError(f"sfen must have - or pieces {letters} in hand, got {shown(text)}")
-    hands = [[0] * len(letters) for _ in SIDES]
-    count = ""
-    for sign in text.removesuffix("-"):
-        if sign.isdecimal():
-            count += sign
-        else:
-            hands[sign.islower()][letters.index(sign.upper())] += int(count or 1)
-            count = ""
-    return hands
+    # "3P" becomes "PPP".
+    held = re.sub("[0-9]+.", lambda part: part.group()[-1] * int(part.group()[:-1]), text)
+    return [[held.count(letter) for letter in side] for side in (letters, letters.lower())]
 
 
 def check_places(rules: Shogi, pieces: dict[int, str]) -> None:
@@ -240,7 +204,7 @@ def check_places(rules: Shogi, pieces: dict[int, str]) -> None:
     board = rules.board
     for kind in board.kinds:
         for letter, far in ((kind.letter, 0), (kind.letter.lower(), 1)):
-            cells = [cell_of(rules, cell, far) for cell, piece in pieces.items() if piece == letter]
+            cells = [board.number_for(far, cell) for cell, piece in pieces.items() if piece == letter]
             if any(cell % board.ranks < kind.dead for cell in cells):
                 raise ValueError(f"sfen must have no {letter} on its last {kind.dead} ranks")
             files = [cell // board.ranks for cell in cells]
@@ -264,14 +228,14 @@ def ends_of(rules: Shogi, s: dict[str, Any], action: int) -> tuple[int, int]:
         start = end - step
         while start not in occupied:
             start -= step
-    return cell_of(rules, start, s["current_player"]), cell_of(rules, end, s["current_player"])
+    return board.number_for(s["current_player"], start), board.number_for(s["current_player"], end)
 
 
 def action_to_string(rules: Shogi, action: int) -> str:
     """Return the end and the way of a move as its player sees the board: "7f up", "P*5e", "3c promote up" (S4)."""
     board = rules.board
     plane, cell = divmod(action, board.size)
-    square = name_of(board, cell)
+    square = board.names[cell]
     if plane >= board.drops:
         return f"{board.letters[plane - board.drops]}*{square}"
     return f"{square} {board.planes[plane].replace('_', ' ')}"
@@ -283,23 +247,22 @@ def move_to_string(rules: Shogi, action: int, s: dict[str, Any]) -> str:
     plane = action // board.size
     start, end = ends_of(rules, s, action)
     if plane >= board.drops:
-        return f"{board.letters[plane - board.drops]}*{name_of(board, end)}"
-    return name_of(board, start) + name_of(board, end) + "+" * (plane >= board.ways)
+        return f"{board.letters[plane - board.drops]}*{board.names[end]}"
+    return board.names[start] + board.names[end] + "+" * (plane >= board.ways)
 
 
 def spellings(rules: Shogi, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
     """Return the legal actions by "7g-7f" and by Western names, "P-7f", "Bx2b+", "G4i-5h", without ambiguous ones."""
     board = rules.board
     pieces = position_of(rules, s).pieces
-    cells = {name_of(board, cell): cell for cell in range(board.size)}
     named = dict[str, set[int]]()
     for action in legal:
         name = move_to_string(rules, action, s)
         if "*" in name:
             continue
         start, end = name[:2], name[2:]
-        piece = pieces[cells[start]].upper()
-        sign = "x" if cells[end[:2]] in pieces else "-"
+        piece = pieces[board.numbers[start]].upper()
+        sign = "x" if board.numbers[end[:2]] in pieces else "-"
         for text in (f"{start}-{end}", f"{start}x{end}", piece + sign + end, piece + start + sign + end):
             named.setdefault(text, set()).add(action)
     return {text: min(actions) for text, actions in named.items() if len(actions) == 1}
@@ -307,5 +270,5 @@ def spellings(rules: Shogi, s: dict[str, Any], legal: Sequence[int]) -> dict[str
 
 def move_pattern(names: Iterable[str]) -> str:
     """Return a pattern of moves in any notation, legal or not."""
-    square = f"[1-9][{RANK_NAMES}]"
+    square = "[1-9][a-i]"
     return rf"(?:{square}[-x]?{square}\+?|\+?[{HAND_ORDER}K](?:{square})?[-x*]{square}[+=]?)"

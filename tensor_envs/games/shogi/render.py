@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.kings import Ending, Ends, draw_choices, status_of, tile_of
-from tensor_envs.games.shogi.notation import RANK_NAMES, cell_of, ends_of, from_dict, name_of, parse, position_of
+from tensor_envs.games._kit.kings import Ending, Ends, draw_choices, draw_labels, king_texts, tile_of
+from tensor_envs.games.shogi.notation import ends_of, from_dict, parse, position_of
 from tensor_envs.games.shogi.rules import Shogi, legal_moves, pieces_of
 from tensor_envs.render.drawing import Drawing, Point, box
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import seat_names
-from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.render.tile import Tile
 from tensor_envs.rules.plain import open_actions, state_of
 
 NAMES = ("Black", "White")
@@ -50,25 +50,19 @@ def ending(rules: Shogi, fields: dict[str, Any]) -> Ending:
     return Ending(check, winner, "the lion is caught" if caught else "the lion has reached the last rank")
 
 
-def reason(rules: Shogi, game: dict[str, Any]) -> str:
-    """Return why the game has ended (S8 to S11)."""
-    return ending(rules, from_dict(rules, game)).reason
-
-
 players = seat_names(*NAMES)
+reason, status = king_texts(NAMES, ending, from_dict)
 
 
 def scores(rules: Shogi, game: dict[str, Any]) -> list[str]:
     """Return the letters of the pieces that each player has in hand, with their numbers."""
     position, _ = parse(rules, game["sfen"])
-    return [
-        " ".join(
-            letter + (f" x {count}" if count > 1 else "")
-            for letter, count in zip(rules.board.letters, hand, strict=False)
-            if count
-        )
-        for hand in rules.board.fields_of(position.pieces)["hands"]
-    ]
+
+    def text(hand: list[int]) -> str:
+        counts = [(letter, count) for letter, count in zip(rules.board.letters, hand, strict=False) if count]
+        return " ".join(letter if count == 1 else f"{letter} x {count}" for letter, count in counts)
+
+    return [text(hand) for hand in rules.board.fields_of(position.pieces)["hands"]]
 
 
 def to_string(rules: Shogi, game: dict[str, Any]) -> str:
@@ -76,15 +70,12 @@ def to_string(rules: Shogi, game: dict[str, Any]) -> str:
     board = rules.board
     fields = from_dict(rules, game)
     pieces = position_of(rules, fields).pieces
-    step = 1 if game.get("viewer") else -1
-    files = range(board.files)[::step]
-    lines = [" ".join(f"{x + 1:>2}" for x in files)]
-    for y in range(board.ranks)[::-step]:
-        row = " ".join(f"{pieces.get(board.ranks * x + y, '.'):>2}" for x in files)
-        lines.append(f"{row} {RANK_NAMES[y]}")
+    step = -1 if game.get("viewer") else 1
+    lines = [" ".join(f"{name:>2}" for name in board.columns[::step])]
+    for name, row in [*zip(board.lines, board.rows, strict=True)][::step]:
+        lines.append(" ".join(f"{pieces.get(cell, '.'):>2}" for cell in row[::step]) + f" {name}")
     lines += [f"{name}: {score or '-'}" for name, score in zip(NAMES, scores(rules, game), strict=True)]
-    status = status_of(NAMES, game, fields["current_player"], ending(rules, fields))
-    return "\n".join([*lines, status, game["sfen"]])
+    return "\n".join([*lines, status(rules, game, fields), game["sfen"]])
 
 
 def draw(rules: Shogi, game: dict[str, Any]) -> Drawing:
@@ -99,23 +90,16 @@ def draw(rules: Shogi, game: dict[str, Any]) -> Drawing:
     fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
     pieces = position_of(rules, fields).pieces
     ends = {action: ends_of(rules, fields, action) for action in open_actions(rules, game, fields)}
-    for cell in range(board.size):
-        seen = cell_of(rules, cell, viewer)
-        corners = grid.square(seen % board.ranks, board.files - 1 - seen // board.ranks)
+    for cell, place in board.places(viewer).items():
+        corners = grid.square(*place)
         picture.polygon(corners, stroke=GRID)
         if cell in pieces:
             draw_piece(picture, pieces[cell], corners[0], viewer)
         draw_choices(picture, corners, cell, ends)
-    # Files are numbered above the board, ranks named on its right.
-    for k in range(board.files):
-        picture.text((grid.centre(0, k)[0], grid.top - 12), str(k + 1 if viewer else board.files - k), 12, INK)
-    for k in range(board.ranks):
-        rank = RANK_NAMES[board.ranks - 1 - k if viewer else k]
-        picture.text((grid.left + wide + 14, grid.centre(k, 0)[1]), rank, 12, INK)
+    draw_labels(picture, grid, board, viewer, grid.left + wide + 14, 12)
     for side, top in ((viewer, grid.top + high + 0.3 * MARGIN), (1 - viewer, 0.2 * MARGIN)):
         draw_hand(picture, rules, pieces, ends, side, top, viewer)
-    status = status_of(NAMES, game, fields["current_player"], ending(rules, fields))
-    picture.text((picture.width / 2, picture.height - 0.6 * MARGIN), status, 14, INK)
+    picture.text((picture.width / 2, picture.height - 0.6 * MARGIN), status(rules, game, fields), 14, INK)
     return picture
 
 
@@ -127,7 +111,7 @@ def draw_hand(
     left = (picture.width - len(board.counts) * CELL) / 2
     for k, most in enumerate(board.counts):
         corners = box(left + k * CELL, top, CELL, CELL)
-        place, *more = (cell_of(rules, board.slots[k] + n, side) for n in range(most))
+        place, *more = (board.number_for(side, board.slots[k] + n) for n in range(most))
         count = 1 + sum(other in pieces for other in more)
         if place in pieces:
             draw_piece(picture, pieces[place], corners[0], viewer)
@@ -154,10 +138,10 @@ def explain(rules: Shogi, game: dict[str, Any], action: int) -> str:
     pieces = position_of(rules, fields).pieces
     start, end = ends_of(rules, fields, action)
     name = next(form.name for form in board.forms if form.letter == pieces[start].upper())
-    if not 0 <= start < board.size:
-        return f"drop a {name} on {name_of(board, end)}"
+    if start not in board.names:
+        return f"drop a {name} on {board.names[end]}"
     promotes = ", promotes" if board.ways <= action // board.size < board.drops else ""
-    return f"{name} {name_of(board, start)} {'takes' if end in pieces else 'to'} {name_of(board, end)}{promotes}"
+    return f"{name} {board.names[start]} {'takes' if end in pieces else 'to'} {board.names[end]}{promotes}"
 
 
 def symbol(rules: Shogi, game: dict[str, Any], action: int) -> str:
@@ -175,26 +159,20 @@ def tile(rules: Shogi) -> Tile:
     """Return the board as a small picture, Black below; a square is three pixels wide and high."""
     board = rules.board
 
-    def pixel(y: int, x: int, player: int) -> Pixel:
-        """Return a pixel, which looks up its colour by the bits that its square has in the sets of the state."""
-        cell = cell_of(rules, board.ranks * (board.files - 1 - x // 3) + y // 3, player)
-        keys = range(8 << board.digits)
-        bits = [StateBits(name, 0, cell, 1) for name in ("own", "other")]
-        bits += [StateBits("pieces", k * board.grid.words, cell, 1) for k in range(board.digits + 1)]
-        return Pixel(tuple(small_colour(rules, y % 3, x % 3, player, key) for key in keys), tuple(bits))
+    def colour(y: int, x: int, player: int, key: int) -> str:
+        """Return the colour of a pixel for the bits own, other, and digits of the piece."""
+        own = key & 1
+        is_empty = key & 3 == 0
+        promoted, kind = divmod(key >> 2, 1 << board.digits)
+        side = player if own else 1 - player
+        row = y % 3
+        column = x % 3
+        if is_empty or SMALL_SHAPE[2 - row if side else row][column] == ".":
+            return WOOD
+        if (row, column) == (1, 1) and promoted:
+            return RAISED
+        is_king = kind == len(board.kinds) - 1
+        return CROWN if is_king and (row, column) == (1, 1) else SMALL_COLOURS[side]
 
-    return tile_of(board.ranks, board.files, pixel)
-
-
-def small_colour(rules: Shogi, y: int, x: int, player: int, key: int) -> str:
-    """Return the colour of a pixel of a square; bits of `key` are own, other, and digits of the piece."""
-    own = key & 1
-    is_empty = key & 3 == 0
-    promoted, kind = divmod(key >> 2, 1 << rules.board.digits)
-    side = player if own else 1 - player
-    if is_empty or SMALL_SHAPE[2 - y if side else y][x] == ".":
-        return WOOD
-    if (y, x) == (1, 1) and promoted:
-        return RAISED
-    is_king = kind == len(rules.board.kinds) - 1
-    return CROWN if is_king and (y, x) == (1, 1) else SMALL_COLOURS[side]
+    digits = [("pieces", k * board.grid.words) for k in range(board.digits + 1)]
+    return tile_of(board, [("own", 0), ("other", 0), *digits], colour)

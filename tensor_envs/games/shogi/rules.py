@@ -11,8 +11,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tensor_envs._validate import integer as checked
+from tensor_envs.games._kit.checks import CheckLimits, limits_of
 from tensor_envs.games._kit.past import Change, Event, Past
-from tensor_envs.games.shogi.board import BACK, DOWN, QUEEN, VARIANTS, WAYS, ShogiBoard, placed
+from tensor_envs.games._kit.sets import number_at, numbered
+from tensor_envs.games.shogi.board import BACK, DOWN, QUEEN, VARIANTS, WAYS, ShogiBoard
 from tensor_envs.rules import (
     Actions,
     Chance,
@@ -26,12 +28,13 @@ from tensor_envs.rules import (
     Scalar,
     Spec,
     bits,
+    constant,
+    digits,
     has_bit,
     int32,
     lookup,
     minimum,
     scalar,
-    sum_of,
     union_of,
     where,
 )
@@ -131,7 +134,7 @@ class Shogi:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        return self.board.fields_of(placed(self.board.variant.placed))
+        return self.board.fields_of(self.board.pieces_of(self.board.variant.placed))
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the squares where legal moves end, for each plane (S4)."""
@@ -181,30 +184,27 @@ class Shogi:
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return planes of both players' pieces, digits of their hands, repetition and the side (S12)."""
         board = self.board
-        size = board.size
         mine = s.current_player == player
+        sets = pieces_of(board, s)
 
-        def seen(cells: GridSet) -> Part:
-            return bits(where(mine, cells, board.turned(cells)), size)
+        def pieces(side: GridSet) -> list[Part]:
+            """Return the planes of a side's pieces, by their forms."""
+            planes = [cells & side for cells in sets.forms]
+            return [bits(where(mine, cells, board.turned(cells)), board.size) for cells in planes]
 
-        def constant(fact: Scalar) -> Part:
-            return bits(where(fact, board.grid.full, board.grid.empty), size)
+        def held(hand: Sequence[Scalar]) -> list[Part]:
+            """Return the planes of the numbers in a hand, by the kinds of pieces."""
+            counts = zip(hand, board.counts, strict=True)
+            return [part for count, most in counts for part in digits(count, most.bit_length(), board.size)]
 
-        def digits(hand: Sequence[Scalar]) -> list[Part]:
-            held = zip(hand, board.counts, strict=True)
-            return [constant((number >> k & 1) != 0) for number, count in held for k in range(count.bit_length())]
-
-        own = where(mine, s.own, s.other)
-        other = where(mine, s.other, s.own)
-        forms = pieces_of(board, s).forms
         hands = where(mine, s.hands, [s.hands[1], s.hands[0]])
         return {
-            "own " + ", ".join(form.name for form in board.forms): [seen(cells & own) for cells in forms],
-            "the opponent's pieces in the same order": [seen(cells & other) for cells in forms],
-            "binary digits of the own pieces in hand": digits(hands[0]),
-            "binary digits of the opponent's pieces in hand": digits(hands[1]),
-            "earlier occurrences of the position": [constant(s.repeats == k) for k in range(self.fold)],
-            "the player moved second": constant(player == 1),
+            "own " + ", ".join(form.name for form in board.forms): pieces(where(mine, sets.own, sets.other)),
+            "the opponent's pieces in the same order": pieces(where(mine, sets.other, sets.own)),
+            "binary digits of the own pieces in hand": held(hands[0]),
+            "binary digits of the opponent's pieces in hand": held(hands[1]),
+            "earlier occurrences of the position": [constant(s.repeats == k, board.size) for k in range(self.fold)],
+            "the player moved second": constant(player == 1, board.size),
         }
 
 
@@ -239,13 +239,9 @@ def pieces_of(board: ShogiBoard, s: GameState) -> PieceSets:
     other = grid.set(s.other)
     forms = list[GridSet]()
     for form in board.forms:
-        code = board.code_of(form.letter)
-        raises = form.raised or "+" in form.letter
-        cells = own | other
-        for k, digit in enumerate(s.pieces if raises else s.pieces[:-1]):
-            cells = cells & digit if code >> k & 1 else cells - digit
-        forms.append(cells)
-
+        # Pieces that do not promote need no look at the last digit.
+        promotes = form.raised or "+" in form.letter
+        forms.append(numbered(own | other, s.pieces if promotes else s.pieces[:-1], board.code_of(form.letter)))
     pairs = list(zip(board.forms, forms, strict=True))
     ways = range(len(WAYS))
     steps = [union_of([grid.empty, *(cells for form, cells in pairs if way in form.steps)]) for way in ways]
@@ -268,15 +264,15 @@ def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, d
     start = start_of(board, s, plane, to)
     begin = where(drops, grid.empty, grid.cell(start))
     # The numbers of the piece that moves and of the captured one are read digit by digit.
-    digits = [grid.set(cells) for cells in s.pieces]
-    before = where(drops, plane - board.drops, piece_at(digits, begin))
-    taken = piece_at(digits, end)
+    pieces = [grid.set(cells) for cells in s.pieces]
+    before = where(drops, plane - board.drops, number_at(pieces, begin))
+    taken = number_at(pieces, end)
     # A chick promotes without a choice (S5).
     promotes = (plane >= board.ways) & ~drops
     if not board.variant.orthodox:
         promotes = (before == 0) & ~drops & (end & board.last_ranks(1)).any()
     piece = before | int32(promotes) << board.digits
-    digits = [(cells - begin - end) | where((piece >> k & 1) != 0, end, grid.empty) for k, cells in enumerate(digits)]
+    pieces = [(cells - begin - end) | where((piece >> k & 1) != 0, end, grid.empty) for k, cells in enumerate(pieces)]
     # A captured piece comes to the next place of its kind in hand, and a piece is dropped from the last one.
     captures = (end & s.other).any()
     kind, taken_kind = (number & (1 << board.digits) - 1 for number in (before, taken))
@@ -295,7 +291,7 @@ def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, d
     after = s.replace(
         own=board.turned(grid.set(s.other) - end),
         other=board.turned((grid.set(s.own) - begin) | end),
-        pieces=[board.turned(cells) for cells in digits],
+        pieces=[board.turned(cells) for cells in pieces],
         hands=[s.hands[1], hand],
     )
     return after, numbers
@@ -325,7 +321,7 @@ def changes_of(board: ShogiBoard, ply: dict[str, Scalar]) -> list[Change]:
 def start_of(board: ShogiBoard, s: GameState, plane: Scalar, to: Scalar) -> Scalar:
     """Return the square where a move begins: the first piece on the way back; a drop has no way and ends there."""
     occupied = board.grid.set(s.own) | s.other
-    ways = [(*WAYS, *WAYS)[k % board.ways] for k in range(board.drops)] + [(0, 0)] * len(board.hand_kinds)
+    ways = [WAYS[k % board.ways] for k in range(board.drops)] + [(0, 0)] * len(board.hand_kinds)
     back = lookup([-board.ranks * files - ranks for files, ranks in ways], plane)
     start = to + back
     for _ in range(max(board.files, board.ranks) - 2):
@@ -333,74 +329,25 @@ def start_of(board: ShogiBoard, s: GameState, plane: Scalar, to: Scalar) -> Scal
     return start
 
 
-def piece_at(digits: Sequence[GridSet], cell: GridSet) -> Scalar:
-    """Return the number of the piece on a square."""
-    return sum_of(int32((cells & cell).any()) << k for k, cells in enumerate(digits))
-
-
 # *** moves ***
-
-
-class ShogiLimits(NamedTuple):
-    """Effect of the opponent's pieces on the moves of the player.
-
-    Attributes:
-        check: whether the king is attacked.
-        goals: squares where a move of another piece leaves no check: all without one, none with two.
-        free: for each way, the own pieces that may move along it.
-        attacked: squares where the king would be attacked.
-    """
-
-    check: Scalar
-    goals: GridSet
-    free: list[GridSet]
-    attacked: GridSet
-
-
-def limits_of(board: ShogiBoard, p: PieceSets) -> ShogiLimits:
-    """Return what checks and pins allow."""
-    grid = board.grid
-    # The opponent's pieces go the opposite ways.
-    slides = [board.slid(p.other & p.slides[BACK[way]], p.empty, way) for way in QUEEN]
-    attacked = union_of([*slides, *(board.shifted(p.other & p.steps[BACK[way]], way) for way in QUEEN)])
-    checks = grid.empty
-    between = grid.empty
-    pinned = list[GridSet]()
-    for way in QUEEN:
-        # The king cannot hide behind itself.
-        attacked |= board.shifted(p.king & slides[way], way)
-        line = board.slid(p.king, p.empty, way)
-        sliders = line & p.other & p.slides[way]
-        checks |= sliders | board.shifted(p.king, way) & p.other & p.steps[way]
-        between |= where(sliders.any(), line, grid.empty)
-        # A piece is pinned where the first piece beside the king is attacked along the same line.
-        pinned.append(line & p.own & slides[BACK[way]])
-    for files, ranks in WAYS[len(QUEEN) : board.ways]:
-        knights = p.other & p.steps[WAYS.index((files, ranks))]
-        attacked |= grid.shift(knights, files, -ranks)
-        checks |= grid.shift(p.king, files, ranks) & knights
-    check = checks.any()
-    # Against two attackers only the king can move; against one, it may be captured or its line be blocked.
-    goals = where(check, where(checks.count() > 1, grid.empty, checks | between), grid.full)
-    fixed = union_of(pinned)
-    pieces = p.own - p.king
-    free = [pieces - (fixed - pinned[way] - pinned[BACK[way]]) for way in QUEEN]
-    return ShogiLimits(check, grid.set(goals), free + [pieces - fixed] * (len(WAYS) - len(QUEEN)), attacked)
 
 
 def legal_moves(board: ShogiBoard, s: GameState) -> ShogiMoves:
     """Return the legal moves (S2 to S7)."""
     grid = board.grid
     p = pieces_of(board, s)
-    limits = limits_of(board, p)
+    # The opponent's pieces go the opposite ways.
+    steps = {way: p.other & p.steps[back] for way, back in enumerate(BACK)}
+    slides = {way: p.other & p.slides[BACK[way]] for way in QUEEN}
+    limits = limits_of(board, p.king, p.own, p.empty, steps, slides)
     if not board.variant.orthodox:  # a lion may be left to be caught
-        limits = ShogiLimits(limits.check, grid.full, [p.own] * len(WAYS), grid.empty)
+        limits = CheckLimits(limits.check, grid.full, p.own, {way: p.own for way in QUEEN}, grid.empty)
     zone = board.last_ranks(board.variant.zone)
     targets = grid.set(limits.goals) - p.own
 
     def ends(pieces: GridSet, way: int) -> GridSet:
         """Return where pieces other than the king can end a move along a way, as far as pins allow."""
-        movers = pieces & limits.free[way]
+        movers = pieces & (limits.free[way] if way in QUEEN else limits.unpinned)
         steps = board.shifted(movers & p.steps[way], way)
         return (steps | board.slid(movers & p.slides[way], p.empty, way) if way in QUEEN else steps) & targets
 
@@ -443,22 +390,18 @@ def drops_of(board: ShogiBoard, s: GameState, p: PieceSets, squares: GridSet) ->
 
 def mating_drop(board: ShogiBoard, p: PieceSets) -> GridSet:
     """Return the square, if there is one, on which a dropped pawn would give mate (S7)."""
-    grid = board.grid
     square = board.shifted(p.target, DOWN) & p.empty
-    slides = [board.slid(p.own & p.slides[way], p.empty, way) for way in QUEEN]
-    guarded = union_of(board.shifted(p.own & p.steps[way], way) for way in range(board.ways))
-    pinned = grid.empty
-    escapes = grid.empty
-    takers = grid.empty
-    for way in QUEEN:
-        # The pawn stops what slides over its square.
-        guarded |= slides[way] - board.shifted(slides[way] & square, way)
-        pinned |= board.slid(p.target, p.empty, way) & p.other & slides[BACK[way]]
-        escapes |= board.shifted(p.target, way) - p.other
+    # The position after the drop, for the opponent: what slides over the pawn's square ends there.
+    empty = p.empty - square
+    steps = {way: p.own & pieces for way, pieces in enumerate(p.steps)}
+    slides = {way: p.own & p.slides[way] for way in QUEEN}
+    limits = limits_of(board, p.target, p.other, empty, steps, slides)
+    escapes = union_of(board.shifted(p.target, way) for way in QUEEN) - p.other - limits.attacked
+    # No pinned piece stands on the line from the king over the pawn, so none can take the pawn.
+    takers = board.grid.empty
     for way in range(board.ways):
         # The opponent's pieces that come from the direction of a way go the opposite way.
-        near = board.shifted(square, way) & p.other & p.steps[way] - p.target
-        far = board.slid(square, p.empty, way) & p.other & p.slides[way] if way in QUEEN else grid.empty
-        # A piece on the king's file cannot leave it by taking the pawn.
-        takers |= near | far if way == DOWN else (near | far) - pinned
-    return where((escapes - guarded).any() | takers.any(), grid.empty, square)
+        takers |= board.shifted(square, way) & limits.unpinned & p.steps[way]
+        if way in QUEEN:
+            takers |= board.slid(square, empty, way) & limits.unpinned & p.slides[way]
+    return where(escapes.any() | takers.any(), board.grid.empty, square)

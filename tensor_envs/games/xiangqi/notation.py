@@ -1,13 +1,13 @@
 """Dictionaries and action names of xiangqi."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
-from tensor_envs._validate import instance, shown, wrong_type
-from tensor_envs.games._kit import fen
+from tensor_envs._validate import instance, shown
+from tensor_envs.games._kit.fen import PieceMap, counters
 from tensor_envs.games._kit.past import num_changes
-from tensor_envs.games.xiangqi.board import (
+from tensor_envs.games.xiangqi.moves import (
+    BOARD,
     DIAGONALS,
     FILES,
     LINES,
@@ -15,68 +15,43 @@ from tensor_envs.games.xiangqi.board import (
     PLANES,
     RANKS,
     SQUARES,
-    board_of,
+    danger,
     fields_of,
-    turned_square,
+    legal_moves,
+    pieces_of,
 )
-from tensor_envs.games.xiangqi.rules import PAST, Xiangqi, ends, is_check, legal_moves, pieces_of
+from tensor_envs.games.xiangqi.rules import PAST, START, Xiangqi, ends
 from tensor_envs.rules import unpack
 from tensor_envs.rules.plain import ended, state_of
 
-FILE_NAMES = "abcdefghi"
-MOST = {"P": 5, "A": 2, "B": 2, "N": 2, "R": 2, "C": 2, "K": 1}  # pieces of a player
-ADVISORS = ("d0", "f0", "e1", "d2", "f2")  # Red's squares of advisors and elephants, X3
-ELEPHANTS = ("c0", "g0", "a2", "e2", "i2", "c4", "g4")
+# Red's squares of pieces that cannot go everywhere (X2, X3)
+STANDS = {
+    "A": "d0 f0 e1 d2 f2",
+    "B": "c0 g0 a2 e2 i2 c4 g4",
+    "K": "d0 e0 f0 d1 e1 f1 d2 e2 f2",
+    "P": "a3 c3 e3 g3 i3 a4 c4 e4 g4 i4",
+}
 COMMENT_SIGNS = "+#!?"  # of check and comments, behind a name
 SYNONYMS = ((r"\b([a-iA-I]\d)\s*(?i:takes|captures)\s*", r"\1x"),)
-
-Board = dict[int, str]  # letters of pieces by the numbers of their squares, seen from Red's side; Red's are capitals
-
-
-def name_of(square: int) -> str:
-    """Return the name of a square."""
-    return FILE_NAMES[square % FILES] + str(square // FILES)
-
-
-def number_of(name: str) -> int:
-    """Return the number of a square."""
-    return FILES * int(name[1]) + FILE_NAMES.index(name[0])
-
-
-def square_for(player: int, square: int) -> int:
-    """Return the number of a square of Red's board from the side of a player, or the other way round."""
-    return turned_square(square) if player else square
 
 
 # *** states ***
 
 
-def seen_by(board: Board, player: int) -> Board:
-    """Return the pieces of Red's board as a player sees them, the own ones in capitals, or the reverse."""
-    return {turned_square(square): fen.of_opponent(piece) for square, piece in board.items()} if player else board
-
-
-def pieces_on(s: dict[str, Any]) -> Board:
+def pieces_on(s: dict[str, Any]) -> dict[int, str]:
     """Return the pieces of a game's fields, as Red sees them."""
-    own = set(unpack(s["own"], SQUARES))
-    digits = [set(unpack(words, SQUARES)) for words in s["pieces"]]
-    board: Board = {}
-    for square in range(SQUARES):
-        kind = sum((square in digit) << k for k, digit in enumerate(digits))
-        if kind:
-            board[square] = PIECES[kind] if square in own else PIECES[kind].lower()
-    return seen_by(board, s["current_player"])
+    letters = {square: PIECES[kind] for square, kind in enumerate(BOARD.numbers_of(s["pieces"])) if kind}
+    return BOARD.placed_by(s["current_player"], letters, unpack(s["own"], SQUARES))
 
 
 def to_dict(rules: Xiangqi, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"fen": position, "moves": those since the last capture} for the fields of a game (X14)."""
     black = s["current_player"]
-    board = pieces_on(s)
-    placed = fen.text_of([board.get(FILES * y + x, "") for x in range(FILES)] for y in reversed(range(RANKS)))
     moves = list[str]()
     for numbers in PAST.numbers_of(s):
         mover = (black + len(moves) + 1) % 2
-        moves.append("".join(name_of(square_for(mover, numbers[end])) for end in ("starts", "ends")))
+        moves.append(BOARD.name_for(mover, numbers["starts"]) + BOARD.name_for(mover, numbers["ends"]))
+    placed = BOARD.text_of(pieces_on(s))
     return {"fen": f"{placed} {'wb'[black]} - - {s['quiet']} {s['ply'] // 2 + 1}", "moves": moves[::-1]}
 
 
@@ -87,11 +62,11 @@ def from_string(rules: Xiangqi, text: str) -> dict[str, Any]:
 
 def from_dict(rules: Xiangqi, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a position in which the general of the player who is not to move is not attacked."""
-    board, black, quiet, number = parse(rules, game["fen"])
-    if is_attacked(rules, board, 1 - black):
+    pieces, black, quiet, number = parse(rules, game["fen"])
+    if is_attacked(rules, pieces, 1 - black):
         raise ValueError("the general of the player who is not to move must not be attacked")
-    fields = {"current_player": black, "quiet": quiet, **fields_of(seen_by(board, black))}
-    fields |= history(rules, board, black, quiet, game.get("moves", []))
+    fields = {"current_player": black, "quiet": quiet, **fields_of(BOARD.seen_by(black, pieces))}
+    fields |= history(rules, pieces, black, quiet, game.get("moves", []))
     # Mate, a lack of moves and repetitions follow from the fields, so the dictionary need not have them.
     s = state_of(rules, fields)
     stuck, repeated, _ = ends(s, legal_moves(pieces_of(s)))
@@ -99,90 +74,65 @@ def from_dict(rules: Xiangqi, game: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "ply": 2 * number - 2 + black, **ended(over)}
 
 
-def is_attacked(rules: Xiangqi, board: Board, player: int) -> bool:
+def is_attacked(rules: Xiangqi, pieces: PieceMap, player: int) -> bool:
     """Return whether a player's general is attacked, or faces the other one (X6)."""
-    return bool(is_check(pieces_of(state_of(rules, fields_of(seen_by(board, player))))).value)
+    sets = pieces_of(state_of(rules, fields_of(BOARD.seen_by(player, pieces))))
+    return bool((danger(sets) & sets.own & sets.generals).any().value)
 
 
-def history(rules: Xiangqi, board: Board, black: int, quiet: int, moves: Any) -> dict[str, Any]:
+def history(rules: Xiangqi, pieces: PieceMap, black: int, quiet: int, moves: Any) -> dict[str, Any]:
     """Return the fields of the moves since the last capture. ValueError unless they lead to the position."""
-    if not isinstance(moves, (list, tuple)):
-        raise wrong_type("moves", "a list", moves)
-    if len(moves) > quiet:
-        raise ValueError(f"moves must be at most {quiet}, as many as quiet plies, got {len(moves)}")
     plies = list[dict[str, int]]()
     checks = [0, 0]
-    after = board
-    for back, move in enumerate(reversed(moves)):
-        if not isinstance(move, str) or not re.fullmatch("([a-i][0-9]){2}", move):
-            raise ValueError(f"moves must be pairs of squares such as h2e2, got {shown(move)}")
-        start, end = number_of(move[:2]), number_of(move[2:])
-        # The last ply is that of the opponent of the player to move.
-        player = 1 - back % 2
-        mover = black ^ player
-        if start in after or end not in after or after[end].islower() != bool(mover):
-            raise ValueError(f"moves must lead to the position, not so {move}")
+    for back, ply in enumerate(BOARD.past_plies(pieces, black, moves, quiet, PIECES[1:], "h2e2")):
+        player = 1 - back % 2  # 0 for the player to move
         if checks[player] == back // 2:  # the player's later plies have all given check
-            checks[player] += is_attacked(rules, after, 1 - mover)
-        after = {at: letter for at, letter in after.items() if at != end} | {start: after[end]}
-        numbers = {"starts": square_for(mover, start), "ends": square_for(mover, end)}
-        numbers |= {"kinds": PIECES.index(after[start].upper()), "changes": num_changes(after, board)}
-        plies.append(numbers)
+            checks[player] += is_attacked(rules, ply.after, 1 - ply.mover)
+        kind = PIECES.index(ply.piece.upper())
+        plies.append({"starts": ply.start, "ends": ply.end, "kinds": kind, "changes": num_changes(ply.before, pieces)})
     return {**PAST.fields_of(plies), "checks": checks}
 
 
-def parse(rules: Xiangqi, fen_text: Any) -> tuple[Board, int, int, int]:
+def parse(rules: Xiangqi, text: Any) -> tuple[dict[int, str], int, int, int]:
     """Return the parts of a FEN: pieces, player, quiet plies, move number."""
-    instance("fen", fen_text, str)
-    words = fen_text.split()
+    instance("fen", text, str)
+    words = text.split()
     if len(words) in (2, 4):
         words = [*words[:2], "-", "-", "0", "1"]
     if len(words) != 6:
-        raise ValueError(f"fen must be six words, or two or four without the numbers, got {shown(fen_text)}")
+        raise ValueError(f"fen must be six words, or two or four without the numbers, got {shown(text)}")
     placed, player, *_, quiet, number = words
     # Horses and elephants have two letters each in use.
     for other, letter in zip("HhEe", "NnBb", strict=True):
         placed = placed.replace(other, letter)
-    rows = fen.rows_of(placed)
-    if [len(row) for row in rows] != [FILES] * RANKS or not {p.upper() for row in rows for p in row} <= {"", *PIECES}:
-        raise ValueError(f"fen must have 10 ranks of 9 squares, of pieces KABNRCP, got {shown(placed)}")
-    board = board_of(placed)
-    check_pieces(board, placed)
+    pieces = BOARD.read("fen", placed, "KABNRCP", PIECES)
+    check_pieces(pieces, placed)
     if player not in ("w", "b", "r"):
         raise ValueError(f"fen must have w or b to move, got {shown(player)}")
     if words[2:4] != ["-", "-"]:
         raise ValueError(f"fen must have - - after the player, got {shown(' '.join(words[2:4]))}")
-    if not fen.is_number(quiet):
-        raise ValueError(f"fen must have a number of quiet plies, got {shown(quiet)}")
-    if not fen.is_number(number, 1, 2**30 - 1):
-        raise ValueError(f"fen must have a move's number from 1 on, got {shown(number)}")
-    # players of other rules go on where a game is drawn here
-    return board, int(player == "b"), min(int(quiet), rules.quiet_plies), int(number)
+    return pieces, int(player == "b"), *counters(quiet, number, rules.quiet_plies)
 
 
-def check_pieces(board: Board, placed: str) -> None:
+def check_pieces(pieces: PieceMap, placed: str) -> None:
     """Raise ValueError unless there are no more pieces than at the start, each where it can come to."""
-    letters = [*board.values()]
-    for kind, most in MOST.items():
+    letters = [*pieces.values()]
+    for kind in PIECES[1:]:
+        most = START.count(kind)
         for letter in (kind, kind.lower()):
             if letters.count(letter) > most or (kind == "K" and letter not in letters):
                 wanted = "one general" if kind == "K" else f"at most {most} {kind}"
                 raise ValueError(f"fen must have {wanted} of either colour, got {shown(placed)}")
-    for square, letter in board.items():
-        if not may_stand(letter.upper(), square_for(letter.islower(), square)):
-            raise ValueError(
-                f"fen must not have {letter} on {name_of(square)}, where none can come, got {shown(placed)}"
-            )
+    for square, letter in pieces.items():
+        if not may_stand(letter.upper(), BOARD.number_for(letter.islower(), square)):
+            name = BOARD.names[square]
+            raise ValueError(f"fen must not have {letter} on {name}, where none can come, got {shown(placed)}")
 
 
 def may_stand(kind: str, square: int) -> bool:
     """Return whether a piece of Red can stand on a square (X2, X3)."""
-    rank, file = divmod(square, FILES)
-    if kind == "K":
-        return rank < 3 and 3 <= file <= 5
-    if kind in "AB":
-        return name_of(square) in (ADVISORS if kind == "A" else ELEPHANTS)
-    return kind != "P" or rank > 4 or (rank > 2 and file % 2 == 0)
+    beyond_the_river = kind == "P" and square >= SQUARES // 2
+    return beyond_the_river or BOARD.names[square] in STANDS.get(kind, BOARD.names[square])
 
 
 # *** actions ***
@@ -195,7 +145,7 @@ def ends_of(action: int) -> tuple[int, int | None]:
     ranks, files = PLANES[plane]
     if plane < len(LINES):
         return square, (rank + ranks) % RANKS * FILES + (file + files) % FILES
-    if PLANES[plane] in DIAGONALS and name_of(square) not in ADVISORS:
+    if PLANES[plane] in DIAGONALS and not may_stand("A", square):
         ranks, files = 2 * ranks, 2 * files  # an elephant
     inside = 0 <= rank + ranks < RANKS and 0 <= file + files < FILES
     return square, square + FILES * ranks + files if inside else None
@@ -208,12 +158,13 @@ def action_to_string(rules: Xiangqi, action: int) -> str:
     """
     start, end = ends_of(action)
     ranks, files = PLANES[action // SQUARES]
-    return name_of(start) + (f"{files:+d}{ranks:+d}" if end is None else name_of(end))
+    return BOARD.names[start] + (f"{files:+d}{ranks:+d}" if end is None else BOARD.names[end])
 
 
 def move_to_string(rules: Xiangqi, action: int, s: dict[str, Any]) -> str:
     """Return a legal action of a position in the form of the Universal Chinese Chess Protocol: "h2e2", "h7e7"."""
-    return "".join(name_of(square_for(s["current_player"], square)) for square in ends_of(action) if square is not None)
+    ends = [square for square in ends_of(action) if square is not None]
+    return "".join(BOARD.name_for(s["current_player"], square) for square in ends)
 
 
 def move_pattern(names: Iterable[str]) -> str:

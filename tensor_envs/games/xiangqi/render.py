@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.kings import Ending, draw_choices, missing, status_of, tile_of
-from tensor_envs.games.xiangqi.board import FILES, GRID, KIND_DIGITS, PIECES, RANKS, SQUARES, START
-from tensor_envs.games.xiangqi.notation import FILE_NAMES, ends_of, from_dict, name_of, pieces_on, square_for
-from tensor_envs.games.xiangqi.rules import Xiangqi, ends, legal_moves, pieces_of
+from tensor_envs.games._kit.kings import Ending, draw_choices, draw_labels, king_texts, missing, tile_of
+from tensor_envs.games.xiangqi.moves import BOARD, FILES, GRID, KIND_DIGITS, PIECES, RANKS, legal_moves, pieces_of
+from tensor_envs.games.xiangqi.notation import ends_of, from_dict, pieces_on
+from tensor_envs.games.xiangqi.rules import START, Xiangqi, ends
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import seat_names
-from tensor_envs.render.tile import Pixel, StateBits, Tile
+from tensor_envs.render.tile import Tile
 from tensor_envs.rules.plain import open_actions, state_of
 
 NAMES = ("Red", "Black")
@@ -19,24 +19,15 @@ PAPER = "#fcf5e2"  # of pieces
 COLOURS = ("#b3261e", "#1d2733")  # of their letters
 CELL, MARGIN = 46, 34  # pixels: between two lines, around the board
 PALACES = (((0, 3), (2, 5)), ((0, 5), (2, 3)), ((7, 3), (9, 5)), ((7, 5), (9, 3)))  # ends of the diagonals
-PIECE_NAMES = {
-    "P": "soldier",
-    "A": "advisor",
-    "B": "elephant",
-    "N": "horse",
-    "R": "chariot",
-    "C": "cannon",
-    "K": "general",
-}
-# of a point of the small picture
-SMALL_SHAPES = {
-    "P": ("...", ".#.", "..."),
-    "A": (".#.", "#.#", "..."),
-    "B": ("#.#", "...", "#.#"),
-    "N": ("##.", ".#.", ".##"),
-    "R": ("#.#", "###", "#.#"),
-    "C": ("###", "#.#", "###"),
-    "K": (".#.", "###", ".#."),
+# name of each piece, and its rows in the small picture
+PIECE_LOOKS = {
+    "P": ("soldier", "...", ".#.", "..."),
+    "A": ("advisor", ".#.", "#.#", "..."),
+    "B": ("elephant", "#.#", "...", "#.#"),
+    "N": ("horse", "##.", ".#.", ".##"),
+    "R": ("chariot", "#.#", "###", "#.#"),
+    "C": ("cannon", "###", "#.#", "###"),
+    "K": ("general", ".#.", "###", ".#."),
 }
 GROUNDS = (WOOD, "#dcc38c")  # of the small picture
 
@@ -58,97 +49,77 @@ def ending(rules: Xiangqi, fields: dict[str, Any]) -> Ending:
     return Ending(check, None, f"{rules.quiet_plies} plies without a capture" if quiet else "")
 
 
+players = seat_names(*NAMES)
+reason, status = king_texts(NAMES, ending, from_dict)
+
+
 def to_string(rules: Xiangqi, game: dict[str, Any]) -> str:
     """Return rows of pieces, Red's in capitals, the viewer's or Red's first rank below; the status, and the FEN."""
-    step = -1 if game.get("viewer") else 1
     fields = from_dict(rules, game)
-    board = pieces_on(fields)
-    rows = [" ".join([str(y), *(board.get(FILES * y + x, ".") for x in range(FILES)[::step])]) for y in range(RANKS)]
-    status = status_of(NAMES, game, fields["current_player"], ending(rules, fields))
-    return "\n".join([*rows[::-step], "  " + " ".join(FILE_NAMES[::step]), status, game["fen"]])
+    lines = BOARD.lines_of(pieces_on(fields), game.get("viewer"))
+    return "\n".join([*lines, status(rules, game, fields), game["fen"]])
 
 
 def draw(rules: Xiangqi, game: dict[str, Any]) -> Drawing:
     """Draw the board, the viewer or Red below; a click on a point chooses the moves from it and to it."""
     grid = SquareGrid(MARGIN, MARGIN, CELL)
-    viewer = int(game.get("viewer") or 0)
+    viewer = game.get("viewer")
     picture = Drawing(FILES * CELL + 2 * MARGIN, RANKS * CELL + 2.5 * MARGIN, title="Xiangqi")
-    draw_board(picture, grid, bool(viewer))
+    draw_board(picture, grid)
+    draw_labels(picture, grid, BOARD, viewer, MARGIN - 12, 12)
     fields = from_dict(rules, game)  # reading a position takes most of the time of a picture
-    player = fields["current_player"]
     actions = {action: ends_of(action) for action in open_actions(rules, game, fields)}
-    board = pieces_on(fields)
-    for square in range(SQUARES):
-        rank, file = divmod(square_for(viewer, square), FILES)
-        centre = grid.centre(RANKS - 1 - rank, file)
-        if square in board:
-            colour = COLOURS[board[square].islower()]
+    pieces = pieces_on(fields)
+    for square, place in BOARD.places(viewer).items():
+        centre = grid.centre(*place)
+        if square in pieces:
+            colour = COLOURS[pieces[square].islower()]
             picture.circle(centre, 0.43 * CELL, PAPER, colour, 2)
             picture.circle(centre, 0.35 * CELL, "none", colour)
-            picture.text(centre, board[square].upper(), 20, colour, bold=True)
-        draw_choices(picture, grid.square(RANKS - 1 - rank, file), square_for(player, square), actions)
-    status = status_of(NAMES, game, player, ending(rules, fields))
-    picture.text((picture.width / 2, RANKS * CELL + 1.8 * MARGIN), status, 14, INK)
+            picture.text(centre, pieces[square].upper(), 20, colour, bold=True)
+        draw_choices(picture, grid.square(*place), BOARD.number_for(fields["current_player"], square), actions)
+    picture.text((picture.width / 2, RANKS * CELL + 1.8 * MARGIN), status(rules, game, fields), 14, INK)
     return picture
 
 
-def draw_board(picture: Drawing, grid: SquareGrid, turned: bool) -> None:
-    """Draw the lines, the river, the diagonals of the palaces, and the names of files and ranks."""
+def draw_board(picture: Drawing, grid: SquareGrid) -> None:
+    """Draw the lines, the river, and the diagonals of the palaces."""
     last_rank, last_file = RANKS - 1, FILES - 1
     picture.rect(MARGIN, MARGIN, FILES * CELL, RANKS * CELL, WOOD, INK)
-    left, top = grid.centre(RANKS // 2 - 1, 0)
-    picture.rect(left, top, last_file * CELL, CELL, RIVER)
-    for rank in range(RANKS):
-        picture.line(grid.centre(rank, 0), grid.centre(rank, last_file), stroke=INK)
-        name = str(rank if turned else last_rank - rank)
-        picture.text((MARGIN - 12, grid.centre(rank, 0)[1]), name, 12, INK)
+    picture.rect(*grid.centre(RANKS // 2 - 1, 0), last_file * CELL, CELL, RIVER)
+    lines = [((rank, 0), (rank, last_file)) for rank in range(RANKS)]
     for file in range(FILES):
         # The river interrupts all files but the first and the last.
         parts = [(0, last_rank)] if file in (0, last_file) else [(0, RANKS // 2 - 1), (RANKS // 2, last_rank)]
-        for first, last in parts:
-            picture.line(grid.centre(first, file), grid.centre(last, file), stroke=INK)
-        picture.text((grid.centre(0, file)[0], MARGIN - 12), FILE_NAMES[:: -1 if turned else 1][file], 12, INK)
-    for first_corner, second_corner in PALACES:
-        picture.line(grid.centre(*first_corner), grid.centre(*second_corner), stroke=INK)
-
-
-players = seat_names(*NAMES)
+        lines += [((first, file), (last, file)) for first, last in parts]
+    for first_end, second_end in [*lines, *PALACES]:
+        picture.line(grid.centre(*first_end), grid.centre(*second_end), stroke=INK)
 
 
 def scores(rules: Xiangqi, game: dict[str, Any]) -> list[str]:
     """Return the letters of the pieces that each player has captured, by the number of pieces missing on the board."""
-    placed = game["fen"].split()[0]
-    return [missing(START, placed, letters) for letters in ("rcnbap", "RCNBAP")]
-
-
-def reason(rules: Xiangqi, game: dict[str, Any]) -> str:
-    """Return why the game has ended (X7, X10 to X12)."""
-    return ending(rules, from_dict(rules, game)).reason
+    return [missing(START, game["fen"].split()[0], letters) for letters in ("rcnbap", "RCNBAP")]
 
 
 def explain(rules: Xiangqi, game: dict[str, Any], action: int) -> str:
     """Return the piece, the start and the end of a move by their names, for either colour."""
     fields = from_dict(rules, game)
-    board = pieces_on(fields)
-    start, end = (square_for(fields["current_player"], square or 0) for square in ends_of(action))
-    word = "takes" if end in board else "to"
-    return f"{PIECE_NAMES[board[start].upper()]} {name_of(start)} {word} {name_of(end)}"
+    pieces = pieces_on(fields)
+    start, end = (BOARD.number_for(fields["current_player"], square or 0) for square in ends_of(action))
+    word = "takes" if end in pieces else "to"
+    return f"{PIECE_LOOKS[pieces[start].upper()][0]} {BOARD.names[start]} {word} {BOARD.names[end]}"
 
 
 def tile(rules: Xiangqi) -> Tile:
     """Return the board as a small picture, Red below; a point is three pixels wide and high."""
 
-    def pixel(y: int, x: int, black: int) -> Pixel:
-        rank, file = RANKS - 1 - y // 3, x // 3
-        square = square_for(black, FILES * rank + file)
-        ground = RIVER if y in (14, 15) else GROUNDS[rank in (0, 1, 2, 7, 8, 9) and 3 <= file <= 5]
-        colours = list[str]()
-        # A pixel looks up its colour by four bits of its point: whether the piece is the mover's, and its kind.
-        for key in range(16):
-            own, kind = key & 1, PIECES[key >> 1]
-            shown = kind != " " and SMALL_SHAPES[kind][y % 3][x % 3] == "#"
-            colours.append(COLOURS[own == black] if shown else ground)
-        digits = [StateBits("pieces", GRID.words * k, square, 1) for k in range(KIND_DIGITS)]
-        return Pixel(tuple(colours), (StateBits("own", 0, square, 1), *digits))
+    def colour(y: int, x: int, black: int, key: int) -> str:
+        """Return the colour of a pixel for bits of its point: whether the piece is the mover's, and its kind."""
+        own = key & 1
+        kind = PIECES[key >> 1]
+        if kind != " " and PIECE_LOOKS[kind][1 + y % 3][x % 3] == "#":
+            return COLOURS[own == black]
+        in_palace = y // 3 in (0, 1, 2, 7, 8, 9) and 3 <= x // 3 <= 5
+        return RIVER if y in (14, 15) else GROUNDS[in_palace]
 
-    return tile_of(RANKS, FILES, pixel)
+    return tile_of(BOARD, [("own", 0), *(("pieces", GRID.words * k) for k in range(KIND_DIGITS))], colour)

@@ -21,7 +21,7 @@ def usi(game: Any, files: int) -> dict[str, int]:
     """Return the legal actions of a game by their names in the Universal Shogi Interface."""
     rules = shared_env(GAME, files=files).rules
     position, _ = notation.parse(rules, game.to_dict()["sfen"])
-    pieces = notation.seen_by(rules, position.pieces, position.player)
+    pieces = rules.board.seen_by(position.player, position.pieces)
     fields = rules.board.fields_of(pieces) | {"current_player": position.player}
     return {notation.move_to_string(rules, action, fields): action for action in game.legal_actions()}
 

@@ -9,6 +9,7 @@ import pytest
 
 import tensor_envs as te
 from tensor_envs.games.xiangqi import notation, render
+from tensor_envs.render.drawing import Text
 from tests.games.shared import shared_env
 from tests.games.xiangqi.reference import START
 
@@ -330,3 +331,13 @@ def test_explanations_and_captures() -> None:
     assert render.explain(env.rules, game, moves["h9g7"]) == "horse h9 to g7"
     assert render.explain(env.rules, game, moves["b7b0"]) == "cannon b7 takes b0"
     assert render.scores(env.rules, game) == ["r", ""]
+
+
+@pytest.mark.parametrize("viewer", [0, 1])
+def test_pieces_are_drawn_where_the_names_of_files_and_ranks_are(viewer: int) -> None:
+    game = at("3k5/9/9/9/9/9/9/9/9/R3K4") | {"viewer": viewer}
+    points = {
+        shape.text: shape.at for shape in render.draw(shared_env(GAME).rules, game).shapes if isinstance(shape, Text)
+    }
+    assert points["R"] == (points["a"][0], points["0"][1])
+    assert (points["a"] < points["i"]) == (viewer == 0)
