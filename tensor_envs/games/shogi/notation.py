@@ -17,10 +17,9 @@ HAND_ORDER = "RBGSNLPEC"  # of letters in SFEN
 SIDES = "bw"  # of the players, Black and White
 COMMENT_SIGNS = "=!?"  # behind a name: "=" declines a promotion
 # promotions in words, as "2d2c promotes" and "promote 2d2c"
-_MOVE = rf"[1-9][{RANK_NAMES}][1-9][{RANK_NAMES}]"
 SYNONYMS = (
-    (rf"(?i)(?<=[1-9][{RANK_NAMES}])[\s,]*(?:and\s+)?promot\w*", "+"),
-    (rf"(?i)\bpromot\w*\s+(?:by\s+|with\s+)?({_MOVE})(?![+\w])", r"\1+"),
+    (r"(?i)(?<=[1-9][a-i])[\s,]*(?:and\s+)?promot\w*", "+"),
+    (r"(?i)\bpromot\w*\s+(?:by\s+|with\s+)?((?:[1-9][a-i]){2})(?![+\w])", r"\1+"),
 )
 
 
