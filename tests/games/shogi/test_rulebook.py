@@ -312,12 +312,23 @@ def test_s15_names_lead_back_to_their_actions() -> None:
     assert promotions > 5
 
 
-PROMOTIONS = "2d2c+", "2d-2c+", "P-2c+", "2d2c promotes", "2d2c, and promote", "promote 2d2c", "Promotion by 2d2c"
+READ_AS_PROMOTION = (
+    "2d2c+",
+    "2d-2c+",
+    "P-2c+",
+    "2d2c promotes",
+    "2d2c, and promote",
+    "promote 2d2c",
+    "Promotion by 2d2c",
+)
 
 
 @pytest.mark.parametrize(
     ("answer", "name"),
-    [*((answer, "2d2c+") for answer in PROMOTIONS), *((text, "2d2c") for text in ("2d2c", "2d2c=", "P-2c", "2d2c!"))],
+    [
+        *((answer, "2d2c+") for answer in READ_AS_PROMOTION),
+        *((text, "2d2c") for text in ("2d2c", "2d2c=", "P-2c", "2d2c!")),
+    ],
 )
 def test_s15_promotions_in_answers(answer: str, name: str) -> None:
     env = shared_env(GAME)
