@@ -174,7 +174,7 @@ def test_wrong_actions_and_lengths_of_records() -> None:
     env = te.make("tic_tac_toe")
     with pytest.raises(TypeError, match="action 1: it must be an int"):
         te.record(env, [0, 1.5])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="actions must be numbers or names, got None"):
+    with pytest.raises(TypeError, match="actions must be a list of numbers or names, got None"):
         te.record(env, None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="game must have names of all its actions, got 0"):
         te.replay(replace(te.record(env, [0]), names=()))

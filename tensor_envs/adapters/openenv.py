@@ -17,25 +17,32 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import sys
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 from uuid import uuid4
 
-from openenv.core import EnvClient
-from openenv.core.client_types import StepResult
-from openenv.core.env_server import create_app
-from openenv.core.env_server.interfaces import Environment
-from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation
-from openenv.core.env_server.types import State as ServerState
-from pydantic import Field
-
 from tensor_envs import __version__
 from tensor_envs._command import add_rules, command_parser, run, whole
 from tensor_envs._validate import integer
 from tensor_envs.referee.options import add_settings, settings_of
 from tensor_envs.referee.sessions import REWARDS, Feedback, Session
+
+try:
+    from openenv.core import EnvClient
+    from openenv.core.client_types import StepResult
+    from openenv.core.env_server import create_app
+    from openenv.core.env_server.interfaces import Environment
+    from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation
+    from openenv.core.env_server.types import State as ServerState
+    from pydantic import Field
+except ImportError:
+    text = "this adapter needs OpenEnv: pip install 'tensor_envs[openenv]'"
+    if __name__ == "__main__":
+        sys.exit(f"error: {text}")
+    raise ImportError(text) from None
 
 MAX_SESSIONS = 1024
 

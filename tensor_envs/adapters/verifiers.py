@@ -12,14 +12,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import httpx
-import verifiers.v1 as vf
-from pydantic import Field
-from verifiers.v1.dialects.chat import message_to_wire
-
 from tensor_envs.referee.players import content_of
 from tensor_envs.referee.sessions import Feedback, Session
 from tensor_envs.referee.settings import Settings
+
+try:
+    import httpx
+    import verifiers.v1 as vf
+    from pydantic import Field
+    from verifiers.v1.dialects.chat import message_to_wire
+except ImportError:
+    raise ImportError("this adapter needs verifiers: pip install 'tensor_envs[verifiers]'") from None
 
 __all__ = ["ChatHarness", "GameEnv", "GameTaskset", "load_environment"]
 

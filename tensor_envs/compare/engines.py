@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs._command import need
 from tensor_envs._engine.random import seed_words
 from tensor_envs._validate import shown
 from tensor_envs.compare.open_spiel import open_spiel
@@ -93,8 +94,8 @@ class Pgx(_Numbered):
 
     def __init__(self, env: Env):
         super().__init__(env)
-        pgx = importlib.import_module("pgx")
-        self.jax = importlib.import_module("jax")
+        pgx = need("pgx", "--with pgx", "peers")
+        self.jax = need("jax", "--with pgx", "peers")
         name = known_name("pgx", env, PGX_NAMES)
         game = pgx.make(name)
         self.module = importlib.import_module(type(game).__module__)
@@ -155,7 +156,7 @@ class EnvPool(_Numbered):
     def __init__(self, env: Env):
         super().__init__(env)
         name = known_name("envpool", env, ENVPOOL_NAMES)
-        self.games = importlib.import_module("envpool").make_gymnasium(name, num_envs=1)
+        self.games = need("envpool", "--with envpool", "peers").make_gymnasium(name, num_envs=1)
 
     def begin(self, fields: Fields, seed: int, row: int) -> None:
         self.info = self.games.reset()[1]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import asdict
 
 import numpy as np
 
+from tensor_envs._command import need
 from tensor_envs.compare.protocol import Fields, known_name
 from tensor_envs.envs.env import Env
 from tensor_envs.evaluation.engines.open_spiel import GAMES
@@ -26,7 +26,7 @@ class OpenSpiel:
 
     def __init__(self, env: Env):
         name = known_name("open_spiel", env, SPIEL_NAMES).format(**asdict(env.rules))
-        self.game = importlib.import_module("pyspiel").load_game(name)
+        self.game = need("pyspiel", "--with open_spiel", "peers").load_game(name)
         self.first = 1 if env.id == "chess" else 0  # its White is player 1
         self.num_players, self.id = env.num_players, env.id
 

@@ -387,8 +387,8 @@ def _play(
 ) -> tuple[Record, list[State]]:
     """Play actions. Return the record and all positions."""
     game, state = begin(env, seed, row, start)
-    if not isinstance(actions, Iterable):
-        raise wrong_type("actions", "numbers or names", actions)
+    if not isinstance(actions, Iterable) or isinstance(actions, str):
+        raise wrong_type("actions", "a list of numbers or names", actions)
     states = [state]
     for action in actions:
         game, state = extend(game, state, action)

@@ -57,7 +57,7 @@ from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
 from tensor_envs.train.parallel import connect, is_started
 from tensor_envs.train.rating import CriticalPositions, exact_oracle
-from tensor_envs.train.run import CONFIG, Callback
+from tensor_envs.train.run import CHECKPOINT, CONFIG, Callback
 
 ALGORITHMS: dict[str, type[Trainer]] = {kind.algorithm: kind for kind in (AlphaZero, PPO)}
 NETWORKS = {name.lower(): f"tensor_envs.train.modules:{name}" for name in ("Dense", "ResNet", "Transformer")}
@@ -166,6 +166,9 @@ def train(options: argparse.Namespace) -> None:
     budget = f"{options.steps} steps" if options.minutes is None else f"{options.minutes:g} minutes of {clock}"
     games = f"{trainer.config.num_envs} games x {trainer.config.rollout_length} decisions a step"
     print(f"{trainer.env.id}: {budget}, {games}, on {device_of(trainer.device)}, in {folder}", flush=True)
+    # The command that began a run also continues it, so that the argument is no mistake.
+    if options.weights is not None and (folder / CHECKPOINT).exists():
+        print(f"the run goes on from its own weights, not from {options.weights}", flush=True)
     say_at_signal(f"stopped; the same command continues the run in {folder}")
     # Actors play on the cluster, and this process learns from what they send.
     if not is_local:

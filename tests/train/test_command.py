@@ -86,7 +86,9 @@ def test_weights_to_start_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for lost in ("checkpoint.safetensors", "weights.safetensors"):  # as if the run was killed before them
         (run / lost).unlink()
     same = ["alphazero", "kuhn_poker-v0", *still, f"--weights={path}"]  # the id with its version is the same game
-    assert run_here(main, same)[0] == 0 and (run / "weights.safetensors").read_bytes() == whole
+    code, out, _ = run_here(main, same)
+    assert (code, "goes on" in out) == (0, False) and (run / "weights.safetensors").read_bytes() == whole
+    assert f"the run goes on from its own weights, not from {path}" in run_here(main, same)[1]
     started = list[dict[str, np.ndarray]]()
     monkeypatch.setattr(command, "distributed", lambda *_, weights, **__: started.append(weights))
     at_first = [

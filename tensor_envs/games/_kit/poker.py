@@ -1,6 +1,6 @@
 """Rounds of betting in games of poker, whose bets and turns do not depend on the cards."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -54,3 +54,20 @@ def rounds(
 def scores(rules: Any, game: dict[str, Any]) -> list[str]:
     """Return the chips of each player in the pot."""
     return [f"{bet} in the pot" for bet in betting(rules, game["history"])["bets"]]
+
+
+def spellings(names: Mapping[int, str], bets: Sequence[int]) -> dict[str, int]:
+    """Return more names of legal actions: "check" and "bet" where there is nothing to call, "all in", "raise pot".
+
+    Args:
+        names: names of the legal actions.
+        bets: chips of both players in the pot.
+    """
+    owes_nothing = bets[0] == bets[1]
+    more = dict[str, int]()
+    for action, name in names.items():
+        for text in (name, name.replace("all-in", "all in"), name.replace("100%", "pot")):
+            more[text] = action
+            if owes_nothing:  # a call of nothing is a check, and a raise of nothing a bet
+                more[text.replace("call", "check").replace("raise", "bet")] = action
+    return more

@@ -1,9 +1,10 @@
 """Dictionaries and action names of Leduc poker."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games._kit.poker import betting
+from tensor_envs.games._kit import poker
 from tensor_envs.games.leduc_poker.rules import CALL, FOLD, RAISE, ROUND_BITS, LeducPoker
 from tensor_envs.rules.plain import checked, field_limits
 
@@ -26,9 +27,14 @@ def from_dict(rules: LeducPoker, game: dict[str, Any]) -> dict[str, Any]:
     cards = [*fields["cards"], fields["public"]]
     if len({*cards}) < len(cards):
         raise ValueError(f"cards and public must be three different cards, got {cards}")
-    return betting(rules, history) | fields
+    return poker.betting(rules, history) | fields
 
 
 def action_to_string(rules: LeducPoker, action: int) -> str:
     """Return "fold", "call" or "raise" (L3)."""
     return NAMES[action]
+
+
+def spellings(rules: LeducPoker, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
+    """Return more names of legal actions: "check" and "bet" where there is nothing to call."""
+    return poker.spellings({action: NAMES[action] for action in legal}, s["bets"])

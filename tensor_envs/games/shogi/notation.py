@@ -155,7 +155,7 @@ def parse(rules: Shogi, sfen: Any) -> tuple[ShogiPosition, int]:
     if len(words) != 4:
         raise ValueError(f"sfen must be four words, or three without the number, got {shown(sfen)}")
     text, side, in_hand, number = words
-    if side not in SIDES:
+    if side not in [*SIDES]:
         raise ValueError(f"sfen must have b or w to move, got {shown(side)}")
     last = (rules.spec.max_plies or MAX_PLIES) + 1
     if not fen.is_number(number, 1, last):
@@ -191,7 +191,7 @@ def parse_board(rules: Shogi, text: str, player: int) -> dict[int, str]:
 def parse_hands(rules: Shogi, text: str) -> list[list[int]]:
     """Return the numbers of pieces in hand, by player."""
     letters = rules.board.letters[:-1]
-    if text != "-" and not re.fullmatch(f"(?:[1-9]?[0-9]?[{letters}{letters.lower()}])+", text):
+    if text != "-" and not re.fullmatch(f"(?:(?:[1-9][0-9]?)?[{letters}{letters.lower()}])+", text):
         raise ValueError(f"sfen must have - or pieces {letters} in hand, got {shown(text)}")
     # "3P" becomes "PPP".
     held = re.sub("[0-9]+.", lambda part: part.group()[-1] * int(part.group()[:-1]), text)

@@ -1,9 +1,10 @@
 """Dictionaries, and names of cards and actions, of Texas hold'em."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs._validate import nested
-from tensor_envs.games._kit.poker import betting
+from tensor_envs.games._kit import poker
 from tensor_envs.games.texas_holdem.hands import RANKS
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
 from tensor_envs.rules.plain import values_of
@@ -28,13 +29,18 @@ def from_dict(rules: TexasHoldem, game: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"hands and board must be different cards, got {hands} and {board}")
     first, second, *streets = rules.grouped([*hands[0], *hands[1], *board], (rules.hole_cards,) * 2 + rules.streets)
     cards = values_of({"hands": [first, second], **rules.board_field(streets)})
-    return betting(rules, history) | cards
+    return poker.betting(rules, history) | cards
 
 
 def action_to_string(rules: TexasHoldem, action: int) -> str:
     """Return "fold", "call", "raise 50%" of the pot, "all-in", or "raise" with a limit (T3, T4)."""
     raises = ["raise"] if rules.limit else [*(f"raise {percent}%" for percent in rules.raises), "all-in"]
     return ["fold", "call", *raises][action]
+
+
+def spellings(rules: TexasHoldem, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
+    """Return more names of legal actions: "check", "bet 50%", "all in", "raise pot"."""
+    return poker.spellings({action: action_to_string(rules, action) for action in legal}, s["bets"])
 
 
 def card_name(rules: TexasHoldem, card: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
+from tests.games.shared import shared_env
 
 GAME = "leduc_poker"
 FOLD, CALL, RAISE = range(3)
@@ -127,3 +128,13 @@ def test_l7_impossible_positions(wrong: dict[str, Any]) -> None:
 
 def test_l3_names() -> None:
     assert [te.make(GAME).action_to_string(action) for action in range(3)] == ["fold", "call", "raise"]
+
+
+def test_answers_in_a_players_words() -> None:
+    env = shared_env("leduc_poker")
+    start = env.init(1)
+    after_a_raise = env.step(start, [2])
+    assert [te.text.parse(env, answer, start) for answer in ("I check", "move: bet")] == [1, 2]
+    for answer in ("check", "bet"):
+        with pytest.raises(ValueError, match="answer must name a move"):
+            te.text.parse(env, answer, after_a_raise)

@@ -15,6 +15,7 @@ from tensor_envs.games.texas_holdem.hands import strength
 from tensor_envs.games.texas_holdem.notation import RANK_NAMES, SUIT_NAMES, card_name
 from tensor_envs.games.texas_holdem.rules import TexasHoldem
 from tensor_envs.rules import int32
+from tests.games.shared import shared_env
 
 GAME = "texas_holdem"
 FOLD, CALL, HALF, POT, ALL_IN = range(5)
@@ -258,3 +259,23 @@ def test_names() -> None:
     assert te.make(GAME, limit=(2, 2, 4, 4), max_raises=(4,) * 4).action_to_string(2) == "raise"
     assert [card_name(TexasHoldem(), card) for card in (0, 34, 51)] == ["2c", "Th", "As"]
     assert card_name(TexasHoldem(ranks=6, suits=2), 0) == "9c"
+
+
+@pytest.mark.parametrize(
+    ("history", "answer", "name"),
+    [
+        ([], "move: all in", "all-in"), ([], "move: raise pot", "raise 100%"), ([], "check", None), ([], "bet", None),
+        ([CALL], "I check.", "call"), ([CALL], "move: bet 50%", "raise 50%"), ([CALL], "move: bet pot", "raise 100%"),
+    ],
+)  # fmt: skip
+def test_t4_answers_in_a_players_words(history: list[int], answer: str, name: str | None) -> None:
+    """Who owes chips cannot check: "check" is a call where nothing is owed alone."""
+    env = shared_env(GAME)
+    state = env.init(1, seed=1)
+    for action in history:
+        state = env.step(state, [action])
+    if name is None:
+        with pytest.raises(ValueError, match="answer must name a move"):
+            te.text.parse(env, answer, state)
+    else:
+        assert env.action_names[te.text.parse(env, answer, state)] == name
