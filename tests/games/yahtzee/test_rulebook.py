@@ -1,7 +1,6 @@
 """Yahtzee: the rules as worked cases, played on every engine of the game."""
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
