@@ -23,7 +23,9 @@ from tensor_envs.rules import (
     Value,
     any_of,
     bit,
+    bits,
     max_of,
+    maximum,
     min_of,
     num_words,
     number,
@@ -42,6 +44,7 @@ START = {24: 2, 13: 5, 8: 3, 6: 5}  # men by pip
 # pips 1..24, and 1..6
 ON_POINTS = 2 ** (POINTS + 1) - 2
 HOME = 2 ** (FACES + 1) - 2
+SEEN = 1, 2, 3  # men of a pip that observations tell apart by sets
 SOURCES = 26  # of actions: none, the bar, pips 24..1
 MAX_PLIES = 2**31 - 1
 
@@ -69,7 +72,7 @@ class Backgammon:
         return Spec(
             num_players=2,
             num_actions=SOURCES * FACES,
-            observation_shape=(2 * (BAR + 1) + FACES + 1,),
+            observation_shape=(2 * ((len(SEEN) + 1) * POINTS + 2) + FACES + 1,),
             observation_dtype="int8",
             # men of each player on pips 1..25; moves by each number that are left in the turn
             fields=(Field("men", (2, BAR), high=MEN), Field("dice", (FACES,), high=4)),
@@ -135,15 +138,25 @@ class Backgammon:
         """Return both players' men by the observer's pips, on the bars and off the board, and the dice (B11)."""
         own, other = sides(s.men, player)
         return {
-            "own men on pips 1 to 24": [*map(number, own[:POINTS])],
+            **men_seen("own", own[:POINTS]),
             "own men on the bar": number(own[-1]),
             "own men off the board": number(MEN - sum_of(own)),
-            "the opponent's men on pips 1 to 24": [*map(number, other[:POINTS][::-1])],
+            **men_seen("the opponent's", other[:POINTS][::-1]),
             "the opponent's men on the bar": number(other[-1]),
             "the opponent's men off the board": number(MEN - sum_of(other)),
             "moves left by the faces 1 to 6": [*map(number, s.dice)],
             "whether the player moves": number(s.current_player == player),
         }
+
+
+def men_seen(whose: str, men: Sequence[Scalar]) -> dict[str, Any]:
+    """Return a player's men on pips 1 to 24 as entries of an observation.
+
+    One man can be hit and two hold a point, so that a network learns from sets by the number of men, as TD-Gammon's
+    does, with less than from the numbers themselves.
+    """
+    sets = {f"pips with {count} or more of {whose} men": bits([n >= count for n in men], POINTS) for count in SEEN}
+    return {**sets, f"{whose} men beyond {SEEN[-1]} on pips 1 to 24": [number(maximum(n - SEEN[-1], 0)) for n in men]}
 
 
 def thrown(first: Scalar, second: Scalar) -> list[Scalar]:

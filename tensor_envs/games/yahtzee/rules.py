@@ -20,9 +20,12 @@ from tensor_envs.rules import (
     Spec,
     all_of,
     any_of,
+    bits,
+    float32,
     maximum,
     next_player,
     number,
+    one_hot,
     select,
     sort,
     sum_of,
@@ -44,6 +47,7 @@ SETS = 2**DICE - 1  # of dice to throw again, the actions before those that fill
 NEEDED = 63
 BONUS = 35
 EXTRA = 100
+MOST = 50  # points of a box: a yahtzee
 THROWS = SIDES**DICE
 MAX_EXTRAS = len(BOXES) - 1
 
@@ -66,14 +70,14 @@ class Yahtzee:
         return Spec(
             num_players=self.players,
             num_actions=SETS + len(BOXES),
-            observation_shape=(DICE + 1 + self.players * (len(BOXES) + 1),),
+            observation_shape=(DICE * SIDES + REROLLS + 1 + self.players * (2 * len(BOXES) + 1),),
             fields=(
                 Field("dice", (DICE,), low=1, high=SIDES),
                 Field("rerolls", high=REROLLS),
-                Field("boxes", (self.players, len(BOXES)), low=-1, high=50),
+                Field("boxes", (self.players, len(BOXES)), low=-1, high=MOST),
                 Field("extras", (self.players,), high=MAX_EXTRAS),  # yahtzees after the first
             ),
-            observation_dtype="int8",
+            observation_dtype="float32",
             chance=True,
             zero_sum=self.players > 1,
         )
@@ -120,12 +124,22 @@ class Yahtzee:
         return Outcome.scores(after, totals, over)  # Y8
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
-        """Return the dice, the throws left, and the boxes and extra yahtzees of each player, from its own on (Y10)."""
-        parts: dict[str, Part | list[Part]] = {"dice": [*map(number, s.dice)], "throws left": number(s.rerolls)}
+        """Return the dice, the throws left, and the boxes and extra yahtzees of each player, from its own on (Y10).
+
+        Points are scaled to 0..1 for networks, which learn from a die's face as one entry of six better than as a
+        number.
+        """
+        parts: dict[str, Part | list[Part]] = {
+            "face of each die": [one_hot(die - 1, SIDES) for die in s.dice],
+            "throws left": one_hot(s.rerolls, REROLLS + 1),
+        }
         for turn in range(self.players):
             seat = (player + turn) % self.players
-            parts[f"player +{turn}: points of each box"] = [*map(number, s.boxes[seat])]
-            parts[f"player +{turn}: extra yahtzees"] = number(s.extras[seat])
+            boxes = s.boxes[seat]
+            points = [float32(maximum(box, 0)) * (1 / MOST) for box in boxes]
+            parts[f"player +{turn}: open boxes"] = bits([box < 0 for box in boxes], len(BOXES))
+            parts[f"player +{turn}: points of each box"] = [*map(number, points)]
+            parts[f"player +{turn}: extra yahtzees"] = number(float32(s.extras[seat]) * (1 / MAX_EXTRAS))
         return parts
 
 
@@ -150,7 +164,7 @@ def worth(dice: Sequence[Scalar], joker: Scalar) -> list[Scalar]:
         *(count * face for face, count in enumerate(counts, 1)),
         *(where(has[n], everything, 0) for n in (3, 4)),
         *(where(joker | holds, points, 0) for holds, points in ((house, 25), (runs[4], 30), (runs[5], 40))),
-        where(dice[0] == dice[-1], 50, 0),
+        where(dice[0] == dice[-1], MOST, 0),
         everything,
     ]
 

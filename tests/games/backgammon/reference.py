@@ -130,5 +130,11 @@ class Reference:
 
     def observation(self, player: int) -> list[int]:  # B11
         own, other = self.men[player], self.men[1 - player]
-        seen = [*own[1:], own[0], *(other[25 - pip] for pip in range(1, 25)), other[25], other[0]]
+        seen = [*men_seen(own[1:25]), own[25], own[0]]
+        seen += [*men_seen([other[25 - pip] for pip in range(1, 25)]), other[25], other[0]]
         return [*seen, *(self.dice.count(n) for n in range(1, 7)), int(player == self.current_player)]
+
+
+def men_seen(men: list[int]) -> list[int]:
+    sets = [int(count >= least) for least in (1, 2, 3) for count in men]
+    return sets + [max(count - 3, 0) for count in men]

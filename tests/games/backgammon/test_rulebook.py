@@ -140,11 +140,19 @@ def test_b9_what_a_win_counts(start: Start, loser: Men, worth: int, player: int)
 def test_b11_observation(start: Start) -> None:
     game = start(GAME, placed({23: 2, 6: 3}, {24: 1, 25: 2, 1: 4}, [2, 5]))
     seen = game.observation(0)
-    assert seen[:25] == side({23: 2, 6: 3}) and seen[25] == 10
-    assert seen[26:50] == side({1: 1, 24: 4})[:24] and seen[50:52] == [2, 8]
-    assert seen[52:58] == [0, 1, 0, 0, 1, 0] and seen[58] == 1
+    assert men_seen(seen[:96]) == side({23: 2, 6: 3})[:24] and seen[96:98] == [0, 10]
+    assert men_seen(seen[98:194]) == side({1: 1, 24: 4})[:24] and seen[194:196] == [2, 8]
+    assert seen[196:202] == [0, 1, 0, 0, 1, 0] and seen[202] == 1
     seen = game.observation(1)
-    assert seen[:25] == side({24: 1, 25: 2, 1: 4}) and seen[58] == 0 and seen[52:58] == [0, 1, 0, 0, 1, 0]
+    assert men_seen(seen[:96]) == side({24: 1, 1: 4})[:24] and seen[96:98] == [2, 8]
+    assert seen[196:202] == [0, 1, 0, 0, 1, 0] and seen[202] == 0
+
+
+def men_seen(entries: list[int]) -> list[int]:
+    """Return the men on 24 pips: entries of pips with 1, 2 and 3 or more men, and the men beyond 3."""
+    one, two, three, beyond = (entries[k : k + 24] for k in range(0, 96, 24))
+    assert all(a >= b >= c for a, b, c in zip(one, two, three, strict=True))
+    return [sum(counts) for counts in zip(one, two, three, beyond, strict=True)]
 
 
 @pytest.mark.parametrize(

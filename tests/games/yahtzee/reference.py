@@ -109,9 +109,12 @@ class Reference:
             win = (self.num_players / winners - 1) / (self.num_players - 1)
             self.rewards = [win if x == max(totals) else -1 / (self.num_players - 1) for x in totals]
 
-    def observation(self, player: int) -> list[int]:  # Y10
-        seen = [*self.dice, self.rerolls]
+    def observation(self, player: int) -> list[float]:  # Y10
+        seen: list[float] = [int(die == face) for die in self.dice for face in range(1, 7)]
+        seen += [int(self.rerolls == left) for left in range(3)]
         for turn in range(self.num_players):
             other = (player + turn) % self.num_players
-            seen += [*self.boxes[other], self.extras[other]]
+            seen += [int(box < 0) for box in self.boxes[other]]
+            seen += [max(box, 0) / 50 for box in self.boxes[other]]
+            seen.append(self.extras[other] / 12)
         return seen

@@ -1,6 +1,6 @@
 """Yahtzee: the rules as worked cases, played on every engine of the game."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -126,12 +126,18 @@ def test_y8_the_winners(start: Start, others: tuple[int, ...], rewards: list[flo
 
 
 def test_y10_observation(start: Start) -> None:
+    def shown(dice: Sequence[int], rerolls: int) -> list[int]:
+        faces = [int(die == face) for die in dice for face in (1, 2, 3, 4, 5, 6)]
+        return faces + [int(rerolls == left) for left in (0, 1, 2)]
+
     game = start(GAME, position("13356", card(), card(), rerolls=1, extras=(0, 0)), players=2)
-    assert game.observation(1) == [1, 3, 3, 5, 6, 1, *[-1] * 13, 0, *[-1] * 13, 0]
+    untouched = [*[1] * 13, *[0] * 13, 0]
+    assert game.observation(1) == [*shown([1, 3, 3, 5, 6], 1), *untouched, *untouched]
     game.apply(FILL + 2)
     dice = game.to_dict()["dice"]
-    assert game.observation(0) == [*dice, 2, -1, -1, 6, *[-1] * 10, 0, *[-1] * 13, 0]
-    assert game.observation(1) == [*dice, 2, *[-1] * 13, 0, -1, -1, 6, *[-1] * 10, 0]
+    threes = [1, 1, 0, *[1] * 10, 0, 0, pytest.approx(6 / 50), *[0] * 10, 0]
+    assert game.observation(0) == [*shown(dice, 2), *threes, *untouched]
+    assert game.observation(1) == [*shown(dice, 2), *untouched, *threes]
 
 
 @pytest.mark.parametrize(
