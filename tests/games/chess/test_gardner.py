@@ -213,5 +213,5 @@ def test_games_in_files_name_their_board(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("move", ["a8a1", "h3a1", "h8a1"])
 def test_moves_beyond_the_board_are_refused(move: str) -> None:
-    with pytest.raises(ValueError, match="moves must be pairs of squares such as .*, got"):
+    with pytest.raises(ValueError, match=r"moves must be pairs of squares such as .*, got"):
         shared_env(GAME).state_from_dicts([{"fen": "4k/5/5/5/R3K b - - 3 5", "moves": [move]}])
