@@ -304,7 +304,7 @@ def test_s15_names_lead_back_to_their_actions() -> None:
     state = env.init(2, seed=2)
     promotions = 0
     for _ in range(24):
-        for row in np.flatnonzero(~te.to_numpy(state.terminated)):
+        for row in np.flatnonzero(~te.to_numpy(state.terminated)).tolist():
             names = env.legal_actions(state, row)
             promotions += sum(name.endswith("+") for name in names.values())
             assert {env.string_to_action(name, state, row): name for name in names.values()} == names
