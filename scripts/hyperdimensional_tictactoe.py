@@ -23,7 +23,8 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs import ops
-from tensor_envs._command import BUSY_SECONDS, busy, command_parser, device_of, need, new_file, run
+from tensor_envs._command import BUSY_SECONDS, busy, command_parser, device_of, new_file, run
+from tensor_envs._validate import need
 from tensor_envs.games.hyper_tic_tac_toe.render import draw, to_string
 
 NAMES = {1: "first player (X)", -1: "second player (O)"}

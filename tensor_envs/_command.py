@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import re
 import signal
@@ -193,19 +192,6 @@ def _descendants(process: int) -> list[int]:
 def busy(message: str) -> AbstractContextManager[None]:
     """Print a message, such as "compiling ...", on stderr if the block takes long."""
     return announced(message, BUSY_SECONDS)
-
-
-def need(package: str, purpose: str, extra: str) -> Any:
-    """Import an optional package.
-
-    Raises:
-        ImportError: it is not installed; the message says how to install it.
-    """
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        name = {"PIL": "Pillow", "torch": "PyTorch", "ray": "Ray"}.get(package, package)
-        raise ImportError(f"{purpose} needs {name}: pip install 'tensor_envs[{extra}]'") from None
 
 
 def device_of(device: str | None = None) -> str:

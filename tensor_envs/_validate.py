@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import math
 import operator
 import warnings
@@ -154,3 +155,16 @@ def file_path(name: str, value: Any) -> Path:
     if not str(value) or "\0" in str(value):
         raise ValueError(f"{name} must name a file, got {shown(value)}")
     return Path(value)
+
+
+def need(package: str, purpose: str, extra: str) -> Any:
+    """Import an optional package.
+
+    Raises:
+        ImportError: it is not installed; the message says how to install it.
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        name = {"PIL": "Pillow", "torch": "PyTorch", "ray": "Ray"}.get(package, package)
+        raise ImportError(f"{purpose} needs {name}: pip install 'tensor_envs[{extra}]'") from None

@@ -18,7 +18,8 @@ from statistics import median
 from typing import Any
 
 import tensor_envs as te
-from tensor_envs._command import Failure, busy, command_parser, device_of, need, real, run, whole
+from tensor_envs._command import Failure, busy, command_parser, device_of, real, run, whole
+from tensor_envs._validate import need
 from tensor_envs.equilibria.cfr import Solver
 
 GAMES = ("kuhn_poker", "leduc_poker", "liars_dice=5", "liars_dice=6", "liars_dice=7")

@@ -40,9 +40,10 @@ import numpy as np
 
 import tensor_envs as te
 from benchmark.main import GAMES, NAMES
-from tensor_envs._command import Failure, busy, command_parser, device_of, need, real, run, whole
+from tensor_envs._command import Failure, busy, command_parser, device_of, real, run, whole
 from tensor_envs._runtime.devices import is_cpu, primary
 from tensor_envs._runtime.opening import open_device
+from tensor_envs._validate import need
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.train.network import Network, evaluator
 

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import Failure, busy, command_parser, need, run, whole
+from tensor_envs._command import Failure, busy, command_parser, run, whole
+from tensor_envs._validate import need
 from tensor_envs.evaluation.engines.open_spiel import GAMES, load_game
 
 OPENING = 2  # random plies

@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, game_of, need, run, whole
+from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, game_of, run, whole
+from tensor_envs._validate import need
 
 RAY_SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no reports, no warning
 RAY_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray listens on the loopback interface only

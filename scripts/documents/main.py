@@ -25,7 +25,8 @@ from tempfile import TemporaryDirectory
 from documents import answers
 from documents.pages import ROOT, nav, write
 from tensor_envs import web
-from tensor_envs._command import Failure, add_games, busy, command_parser, need, run
+from tensor_envs._command import Failure, add_games, busy, command_parser, run
+from tensor_envs._validate import need
 
 HERE = Path(__file__).resolve().parent
 COMPLAINT = re.compile(r"WARNING|ERROR")

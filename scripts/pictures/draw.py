@@ -22,7 +22,8 @@ if not __package__:  # run as a file: modules of the scripts are in the folder a
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import tensor_envs as te
-from tensor_envs._command import busy, command_parser, device_of, need, new_file, run
+from tensor_envs._command import busy, command_parser, device_of, new_file, run
+from tensor_envs._validate import need
 from tensor_envs.games.hyper_tic_tac_toe.render import draw
 from tensor_envs.render.compose import NAMESPACE, Picture
 from tensor_envs.render.drawing import Drawing

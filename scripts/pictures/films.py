@@ -20,7 +20,8 @@ from threading import Thread
 from typing import Any
 
 from pictures.sheets import Quiet
-from tensor_envs._command import busy, command_parser, need, run
+from tensor_envs._command import busy, command_parser, run
+from tensor_envs._validate import need
 
 SEEDS = {"three_will": 7, "tensor_stars": 1, "tensor_equilibrium_2": 3}  # of games that end soon
 STEPS = {"tensor_equilibrium_2": 2}  # every so many frames are kept of a long game, all of others

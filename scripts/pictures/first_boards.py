@@ -22,7 +22,8 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from pictures.sheets import Quiet
-from tensor_envs._command import command_parser, need, run
+from tensor_envs._command import command_parser, run
+from tensor_envs._validate import need
 
 BYTES_PER_SECOND = 9e6 / 8
 LATENCY = 20  # milliseconds of a request

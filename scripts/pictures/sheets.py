@@ -19,7 +19,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from tensor_envs._command import busy, command_parser, need, run
+from tensor_envs._command import busy, command_parser, run
+from tensor_envs._validate import need
 
 SIZES = {(1280, 900): (420, 6), (390, 844): (200, 12)}  # of a screen: width of its picture, pictures in a row
 

@@ -25,7 +25,8 @@ import numpy as np
 import tensor_envs as te
 from shed import plot
 from shed.claims import claims
-from tensor_envs._command import CommandParser, busy, command_parser, device_of, need, new_file, real, run, whole
+from tensor_envs._command import CommandParser, busy, command_parser, device_of, new_file, real, run, whole
+from tensor_envs._validate import need
 from tensor_envs.games.shed.distances import MAX_CARDS, UNITS, Distances
 from tensor_envs.games.shed.lookup import DRAW, LOSS, WIN
 from tensor_envs.games.shed.notation import parse, write

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import add_game, command_parser, game_of, need, new_file, run, whole
+from tensor_envs._command import add_game, command_parser, game_of, new_file, run, whole
+from tensor_envs._validate import need
 
 TEMPLATE = "{% for message in messages %}{{ message.content }}\n{% endfor %}"  # of a chat with the random model
 

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import add_game, command_parser, game_of, need, new_file, run, whole
+from tensor_envs._command import add_game, command_parser, game_of, new_file, run, whole
+from tensor_envs._validate import need
 
 
 def work(options: argparse.Namespace) -> None:

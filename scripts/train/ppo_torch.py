@@ -24,7 +24,8 @@ if not __package__:  # run as a file: modules of the scripts are in the folder a
 import numpy as np
 
 import tensor_envs as te
-from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, game_of, need, run, whole
+from tensor_envs._command import MAX_COUNT, add_game, busy, command_parser, game_of, run, whole
+from tensor_envs._validate import need
 from tensor_envs.train.options import add_settings, settings_of
 from tensor_envs.train.ppo import ppo_loss
 from tensor_envs.train.rating import Judges, rate

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs._command import need
 from tensor_envs._engine.random import seed_words
-from tensor_envs._validate import shown
+from tensor_envs._validate import need, shown
 from tensor_envs.compare.open_spiel import open_spiel
 from tensor_envs.compare.protocol import Fields, OtherEngine, known_name
 from tensor_envs.envs.env import Env

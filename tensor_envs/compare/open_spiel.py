@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from tensor_envs._command import need
+from tensor_envs._validate import need
 from tensor_envs.compare.protocol import Fields, known_name
 from tensor_envs.envs.env import Env
 from tensor_envs.evaluation.engines.open_spiel import GAMES

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from secrets import randbits
 from typing import Any
 
-from tensor_envs._command import EXPECTED, command_parser, need, run
-from tensor_envs._validate import integer, shown
+from tensor_envs._command import EXPECTED, command_parser, run
+from tensor_envs._validate import integer, need, shown
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.referee.matches import Episode
 from tensor_envs.referee.players import Participant, hosted_game, hosted_player

@@ -30,18 +30,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._command import (
-    MAX_COUNT,
-    add_rules,
-    busy,
-    command_parser,
-    device_of,
-    need,
-    real,
-    run,
-    say_at_signal,
-    whole,
-)
+from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, say_at_signal, whole
+from tensor_envs._validate import need
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make
 from tensor_envs.evaluation import agents

@@ -20,10 +20,9 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs import train as algorithms
-from tensor_envs._command import need
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.threads import set_num_threads
-from tensor_envs._validate import instance, integer, wrong_type
+from tensor_envs._validate import instance, integer, need, wrong_type
 from tensor_envs.envs.env import Env
 from tensor_envs.train.config import TrainingConfig
 from tensor_envs.train.metrics_file import Metrics

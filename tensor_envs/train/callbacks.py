@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tensor_envs._command import need
-from tensor_envs._validate import file_path
+from tensor_envs._validate import file_path, need
 
 if TYPE_CHECKING:
     from tensor_envs.train.metrics_file import Metrics

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensor_envs._command import need
 from tensor_envs._runtime.cuda import card_of, is_cuda
 from tensor_envs._runtime.exchange import to_dlpack, to_numpy
 from tensor_envs._validate import function as check_function
-from tensor_envs._validate import wrong_type
+from tensor_envs._validate import need, wrong_type
 from tensor_envs.train.own_network import CHECKED, check_output, first_device, imported
 
 try:

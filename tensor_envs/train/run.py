@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from tensor_envs._command import need
 from tensor_envs._runtime.opening import open_device
-from tensor_envs._validate import file_path, function, instance, integer, number, shown
+from tensor_envs._validate import file_path, function, instance, integer, need, number, shown
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import env_metadata, has_words_of, words_metadata
 from tensor_envs.files.arrays import lock_file, read_arrays, replace_file, write_arrays
