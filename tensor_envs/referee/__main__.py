@@ -65,6 +65,7 @@ from tensor_envs.referee.report import page
 from tensor_envs.referee.saved import HINT, SavedGames
 from tensor_envs.referee.scoring import ratings, scores
 from tensor_envs.referee.settings import Settings
+from tensor_envs.render.status import counted
 
 
 def command_line(text: str) -> list[str]:
@@ -162,7 +163,7 @@ def _play_all(
             result = ", ".join(f"{name} {value:+g}" for name, value in zip(game.notes["players"], totals, strict=True))
             ended = "" if game.terminated or game.truncated else ", unfinished"
             source = f", from {options.save}" if id(game) in old else ""
-            print(f"game {number}: {result} in {len(game.actions)} plies{ended}{source}", flush=True)
+            print(f"game {number}: {result} in {counted(len(game.actions), 'ply', 'plies')}{ended}{source}", flush=True)
     except Exception as error:  # also whatever a player's function raises
         if not records:
             raise

@@ -20,6 +20,7 @@ import numpy as np
 from tensor_envs._command import add_rules, busy, command_parser, run, whole
 from tensor_envs.envs.registry import make
 from tensor_envs.envs.state import State
+from tensor_envs.render.status import counted
 from tensor_envs.solve.alpha_beta import MAX_MEMORY, SearchSolution
 from tensor_envs.solve.enumeration import Solution, solve
 from tensor_envs.solve.values import MAX_POSITIONS
@@ -33,7 +34,7 @@ def value_of(solution: Solution | SearchSolution, start: State) -> str:
     if value.dtype.kind == "f":
         return f"an expected return of {value[0]:.6g}"
     plies = int(solution.distance(start)[0])
-    return RESULTS[int(value[0])] + (f" in {plies} plies" if plies >= 0 else "")
+    return RESULTS[int(value[0])] + (f" in {counted(plies, 'ply', 'plies')}" if plies >= 0 else "")
 
 
 def work(options: argparse.Namespace) -> None:

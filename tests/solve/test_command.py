@@ -33,8 +33,9 @@ def test_a_search_finds_the_value_of_the_enumeration() -> None:
 
 
 def test_a_win_has_its_plies() -> None:
-    lines = solved("hyper_tic_tac_toe", "--rules", "shape=(3, 3, 1)", "k=2")
-    assert lines["value"] == "a win in 3 plies for the player to move"
+    for k, text in ((1, "1 ply"), (2, "3 plies")):
+        lines = solved("hyper_tic_tac_toe", "--rules", "shape=(3, 3, 1)", f"k={k}")
+        assert lines["value"] == f"a win in {text} for the player to move"
 
 
 @pytest.mark.parametrize(
