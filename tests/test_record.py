@@ -122,7 +122,7 @@ def test_wrong_records(tmp_path: Path) -> None:
         ("i.jsonl", "", "text must be a line of JSON"),
         ("c.pgn", "1. e4 (1. d4", "a variation has no end"),
         ("d.pgn", "1. e4 e4", "action 1: no legal action"),
-        ("e.xyz", "(;)", "env must be given for files that end with '.xyz', of 0 games"),
+        ("e.xyz", "(;)", "the file must be of a known game and end with .mat,"),
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(ValueError, match=message):

@@ -329,8 +329,12 @@ def _home(path: Path, text: str) -> Env:
             module = importlib.import_module(entry.files[path.suffix.lower()])
             fields = module.rule_fields(text) if hasattr(module, "rule_fields") else {}
             games += [] if fields is None else [(name, fields)]
-    if len(games) != 1:
-        raise ValueError(f"env must be given for files that end with {path.suffix!r}, of {len(games)} games")
+    if not games:
+        known = sorted({ending for entry in entries().values() for ending in entry.files})
+        raise ValueError(f"the file must be of a known game and end with {', '.join(known)}, got {path.suffix!r}")
+    if len(games) > 1:
+        names = ", ".join(name for name, _ in games)
+        raise ValueError(f"env must be given for files that end with {path.suffix!r}, which may be of {names}")
     return make(games[0][0], **games[0][1])
 
 

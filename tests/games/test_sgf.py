@@ -123,7 +123,7 @@ WRONG = [
     ("(;SZ[9]AB[d])", r"node 0, AB\[d\]: a point must be two letters"),
     ("(;GM[11]SZ[5];B[f1])", r"node 1, B\[f1\]: a move must be a cell of a1..e5, swap-pieces, resign or forfeit"),
     ("(;GM[11]SZ[5];B[a1];W[b1];B[swap-sides])", r"node 3, B\[swap-sides\]: a move must be"),
-    ("(;GM[2])", "env must be given for files that end with '.sgf', of 0 games"),
+    ("(;GM[2])", r"the file must be of a known game and end with .*, got '\.sgf'"),
 ]
 
 

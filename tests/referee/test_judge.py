@@ -170,7 +170,7 @@ def test_names_of_players_are_in_no_prompt() -> None:
     [
         ("a.jsonl", "{}\n", [], "holds no game that can be read"),
         ("a.jsonl", LOST.to_json() + "\n{", [], "holds no game that can be read: game 2: text must be a line of JSON"),
-        ("a.png", "x", [], "env must be given for files that end with '.png', of 0 games"),
+        ("a.png", "x", [], "the file must be of a known game and end with .mat,"),
         ("a.txt", "f5", [], "env must be given for files that end with '.txt'"),
         ("a.pgn", MATE, ["--max-regret", "-1"], "--max-regret: must be at least 0"),
         ("a.pgn", MATE, ["--rules", "x=1"], "--rules need a --game"),
