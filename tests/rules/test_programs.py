@@ -57,7 +57,18 @@ def _rolled_map_range(size: int, term: Callable[[Scalar], Any]) -> list[Scalar]:
 RULES = {name: getattr(rules, name) for name in rules.__all__}
 RULES |= {"map_range": _map_range, "rolled_map_range": _rolled_map_range}
 # functions of plain ints, or of observations
-NOT_NUMERIC = {"bits", "entries", "number", "next_player", "one_hot", "num_words", "pack", "unpack"}
+NOT_NUMERIC = {
+    "bits",
+    "constant",
+    "digits",
+    "entries",
+    "number",
+    "next_player",
+    "one_hot",
+    "num_words",
+    "pack",
+    "unpack",
+}
 REFERENCE = {name: value for name, value in vars(reference).items() if not name.startswith("_")}
 
 
