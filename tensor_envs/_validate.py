@@ -1,4 +1,4 @@
-"""Checks of arguments. Errors name the argument, the value that came and what is allowed."""
+"""Checks of arguments and of optional packages. Errors name the argument, the value that came and what is allowed."""
 
 from __future__ import annotations
 

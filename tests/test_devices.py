@@ -323,7 +323,7 @@ def test_same_as_on_the_cpu(device: str, game: str, batch: int, task: str) -> No
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
-    ("game", "dtype"), (("tic_tac_toe", "bool"), ("yahtzee", "int8"), ("kalah", "int16"), ("three_will", "float32"))
+    ("game", "dtype"), (("tic_tac_toe", "bool"), ("backgammon", "int8"), ("kalah", "int16"), ("three_will", "float32"))
 )
 def test_observations_of_every_dtype(device: str, game: str, dtype: str) -> None:
     skip_without(device)
