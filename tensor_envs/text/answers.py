@@ -134,8 +134,8 @@ class _Names(NamedTuple):
 def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
     """Return the pattern of some names. Case counts in those alone that differ by it, as "b" and "B" do in chess.
 
-    What has another name of the pattern `form` is ILLEGAL; without one there are only these names. Of `signs` behind a
-    name no other move is made.
+    What has another name of the pattern `form` is ILLEGAL; without one there are only these names. `signs` behind a
+    name are comments.
     """
     # behind a name "+" is another move, as in shogi, unless it is a sign of check
     no_promotion = r"(?!\+)" if form and "+" not in signs else ""
