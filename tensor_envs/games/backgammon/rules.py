@@ -152,8 +152,8 @@ class Backgammon:
 def men_seen(whose: str, men: Sequence[Scalar]) -> dict[str, Any]:
     """Return a player's men on pips 1 to 24 as entries of an observation.
 
-    One man can be hit and two hold a point, so that a network learns from sets by the number of men, as TD-Gammon's
-    does, with less than from the numbers themselves.
+    One man can be hit and two hold a point. A network learns that sooner from sets of pips, which TD-Gammon's had,
+    than from numbers of men.
     """
     sets = {f"pips with {count} or more of {whose} men": bits([n >= count for n in men], POINTS) for count in SEEN}
     return {**sets, f"{whose} men beyond {SEEN[-1]} on pips 1 to 24": [number(maximum(n - SEEN[-1], 0)) for n in men]}

@@ -126,8 +126,8 @@ class Yahtzee:
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the dice, the throws left, and the boxes and extra yahtzees of each player, from its own on (Y10).
 
-        Points are scaled to 0..1 for networks, which learn from a die's face as one entry of six better than as a
-        number.
+        Points are shares of the most, and a face is one entry of six: a network learns sooner from these than from
+        numbers.
         """
         parts: dict[str, Part | list[Part]] = {
             "face of each die": [one_hot(die - 1, SIDES) for die in s.dice],
