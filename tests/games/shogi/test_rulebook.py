@@ -313,45 +313,45 @@ def test_s15_names_lead_back_to_their_actions() -> None:
 
 
 READ_AS_PROMOTION = (
-    "2d2c+",
-    "2d-2c+",
-    "P-2c+",
-    "2d2c promotes",
-    "2d2c, and promote",
-    "promote 2d2c",
-    "Promotion by 2d2c",
+    "2b2a+",
+    "2b-2a+",
+    "S-2a+",
+    "2b2a promotes",
+    "2b2a, and promote",
+    "promote 2b2a",
+    "Promotion by 2b2a",
 )
 
 
 @pytest.mark.parametrize(
     ("answer", "name"),
     [
-        *((answer, "2d2c+") for answer in READ_AS_PROMOTION),
-        *((text, "2d2c") for text in ("2d2c", "2d2c=", "P-2c", "2d2c!")),
+        *((answer, "2b2a+") for answer in READ_AS_PROMOTION),
+        *((text, "2b2a") for text in ("2b2a", "2b2a=", "S-2a", "2b2a!")),
     ],
 )
 def test_s15_promotions_in_answers(answer: str, name: str) -> None:
-    env = shared_env(GAME)
-    state = env.state_from_dicts(["4k4/9/9/7P1/9/9/9/9/4K4 b - 1"])
+    env = shared_env("minishogi")
+    state = env.state_from_dicts(["k4/3S1/5/5/K4 b - 1"])
     for text in (f"move: {answer}", answer):
         assert env.legal_actions(state)[te.text.parse(env, text, state)] == name
     if answer[0].isdecimal() and " " not in answer:
         assert env.legal_actions(state)[env.string_to_action(answer, state)] == name
 
 
-@pytest.mark.parametrize("answer", ["7g7f+", "P-7f+", "7g7f promotes"])
+@pytest.mark.parametrize("answer", ["5d5c+", "P-5c+", "5d5c promotes"])
 def test_s15_illegal_promotions(answer: str) -> None:
-    env = shared_env(GAME)
+    env = shared_env("minishogi")
     with pytest.raises(te.text.IllegalMove, match="is not legal; legal moves are"):
         te.text.parse(env, f"move: {answer}", env.init(1))
-    with pytest.raises(ValueError, match="no legal action of 'shogi' is called"):
+    with pytest.raises(ValueError, match="no legal action of 'minishogi' is called"):
         env.string_to_action(answer, env.init(1))
 
 
 def test_s15_records_keep_promotions() -> None:
-    env = shared_env(GAME)
-    record = te.record(env, ["7g7f", "3c3d", "8h2b+"])
-    assert str(env.state_to_dict(te.replay(record))["sfen"]).startswith("lnsgkgsnl/1r5+B1/")
+    env = shared_env("minishogi")
+    record = te.record(env, ["2e5b", "1b1c", "3e4d", "1c1d", "4d3e", "1d1e+"])
+    assert str(env.state_to_dict(te.replay(record))["sfen"]) == "rbsgk/B4/5/P4/KGS1+p b r 7"
 
 
 @pytest.mark.parametrize(("name", "pieces"), [("shogi", 40), ("minishogi", 12), ("animal_shogi", 8)])
