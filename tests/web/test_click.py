@@ -208,7 +208,7 @@ def shapes(svg: str) -> list[Any]:
 
 @pytest.mark.few("tic_tac_toe", "kuhn_poker")
 @pytest.mark.parametrize(
-    "name", ["tic_tac_toe", "kuhn_poker", "othello", pytest.param("gomoku", marks=pytest.mark.page)]
+    "name", ["tic_tac_toe", "kuhn_poker", "gomoku", pytest.param("othello", marks=pytest.mark.page)]
 )
 def test_a_whole_game_is_what_the_environment_says(page: Any, name: str) -> None:
     take(page, name)
