@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import shown
 from tensor_envs.rules import (
     WORD_BITS,
     Chance,
@@ -35,6 +34,7 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MEN = 15
 POINTS = 24
@@ -62,10 +62,7 @@ class Backgammon:
     max_plies: int = 10_000
 
     def __post_init__(self) -> None:
-        if type(self.gammons) is not bool:
-            raise ValueError(f"gammons must be True or False, got {shown(self.gammons)}")
-        if type(self.max_plies) is not int or not 1 <= self.max_plies <= MAX_PLIES:
-            raise ValueError(f"max_plies must be an int in 1..{MAX_PLIES}, got {shown(self.max_plies)}")
+        check_fields(self, gammons=bool, max_plies=(1, MAX_PLIES))
 
     @property
     def spec(self) -> Spec:

@@ -28,7 +28,7 @@ class Breakthrough(Pieces):
     capture_all = True  # B4
 
     def __post_init__(self) -> None:
-        check_fields(self, {"rows": ((), 4, 16), "columns": ((), 2, 16)})
+        check_fields(self, rows=(4, 16), columns=(2, 16))
 
     @property
     def cells(self) -> int:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.checks import CheckLimits, limits_of
 from tensor_envs.games.chess.board import FORWARD, LEAPS, NORTH, ORTHODOX, UNDER, WAYS, ChessBoard, Way
 from tensor_envs.rules import (
@@ -40,6 +39,7 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MOVE_BITS = 12  # of a move in `history`: from, to
 MOVES_A_WORD = WORD_BITS * 2 // MOVE_BITS
@@ -76,10 +76,7 @@ class Chess:
     side: int = ORTHODOX
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, 100))
-        object.__setattr__(self, "side", checked("side", self.side, SIDES[0], SIDES[-1]))
-        if self.side not in SIDES:
-            raise ValueError(f"side must be 5 or 8, got {self.side}")
+        check_fields(self, quiet_plies=(1, 100), side={*SIDES})
 
     @cached_property
     def board(self) -> ChessBoard:

@@ -28,7 +28,7 @@ class Clobber(Pieces):
     no_move = "loss"  # C4
 
     def __post_init__(self) -> None:
-        check_fields(self, {"rows": ((), 1, 16), "columns": ((), 2, 16)})
+        check_fields(self, rows=(1, 16), columns=(2, 16))
 
     @cached_property
     def board(self) -> Grid:

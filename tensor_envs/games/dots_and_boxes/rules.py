@@ -40,7 +40,7 @@ class DotsAndBoxes:
     columns: int = 5
 
     def __post_init__(self) -> None:
-        check_fields(self, {"rows": ((), 1, MAX_SIDE), "columns": ((), 1, MAX_SIDE)})
+        check_fields(self, rows=(1, MAX_SIDE), columns=(1, MAX_SIDE))
 
     @property
     def boxes(self) -> int:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import instance
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import joined, number
 from tensor_envs.rules import (
     Actions,
@@ -25,6 +23,7 @@ from tensor_envs.rules import (
     bits,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MAX_SIZE = 19
 # rows and columns to the neighbours of a cell, in pairs of cells that touch each other
@@ -44,8 +43,7 @@ class Hex:
     swap: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", checked("size", self.size, 1, MAX_SIZE))
-        instance("swap", self.swap, bool)
+        check_fields(self, size=(1, MAX_SIZE), swap=bool)
 
     @cached_property
     def cells(self) -> int:

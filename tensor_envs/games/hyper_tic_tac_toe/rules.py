@@ -14,7 +14,6 @@ from itertools import chain
 from math import prod
 from typing import Any
 
-from tensor_envs._validate import instance
 from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import check_board, direction, num_directions, strides
 from tensor_envs.rules import (
@@ -38,6 +37,7 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MAX_CELLS = 2**30  # an observation has two planes of them, and at most 2^31 - 1 numbers
 UNROLLED_WORDS, UNROLLED_OPERATIONS = 16, 2000  # limits beyond which unrolled code compiles and runs slowly
@@ -60,8 +60,7 @@ class HyperTicTacToe:
     gravity: bool = False
 
     def __post_init__(self) -> None:
-        instance("misere", self.misere, bool)
-        instance("gravity", self.gravity, bool)
+        check_fields(self, misere=bool, gravity=bool)
         check_board(self.shape, self.k)
         object.__setattr__(self, "shape", tuple(map(int, self.shape)))
         object.__setattr__(self, "k", int(self.k))

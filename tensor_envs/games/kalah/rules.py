@@ -41,7 +41,7 @@ class Kalah:
     seeds: int = 4
 
     def __post_init__(self) -> None:
-        check_fields(self, {"houses": ((), 1, MAX_HOUSES), "seeds": ((), 1, MAX_SEEDS)})
+        check_fields(self, houses=(1, MAX_HOUSES), seeds=(1, MAX_SEEDS))
 
     @property
     def total(self) -> int:

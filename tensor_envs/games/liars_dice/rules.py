@@ -52,8 +52,7 @@ class LiarsDice:
     sides: int = 6
 
     def __post_init__(self) -> None:
-        limits = {"players": ((), 2, MAX_PLAYERS), "dice": ((), 1, MAX_DICE), "sides": ((), 2, MAX_SIDES)}
-        check_fields(self, limits)
+        check_fields(self, players=(2, MAX_PLAYERS), dice=(1, MAX_DICE), sides=(2, MAX_SIDES))
 
     @property
     def bids(self) -> int:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import ALL
 from tensor_envs.rules import (
     WORD_BITS,
@@ -36,6 +35,7 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 SIDE = 8
 SQUARES = 64
@@ -61,7 +61,7 @@ class LinesOfAction:
     quiet_plies: int = 100
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, MAX_QUIET))
+        check_fields(self, quiet_plies=(1, MAX_QUIET))
 
     @property
     def cells(self) -> int:

@@ -58,8 +58,8 @@ class Oware:
     quiet_plies: int = 100
 
     def __post_init__(self) -> None:
-        check_fields(self, {"houses": ((), 1, MAX_SIZE // 4)})
-        check_fields(self, {"seeds": ((), 1, MAX_SIZE // (2 * self.houses) - 1), "quiet_plies": ((), 1, MAX_QUIET)})
+        check_fields(self, houses=(1, MAX_SIZE // 4))
+        check_fields(self, seeds=(1, MAX_SIZE // (2 * self.houses) - 1), quiet_plies=(1, MAX_QUIET))
 
     @property
     def total(self) -> int:

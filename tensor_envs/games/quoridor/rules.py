@@ -67,7 +67,7 @@ class Quoridor:
     walls: int = 10
 
     def __post_init__(self) -> None:
-        check_fields(self, {"size": ((), MIN_SIZE, MAX_SIZE), "walls": ((), 0, MAX_WALLS)})
+        check_fields(self, size=(MIN_SIZE, MAX_SIZE), walls=(0, MAX_WALLS))
 
     @property
     def squares(self) -> int:

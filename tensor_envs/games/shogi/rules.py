@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.checks import CheckLimits, limits_of
 from tensor_envs.games._kit.past import Change, Event, Past
 from tensor_envs.games._kit.sets import number_at, numbered
@@ -38,6 +37,7 @@ from tensor_envs.rules import (
     union_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 MAX_PLIES = 512  # as in Pgx's shogi (S11)
 
@@ -75,10 +75,7 @@ class Shogi:
     window: int = 64
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "files", checked("files", self.files, min(VARIANTS), max(VARIANTS)))
-        if self.files not in VARIANTS:
-            raise ValueError(f"files must be 3, 5 or 9, got {self.files}")
-        object.__setattr__(self, "window", checked("window", self.window, 1, MAX_PLIES + 1))
+        check_fields(self, files=VARIANTS.keys(), window=(1, MAX_PLIES + 1))
 
     @cached_property
     def board(self) -> ShogiBoard:

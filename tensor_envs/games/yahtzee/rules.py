@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import integer
 from tensor_envs.rules import (
     Chance,
     Field,
@@ -31,6 +30,7 @@ from tensor_envs.rules import (
     sum_of,
     where,
 )
+from tensor_envs.rules.plain import check_fields
 
 DICE = 5
 SIDES = 6
@@ -63,7 +63,7 @@ class Yahtzee:
     players: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "players", integer("players", self.players, 1, MAX_PLAYERS))
+        check_fields(self, players=(1, MAX_PLAYERS))
 
     @property
     def spec(self) -> Spec:
