@@ -10,23 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from tensor_envs.games._kit.sets import CellSet, concatenated, segment
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    pack,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Grid, Scalar, pack, uint32, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SIZES = (6, 8, 10)
 CHOOSE, MOVE, SHOOT = range(3)  # phases of a turn (A2)

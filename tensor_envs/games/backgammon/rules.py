@@ -9,32 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    Value,
-    any_of,
-    bit,
-    bits,
-    max_of,
-    maximum,
-    min_of,
-    num_words,
-    number,
-    pack_flags,
-    sum_of,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, Value, maximum, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import any_of, bit, max_of, min_of, num_words, pack_flags, sum_of, union_of
+from tensor_envs.rules.observation import Observation, bits, number
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MEN = 15
 POINTS = 24

@@ -8,23 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    sum_of,
-    uint32,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Grid, Scalar, sum_of, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIDE = WORD_BITS  # a row, and so the mask, fits in one word
 THREAT = 16  # more than what a stone near the middle counts

@@ -10,25 +10,11 @@ from typing import Any
 
 from tensor_envs._validate import shown
 from tensor_envs.games._kit.sets import group_of
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    int32,
-    maximum,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Actions, Grid, GridSet, Scalar, int32, maximum, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIZE = 19
 MAX_KOMI = 361

@@ -14,35 +14,12 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    any_of,
-    bit,
-    bits,
-    has_bit,
-    int32,
-    next_player,
-    nth_bit,
-    one_hot,
-    popcount,
-    put,
-    select,
-    sum_of,
-    uint32,
-    uint64,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Actions, Scalar, int32, uint32, uint64, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import any_of, bit, has_bit, nth_bit, popcount, put, select, sum_of, union_of
+from tensor_envs.rules.observation import Observation, Part, bits, one_hot
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec, next_player
 
 COPIES = (3, 2, 2, 2, 1)  # of the ranks from the lowest on; the last number is that of the highest of several ranks
 

@@ -9,21 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from tensor_envs.games._kit.sets import joined, number
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    where,
-)
+from tensor_envs.rules import Actions, Grid, Scalar, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIZE = 19
 # rows and columns to the neighbours of a cell, in pairs of cells that touch each other

@@ -16,28 +16,12 @@ from typing import Any
 
 from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import check_board, direction, num_directions, strides
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    MemoryArray,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    all_of,
-    any_in_range,
-    bit,
-    bits,
-    has_bit,
-    num_words,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, any_in_range, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import MemoryArray, all_of, bit, has_bit, num_words, union_of
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_CELLS = 2**30  # an observation has two planes of them, and at most 2^31 - 1 numbers
 UNROLLED_WORDS, UNROLLED_OPERATIONS = 16, 2000  # limits beyond which unrolled code compiles and runs slowly

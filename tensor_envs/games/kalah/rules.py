@@ -8,22 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs.games._kit.houses import observed
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    all_of,
-    int32,
-    select,
-    sum_of,
-    where,
-)
+from tensor_envs.rules import Scalar, all_of, int32, select, sum_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_HOUSES, MAX_SEEDS = 16, 64
 

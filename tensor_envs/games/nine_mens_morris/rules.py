@@ -8,27 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 from tensor_envs.games._kit.sets import concatenated
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bit,
-    bits,
-    constant,
-    digits,
-    has_bit,
-    maximum,
-    popcount,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Scalar, bit, has_bit, maximum, popcount, uint32, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits, constant, digits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SIDE = 7
 POINTS = 24

@@ -11,31 +11,12 @@ from functools import reduce
 from typing import Any
 
 from tensor_envs.games._kit.houses import observed
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    Value,
-    all_of,
-    any_of,
-    int32,
-    lookup,
-    min_of,
-    number,
-    repeat,
-    scalar,
-    select,
-    sum_of,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Scalar, Value, int32, repeat, scalar, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import all_of, any_of, lookup, min_of, select, sum_of, union_of
+from tensor_envs.rules.observation import Observation, number
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIZE, MAX_QUIET = 64, 400
 SEED_BITS, HOUSES_A_WORD = 6, 5  # of a packed position

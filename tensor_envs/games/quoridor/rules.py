@@ -17,31 +17,11 @@ from functools import cached_property
 from typing import Any
 
 from tensor_envs.games._kit.sets import chained
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    bits,
-    constant,
-    digits,
-    halves,
-    int32,
-    maximum,
-    minimum,
-    uint32,
-    uint64,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Grid, GridSet, Scalar, halves, int32, maximum, minimum, uint32, uint64, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, Part, bits, constant, digits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 STRIDE, DIGITS = 8, 6  # between crossings of adjacent rows; binary digits of a crossing
 MIN_SIZE = 3

@@ -8,22 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bit,
-    bits,
-    uint32,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, bit, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_CARDS = WORD_BITS  # a set of cards is one word
 PLIES_A_CARD = 100  # default of the limit (G1)

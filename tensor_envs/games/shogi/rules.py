@@ -14,30 +14,11 @@ from tensor_envs.games._kit.checks import CheckLimits, limits_of
 from tensor_envs.games._kit.past import Change, Event, Past
 from tensor_envs.games._kit.sets import number_at, numbered
 from tensor_envs.games.shogi.board import BACK, DOWN, QUEEN, VARIANTS, WAYS, ShogiBoard
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    bits,
-    constant,
-    digits,
-    has_bit,
-    int32,
-    lookup,
-    minimum,
-    scalar,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Actions, GridSet, Scalar, has_bit, int32, lookup, minimum, scalar, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, Part, bits, constant, digits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_PLIES = 512  # as in Pgx's shogi (S11)
 

@@ -9,23 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COMPASS, PIECES, WHITE, Board, Card, StarsFields
-from tensor_envs.rules import (
-    GameState,
-    Scalar,
-    Value,
-    all_of,
-    any_of,
-    bit,
-    has_bit,
-    int32,
-    lookup,
-    num_words,
-    pack,
-    scalar,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Scalar, Value, int32, scalar, uint32, where
+from tensor_envs.rules.lists import all_of, any_of, bit, has_bit, lookup, num_words, pack, union_of
+from tensor_envs.rules.spec import GameState
 
 # the actions that answer a question of order
 PRINTED = CARDS

@@ -11,31 +11,12 @@ from typing import Any
 
 from tensor_envs._validate import integer, nested
 from tensor_envs.games.texas_holdem.hands import MAX_CARDS, RANKS, strength
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    Value,
-    bits,
-    float32,
-    int32,
-    lookup,
-    maximum,
-    minimum,
-    nth_missing,
-    number,
-    one_hot,
-    put,
-    set_of,
-    sort,
-    where,
-)
+from tensor_envs.rules import Scalar, Value, float32, int32, maximum, minimum, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import lookup, nth_missing, put, set_of, sort
+from tensor_envs.rules.observation import Observation, bits, number, one_hot
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SUITS = 4
 MAX_STACK = 100_000

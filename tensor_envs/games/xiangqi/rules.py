@@ -21,24 +21,11 @@ from tensor_envs.games.xiangqi.moves import (
     pieces_of,
     turned,
 )
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    constant,
-    digits,
-    minimum,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Actions, Scalar, minimum, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits, constant, digits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_QUIET = 127
 QUIET_DIGITS = 7
