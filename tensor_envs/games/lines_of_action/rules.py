@@ -43,14 +43,10 @@ class LinesOfAction:
     """
 
     quiet_plies: int = 100
+    cells = SQUARES  # their number
 
     def __post_init__(self) -> None:
         check_fields(self, quiet_plies=(1, MAX_QUIET))
-
-    @property
-    def cells(self) -> int:
-        """Number of squares."""
-        return SQUARES
 
     @property
     def words(self) -> int:

@@ -23,10 +23,7 @@ BOARDS = 2**9 - 1  # all small boards
 class UltimateTicTacToe:
     """Rules of ultimate tic-tac-toe, without fields."""
 
-    @property
-    def cells(self) -> int:
-        """Number of cells."""
-        return CELLS
+    cells = CELLS  # their number
 
     @property
     def spec(self) -> Spec:
