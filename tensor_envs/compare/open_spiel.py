@@ -104,7 +104,7 @@ class SpielBackgammon(OpenSpiel):
         self._deal(fields)
 
     def spiel_actions(self) -> dict[tuple[int, ...], int]:
-        """Return its legal actions by ours that have the same effect: one or two, of which the last may pass."""
+        """Return OpenSpiel's legal actions by the one or two of our actions with the same effect; the last may pass."""
         actions = dict[tuple[int, ...], int]()
         player = self.state.current_player()
         for action in self.state.legal_actions():

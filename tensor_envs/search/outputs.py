@@ -198,7 +198,7 @@ class HostEvaluation:
         those of legal actions alone; on a card a copy takes as long as a small kernel.
         """
         addresses = []
-        owners = []  # of the memory, which has to outlive the launch
+        owners = []  # objects that own the memory: they must outlive the launch
         for number, x in enumerate(self._evaluated()):
             address, owner = self._in_place(number, x)
             addresses.append(address)

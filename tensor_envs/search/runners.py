@@ -153,7 +153,7 @@ class Mode(NamedTuple):
 
 @contextmanager
 def _nested() -> Iterator[Mode]:
-    """Count a search as running, and return its mode."""
+    """Return the mode of a search, which counts as running within this block."""
     global _depth
     # `evaluate` may search, too: the inner search must not overwrite the trees of the outer one
     _depth += 1

@@ -108,7 +108,7 @@ class ActionSelection:
         return prior
 
     def chosen(self, k: Value, edge: Edge) -> None:
-        """Keep what `complete_steps` needs of the action that root `k` of a group has chosen."""
+        """Store the numbers of the action chosen by root `k` of a group that `complete_steps` needs."""
 
     def complete_steps(self, count: Value, step: Callable[[Scalar], PathStep]) -> None:
         """Store what `record` needs in the steps of the roots of a group."""

@@ -48,7 +48,7 @@ class Breakthrough(Pieces):
 
     @property
     def goal(self) -> tuple[range, range]:
-        """First rows of either player's opponent (B4)."""
+        """Cells of the last row ahead of each player (B4)."""
         return range(self.cells - self.columns, self.cells), range(self.columns)
 
     def action_to_string(self, action: int) -> str:

@@ -37,7 +37,7 @@ class Clobber(Pieces):
 
     @cached_property
     def start(self) -> tuple[list[int], list[int]]:
-        """Cells of the one colour of a checkerboard, and of the other (C1)."""
+        """Cells of both colours of a checkerboard (C1)."""
         colours: tuple[list[int], list[int]] = [], []
         for cell in range(self.board.size):
             colours[sum(divmod(cell, self.columns)) % 2].append(cell)

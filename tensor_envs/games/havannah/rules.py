@@ -62,7 +62,7 @@ class Havannah(HexStones):
 
     @cached_property
     def corners(self) -> set[int]:
-        """Cells at two edges."""
+        """Cells in the corners, at two edges each."""
         return {cell for cell in self.inside if sum(cell in edge for edge in self.edges) == 2}
 
     @cached_property

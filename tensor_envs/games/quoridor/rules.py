@@ -319,7 +319,7 @@ class Quoridor:
         # whether the halves of the wall, from the start and to the end, cross the pawn's straight walk
         ahead = ~upright & (row >= pawn_row if player else row < pawn_row)
         crosses = (ahead & (column == pawn_column), ahead & (column == pawn_column - 1))
-        # how the start and the end lie to the middle: the parity of crossings on the way between them
+        # parity of the crossings of the pawn's walk on the way from the middle to the start, and to the end
         parities = [(s.odd[player] & own) != 0 for own in cells]
         first = parities[0] ^ parities[1] ^ crosses[0]
         last = parities[2] ^ parities[1] ^ crosses[1]

@@ -285,7 +285,7 @@ class LayerSolver:
         return {"slice": first, "slice_words": layer.slice_words(rank)}
 
     def launch(self, layer: TalonLayer, plan: Plan, todo: HostArray, first: int = 0, sweep: int = 0) -> None:
-        """Launch a plan for the sets `todo` among those from `first` on that are swept together."""
+        """Launch a plan for the talon sets `todo`; `first` is the lowest set of those that are swept together."""
         kernels, launches = plan
         if not kernels:
             return

@@ -70,7 +70,7 @@ class Shogi:
 
     @cached_property
     def past(self) -> Past:
-        """Plies after which the position before them may recur (S10), each from the side of its player."""
+        """Last plies, each from its player's side, to compare earlier positions with the present one (S10)."""
         place = self.board.place_digits
         piece = self.board.digits + 1  # a kind, and whether it is promoted
         digits = {
