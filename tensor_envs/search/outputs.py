@@ -166,10 +166,9 @@ class HostEvaluation:
 
     def __init__(self, evaluate: Evaluate, leaves: State, workgroups: int = 1):
         env = leaves.env
-        batch = leaves.batch
+        layout = leaves.buffers.layout
         self.evaluate = evaluate
         names = ("observation", "legal_action_mask")
-        layout = leaves.buffers.layout
         written = env.engine.outputs(layout, names)
         spread = replace(layout, grid=replace(layout.grid, workgroups=workgroups))
         self.observe = env.engine.bind_outputs(leaves.buffers._replace(layout=spread), written)
@@ -179,7 +178,7 @@ class HostEvaluation:
         output = evaluate(self.leaves)
         self.form, *_ = checked(output, leaves)
         self.forms = [ArrayForm(x) for x in output]
-        self.arrays = [np.zeros(batch * size, np.float32) for size in (env.num_actions, self.form.values)]
+        self.arrays = [np.zeros(leaves.batch * size, np.float32) for size in (env.num_actions, self.form.values)]
         self.shaped = [array.reshape(x.shape) for array, x in zip(self.arrays, output, strict=True)]
         self.shares = leaves.device == "CPU"
         make = from_numpy if self.shares else functools.partial(upload, device=leaves.device)

@@ -72,10 +72,9 @@ class SearchTree:
 
     def _part(self, part: int) -> Tensor:
         """Return visits (0), weights (1), values (2) [B, A] or the root's value and outcome (3) [B, 2], int32 bits."""
-        layout = self._layout
         size = self._actions
         rows = self._rows(self._numbers)
-        return rows[:, :, part * size : min((part + 1) * size, num_results(size))].reshape(layout.batch, -1)
+        return rows[:, :, part * size : min((part + 1) * size, num_results(size))].reshape(self._layout.batch, -1)
 
     def _rows(self, numbers: Any) -> Any:
         """Return the numbers of all games without their counts, [shards, share, 3 A + 2]."""
@@ -119,10 +118,8 @@ class SearchTree:
 
     def summary(self) -> dict[str, np.ndarray]:
         """Return visit_counts, visit_probs, qvalues, value, proven and action_weights, NumPy arrays by one download."""
-        layout = self._layout
         size = self._actions
-        rows = self._rows(download(self._numbers))
-        numbers = rows.reshape(layout.batch, -1)
+        numbers = self._rows(download(self._numbers)).reshape(self._layout.batch, -1)
         visits = numbers[:, :size]
         floats = numbers.view(np.float32)
         probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)
