@@ -24,7 +24,9 @@ from tensor_envs.rules.plain import check_fields
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_CELLS = 2**30  # an observation has two planes of them, and at most 2^31 - 1 numbers
-UNROLLED_WORDS, UNROLLED_OPERATIONS = 16, 2000  # limits beyond which unrolled code compiles and runs slowly
+# limits beyond which unrolled code compiles and runs slowly
+UNROLLED_WORDS = 16
+UNROLLED_OPERATIONS = 2000
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,8 @@ class Kalah:
         return [seeds != 0 for seeds in s.houses[: self.houses]]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        n, ring = self.houses, [*s.houses[: self.houses], s.stores[0], *s.houses[self.houses :]]
+        n = self.houses
+        ring = [*s.houses[: self.houses], s.stores[0], *s.houses[self.houses :]]
         seeds = select(ring[:n], action)
         laps = seeds // len(ring)
         rest = seeds % len(ring)

@@ -23,7 +23,8 @@ from tensor_envs.rules.observation import Observation, Part, bits, constant, dig
 from tensor_envs.rules.plain import check_fields
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
-STRIDE, DIGITS = 8, 6  # between crossings of adjacent rows; binary digits of a crossing
+STRIDE = 8  # between crossings of adjacent rows
+DIGITS = 6  # binary digits of a crossing
 MIN_SIZE = 3
 MAX_SIZE = 9
 MAX_WALLS = 31

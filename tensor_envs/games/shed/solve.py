@@ -171,7 +171,8 @@ class LayerSolver:
         self.gpu = is_gpu(device)
         self.native = launches_directly() and runs_natively(device)
         self.views = dict[int, HostArray]()
-        self.cache, self.bytes = CACHE[self.gpu], memory_needed(cards, fixed, self.gpu)
+        self.cache = CACHE[self.gpu]
+        self.bytes = memory_needed(cards, fixed, self.gpu)
         size = sizes(cards, fixed, self.cache)
 
         def room(name: str, dtype: Any = dtypes.int32) -> Tensor:

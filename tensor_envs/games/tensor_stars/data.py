@@ -24,7 +24,8 @@ BLACK, WHITE = 0, 1  # sides
 PIECES = 3
 CARDS = 10
 TURNS = 3
-MAX_SIDE, MAX_NUMBER = 64, 999  # spaces along a side of a board; absolute number of a card
+MAX_SIDE = 64  # spaces along a side of a board
+MAX_NUMBER = 999  # absolute number of a card
 COLOURS = ("red", "blue", "yellow")
 
 # F19: directions are the owner's. Number d of DIRECTIONS is number d XOR side of COMPASS. For Black, toward is west and

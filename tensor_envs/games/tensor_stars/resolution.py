@@ -230,7 +230,8 @@ class Resolution:
 
     def star(self, cell: Scalar, mover: Scalar) -> tuple[Scalar, Scalar]:
         """Return whether a cell is a Star that counts, and whether it counts for player 1 (F13)."""
-        rules, star_indices = self.rules, self.rules.board.star_indices
+        rules = self.rules
+        star_indices = self.rules.board.star_indices
         if rules.star_rule == "any":
             return on(self.padded.set(star_indices(BLACK, WHITE)), cell), mover
         is_white = on(self.padded.set(star_indices(WHITE)), cell)

@@ -77,7 +77,8 @@ class ThreeWillRules(ThreeWillFields):
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        counters, sizes = (TOP_CARD, DIRECTIVE, STARTER), (CES_CARDS, FACES, PLAYERS)
+        counters = (TOP_CARD, DIRECTIVE, STARTER)
+        sizes = (CES_CARDS, FACES, PLAYERS)
         draws = map_range(3, lambda k: chance.draw(select(counters, k), select(sizes, k)))
         return {
             "agents": packed(SET_UP) * PLAYERS,  # G3
