@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,8 @@ def test_arguments_and_attributes_open_with_a_noun() -> None:
     assert not [string.place for string in strings() if wrong.search(string.text)]
 
 
-# upper bounds per 1,000 lines of code: assignments of several values at once, and those to more than two names
+# upper bounds per 1,000 lines of code: assignments of several values at once, in every room, and those to more than two
+# names, in the package
 MAX_PARALLEL = 10.0
 MAX_LONG_PARALLEL = 0.5
 # lower bounds of lines that are comments, per 1,000 lines of code, where algorithms are dense
@@ -111,12 +113,17 @@ MIN_COMMENTS = {"_compiler": 60, "_engine": 60, "_runtime": 60, "equilibria": 60
 
 
 def test_a_line_of_code_is_one_thought() -> None:
-    paths = modules().values()
-    thousands = sum(len(code_lines(path)) for path in paths) / 1000
-    sizes = [size for path in paths for size in parallel_assignments(path)]
-    assert len(sizes) <= MAX_PARALLEL * thousands, len(sizes) / thousands
-    long = [f"{path.name}: {size}" for path in paths for size in parallel_assignments(path) if size > 2]
-    assert len(long) <= MAX_LONG_PARALLEL * thousands, long
+    lines = Counter[str]()
+    parallel = Counter[str]()
+    long = []
+    for name, path in modules().items():
+        sizes = parallel_assignments(path)
+        lines[room_of(name)] += len(code_lines(path))
+        parallel[room_of(name)] += len(sizes)
+        long += [f"{path.name}: {size}" for size in sizes if size > 2]
+    rates = {room: 1000 * parallel[room] / lines[room] for room in lines}
+    assert not {room: rate for room, rate in rates.items() if rate > MAX_PARALLEL}
+    assert len(long) <= MAX_LONG_PARALLEL * lines.total() / 1000, long
 
 
 @pytest.mark.parametrize("room", MIN_COMMENTS)

@@ -66,9 +66,10 @@ SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "sol
 # by rules of several games
 SHARED = {
     f"tensor_envs.games._kit.{name}"
-    for name in ("checks", "fen", "hex_stones", "hidden_stones", "houses", "past", "sets")
+    for name in ("checks", "fen", "hex_stones", "hidden_stones", "houses", "past", "rule_files", "sets")
 }
-LANGUAGE = {"tensor_envs.rules", "tensor_envs.rules.pieces", "tensor_envs.rules.plain", "tensor_envs._validate"}
+LANGUAGE = {"tensor_envs.rules", "tensor_envs._validate"}
+LANGUAGE |= {f"tensor_envs.rules.{name}" for name in ("chance", "lists", "observation", "pieces", "plain", "spec")}
 # names of tinygrad that any room may import
 PUBLIC = {
     "Tensor",

@@ -133,7 +133,8 @@ def bit_and(a: I, b: I) -> I:
     low, high = LIMITS[a.dtype]
     # A number without a sign bit limits the result, whatever the sign of the other is.
     if a.low >= 0 or b.low >= 0:
-        low, high = 0, min(x.high for x in (a, b) if x.low >= 0)
+        low = 0
+        high = min(x.high for x in (a, b) if x.low >= 0)
     return current().pure("&", a.dtype, (a, b), low, high)
 
 
@@ -180,7 +181,8 @@ def shift_right(a: I, b: I) -> I:
             if whole < 8 * a.dtype.itemsize:
                 return shift_right(a.operands[0], const(whole, a.dtype))
     # A shift moves a negative number up and a positive one down, so the sign decides which shift gives the bound.
-    low, high = min(a.low, a.low >> b.low, a.low >> b.high), max(a.high >> b.low, a.high >> b.high)
+    low = min(a.low, a.low >> b.low, a.low >> b.high)
+    high = max(a.high >> b.low, a.high >> b.high)
     return current().pure(">>", a.dtype, (a, b), low, high)
 
 
@@ -225,7 +227,8 @@ def _round_down(a: I, b: I) -> I:
         return current().pure("/", a.dtype, (a, b), a.low // b.high, a.high // max(b.low, 1))
     # Processors round towards 0. The quotient is one too high where there is a rest and the signs differ.
     towards_0 = current().pure("/", a.dtype, (a, b), *LIMITS[a.dtype])
-    rest, zero = subtract(a, multiply(towards_0, b)), const(0, a.dtype)
+    rest = subtract(a, multiply(towards_0, b))
+    zero = const(0, a.dtype)
     beyond = bit_and(invert(equal(rest, zero)), bit_xor(less(a, zero), less(b, zero)))
     return subtract(towards_0, cast(beyond, a.dtype))
 
@@ -286,7 +289,8 @@ def less(a: I, b: I) -> I:
         # Only an exact sum may be moved across: with wrap-around, x + 1 < 5 holds for the greatest x.
         for x, y in ((a, b), (b, a)):  # x + c < y for an exact sum
             if _is_const(y) and x.op == "+" and not x.wraps and _is_const(x.operands[1]):
-                inner, moved = x.operands[0], y.value - x.operands[1].value
+                inner = x.operands[0]
+                moved = y.value - x.operands[1].value
                 if wrap(moved, a.dtype) == moved:
                     moved = const(moved, a.dtype)
                     return less(inner, moved) if x is a else less(moved, inner)
@@ -344,7 +348,8 @@ def choose(condition: I, a: I, b: I) -> I:
 
 def _narrowed(x: I, low: Any, high: Any) -> I:
     """Tighten the bounds of an instruction that is recorded already."""
-    x.low, x.high = max(x.low, low), min(x.high, high)
+    x.low = max(x.low, low)
+    x.high = min(x.high, high)
     return x
 
 
@@ -397,7 +402,8 @@ def cast(a: I, dtype: DType) -> I:
         return current().pure("cast", dtype, (a,), low, high)
     # Two conversions are one if the first keeps every bit that the second does, or every value.
     if a.op == "cast" and a.operands[0].dtype is not FLOAT32:
-        inner, (min_value, max_value) = a.operands[0], LIMITS[a.dtype]
+        inner = a.operands[0]
+        min_value, max_value = LIMITS[a.dtype]
         if a.dtype.itemsize >= dtype.itemsize or min_value <= inner.low <= inner.high <= max_value:
             return cast(inner, dtype)
     if a.dtype is UINT64 and dtype in (UINT32, INT32) and a.op == "|":  # of two joined words, the low one
@@ -405,7 +411,7 @@ def cast(a: I, dtype: DType) -> I:
             if x.op == "<<" and _is_const(x.operands[1]) and x.operands[1].value == 32:
                 return cast(y, dtype)
     if low <= a.low and a.high <= high:
-        low, high = a.low, a.high
+        return current().pure("cast", dtype, (a,), a.low, a.high)
     return current().pure("cast", dtype, (a,), low, high)
 
 

@@ -210,7 +210,8 @@ class C:
             elif x.op == "store":
                 self.line(self.write(x.array, *map(self.value, x.operands)))
             elif x.op == "store_bits":
-                (index, bits), dtype = map(self.value, x.operands), x.operands[1].dtype
+                index, bits = map(self.value, x.operands)
+                dtype = x.operands[1].dtype
                 element = "unsigned char" if x.array.dtype is BOOL else self.types[x.array.dtype]
                 self.line(f"STORE_BITS({element}, {dtype.itemsize * 8}, &{x.array.name}[{index}], {bits});")
             else:
@@ -492,7 +493,8 @@ class WGSL(C):
         return f"bitcast<{self.types[x.dtype]}>({value})"
 
     def cast(self, x: Instruction, value: str) -> str:
-        old, new = x.operands[0].dtype, x.dtype
+        old = x.operands[0].dtype
+        new = x.dtype
         # Signed and unsigned integers of 64 bits are the same pair of words.
         if new.itemsize == old.itemsize == 8:
             return value

@@ -40,7 +40,8 @@ def unroll_lanes(tape: Tape, count: int) -> None:
             for x in loop.body:
                 assert isinstance(x, Instruction)
                 copies[x] = _copy(tape, x, [copies.get(operand, operand) for operand in x.operands])
-            rank, stored = 0, set[Array]()
+            rank = 0
+            stored = set[Array]()
             for new in unrolled.body:
                 assert isinstance(new, Instruction)
                 if new.op in STORES:
@@ -104,7 +105,9 @@ class _InsideOut:
     """
 
     def __init__(self, tape: Tape, loop: Block, private: Sequence[Array]):
-        self.tape, self.loop, self.lanes = tape, loop, loop.head
+        self.tape = tape
+        self.loop = loop
+        self.lanes = loop.head
         self.private = {*private}
         self.parts: dict[Block, list[tuple[list[Instruction], Block | None]]] = {}
         self.home: dict[Any, int] = {}
@@ -187,7 +190,9 @@ class _InsideOut:
         zero = arithmetic.const(0, INT32)
         for part, inner in self.parts[block]:
             with self.tape.nested("for", self.lanes) as lanes:
-                self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
+                self.part = id(part)
+                self.lane = lanes.index
+                self.copies = {self.loop.index: lanes.index}
                 for x in (*self.imports[self.part], *part):
                     self._copy(x)
                 if inner is None and any_lane is not None and block.condition is not None:
@@ -202,7 +207,9 @@ class _InsideOut:
         """Record a loop of which every lane takes its own turns."""
         ((part, _),) = self.parts[block]
         with self.tape.nested("for", self.lanes) as lanes:
-            self.part, self.lane, self.copies = id(part), lanes.index, {self.loop.index: lanes.index}
+            self.part = id(part)
+            self.lane = lanes.index
+            self.copies = {self.loop.index: lanes.index}
             for x in self.imports[self.part]:
                 self._copy(x)
             with self.tape.nested("for", self._value(block.head)) as turns:
@@ -219,7 +226,8 @@ class _InsideOut:
                 self._record(block)
             else:
                 # The loop goes on while it does for any lane: the or of all lanes is a register that each turn clears.
-                any_lane, zero = self.tape.register(INT32, 1), arithmetic.const(0, INT32)
+                any_lane = self.tape.register(INT32, 1)
+                zero = arithmetic.const(0, INT32)
                 self.tape.store(any_lane, zero, zero)
                 self._record(block, any_lane)
                 new.condition = arithmetic.less(zero, self.tape.load(any_lane, zero))

@@ -148,7 +148,10 @@ class Array:
     """
 
     def __init__(self, dtype: DType, size: int, slot: int | None, name: str):
-        self.dtype, self.size, self.slot, self.name = dtype, size, slot, name
+        self.dtype = dtype
+        self.size = size
+        self.slot = slot
+        self.name = name
         self.version = 0
         self.used = self.written = False
 
@@ -174,7 +177,8 @@ class Instruction:
         self.op = op
         self.dtype = dtype
         self.operands = operands
-        self.low, self.high = low, high
+        self.low = low
+        self.high = high
         self.value: Any = None
         self.array: Any = None
         self.wraps = False
@@ -199,7 +203,9 @@ class Block:
     """
 
     def __init__(self, kind: str, parent: Block | None = None, head: Any = None):
-        self.kind, self.parent, self.head = kind, parent, head
+        self.kind = kind
+        self.parent = parent
+        self.head = head
         self.depth: int = 0 if parent is None else parent.depth + 1
         # the block that no instruction is hoisted out of: work in a branch is done only there
         self.barrier: Block = self if parent is None or kind == "if" else parent.barrier
@@ -207,7 +213,10 @@ class Block:
         self.shared: dict[Any, Instruction] = {}
         self.index: Any = None
         self.condition: Any = None
-        self.is_open, self.live, self.unroll, self.together = True, False, True, False
+        self.is_open = True
+        self.live = False
+        self.unroll = True
+        self.together = False
         self.vector = 0
 
     def ends_with_short_loop(self, size: int) -> bool:
@@ -261,7 +270,8 @@ class Tape:
             if x.block.depth > block.depth:
                 block = x.block
         # An equal instruction of an enclosing block has run already. One of a sibling block may not have.
-        key, visible = (op, dtype, wraps, *map(id, operands)), block
+        key = (op, dtype, wraps, *map(id, operands))
+        visible = block
         while visible is not None:
             if (existing := visible.shared.get(key)) is not None:
                 return existing
@@ -304,7 +314,8 @@ class Tape:
         for x in new.operands:
             assert x.block.is_open, f"the value of a {x.op!r} is used after its loop or branch has ended"
         self.count += 1
-        new.number, new.block = self.count, block
+        new.number = self.count
+        new.block = block
         block.body.append(new)
         return new
 
@@ -321,7 +332,8 @@ class Tape:
             block.index.block = block
         yield block
         assert self.block is block
-        block.is_open, self.block = False, outer
+        block.is_open = False
+        self.block = outer
         outer.body.append(block)
 
     # *** the recorded kernel ***

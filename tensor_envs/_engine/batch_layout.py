@@ -92,9 +92,10 @@ class BatchLayout:
         return replace(self.grid, blocks=self.share, lanes=1)
 
     def quotas(self, games: int, shard: int) -> tuple[int, int, int]:
-        """Return a shard's part of a number of games: games of each row, rows that play one more, rows.
+        """Split a number of games among the rows of a batch; what is left goes to its first rows, one game each.
 
-        The first rows of the batch play one more.
+        Returns:
+            Games of each row of a shard, how many of its first rows play one more, and its number of rows.
         """
         each, rest = divmod(games, self.batch)
         # The rows of this shard that are among the batch's first `rest` ones.

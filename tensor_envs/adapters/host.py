@@ -240,7 +240,7 @@ class SingleAgent:
         self._prepare(self._kernel, buffers.row_keys, words)
 
     def _prepare(self, kernel: PlayUntil, row_keys: Tensor, words: list[Tensor]) -> None:
-        """Prepare launches: arrays of the next one and of the one after it. The last of `words` holds the games."""
+        """Prepare the arrays of launches, which take turns if there are two `words`; the last one holds the games."""
         engine = self.env.engine
         layout = self._layout
         out = Outputs(self._observation.tensor, self._mask.tensor)

@@ -85,9 +85,10 @@ class PositionTree:
         return self
 
     def _longest_game(self) -> int | None:
-        """Play all sequences of actions of a game of hidden information, if all its chance is a deal and they are few.
+        """Return the length of the longest game, from all sequences of actions; None if there are too many to play.
 
-        Such games have a limit by their rules, which the Spec need not name.
+        This is for games of hidden information whose only chance is the deal: their rules limit them, though the Spec
+        need not say so.
         """
         if self.env.spec.perfect_information or self.first is None:
             return None

@@ -98,10 +98,12 @@ class Pgx(_Numbered):
         name = known_name("pgx", env, PGX_NAMES)
         game = pgx.make(name)
         self.module = importlib.import_module(type(game).__module__)
-        self.step, self.first_state = self.jax.jit(game.step), self.jax.jit(game.init)(self.jax.random.PRNGKey(0))
+        self.step = self.jax.jit(game.step)
+        self.first_state = self.jax.jit(game.init)(self.jax.random.PRNGKey(0))
 
     def begin(self, fields: Fields, seed: int, row: int) -> None:
-        self.first, self.returns = int(self.first_state.current_player), [0.0] * self.num_players
+        self.first = int(self.first_state.current_player)
+        self.returns = [0.0] * self.num_players
         self.fields = fields
         self.state = self._dealt(self.first_state, fields)
 
@@ -160,7 +162,9 @@ class EnvPool(_Numbered):
     def begin(self, fields: Fields, seed: int, row: int) -> None:
         self.info = self.games.reset()[1]
         self.fields = fields
-        self.first, self.over, self.returns = int(self.info["current_player"][0]), False, [0.0] * self.num_players
+        self.first = int(self.info["current_player"][0])
+        self.over = False
+        self.returns = [0.0] * self.num_players
 
     def apply(self, action: int, fields: Fields) -> None:
         number = np.array([self.theirs.get(action, action)], np.int32)
@@ -191,11 +195,13 @@ class PlainPython:
     """
 
     def __init__(self, make: Callable[[tuple[int, int]], Any], num_players: int):
-        self.make, self.num_players = make, num_players
+        self.make = make
+        self.num_players = num_players
 
     def begin(self, fields: Fields, seed: int, row: int) -> None:
         low, high = (int(word.value) for word in threefry(seed_words(seed), (row, 0)))
-        self.game, self.returns = self.make((low, high)), [0.0] * self.num_players
+        self.game = self.make((low, high))
+        self.returns = [0.0] * self.num_players
 
     def apply(self, action: int, fields: Fields) -> None:
         self.game.apply(action)

@@ -28,7 +28,8 @@ class OpenSpiel:
         name = known_name("open_spiel", env, SPIEL_NAMES).format(**asdict(env.rules))
         self.game = need("pyspiel", "--with open_spiel", "peers").load_game(name)
         self.first = 1 if env.id == "chess" else 0  # its White is player 1
-        self.num_players, self.id = env.num_players, env.id
+        self.num_players = env.num_players
+        self.id = env.id
 
     def begin(self, fields: Fields, seed: int, row: int) -> None:
         self.state = self.game.new_initial_state()
@@ -71,7 +72,8 @@ class OpenSpiel:
         return str(self.state)
 
 
-PASS, SPIEL_BAR = -1, 100  # where a move of OpenSpiel starts if it is a pass or enters from the bar
+PASS = -1  # where a move of OpenSpiel starts if it is a pass
+SPIEL_BAR = 100  # where it starts if it enters from the bar
 
 
 class SpielBackgammon(OpenSpiel):
@@ -102,7 +104,7 @@ class SpielBackgammon(OpenSpiel):
         self._deal(fields)
 
     def spiel_actions(self) -> dict[tuple[int, ...], int]:
-        """Return its legal actions by ours that have the same effect: one or two, of which the last may pass."""
+        """Return OpenSpiel's legal actions by the one or two of our actions with the same effect; the last may pass."""
         actions = dict[tuple[int, ...], int]()
         player = self.state.current_player()
         for action in self.state.legal_actions():

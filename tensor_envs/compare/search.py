@@ -72,7 +72,7 @@ def shortest(env: Env, other: OtherEngine, best: Difference, seconds: float, ran
     end = time.monotonic() + seconds
 
     def tried(actions: Sequence[int]) -> Difference | None:
-        """Return the difference of a game of these actions, if they are legal and it is of the same kind."""
+        """Return the difference found in a game of these actions; None if one is illegal or the kind is another."""
 
         def choose(ply: int, legal: list[int]) -> int | None:
             return actions[ply] if ply < len(actions) and actions[ply] in legal else None

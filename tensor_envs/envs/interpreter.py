@@ -61,7 +61,8 @@ class ScalarGame:
             elif name in ("episode", "key"):
                 plain[name] = getattr(self.state, name)
         self.state = self.game.typed(plain, "game")
-        self.terminated, self.truncated = values["terminated"], values["truncated"]
+        self.terminated = values["terminated"]
+        self.truncated = values["truncated"]
 
     def _stored(self, s: GameState) -> GameState:
         """Evaluate the elements of memory fields."""

@@ -51,7 +51,8 @@ class NotatedGame(Generic[R_co]):
         taken = [field for field in self.spec_fields if field in dir(State) and field != "key"]
         if taken:
             raise ValueError(f"the field name {taken[0]!r} of {name!r} is a state's own; choose another")
-        self.num_players, self.num_actions = self.spec.num_players, self.spec.num_actions
+        self.num_players = self.spec.num_players
+        self.num_actions = self.spec.num_actions
         self.observation_shape = self.spec.observation_shape
 
     def __repr__(self) -> str:
@@ -185,7 +186,8 @@ class NotatedGame(Generic[R_co]):
         # A dictionary must not play on a position that the rules have ended, but max_plies may end any position.
         if any(position.get(name) for name in FLAGS) and not any(values[name] for name in FLAGS):
             raise ValueError("terminated or truncated must be True, since the position is over")
-        limit, player = self.spec.max_plies, values["current_player"]
+        limit = self.spec.max_plies
+        player = values["current_player"]
         if limit is not None and values["ply"] >= limit and not values["terminated"]:
             values["truncated"] = True
         if values["terminated"] and values["truncated"]:

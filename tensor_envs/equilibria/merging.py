@@ -17,7 +17,7 @@ from tensor_envs.equilibria.sequence_form import SequenceForm
 from tensor_envs.equilibria.storage import GrowingTable
 from tensor_envs.solve.packed import Array
 
-STABLE = 2  # rounds without another class before the classes are taken for final: each has random weights of its own
+STABLE = 2  # rounds without a new class after which the classes are final; every round draws new random weights
 PRECISION = 1e-10  # relative difference up to which numbers are equal
 
 

@@ -109,8 +109,8 @@ def tree_size(env: Env, games: Played) -> Iterator[tuple[str, Measurement]]:
         shift = float(logs.max())
         size = estimate(np.exp(logs - shift), scale=lambda x: (math.log(max(x, 1e-300)) + shift) / LN10)
     else:
-        # The mean of so wide a distribution does not converge. Cox's estimate of its logarithm takes the logarithms of
-        # the products for normally distributed.
+        # The mean of so wide a distribution does not converge. Cox's estimate of its logarithm assumes that the
+        # products have a log-normal distribution.
         size = estimate(logs, logs * logs, of=lambda m: (m[0] + (m[1] - m[0] * m[0]) / 2) / LN10)
     small = size.value < MAX_TREE and games.plies.max() <= MAX_PLIES and not games.truncated.any()
     if small and env.spec.perfect_information and not env.spec.chance:

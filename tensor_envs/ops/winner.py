@@ -117,7 +117,7 @@ def _count_along(layout: _Layout, thread: Scalar, direction: Scalar, counts: Cel
     every = len(layout.directions)
     # its entries are balanced ternary digits, as in ops.lines.direction
     entries = ((direction + 1 + every) // 3 ** (rank - 1 - axis) % 3 - 1 for axis in range(rank))
-    # positive steps are cheap to divide
+    # division is cheap for a step that is known to be positive
     step = maximum(sum(entry * step for entry, step in zip(entries, layout.steps, strict=True)), 1)
     if max(counts.size, words.size) > 2**31:
         thread = thread.to(INT64)

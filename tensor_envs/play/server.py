@@ -239,7 +239,7 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(500, "the server failed; its terminal says how")
 
     def is_from_here(self) -> bool:
-        """Return whether the client is on this machine: it has the address that it has called."""
+        """Return whether the client is on this machine: it comes from the address that it has called."""
         return self.client_address[0] in (ADDRESS, self.connection.getsockname()[0])
 
     def check_origin(self) -> None:

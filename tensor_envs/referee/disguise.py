@@ -96,7 +96,7 @@ class Disguise:
         return re.sub(RUN, lambda run: self.labels.get(run[0], run[0]), text) if self.labels else text
 
     def read(self, answer: str) -> str:
-        """Return an answer with the labels that are meant."""
+        """Return an answer with the real labels in place of the made-up ones."""
         if not self.labels:
             return answer
         made_up = [*self.labels.values()] if "renamed" in self.kinds else []  # such as both of "biikofuumi"

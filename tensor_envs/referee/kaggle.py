@@ -104,7 +104,11 @@ def _played(env: Env, history: Sequence[int]) -> tuple[Record, list[str]]:
 
 
 def _number(env: Env, game: Record, fields: dict[str, Any], action: int, more: Iterator[int]) -> int | None:
-    """Return the number of OpenSpiel's action, or of one and the next; -1 for none, None if the next is missing."""
+    """Return our number of OpenSpiel's action, -1 if it has none.
+
+    In ultimate tic-tac-toe, the choice of a board and the next action in `more` are one action here; None if that one
+    is missing.
+    """
     try:
         if env.id == "lines_of_action":
             return env.string_to_action(lines_name(action))

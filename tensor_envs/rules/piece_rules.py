@@ -8,29 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from tensor_envs._validate import instance, one_of, shown
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    Value,
-    bits,
-    constant,
-    digits,
-    has_bit,
-    scalar,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Actions, Grid, GridSet, Scalar, Value, has_bit, scalar, union_of, where
+from tensor_envs.rules.chance import Chance
 from tensor_envs.rules.grid import Step
+from tensor_envs.rules.observation import Observation, Part, bits, constant, digits
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 # contents of a cell; a union is one of them
 EMPTY = 1

@@ -1,13 +1,15 @@
 """Fields of a state and entries of a dictionary: checks, and rules evaluated on plain numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
+from tensor_envs._validate import instance, integer
 from tensor_envs._validate import nested as nested_entry
 from tensor_envs.rules import GameState, scalar, unpack
 from tensor_envs.rules.lists import flat, nested
 
 Limits = tuple[tuple[int | None, ...], int, int]  # lengths of nested lists, least and greatest value
+Allowed = tuple[int, int] | Set[int] | Limits | type[bool]  # least and greatest int, single ints, lists of ints, flags
 
 
 def checked(game: Mapping[str, Any], limits: Mapping[str, Limits]) -> dict[str, Any]:
@@ -21,9 +23,19 @@ def field_limits(rules: Any, *names: str) -> dict[str, Limits]:
     return {name: (fields[name].shape, fields[name].low or 0, fields[name].high or 0) for name in names}
 
 
-def check_fields(rules: Any, limits: Mapping[str, Limits]) -> None:
-    """Check the fields of frozen rules that `limits` names, and make them plain ints or tuples. Errors as `checked`."""
-    for name, value in checked(vars(rules), limits).items():
+def check_fields(rules: Any, **allowed: Allowed) -> None:
+    """Check fields of frozen rules, and make them plain ints, bools or tuples. TypeError or ValueError for others."""
+    for name, limits in allowed.items():
+        value = getattr(rules, name)
+        if isinstance(limits, type):
+            instance(name, value, limits)
+        elif isinstance(limits, Set):
+            *others, highest = sorted(limits)
+            if integer(name, value, min(limits), highest) not in limits:
+                raise ValueError(f"{name} must be {', '.join(map(str, others))} or {highest}, got {value}")
+            value = int(value)
+        else:
+            value = nested_entry(name, value, *(limits if len(limits) == 3 else ((), *limits)))
         object.__setattr__(rules, name, tuple(value) if isinstance(value, list) else value)
 
 

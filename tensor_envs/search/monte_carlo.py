@@ -46,12 +46,14 @@ def flat_monte_carlo(
     """
     instance("state", state, State)
     seed = integer("seed", seed, 0, 2**44 - 1) << 20
-    env, fields = state.env, state.numpy()
+    env = state.env
+    fields = state.numpy()
     mask = fields["legal_action_mask"]
     if rows is not None:
         mask = mask & np.isin(np.arange(state.batch), host_ints("rows", rows, None, state.batch))[:, None]
     row, action = np.nonzero(mask)
-    values, player = np.zeros(len(row)), fields["current_player"][row]
+    values = np.zeros(len(row))
+    player = fields["current_player"][row]
     for first in range(0, len(row), BRANCHES):
         pairs = np.resize(np.arange(first, min(first + BRANCHES, len(row))), BRANCHES)
         branches = env.take(state, row[pairs])

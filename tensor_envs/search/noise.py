@@ -106,8 +106,10 @@ def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:
     sampling from gamma, beta, Poisson and binomial distributions", 1974, algorithm GS, in logarithms.
     """
     b = (math.e + alpha) / math.e
-    p, limit = uniform[:, :TRIES] * b, uniform[:, TRIES:].log()
-    small, large = p.log() / alpha, (-((b - p) / alpha).log().minimum(-1e-9)).log()
+    p = uniform[:, :TRIES] * b
+    limit = uniform[:, TRIES:].log()
+    small = p.log() / alpha
+    large = (-((b - p) / alpha).log().minimum(-1e-9)).log()
     # a candidate comes from one of two envelopes: a power below 1, an exponential above
     x = (p <= 1).where(small, large)
     accepted = (p <= 1).where(limit <= -small.exp(), limit <= (alpha - 1) * large)

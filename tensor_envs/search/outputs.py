@@ -76,7 +76,8 @@ def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[
     if form is not None and library != form.library:
         raise TypeError(f"evaluate must return arrays of {form.library} as in its first call, got some of {library}")
     logits, values = pair
-    env, batch = state.env, state.batch
+    env = state.env
+    batch = state.batch
     for name, x in (("logits", logits), ("values", values)):
         if not _is_float(library, x):
             raise TypeError(f"evaluate must return {name} of a float dtype, got {x.dtype}")
@@ -92,7 +93,8 @@ def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[
     if form is not None:
         shapes = [shape for shape in shapes if math.prod(shape) == batch * form.values]
     if tuple(values.shape) not in shapes:
-        allowed, first = " or ".join(map(str, shapes)), "" if form is None else " as in its first call"
+        allowed = " or ".join(map(str, shapes))
+        first = "" if form is None else " as in its first call"
         raise ValueError(f"evaluate must return values of shape {allowed}{first}, got {tuple(values.shape)}")
     return form or OutputForm(library, math.prod(values.shape) // batch), logits, values
 
@@ -163,9 +165,10 @@ class HostEvaluation:
     """
 
     def __init__(self, evaluate: Evaluate, leaves: State, workgroups: int = 1):
-        env, batch = leaves.env, leaves.batch
+        env = leaves.env
+        layout = leaves.buffers.layout
         self.evaluate = evaluate
-        names, layout = ("observation", "legal_action_mask"), leaves.buffers.layout
+        names = ("observation", "legal_action_mask")
         written = env.engine.outputs(layout, names)
         spread = replace(layout, grid=replace(layout.grid, workgroups=workgroups))
         self.observe = env.engine.bind_outputs(leaves.buffers._replace(layout=spread), written)
@@ -175,7 +178,7 @@ class HostEvaluation:
         output = evaluate(self.leaves)
         self.form, *_ = checked(output, leaves)
         self.forms = [ArrayForm(x) for x in output]
-        self.arrays = [np.zeros(batch * size, np.float32) for size in (env.num_actions, self.form.values)]
+        self.arrays = [np.zeros(leaves.batch * size, np.float32) for size in (env.num_actions, self.form.values)]
         self.shaped = [array.reshape(x.shape) for array, x in zip(self.arrays, output, strict=True)]
         self.shares = leaves.device == "CPU"
         make = from_numpy if self.shares else functools.partial(upload, device=leaves.device)
@@ -194,7 +197,7 @@ class HostEvaluation:
         those of legal actions alone; on a card a copy takes as long as a small kernel.
         """
         addresses = []
-        owners = []  # of the memory, which has to outlive the launch
+        owners = []  # objects that own the memory: they must outlive the launch
         for number, x in enumerate(self._evaluated()):
             address, owner = self._in_place(number, x)
             addresses.append(address)
@@ -232,7 +235,8 @@ class HostEvaluation:
 
     def _write(self, number: int, x: Any) -> None:
         """Write the logits (0) or the values (1) into their buffer."""
-        array, buffer = self.arrays[number], self.output[number]
+        array = self.arrays[number]
+        buffer = self.output[number]
         if is_cuda(self.leaves.device) and on_card(x):
             found = card_array(x, dtypes.float32)
             copy(found.device, address_of(buffer), found.address, array.nbytes)

@@ -204,7 +204,8 @@ def muzero_policy(
     _check_hashable(evaluate)
     fraction = number("dirichlet_fraction", dirichlet_fraction, 0.0, 1.0)
     alpha = number("dirichlet_alpha", dirichlet_alpha, 1e-3, 16.0)
-    init, base = number("pb_c_init", pb_c_init, 0.0, 1e6), number("pb_c_base", pb_c_base, 1.0, 1e12)
+    init = number("pb_c_init", pb_c_init, 0.0, 1e6)
+    base = number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
     config = _config(state, MuZero, chance, keep_tree, prove=prove)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
@@ -252,7 +253,8 @@ def _considered_visits(max_considered: int, simulations: int) -> bytes:
     """
     table = np.zeros((max_considered + 1, simulations), np.int32)
     for considered in range(max_considered + 1):
-        rounds, remaining = math.ceil(math.log2(max(considered, 2))), max(considered, 1)
+        rounds = math.ceil(math.log2(max(considered, 2)))
+        remaining = max(considered, 1)
         visits: list[int] = []
         done = 0
         while len(visits) < simulations:
@@ -317,7 +319,8 @@ def _resumed(state: State, config: SearchConfig, tree: SearchTree | None) -> int
     if tree is None:
         return 0
     instance("tree", tree, SearchTree)
-    old, layout = tree._whole, state.buffers.layout
+    old = tree._whole
+    layout = state.buffers.layout
     if old is None:
         raise ValueError("tree must come from a search with keep_tree=True")
     if not tree._env.plays_like(state.env) or tree._layout != layout:

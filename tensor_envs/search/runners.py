@@ -81,7 +81,8 @@ def run_search(
     env = state.env
     buffers = state.buffers
     words = seed_words(seed)
-    engine, layout = env.engine, buffers.layout
+    engine = env.engine
+    layout = buffers.layout
     low, high = (word - (word >> 31 << 32) for word in words)  # as int32
     if stays_lazy():
         raise ExportInJitError("a search replays kernels of its own, so a jit cannot capture it")
@@ -99,7 +100,8 @@ def run_search(
             # noise is drawn for the whole batch: it must not depend on the chunks
             actions, columns = root_actions(env, config, layout, mode)(buffers.words)
             drawn = noise(seed_array(words, state.batch, layout.device), actions, columns)
-            memory, search = network.tree, functools.partial(network.search, drawn)
+            memory = network.tree
+            search = functools.partial(network.search, drawn)
         trees = list[list[np.ndarray]]()
         counted = whole_chunks(layout, chunk) if config.counts else None
         result = result_arrays(env, layout, counted)
@@ -127,7 +129,8 @@ def _check_actions(state: State, config: SearchConfig, actions: np.ndarray) -> N
     wrong = int((actions < 0).sum())
     if not wrong:
         return
-    most, bound = int(state.numpy()["legal_action_mask"].sum(1).max()), state.env.spec.max_legal
+    most = int(state.numpy()["legal_action_mask"].sum(1).max())
+    bound = state.env.spec.max_legal
     if config.packed and bound is not None and most > bound:
         raise ValueError(f"max_legal in the Spec of {state.env!r} must be at least {most}, got {bound}")
     allowed = f"finite numbers, values of at most {MAX_VALUE:g} in magnitude"
@@ -150,7 +153,7 @@ class Mode(NamedTuple):
 
 @contextmanager
 def _nested() -> Iterator[Mode]:
-    """Count a search as running, and return its mode."""
+    """Return the mode of a search, which counts as running within this block."""
     global _depth
     # `evaluate` may search, too: the inner search must not overwrite the trees of the outer one
     _depth += 1
@@ -275,7 +278,8 @@ class PlayoutRunner:
     """Playout search of one chunk at a time, with its memory."""
 
     def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, depth: int):
-        self.engine, self.kernel = engine, PlayoutSearch(config)
+        self.engine = engine
+        self.kernel = PlayoutSearch(config)
         self.chunk = chunk_of(engine, config, size, whole)
         self.tree = memory_for(engine, config, size.slots, self.chunk, depth)
         self.run: Callable[..., object] | None = None
@@ -337,9 +341,11 @@ class NetworkRunner:
 
     def _prepare(self, config: SearchConfig, table: bytes, output: NetworkOutput) -> None:
         """Allocate memory and compile the kernels, now that the number of values is known."""
-        env, chunk = self.env, self.chunk
+        env = self.env
+        chunk = self.chunk
         config = replace(config, values=self.form.values)
-        self.config, self.output = config, output
+        self.config = config
+        self.output = output
         self.tree = memory_for(env.engine, config, self.size.slots, chunk, self.depth)
         noise_words = config.selection.noise_count * config.width(env.spec)
         self.root_noise = chunk.empty(noise_words, dtypes.float32)
@@ -381,7 +387,8 @@ class NetworkRunner:
         self.simulations += [RepeatedLaunch(launches, rest)] * (rest > 0)
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
-        leaf, games = self.leaf.tensors[0], (buffers.words, buffers.row_keys)
+        leaf = self.leaf.tensors[0]
+        games = (buffers.words, buffers.row_keys)
         # the root is the first leaf, so that the network's first call evaluates it
         self.init_root(*self.tree, leaf, *games, params)
         # before the first expansion, which mixes the noise into the root's priors

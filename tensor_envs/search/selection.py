@@ -58,7 +58,8 @@ def exp(x: Scalar) -> Scalar:
     """Return e**x for x <= 0, about 0 below -80, as a power of two times a polynomial."""
     y = maximum(x, -80.0) * 1.4426950408889634
     whole = int32(y - 0.5)  # rounds towards 0: the rest is in -0.5..0.5
-    rest, power = y - float32(whole), float32(1.0)
+    rest = y - float32(whole)
+    power = float32(1.0)
     # Taylor's series of 2**rest by Horner's rule
     for k in range(7, 0, -1):
         power = rest * power * (float32(0.6931471805599453) * (1.0 / k)) + 1.0
@@ -107,7 +108,7 @@ class ActionSelection:
         return prior
 
     def chosen(self, k: Value, edge: Edge) -> None:
-        """Keep what `complete_steps` needs of the action that root `k` of a group has chosen."""
+        """Store the numbers of the action chosen by root `k` of a group that `complete_steps` needs."""
 
     def complete_steps(self, count: Value, step: Callable[[Scalar], PathStep]) -> None:
         """Store what `record` needs in the steps of the roots of a group."""
@@ -169,19 +170,22 @@ class ActionSelection:
         values = registers(self.tree.own_width, FLOAT32)
         low = registers(1, INT32)
         high = registers(1, INT32)
-        low[0], high[0] = MAX_KEY, MIN_KEY
+        low[0] = MAX_KEY
+        high[0] = MIN_KEY
         # an outcome is a sum of rewards since the root
         paid = select(edges.node.returns(), edges.node.mover) if self.tree.config.proves else scalar(0.0)
         with edges.each() as (k, _):
             edge = edges[k]
-            value, tried = edge.value, edge.visits > 0
+            value = edge.value
+            tried = edge.visits > 0
             if self.tree.config.proves:
                 value = where(edge.outcome > 0, float32(edge.outcome - DRAW) - paid, value)
             values[self.tree.own(k)] = value
             # an untried action has no value that could be the lowest
             low[0] = minimum(low[0], where(tried, sort_key(value), MAX_KEY))
             high[0] = maximum(high[0], where(tried, sort_key(value), MIN_KEY))
-        lowest, highest = from_sort_key(team_min(low[0])), from_sort_key(team_max(high[0]))
+        lowest = from_sort_key(team_min(low[0]))
+        highest = from_sort_key(team_max(high[0]))
         return lambda k: values[self.tree.own(k)], lowest, highest
 
     def softmax(self, edges: Edges, logit: PerEdge) -> tuple[PerEdge, PerEdge]:
@@ -196,7 +200,8 @@ class Softmax:
     """Softmax over a node's edges for each of a few roots, in stages that store their results in registers."""
 
     def __init__(self, tree: TreeMemory, roots: int = 1):
-        self.tree, self.width = tree, tree.own_width
+        self.tree = tree
+        self.width = tree.own_width
         self.logits, self.terms = (registers(roots * self.width, FLOAT32) for _ in range(2))
         self.total = registers(roots, FLOAT32)
         self.counts = registers(roots, INT32)
@@ -261,7 +266,8 @@ class UCB(ActionSelection):
     returns.
     """
 
-    name, uses_network = "playout", False
+    name = "playout"
+    uses_network = False
 
     def num_scored(self, edges: Edges) -> Value | None:
         """Return the number of tried edges and one more: untried ones have one score, so the first one is the next."""
@@ -315,7 +321,8 @@ class MuZero(ActionSelection):
     A node's `value_sum` sums its actions' returns.
     """
 
-    name, noise_count = "muzero", 2  # Dirichlet noise for the priors, Gumbel noise for the final choice
+    name = "muzero"
+    noise_count = 2  # Dirichlet noise for the priors, Gumbel noise for the final choice
 
     def score(self, k: Value, edges: Edges) -> Score:
         node = edges.node
@@ -325,7 +332,8 @@ class MuZero(ActionSelection):
         value = divide(node.raw_value + node.value_sum, float32(visits) + 1.0)
         values, low, high = self.value_range(edges)
         # values are scaled to 0..1, so that the exploration has the same weight in games of small and large returns
-        low, high = minimum(value, low), maximum(value, high)
+        low = minimum(value, low)
+        high = maximum(value, high)
         spread = maximum(high - low, 1e-8)
 
         def score(k: Scalar) -> tuple[Scalar, Value]:
@@ -359,12 +367,14 @@ class GumbelMuZero(ActionSelection):
     of these, and their products with the values, for its tried actions. The root's noise includes the logits.
     """
 
-    name, noise_count = "gumbel", 1
+    name = "gumbel"
+    noise_count = 1
 
     def __init__(self, tree: TreeMemory):
         super().__init__(tree)
         self.group = max(1, min(tree.roots, GROUP_EDGES // tree.width))
-        self.policy, self.values = Softmax(tree, self.group), registers(self.group * tree.own_width, FLOAT32)
+        self.policy = Softmax(tree, self.group)
+        self.values = registers(self.group * tree.own_width, FLOAT32)
         # of the nodes of a group; `low` and `high` are those of the tried actions, then of the scale
         kinds = {INT32: ("visits", "tried", "max_visits"), FLOAT32: ("raw_value", "prior_sum", "value_sum")}
         self.node = {name: registers(self.group, dtype) for dtype, names in kinds.items() for name in names}
@@ -411,8 +421,10 @@ class GumbelMuZero(ActionSelection):
         low, high = (where(tried > 0, array[k], mixed) for array in (self.low, self.high))
         # the scale includes the value of untried actions, if there are any
         complete = tried >= self.tree.actions
-        low, high = where(complete, low, minimum(low, mixed)), where(complete, high, maximum(high, mixed))
-        self.low[k], self.mixed[k] = low, mixed
+        low = where(complete, low, minimum(low, mixed))
+        high = where(complete, high, maximum(high, mixed))
+        self.low[k] = low
+        self.mixed[k] = mixed
         # values weigh the more, the more visits they rest on: (50 + the most visits) * 0.1 in mctx
         self.factor[k] = divide(float32(node["max_visits"]) + 50.0, maximum(high - low, 1e-8))
 

@@ -79,7 +79,8 @@ class Search(TreeMemory):
         root = self.root(at)
         params = self.params
         loaded = t.words(old).load(there)
-        s, flags = t.layout.get_state(loaded), t.layout.get_flags(loaded)
+        s = t.layout.get_state(loaded)
+        flags = t.layout.get_flags(loaded)
         # from seed, row, episode and ply alone: a search is the same in any batch
         key = threefry((params.seed_low, params.seed_high), (t.row_keys(row_keys, there)[2], s.episode))
         root.key_low, root.key_high = threefry(key, (uint32(s.ply), 0))
@@ -254,7 +255,8 @@ class Search(TreeMemory):
         if self.config.replays:  # otherwise they are those of the node
             step.player, step.returned = walk.mover, select(walk.returns(), walk.mover)
         # if there is no child, the descent ends at this node, the leaf
-        walk.node, walk.leaf = child, slot
+        walk.node = child
+        walk.leaf = slot
         walk.edge, walk.action = best, edges.action(best)
         if self.config.replays:
             # whether the simulation goes on is known once the action is played, see `_play`
@@ -327,7 +329,8 @@ class Search(TreeMemory):
     def _arrive(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
         """Pass the last position of a simulation that replays to its handler."""
         loaded = self.current.load(at)
-        s, flags = self.t.layout.get_state(loaded), self.t.layout.get_flags(loaded)
+        s = self.t.layout.get_state(loaded)
+        flags = self.t.layout.get_flags(loaded)
         arrived(at, s, flags, self.walk(at).returns(), [scalar(0.0)] * self.players)
 
     def _link(self, at: Coords, slot: Scalar) -> None:
@@ -344,7 +347,8 @@ class Search(TreeMemory):
         final = self.t.block.registers(self.players, FLOAT32)
 
         def settle(at: Coords) -> None:
-            values, root = returns(at), self.root(at)
+            values = returns(at)
+            root = self.root(at)
             # before the backup: whether an outcome is final depends on the largest return. The values of a network are
             # none: they may be beyond what the game pays.
             largest = root.largest
@@ -354,7 +358,8 @@ class Search(TreeMemory):
             store(final, at.register, values)
             if self.config.proves:
                 # only the end of a game is certain: neither a playout nor a network proves anything
-                is_over, value = self.node(at, slot).mover < 0, values[0]
+                is_over = self.node(at, slot).mover < 0
+                value = values[0]
                 is_outcome = (value == -1.0) | (value == 0.0) | (value == 1.0)
                 outcome = where(is_over & is_outcome, int32(value) + DRAW, 0)
                 self.outcomes[at.register.index(0, 1)] = outcome
@@ -377,7 +382,8 @@ class Search(TreeMemory):
             player = step.player if self.config.replays else node.mover
             returned = step.returned if self.config.replays else select(node.returns(), player)
             gain = select(load(final, at.register, self.players), player) - returned
-            visits, total = edge.visits, edge.value_sum
+            visits = edge.visits
+            total = edge.value_sum
             # strategies that need more than visits and sums update them from the numbers before this simulation
             self.selection.record(node, step, visits, total, gain)
             edge.visits, edge.value_sum = visits + 1, total + gain
@@ -497,7 +503,8 @@ class Search(TreeMemory):
             with loop(3 * size) as k:
                 result.numbers[first + k] = 0
         with loop(edges.count if self.config.packed else size) as k:
-            edge, action = edges[k], edges.action(k)
+            edge = edges[k]
+            action = edges.action(k)
             mean = edge.value
             share = where(mover < 0, 0.0, weight(k))
             if self.config.proves:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from tensor_envs.envs.state import State
 
 SLOTS = (1 << OUTCOME_SHIFT) - 1  # bits of `Edge.link`
-FIRST_EDGE, NUM_EDGES = -2, -1  # words of a node with packed edges
+# words of a node with packed edges
+FIRST_EDGE = -2
+NUM_EDGES = -1
 ONE = int(np.float32(1).view(np.int32))
 # distances in a picture, in pixels
 STEP = 58
@@ -58,19 +60,21 @@ class SearchTree:
         counted: BatchLayout | None = None,
     ):
         """Wrap the results of a batch. counted: layout of numbers that are followed by counts."""
-        self._counted, first = counted, num_results(state.env.num_actions)
+        self._counted = counted
+        first = num_results(state.env.num_actions)
         self.playouts = DecisionCounts(state.env, counted or layout, numbers if counted else None, first)
         self._state = state
         self._layout = layout
         self._numbers = numbers
         self._whole = whole
-        self._env, self._actions = state.env, state.env.num_actions
+        self._env = state.env
+        self._actions = state.env.num_actions
 
     def _part(self, part: int) -> Tensor:
         """Return visits (0), weights (1), values (2) [B, A] or the root's value and outcome (3) [B, 2], int32 bits."""
-        layout, size = self._layout, self._actions
+        size = self._actions
         rows = self._rows(self._numbers)
-        return rows[:, :, part * size : min((part + 1) * size, num_results(size))].reshape(layout.batch, -1)
+        return rows[:, :, part * size : min((part + 1) * size, num_results(size))].reshape(self._layout.batch, -1)
 
     def _rows(self, numbers: Any) -> Any:
         """Return the numbers of all games without their counts, [shards, share, 3 A + 2]."""
@@ -114,10 +118,10 @@ class SearchTree:
 
     def summary(self) -> dict[str, np.ndarray]:
         """Return visit_counts, visit_probs, qvalues, value, proven and action_weights, NumPy arrays by one download."""
-        layout, size = self._layout, self._actions
-        rows = self._rows(download(self._numbers))
-        numbers = rows.reshape(layout.batch, -1)
-        visits, floats = numbers[:, :size], numbers.view(np.float32)
+        size = self._actions
+        numbers = self._rows(download(self._numbers)).reshape(self._layout.batch, -1)
+        visits = numbers[:, :size]
+        floats = numbers.view(np.float32)
         probs = visits / np.maximum(visits.sum(1, keepdims=True), 1)
         return {
             "visit_counts": visits,
@@ -271,7 +275,8 @@ class HostTree:
         begin, stride = (part[rows] for part in self._blocks())
         # all edges of all nodes: a node's actions, then with a distance of its stride one row for each entry
         row, slot, number = ragged(self.nodes[rows, :, NUM_EDGES])
-        distance, actions = stride[row, slot], begin[row, slot] + number
+        distance = stride[row, slot]
+        actions = begin[row, slot] + number
         row += first
         # visits are the first row behind the actions
         tried = np.flatnonzero(self.edges[row, actions + distance])
@@ -294,7 +299,8 @@ class HostTree:
 
     def numbers(self, actions: int) -> np.ndarray:
         """Return int32 [B, 3 A + 2] in the format of `Result.numbers`; weights are shares of visits."""
-        batch, network = len(self.nodes), self.config.selection.uses_network
+        batch = len(self.nodes)
+        network = self.config.selection.uses_network
         tried = self.tried()
         root = TriedEdges(*(part[tried.slot == 0] for part in tried))
         visits = np.zeros((batch, actions), np.int32)
@@ -320,11 +326,13 @@ class HostTree:
         They are padded to a power of two of nodes, so that the next searches find memory and captures of their size.
         """
         batch, slots = self.nodes.shape[:2]
-        rows, edges = np.arange(batch), self.tried()
+        rows = np.arange(batch)
+        edges = self.tried()
         linked = edges.child > 0
         # parents by slot, and the slot and outcome that the action of each row leads to
         parent = np.zeros((batch, slots), np.int32)
-        first, outcome = np.zeros(batch, np.int32), np.zeros(batch, np.int32)
+        first = np.zeros(batch, np.int32)
+        outcome = np.zeros(batch, np.int32)
         parent[edges.row[linked], edges.child[linked]] = edges.slot[linked]
         taken = (edges.slot == 0) & (edges.action == action[edges.row])
         first[edges.row[taken]] = edges.child[taken]

@@ -116,7 +116,7 @@ class SearchSolution(ExactValues):
         self._nodes = LAUNCHES[0]
         self._questions = 0
         self._arrays = self._allocated(depth)
-        # A game may come with bounds of its first plies.
+        # A game may bring bounds of its first plies.
         if (path := opening_table(self.env)) is not None:
             self._fill(path)
         if isinstance(start, State):

@@ -20,7 +20,7 @@ class BitMove(NamedTuple):
 
     @property
     def moved(self) -> int:
-        """The bits of the target."""
+        """Bits of the target word that the move sets."""
         return self.mask << self.shift if self.shift >= 0 else self.mask >> -self.shift
 
 

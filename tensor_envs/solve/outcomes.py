@@ -10,23 +10,11 @@ from typing import Any, NamedTuple
 from tensor_envs._compiler.tape import INT32, UINT32, Tape, record
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
-from tensor_envs.rules import (
-    Actions,
-    Mask,
-    Observation,
-    Outcome,
-    Rules,
-    Scalar,
-    Spec,
-    Value,
-    has_bit,
-    int32,
-    scalar,
-    uint32,
-)
+from tensor_envs.rules import Actions, Scalar, Value, has_bit, int32, scalar, uint32
 from tensor_envs.rules.kernel import depends_on, registers
 from tensor_envs.rules.lists import flat, nested, pack_flags
-from tensor_envs.rules.spec import GameState
+from tensor_envs.rules.observation import Observation
+from tensor_envs.rules.spec import GameState, Mask, Outcome, Rules, Spec
 
 MAX_OUTCOMES = 65536  # upper bound for the draws of a step, or of a first state
 

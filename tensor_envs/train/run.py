@@ -188,7 +188,7 @@ class Trainer(ABC):
         return TrainableTorch(self.env, network, *common)
 
     def random(self, *key: int) -> np.random.Generator:
-        """Return the generator of a key under the run's seed."""
+        """Return the random generator of a key, which also depends on the run's seed."""
         return np.random.default_rng([self.config.seed, *key])
 
     def weights(self) -> dict[str, np.ndarray]:

@@ -25,7 +25,7 @@ MAX_STATE, MAX_OBSERVATION = 1024, 2048  # bytes, numbers
 
 
 def form_id(env: Env) -> str:
-    """Return the id whose rule fields are all free: of a preset, that of its game."""
+    """Return the id without fixed rule fields: the own one, or that of a preset's game."""
     return env.id if ":" in env.id else env.entry.id
 
 

@@ -114,7 +114,7 @@ def test_hidden_cards_are_hidden_in_a_game_of_the_form(url: str) -> None:
         ("hyper_tic_tac_toe", {"k": "5"}, "no line of k=5 fits on shape (3, 3, 3): k is at most 3"),
         ("hyper_tic_tac_toe", {"shape": "abc"}, "shape must be a tuple of ints, got 'abc'"),
         ("hyper_tic_tac_toe", {"misere": "2"}, "misere must be of type bool, got 2"),
-        ("shed", {"cards": "33"}, "cards must be an int in 1..32, got 33"),
+        ("shed", {"cards": "33"}, "cards must be in 1..32, got 33"),
         ("shed", {"deck": "3"}, "'shed' has no rule field 'deck'; its fields are cards, max_plies"),
         ("hex", {"size": "1in 2"}, "size must be an int"),
         ("hex", {"size": "'\\d'"}, "size must be an int"),

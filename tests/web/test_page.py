@@ -231,7 +231,7 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
         ("misere", "False", ["False", "True"]),
         ("gravity", "False", ["False", "True"]),
     ]
-    assert answered[-1][0][0] == {"name": "cards", "text": "5", "allowed": "must be an int in 1..32", "choices": []}
+    assert answered[-1][0][0] == {"name": "cards", "text": "5", "allowed": "must be in 1..32", "choices": []}
     assert [found for _, found in answered[: len(wrong)]] == [
         "ValueError: no line of k=9 fits on shape (3, 3): k is at most 3",
         "TypeError: shape must be a tuple of ints, got 'abc' of type str",

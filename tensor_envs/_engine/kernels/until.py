@@ -126,7 +126,7 @@ class _Block:
         return seat
 
     def draw_seats(self, words: Words) -> None:
-        """Store the learner's seats in the episodes of all games, if there are several seats to draw from."""
+        """Store the seat of the learner in each game, drawn for its episode; nothing if there is one seat alone."""
         if self.drawn is not None:
             self.t.block.each(lambda at: self._draw_seat(words, at))
 

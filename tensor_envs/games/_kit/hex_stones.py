@@ -31,22 +31,12 @@ from tensor_envs.render.grids import INK, cell_name
 from tensor_envs.render.moves import Game
 from tensor_envs.render.status import outcome, signed, to_move
 from tensor_envs.render.tile import Pixel, Tile, stone_pixel
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Scalar,
-    Spec,
-    Symmetry,
-    bits,
-    where,
-)
+from tensor_envs.rules import Grid, GridSet, Scalar, where
+from tensor_envs.rules.chance import Chance
 from tensor_envs.rules.grid import Step
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import ended, open_actions
+from tensor_envs.rules.spec import Field, GameState, Mask, Spec, Symmetry
 
 
 class HexStones:

@@ -10,25 +10,11 @@ from typing import Any
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import stones
 from tensor_envs.render.status import outcome, to_move
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bit,
-    bits,
-    int32,
-    nth_bit,
-    popcount,
-    repeat,
-    uint32,
-    where,
-)
+from tensor_envs.rules import Scalar, bit, int32, nth_bit, popcount, repeat, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import ended
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 TRIES = 32  # samples of hidden stones, for one with which the game goes on
 COUNTERS = 64  # of chance for a sample

@@ -97,6 +97,14 @@ def size_of(root: Node, default: str) -> int:
     return int(side)
 
 
+def check_same(rules: Any, fields: Mapping[str, Any], *names: str) -> None:
+    """Raise ValueError unless the rule fields of a text are those of the environment."""
+    for name in names:
+        own = getattr(rules, name)
+        if fields.get(name, own) != own:
+            raise ValueError(f"node 0: {name} is {fields[name]:g}, and that of the environment is {own:g}")
+
+
 def noted_of(nodes: Sequence[Node]) -> dict[str, Any]:
     """Return the notes of a record: the root's properties about the players and the game."""
     tags = {name: one(nodes[0], name, "") for name in NOTED if one(nodes[0], name, "")}

@@ -9,24 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import CellSet, concatenated, segment
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    pack,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Grid, Scalar, pack, uint32, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SIZES = (6, 8, 10)
 CHOOSE, MOVE, SHOOT = range(3)  # phases of a turn (A2)
@@ -44,9 +32,7 @@ class Amazons:
     size: int = 10
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", checked("size", self.size, SIZES[0], SIZES[-1]))
-        if self.size not in SIZES:
-            raise ValueError(f"size must be 6, 8 or 10, got {self.size}")
+        check_fields(self, size={*SIZES})
 
     @property
     def cells(self) -> int:

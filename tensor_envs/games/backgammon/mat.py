@@ -32,7 +32,8 @@ def write(rules: Backgammon, game: Record, positions: Sequence[dict[str, Any]]) 
         first, *_ = turn = [*plies]
         if not cells and player:
             cells.append("")
-        dice, men = positions[first]["dice"], positions[first]["men"]
+        dice = positions[first]["dice"]
+        men = positions[first]["men"]
         moves = turn_to_string(_side(men, player), (game.actions[ply] for ply in turn))
         cells.append(f"{''.join(map(str, _thrown(dice)))}: {moves or 'Cannot Move'}")
     lines = [

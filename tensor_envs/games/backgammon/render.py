@@ -181,7 +181,7 @@ def explain(rules: Backgammon, game: dict[str, Any], action: int) -> str:
 
 
 def tile(rules: Backgammon) -> Tile:
-    """Return the board as a small picture: of every point and of the bar up to five men of either player."""
+    """Return the board as a small picture, with up to five men of a player on each point and on the bar."""
 
     def man(k: int, ground: str, *places: tuple[int, int]) -> Pixel:
         """Return the pixel that shows whether there are more than k men of a player on a place (player, pip)."""

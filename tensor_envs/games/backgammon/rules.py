@@ -9,32 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import shown
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    Value,
-    any_of,
-    bit,
-    bits,
-    max_of,
-    maximum,
-    min_of,
-    num_words,
-    number,
-    pack_flags,
-    sum_of,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, Value, maximum, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import any_of, bit, max_of, min_of, num_words, pack_flags, sum_of, union_of
+from tensor_envs.rules.observation import Observation, bits, number
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MEN = 15
 POINTS = 24
@@ -62,10 +42,7 @@ class Backgammon:
     max_plies: int = 10_000
 
     def __post_init__(self) -> None:
-        if type(self.gammons) is not bool:
-            raise ValueError(f"gammons must be True or False, got {shown(self.gammons)}")
-        if type(self.max_plies) is not int or not 1 <= self.max_plies <= MAX_PLIES:
-            raise ValueError(f"max_plies must be an int in 1..{MAX_PLIES}, got {shown(self.max_plies)}")
+        check_fields(self, gammons=bool, max_plies=(1, MAX_PLIES))
 
     @property
     def spec(self) -> Spec:

@@ -28,7 +28,7 @@ class Breakthrough(Pieces):
     capture_all = True  # B4
 
     def __post_init__(self) -> None:
-        check_fields(self, {"rows": ((), 4, 16), "columns": ((), 2, 16)})
+        check_fields(self, rows=(4, 16), columns=(2, 16))
 
     @property
     def cells(self) -> int:
@@ -48,7 +48,7 @@ class Breakthrough(Pieces):
 
     @property
     def goal(self) -> tuple[range, range]:
-        """First rows of either player's opponent (B4)."""
+        """Cells of the last row ahead of each player (B4)."""
         return range(self.cells - self.columns, self.cells), range(self.columns)
 
     def action_to_string(self, action: int) -> str:

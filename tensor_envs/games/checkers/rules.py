@@ -6,9 +6,9 @@ Dictionaries and symmetries are those of `Pieces` (D11, D14).
 
 from dataclasses import dataclass
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.rules import CORNERS, Grid
 from tensor_envs.rules.pieces import ENEMY, Move, Pieces
+from tensor_envs.rules.plain import check_fields
 
 SIDE, SQUARES = 8, 32
 DIRECTIONS = ("up-left", "up-right", "down-right", "down-left")
@@ -41,7 +41,7 @@ class Checkers(Pieces):
     colours = ("#22262b", "#fafafa")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, 100))
+        check_fields(self, quiet_plies=(1, 100))
 
     def name(self, place: int) -> str:
         """Return the number of a square, from 1."""

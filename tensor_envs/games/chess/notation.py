@@ -43,7 +43,7 @@ def _piece_name(match: re.Match[str]) -> str:
 
 
 # what `te.text.parse` reads as parts of names: pieces in words and figurines, captures and castling in words
-COMMENT_SIGNS = "+#!?"  # of check and comments, behind a name
+COMMENT_SIGNS = "+#!?"  # signs of check and of comments, which follow a name
 SYNONYMS: tuple[Synonym, ...] = (
     (rf"({_PIECE})\s*(?:(?i:from|on|at)\s+)?{_ORIGIN}\s*{_GOES}?\s*{_TARGET}", _piece_name),
     (rf"\b([NBRQK]){_ORIGIN}\s*{_GOES}\s*{_TARGET}", r"\1\2"),

@@ -10,36 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.checks import CheckLimits, limits_of
 from tensor_envs.games.chess.board import FORWARD, LEAPS, NORTH, ORTHODOX, UNDER, WAYS, ChessBoard, Way
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    Value,
-    any_of,
-    bits,
-    constant,
-    digits,
-    halves,
-    int32,
-    lookup,
-    minimum,
-    num_words,
-    popcount,
-    repeat,
-    uint32,
-    uint64,
-    union_of,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, Value, int32, minimum, repeat, uint32, uint64, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import any_of, halves, lookup, num_words, popcount, union_of
+from tensor_envs.rules.observation import Observation, bits, constant, digits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MOVE_BITS = 12  # of a move in `history`: from, to
 MOVES_A_WORD = WORD_BITS * 2 // MOVE_BITS
@@ -76,10 +54,7 @@ class Chess:
     side: int = ORTHODOX
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, 100))
-        object.__setattr__(self, "side", checked("side", self.side, SIDES[0], SIDES[-1]))
-        if self.side not in SIDES:
-            raise ValueError(f"side must be 5 or 8, got {self.side}")
+        check_fields(self, quiet_plies=(1, 100), side={*SIDES})
 
     @cached_property
     def board(self) -> ChessBoard:

@@ -28,7 +28,7 @@ class Clobber(Pieces):
     no_move = "loss"  # C4
 
     def __post_init__(self) -> None:
-        check_fields(self, {"rows": ((), 1, 16), "columns": ((), 2, 16)})
+        check_fields(self, rows=(1, 16), columns=(2, 16))
 
     @cached_property
     def board(self) -> Grid:
@@ -37,7 +37,7 @@ class Clobber(Pieces):
 
     @cached_property
     def start(self) -> tuple[list[int], list[int]]:
-        """Cells of the one colour of a checkerboard, and of the other (C1)."""
+        """Cells of both colours of a checkerboard (C1)."""
         colours: tuple[list[int], list[int]] = [], []
         for cell in range(self.board.size):
             colours[sum(divmod(cell, self.columns)) % 2].append(cell)

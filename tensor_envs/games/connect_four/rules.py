@@ -8,23 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import integer as checked
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    sum_of,
-    uint32,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Grid, Scalar, sum_of, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIDE = WORD_BITS  # a row, and so the mask, fits in one word
 THREAT = 16  # more than what a stone near the middle counts
@@ -44,9 +32,8 @@ class ConnectFour:
     k: int = 4
 
     def __post_init__(self) -> None:
-        sides = [checked(name, getattr(self, name), 1, MAX_SIDE) for name in ("rows", "columns")]
-        for name, value in zip(("rows", "columns", "k"), (*sides, self.k), strict=True):
-            object.__setattr__(self, name, checked(name, value, 1, max(sides)))
+        check_fields(self, rows=(1, MAX_SIDE), columns=(1, MAX_SIDE))
+        check_fields(self, k=(1, max(self.rows, self.columns)))
 
     @property
     def cells(self) -> int:

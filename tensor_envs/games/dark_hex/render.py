@@ -8,7 +8,8 @@ from tensor_envs.games.dark_hex.rules import DarkHex
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.status import seat_names, signed
 
-seen_by, visible_moves = hidden_stones.seen_by, hidden_stones.visible_moves
+seen_by = hidden_stones.seen_by
+visible_moves = hidden_stones.visible_moves
 players = seat_names(*NAMES)
 reason, tile = hex_boards.reason, hex_boards.tile
 

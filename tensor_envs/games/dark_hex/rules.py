@@ -5,9 +5,9 @@ Rules and rulings: RULES.md beside this file. All but the sides is in `games._ki
 
 from dataclasses import dataclass
 
-from tensor_envs._validate import instance, integer
 from tensor_envs.games._kit.hidden_stones import HiddenStones
 from tensor_envs.rules import Scalar, uint32, where
+from tensor_envs.rules.plain import check_fields
 
 MAX_SIZE = 5
 
@@ -25,8 +25,7 @@ class DarkHex(HiddenStones):
     abrupt: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", integer("size", self.size, 1, MAX_SIZE))
-        instance("abrupt", self.abrupt, bool)
+        check_fields(self, size=(1, MAX_SIZE), abrupt=bool)
 
     def has_won(self, stones: Scalar, player: Scalar) -> Scalar:
         """Return whether a set of stones connects the player's sides (D4)."""

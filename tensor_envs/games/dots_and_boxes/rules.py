@@ -8,22 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from tensor_envs.games._kit.sets import CellSet, concatenated, segment
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    uint32,
-    where,
-)
+from tensor_envs.rules import Grid, GridSet, Scalar, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIDE = 10
 
@@ -40,7 +29,7 @@ class DotsAndBoxes:
     columns: int = 5
 
     def __post_init__(self) -> None:
-        check_fields(self, {"rows": ((), 1, MAX_SIDE), "columns": ((), 1, MAX_SIDE)})
+        check_fields(self, rows=(1, MAX_SIDE), columns=(1, MAX_SIDE))
 
     @property
     def boxes(self) -> int:

@@ -8,26 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    Value,
-    any_of,
-    int32,
-    nth_bit,
-    one_hot,
-    pack_flags,
-    popcount,
-    put,
-    sum_of,
-    where,
-)
+from tensor_envs.rules import Scalar, Value, any_of, int32, nth_bit, pack_flags, popcount, put, sum_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, one_hot
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SIDE, CELLS = 4, 16
 HIGHEST = CELLS + 1  # 131072: it needs a 4 beside fifteen different tiles

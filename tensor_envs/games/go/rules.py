@@ -8,27 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs._validate import shown
 from tensor_envs.games._kit.sets import group_of
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    int32,
-    maximum,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Actions, Grid, GridSet, Scalar, int32, maximum, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIZE = 19
 MAX_KOMI = 361
@@ -53,16 +39,16 @@ class Go:
     superko: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", checked("size", self.size, 1, MAX_SIZE))
+        check_fields(self, size=(1, MAX_SIZE), superko=(0, MAX_SUPERKO))
         if type(self.komi) not in (int, float):
             raise TypeError(f"komi must be a number, got {shown(self.komi)}")
         if not (abs(self.komi) <= MAX_KOMI and self.komi * 2 % 1 == 0):
             allowed = f"a multiple of 0.5 in -{MAX_KOMI}..{MAX_KOMI}"
             raise ValueError(f"komi must be {allowed}, got {shown(self.komi)}")
         object.__setattr__(self, "komi", float(self.komi))
-        object.__setattr__(self, "superko", checked("superko", self.superko, 0, MAX_SUPERKO))
-        plies = MAX_PLIES_A_POINT * self.points if self.max_plies is None else self.max_plies
-        object.__setattr__(self, "max_plies", checked("max_plies", plies, 1, 2**31 - 1))
+        if self.max_plies is None:
+            object.__setattr__(self, "max_plies", MAX_PLIES_A_POINT * self.points)
+        check_fields(self, max_plies=(1, 2**31 - 1))
 
     @cached_property
     def points(self) -> int:

@@ -69,10 +69,7 @@ def read(rules: Go, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[st
     nodes = sgf.main_line(text)
     if fields is None:
         raise ValueError(f"node 0: GM must be {NUMBER}, got {nodes[0]['GM'][0]}")
-    fields.pop("max_plies", None)
-    for field, value in fields.items():
-        if value != getattr(rules, field):
-            raise ValueError(f"node 0: {field} is {value:g}, and that of the environment is {getattr(rules, field):g}")
+    sgf.check_same(rules, fields, "size", "komi")
     board, player = sgf.setup_of(nodes, lambda value: points_of(rules, value), rules.points)
     start: dict[str, Any] | None = None
     if board or player:

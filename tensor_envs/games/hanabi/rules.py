@@ -14,42 +14,14 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-from tensor_envs._validate import instance
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    any_of,
-    bit,
-    bits,
-    has_bit,
-    int32,
-    next_player,
-    nth_bit,
-    one_hot,
-    popcount,
-    put,
-    select,
-    sum_of,
-    uint32,
-    uint64,
-    union_of,
-    where,
-)
-from tensor_envs.rules.plain import Limits, check_fields
+from tensor_envs.rules import Actions, Scalar, int32, uint32, uint64, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import any_of, bit, has_bit, nth_bit, popcount, put, select, sum_of, union_of
+from tensor_envs.rules.observation import Observation, Part, bits, one_hot
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec, next_player
 
 COPIES = (3, 2, 2, 2, 1)  # of the ranks from the lowest on; the last number is that of the highest of several ranks
-LIMITS: dict[str, Limits] = {
-    "players": ((), 2, 5), "colors": ((), 1, 5), "ranks": ((), 1, 5), "hand_size": ((), 1, 5),
-    "information_tokens": ((), 0, 31), "life_tokens": ((), 1, 31),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,8 +48,8 @@ class Hanabi:
     def __post_init__(self) -> None:
         if self.hand_size is None:
             object.__setattr__(self, "hand_size", 5 if self.players in (2, 3) else 4)
-        check_fields(self, LIMITS)
-        instance("keep_score", self.keep_score, bool)
+        check_fields(self, players=(2, 5), colors=(1, 5), ranks=(1, 5), hand_size=(1, 5), keep_score=bool)
+        check_fields(self, information_tokens=(0, 31), life_tokens=(1, 31))
         if self.cards == 1:
             raise ValueError("colors and ranks must give two different cards or more, got one of each")
         if self.players * self.size > self.deck_size:

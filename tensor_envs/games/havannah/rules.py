@@ -10,10 +10,10 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from tensor_envs._validate import instance, integer
 from tensor_envs.games._kit.hex_stones import HexStones
 from tensor_envs.games._kit.sets import joined
 from tensor_envs.rules import Chance, Field, GameState, GridSet, Mask, Outcome, Scalar, int32, sum_of, where
+from tensor_envs.rules.plain import check_fields
 
 MAX_SIZE = 10
 
@@ -35,8 +35,7 @@ class Havannah(HexStones):
     lean = -0.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", integer("size", self.size, 2, MAX_SIZE))
-        instance("swap", self.swap, bool)
+        check_fields(self, size=(2, MAX_SIZE), swap=bool)
 
     @property
     def side(self) -> int:
@@ -63,7 +62,7 @@ class Havannah(HexStones):
 
     @cached_property
     def corners(self) -> set[int]:
-        """Cells at two edges."""
+        """Cells in the corners, at two edges each."""
         return {cell for cell in self.inside if sum(cell in edge for edge in self.edges) == 2}
 
     @cached_property

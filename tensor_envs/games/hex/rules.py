@@ -8,23 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import instance
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import joined, number
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    where,
-)
+from tensor_envs.rules import Actions, Grid, Scalar, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIZE = 19
 # rows and columns to the neighbours of a cell, in pairs of cells that touch each other
@@ -44,8 +33,7 @@ class Hex:
     swap: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", checked("size", self.size, 1, MAX_SIZE))
-        instance("swap", self.swap, bool)
+        check_fields(self, size=(1, MAX_SIZE), swap=bool)
 
     @cached_property
     def cells(self) -> int:

@@ -38,8 +38,7 @@ def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[s
     nodes = sgf.main_line(text)
     if fields is None:
         raise ValueError(f"node 0: GM must be {NUMBER}, got {sgf.one(nodes[0], 'GM', '1')}")
-    if fields["size"] != rules.size:
-        raise ValueError(f"node 0: size is {fields['size']}, and that of the environment is {rules.size}")
+    sgf.check_same(rules, fields, "size")
     board, player = sgf.setup_of(nodes, lambda value: [cell_of(rules, value)], rules.cells)
     start = {"board": board or [0] * rules.cells, "current_player": player} if board or player else None
     swapped, is_mirrored = _with_swapped_sides(nodes)

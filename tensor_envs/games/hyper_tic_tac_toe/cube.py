@@ -5,7 +5,8 @@ from math import cos, pi, sin
 from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, Lines, Marks, Place, draw_ball
 from tensor_envs.render.drawing import Drawing, Point
 
-ACROSS, DOWN = (62.0, 22.0), (-34.0, 34.0)  # pixels of one step along the last axis, and along the second
+ACROSS = (62.0, 22.0)  # pixels of one step along the last axis
+DOWN = (-34.0, 34.0)  # pixels of one step along the second axis
 SHEET, EDGE = "#e3edf7", "#8fa3b8"
 # of a ball; the least between layers; around the cube
 RADIUS = 17.0

@@ -14,33 +14,19 @@ from itertools import chain
 from math import prod
 from typing import Any
 
-from tensor_envs._validate import instance
 from tensor_envs.ops.bits import completed
 from tensor_envs.ops.lines import check_board, direction, num_directions, strides
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    MemoryArray,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    all_of,
-    any_in_range,
-    bit,
-    bits,
-    has_bit,
-    num_words,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, any_in_range, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import MemoryArray, all_of, bit, has_bit, num_words, union_of
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_CELLS = 2**30  # an observation has two planes of them, and at most 2^31 - 1 numbers
-UNROLLED_WORDS, UNROLLED_OPERATIONS = 16, 2000  # limits beyond which unrolled code compiles and runs slowly
+# limits beyond which unrolled code compiles and runs slowly
+UNROLLED_WORDS = 16
+UNROLLED_OPERATIONS = 2000
 
 
 @dataclass(frozen=True)
@@ -60,8 +46,7 @@ class HyperTicTacToe:
     gravity: bool = False
 
     def __post_init__(self) -> None:
-        instance("misere", self.misere, bool)
-        instance("gravity", self.gravity, bool)
+        check_fields(self, misere=bool, gravity=bool)
         check_board(self.shape, self.k)
         object.__setattr__(self, "shape", tuple(map(int, self.shape)))
         object.__setattr__(self, "k", int(self.k))

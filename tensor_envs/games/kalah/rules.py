@@ -8,22 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs.games._kit.houses import observed
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    all_of,
-    int32,
-    select,
-    sum_of,
-    where,
-)
+from tensor_envs.rules import Scalar, all_of, int32, select, sum_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_HOUSES, MAX_SEEDS = 16, 64
 
@@ -41,7 +30,7 @@ class Kalah:
     seeds: int = 4
 
     def __post_init__(self) -> None:
-        check_fields(self, {"houses": ((), 1, MAX_HOUSES), "seeds": ((), 1, MAX_SEEDS)})
+        check_fields(self, houses=(1, MAX_HOUSES), seeds=(1, MAX_SEEDS))
 
     @property
     def total(self) -> int:
@@ -62,7 +51,8 @@ class Kalah:
         return [seeds != 0 for seeds in s.houses[: self.houses]]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-        n, ring = self.houses, [*s.houses[: self.houses], s.stores[0], *s.houses[self.houses :]]
+        n = self.houses
+        ring = [*s.houses[: self.houses], s.stores[0], *s.houses[self.houses :]]
         seeds = select(ring[:n], action)
         laps = seeds // len(ring)
         rest = seeds % len(ring)

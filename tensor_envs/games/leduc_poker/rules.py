@@ -7,25 +7,10 @@ action of round r is bit 8 * r + 2 * i if it was a call, the next bit if it was 
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    int32,
-    maximum,
-    minimum,
-    nth_missing,
-    one_hot,
-    sort,
-    uint32,
-    where,
-)
+from tensor_envs.rules import Scalar, int32, maximum, minimum, nth_missing, sort, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits, one_hot
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 CARDS, PAIR = 6, 3  # a pair's strength exceeds every rank
 FOLD = 0

@@ -7,30 +7,12 @@ all actions so far; member q * sides + f is the bid that q + 1 dice show the fac
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    maximum,
-    minimum,
-    next_player,
-    num_words,
-    one_hot,
-    set_of,
-    sort,
-    sum_of,
-    uint32,
-    uint64,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, maximum, minimum, uint32, uint64, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import num_words, set_of, sort, sum_of
+from tensor_envs.rules.observation import Observation, bits, one_hot
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec, next_player
 
 MAX_PLAYERS = 6
 MAX_DICE = 6
@@ -52,8 +34,7 @@ class LiarsDice:
     sides: int = 6
 
     def __post_init__(self) -> None:
-        limits = {"players": ((), 2, MAX_PLAYERS), "dice": ((), 1, MAX_DICE), "sides": ((), 2, MAX_SIDES)}
-        check_fields(self, limits)
+        check_fields(self, players=(2, MAX_PLAYERS), dice=(1, MAX_DICE), sides=(2, MAX_SIDES))
 
     @property
     def bids(self) -> int:

@@ -13,29 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import ALL
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    any_of,
-    bits,
-    halves,
-    int32,
-    num_words,
-    select,
-    uint32,
-    uint64,
-    union_of,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, int32, uint32, uint64, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import any_of, halves, num_words, select, union_of
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SIDE = 8
 SQUARES = 64
@@ -59,14 +43,10 @@ class LinesOfAction:
     """
 
     quiet_plies: int = 100
+    cells = SQUARES  # their number
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, MAX_QUIET))
-
-    @property
-    def cells(self) -> int:
-        """Number of squares."""
-        return SQUARES
+        check_fields(self, quiet_plies=(1, MAX_QUIET))
 
     @property
     def words(self) -> int:

@@ -7,28 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.sets import concatenated
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bit,
-    bits,
-    constant,
-    digits,
-    has_bit,
-    maximum,
-    popcount,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Scalar, bit, has_bit, maximum, popcount, uint32, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits, constant, digits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SIDE = 7
 POINTS = 24
@@ -55,7 +39,7 @@ class NineMensMorris:
     max_turns: int = 200
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "max_turns", checked("max_turns", self.max_turns, 1, MAX_TURNS))
+        check_fields(self, max_turns=(1, MAX_TURNS))
 
     @property
     def planes(self) -> int:

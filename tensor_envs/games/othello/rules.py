@@ -8,23 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensor_envs.games._kit.sets import moved_by
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    halves,
-    popcount,
-    sum_of,
-    uint32,
-    uint64,
-    where,
-)
+from tensor_envs.rules import Scalar, halves, popcount, sum_of, uint32, uint64, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SIDE, SQUARES = 8, 64
 PASS = SQUARES

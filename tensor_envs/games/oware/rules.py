@@ -11,31 +11,12 @@ from functools import reduce
 from typing import Any
 
 from tensor_envs.games._kit.houses import observed
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    Value,
-    all_of,
-    any_of,
-    int32,
-    lookup,
-    min_of,
-    number,
-    repeat,
-    scalar,
-    select,
-    sum_of,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Scalar, Value, int32, repeat, scalar, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import all_of, any_of, lookup, min_of, select, sum_of, union_of
+from tensor_envs.rules.observation import Observation, number
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIZE, MAX_QUIET = 64, 400
 SEED_BITS, HOUSES_A_WORD = 6, 5  # of a packed position
@@ -58,8 +39,8 @@ class Oware:
     quiet_plies: int = 100
 
     def __post_init__(self) -> None:
-        check_fields(self, {"houses": ((), 1, MAX_SIZE // 4)})
-        check_fields(self, {"seeds": ((), 1, MAX_SIZE // (2 * self.houses) - 1), "quiet_plies": ((), 1, MAX_QUIET)})
+        check_fields(self, houses=(1, MAX_SIZE // 4))
+        check_fields(self, seeds=(1, MAX_SIZE // (2 * self.houses) - 1), quiet_plies=(1, MAX_QUIET))
 
     @property
     def total(self) -> int:

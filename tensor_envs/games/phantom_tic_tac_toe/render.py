@@ -16,7 +16,8 @@ CELL = 64
 WIDTH = 320
 TOP = 40
 NAMES = ("X", "O")
-seen_by, visible_moves = hidden_stones.seen_by, hidden_stones.visible_moves
+seen_by = hidden_stones.seen_by
+visible_moves = hidden_stones.visible_moves
 players = seat_names(*NAMES)
 
 

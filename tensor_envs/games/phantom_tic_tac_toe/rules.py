@@ -5,9 +5,9 @@ Rules and rulings: RULES.md beside this file. All but the lines is in `games._ki
 
 from dataclasses import dataclass
 
-from tensor_envs._validate import instance
 from tensor_envs.games._kit.hidden_stones import HiddenStones
 from tensor_envs.rules import Grid, Scalar
+from tensor_envs.rules.plain import check_fields
 
 SIZE = 3
 GRID = Grid(SIZE, SIZE)
@@ -25,7 +25,7 @@ class PhantomTicTacToe(HiddenStones):
     size = SIZE
 
     def __post_init__(self) -> None:
-        instance("abrupt", self.abrupt, bool)
+        check_fields(self, abrupt=bool)
 
     def has_won(self, stones: Scalar, player: Scalar) -> Scalar:
         """Return whether a set of marks has a line (P4)."""

@@ -17,33 +17,14 @@ from functools import cached_property
 from typing import Any
 
 from tensor_envs.games._kit.sets import chained
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    bits,
-    constant,
-    digits,
-    halves,
-    int32,
-    maximum,
-    minimum,
-    uint32,
-    uint64,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Grid, GridSet, Scalar, halves, int32, maximum, minimum, uint32, uint64, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, Part, bits, constant, digits
 from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
-STRIDE, DIGITS = 8, 6  # between crossings of adjacent rows; binary digits of a crossing
+STRIDE = 8  # between crossings of adjacent rows
+DIGITS = 6  # binary digits of a crossing
 MIN_SIZE = 3
 MAX_SIZE = 9
 MAX_WALLS = 31
@@ -67,7 +48,7 @@ class Quoridor:
     walls: int = 10
 
     def __post_init__(self) -> None:
-        check_fields(self, {"size": ((), MIN_SIZE, MAX_SIZE), "walls": ((), 0, MAX_WALLS)})
+        check_fields(self, size=(MIN_SIZE, MAX_SIZE), walls=(0, MAX_WALLS))
 
     @property
     def squares(self) -> int:
@@ -339,7 +320,7 @@ class Quoridor:
         # whether the halves of the wall, from the start and to the end, cross the pawn's straight walk
         ahead = ~upright & (row >= pawn_row if player else row < pawn_row)
         crosses = (ahead & (column == pawn_column), ahead & (column == pawn_column - 1))
-        # how the start and the end lie to the middle: the parity of crossings on the way between them
+        # parity of the crossings of the pawn's walk on the way from the middle to the start, and to the end
         parities = [(s.odd[player] & own) != 0 for own in cells]
         first = parities[0] ^ parities[1] ^ crosses[0]
         last = parities[2] ^ parities[1] ^ crosses[1]

@@ -8,22 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tensor_envs._validate import shown
-from tensor_envs.rules import (
-    WORD_BITS,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bit,
-    bits,
-    uint32,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, bit, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_CARDS = WORD_BITS  # a set of cards is one word
 PLIES_A_CARD = 100  # default of the limit (G1)
@@ -38,19 +27,17 @@ class Shed:
         max_plies: length at which an episode is a draw; default: 100 * cards (G1).
 
     Raises:
-        ValueError: another value.
+        ValueError, TypeError: another value.
     """
 
     cards: int = 10
     max_plies: int | None = None
 
     def __post_init__(self) -> None:
-        if type(self.cards) is not int or not 1 <= self.cards <= MAX_CARDS:
-            raise ValueError(f"cards must be an int in 1..{MAX_CARDS}, got {shown(self.cards)}")
-        limit = PLIES_A_CARD * self.cards if self.max_plies is None else self.max_plies
-        if type(limit) is not int or not 1 <= limit < 2**31:
-            raise ValueError(f"max_plies must be an int in 1..{2**31 - 1}, got {shown(self.max_plies)}")
-        object.__setattr__(self, "max_plies", limit)
+        check_fields(self, cards=(1, MAX_CARDS))
+        if self.max_plies is None:
+            object.__setattr__(self, "max_plies", PLIES_A_CARD * self.cards)
+        check_fields(self, max_plies=(1, 2**31 - 1))
 
     @cached_property
     def all_cards(self) -> int:

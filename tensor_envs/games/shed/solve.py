@@ -171,7 +171,8 @@ class LayerSolver:
         self.gpu = is_gpu(device)
         self.native = launches_directly() and runs_natively(device)
         self.views = dict[int, HostArray]()
-        self.cache, self.bytes = CACHE[self.gpu], memory_needed(cards, fixed, self.gpu)
+        self.cache = CACHE[self.gpu]
+        self.bytes = memory_needed(cards, fixed, self.gpu)
         size = sizes(cards, fixed, self.cache)
 
         def room(name: str, dtype: Any = dtypes.int32) -> Tensor:
@@ -285,7 +286,7 @@ class LayerSolver:
         return {"slice": first, "slice_words": layer.slice_words(rank)}
 
     def launch(self, layer: TalonLayer, plan: Plan, todo: HostArray, first: int = 0, sweep: int = 0) -> None:
-        """Launch a plan for the sets `todo` among those from `first` on that are swept together."""
+        """Launch a plan for the talon sets `todo`; `first` is the lowest set of those that are swept together."""
         kernels, launches = plan
         if not kernels:
             return

@@ -48,7 +48,9 @@ BLOCK = 256  # words; 3^5 are in use, and padding makes whole vectors
 ONES = 0xFFFFFFFF
 MAX_CARDS = 21  # results are numbered with 31 bits
 PARTS = 64  # parts of a launch, shared among the CPU's threads
-BLOCKS, THREADS = 4096, 256  # grid of a launch on a GPU; a block takes every 4096th piece of 256 cells
+# grid of a launch on a GPU; a block takes every 4096th piece of 256 cells
+BLOCKS = 4096
+THREADS = 256
 
 
 def low_bits(rank: int, *digits: int) -> int:

@@ -98,7 +98,8 @@ class Tablebase:
             raise ValueError(f"the table is for shed with {self.cards} cards, the state is of {state.env!r}")
         if state.device != self.device:
             raise ValueError(f"the table is on {self.device}, the state on {state.device}")
-        words, batch_layout = state.tensors[0], state.buffers.layout
+        words = state.tensors[0]
+        batch_layout = state.buffers.layout
         values = batch_layout.empty(self.cards + 2, dtypes.int32)
         record = partial(trace, judge(self.cards, state.env.engine.layout, batch_layout.grid))
 

@@ -15,7 +15,7 @@ from tensor_envs.rules.plain import ended, state_of
 
 HAND_ORDER = "RBGSNLPEC"  # of letters in SFEN
 SIDES = "bw"  # of the players, Black and White
-COMMENT_SIGNS = "=!?"  # behind a name: "=" declines a promotion
+COMMENT_SIGNS = "=!?"  # signs that follow a name: "=" declines a promotion
 # promotions in words, as "2d2c promotes" and "promote 2d2c"
 SYNONYMS = (
     (r"(?i)(?<=[1-9][a-i])[\s,]*(?:and\s+)?promot\w*", "+"),

@@ -10,34 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.checks import CheckLimits, limits_of
 from tensor_envs.games._kit.past import Change, Event, Past
 from tensor_envs.games._kit.sets import number_at, numbered
 from tensor_envs.games.shogi.board import BACK, DOWN, QUEEN, VARIANTS, WAYS, ShogiBoard
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    bits,
-    constant,
-    digits,
-    has_bit,
-    int32,
-    lookup,
-    minimum,
-    scalar,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Actions, GridSet, Scalar, has_bit, int32, lookup, minimum, scalar, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, Part, bits, constant, digits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_PLIES = 512  # as in Pgx's shogi (S11)
 
@@ -75,10 +56,7 @@ class Shogi:
     window: int = 64
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "files", checked("files", self.files, min(VARIANTS), max(VARIANTS)))
-        if self.files not in VARIANTS:
-            raise ValueError(f"files must be 3, 5 or 9, got {self.files}")
-        object.__setattr__(self, "window", checked("window", self.window, 1, MAX_PLIES + 1))
+        check_fields(self, files=VARIANTS.keys(), window=(1, MAX_PLIES + 1))
 
     @cached_property
     def board(self) -> ShogiBoard:
@@ -92,7 +70,7 @@ class Shogi:
 
     @cached_property
     def past(self) -> Past:
-        """Plies after which the position before them may recur (S10), each from the side of its player."""
+        """Last plies, each from its player's side, to compare earlier positions with the present one (S10)."""
         place = self.board.place_digits
         piece = self.board.digits + 1  # a kind, and whether it is promoted
         digits = {

@@ -54,7 +54,8 @@ class PlayerBoard:
 
     def __init__(self, rules: RuleFields, planes: Sequence[Scalar]):
         self.rules, self.planes = rules, planes
-        self.code, self.face_up = planes[:CODE_BITS], planes[CODE_BITS]
+        self.code = planes[:CODE_BITS]
+        self.face_up = planes[CODE_BITS]
         self.light = light_cells(rules)
 
     @cached_property

@@ -11,15 +11,14 @@ from a TOML file:
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._validate import errors_at, file_path, shown
+from tensor_envs._validate import shown
+from tensor_envs.games._kit.rule_files import read_rules
 
 TYPES = 5
 TYPE_NAMES = "ABCDE"
@@ -287,17 +286,4 @@ def load_rules(path: str | Path) -> dict[str, Any]:
         >>> load_rules(path)
         {'players': 3}
     """
-    path = file_path("path", path)
-    try:
-        with open(path, "rb") as file:
-            values = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path}: no TOML: {error}") from None
-    names = [f.name for f in fields(RuleFields)]
-    for name in values:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=3) or names
-            raise ValueError(f"{path}: unknown field {shown(name)}; did you mean {' or '.join(near)}?")
-    with errors_at(str(path)):
-        rules = RuleFields(**values)
-    return {name: getattr(rules, name) for name in values}
+    return read_rules(path, RuleFields)

@@ -7,22 +7,9 @@ from tensor_envs.games.tensor_equilibrium.board import EVERY_TYPE, PlayerBoard, 
 from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Act, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import Hexagon, neighbours
 from tensor_envs.games.tensor_equilibrium.players import at_top, by_tier, storage_space, wrapped
-from tensor_envs.rules import (
-    WORD_BITS,
-    GameState,
-    Scalar,
-    Value,
-    bit,
-    has_bit,
-    num_words,
-    pack_flags,
-    scalar,
-    select,
-    uint32,
-    uint64,
-    union_of,
-    where,
-)
+from tensor_envs.rules import WORD_BITS, Scalar, Value, scalar, uint32, uint64, where
+from tensor_envs.rules.lists import bit, has_bit, num_words, pack_flags, select, union_of
+from tensor_envs.rules.spec import GameState
 
 MaskPart = tuple[int, int, Scalar]  # first action, number of actions, legal ones as a bool, uint32 or uint64
 

@@ -150,7 +150,8 @@ def _faults(rules: TensorEquilibrium, game: dict[str, Any]) -> Iterator[str]:
     # Seats, in the order of the turn and of those that have passed.
     if sorted(game["order"]) != list(range(rules.players)):
         yield "order must be each seat once"
-    n, spots = game["n_passed"], game["next_order"]
+    n = game["n_passed"]
+    spots = game["next_order"]
     seats = [p for p, passed in enumerate(game["passed"]) if passed]
     if sorted(spots[:n]) != seats or any(seat >= 0 for seat in spots[n:]):
         yield "next_order must hold the seats that have passed, then -1"

@@ -19,20 +19,10 @@ from tensor_envs.games.tensor_equilibrium.legal import legal_actions
 from tensor_envs.games.tensor_equilibrium.players import wrapped
 from tensor_envs.games.tensor_equilibrium.turn import act
 from tensor_envs.games.tensor_equilibrium.view import observation, observation_dtype, observation_size
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    int32,
-    lookup,
-    uint32,
-    where,
-)
+from tensor_envs.rules import Scalar, int32, lookup, uint32, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,10 @@ from tensor_envs.games.tensor_equilibrium.data import OPERATIONS, TYPES, Act, Ph
 from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon
 from tensor_envs.games.tensor_equilibrium.legal import effects
 from tensor_envs.games.tensor_equilibrium.players import storage_space, wrapped
-from tensor_envs.rules import (
-    Chance,
-    GameState,
-    Scalar,
-    any_of,
-    has_bit,
-    int32,
-    lookup,
-    minimum,
-    put,
-    select,
-    sum_of,
-    uint32,
-    uint64,
-    where,
-)
+from tensor_envs.rules import Scalar, int32, minimum, uint32, uint64, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import any_of, has_bit, lookup, put, select, sum_of
+from tensor_envs.rules.spec import GameState
 
 FIRST_COUNTER = 16  # chance counter of the first draw from the pile (RULES.md, "Chance")
 # phases whose choice is a tweak or may be followed by one

@@ -9,21 +9,9 @@ from tensor_envs.games.tensor_equilibrium.board import board_of
 from tensor_envs.games.tensor_equilibrium.data import MAX_INT8, OPERATIONS, PHASES, TYPES, Phase, RuleFields
 from tensor_envs.games.tensor_equilibrium.hexagon import STRIDES, Hexagon
 from tensor_envs.games.tensor_equilibrium.players import by_tier, wrapped
-from tensor_envs.rules import (
-    GameState,
-    Observation,
-    Part,
-    Scalar,
-    Value,
-    bits,
-    int32,
-    number,
-    one_hot,
-    select,
-    sum_of,
-    uint64,
-    where,
-)
+from tensor_envs.rules import Scalar, Value, int32, select, sum_of, uint64, where
+from tensor_envs.rules.observation import Observation, Part, bits, number, one_hot
+from tensor_envs.rules.spec import GameState
 
 NUMBERS_OF_PLAYER = 37
 NUMBERS_OF_TABLE = 26

@@ -5,9 +5,7 @@ Numbers such as F8 and G4 are those of RULES.md beside this file.
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -15,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._validate import file_path, shown
+from tensor_envs._validate import shown
+from tensor_envs.games._kit.rule_files import check_names, read_rules
 
 Space = tuple[int, int]  # (x, y): x from Black to White, y downwards
 Line = tuple[Space, Space]
@@ -25,7 +24,8 @@ BLACK, WHITE = 0, 1  # sides
 PIECES = 3
 CARDS = 10
 TURNS = 3
-MAX_SIDE, MAX_NUMBER = 64, 999  # spaces along a side of a board; absolute number of a card
+MAX_SIDE = 64  # spaces along a side of a board
+MAX_NUMBER = 999  # absolute number of a card
 COLOURS = ("red", "blue", "yellow")
 
 # F19: directions are the owner's. Number d of DIRECTIONS is number d XOR side of COMPASS. For Black, toward is west and
@@ -41,23 +41,13 @@ DEFAULT_LINES: tuple[Line, ...] = (
 )
 
 
-def _check_names(what: str, kind: type, table: Mapping[str, Any]) -> None:
-    """Raise TypeError for a name that is no field of a dataclass."""
-    names = [field.name for field in fields(kind)]
-    for name in table:
-        if name not in names:
-            near = difflib.get_close_matches(str(name), names, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise TypeError(f"{what} has no field {shown(name)}{hint}; its fields are {', '.join(names)}")
-
-
 def _typed(what: str, kind: type, value: Any) -> Any:
     """Return a value as an instance of a dataclass, built from a mapping of its fields if it is one."""
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"{what} must be a {kind.__name__} or a table of its fields, got {shown(value)}")
-    _check_names(what, kind, value)
+    check_names(what, kind, value)
     missing = {"number", "parts"} - value.keys() if kind is Card else set()
     if missing:
         raise ValueError(f"{what} lacks {' and '.join(sorted(missing))}: {shown(dict(value))}")
@@ -338,11 +328,4 @@ def load_rules(path: str | Path) -> dict[str, Any]:
         >>> load_rules(path)
         {'points_to_win': 3}
     """
-    path = file_path("path", path)
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        _check_names("a rule set", StarsFields, table)
-        StarsFields(**table)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from None
-    return table
+    return read_rules(path, StarsFields)

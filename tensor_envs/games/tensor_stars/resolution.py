@@ -9,23 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tensor_envs.games.tensor_stars.data import BLACK, CARDS, COMPASS, PIECES, WHITE, Board, Card, StarsFields
-from tensor_envs.rules import (
-    GameState,
-    Scalar,
-    Value,
-    all_of,
-    any_of,
-    bit,
-    has_bit,
-    int32,
-    lookup,
-    num_words,
-    pack,
-    scalar,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Scalar, Value, int32, scalar, uint32, where
+from tensor_envs.rules.lists import all_of, any_of, bit, has_bit, lookup, num_words, pack, union_of
+from tensor_envs.rules.spec import GameState
 
 # the actions that answer a question of order
 PRINTED = CARDS
@@ -244,7 +230,8 @@ class Resolution:
 
     def star(self, cell: Scalar, mover: Scalar) -> tuple[Scalar, Scalar]:
         """Return whether a cell is a Star that counts, and whether it counts for player 1 (F13)."""
-        rules, star_indices = self.rules, self.rules.board.star_indices
+        rules = self.rules
+        star_indices = self.rules.board.star_indices
         if rules.star_rule == "any":
             return on(self.padded.set(star_indices(BLACK, WHITE)), cell), mover
         is_white = on(self.padded.set(star_indices(WHITE)), cell)

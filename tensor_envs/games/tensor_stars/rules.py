@@ -13,29 +13,10 @@ from typing import Any
 
 from tensor_envs.games.tensor_stars.data import CARDS, PIECES, TURNS, StarsFields
 from tensor_envs.games.tensor_stars.resolution import ALL_PLACED, EVENTS, PRINTED, REVERSED, PaddedBoard, Resolution
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bit,
-    bits,
-    float32,
-    int32,
-    nth_bit,
-    number,
-    one_hot,
-    popcount,
-    put,
-    select,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Scalar, bit, float32, int32, nth_bit, popcount, put, select, uint32, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits, number, one_hot
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 NUM_ACTIONS = CARDS + 2
 ALL_CARDS = (1 << CARDS) - 1

@@ -11,31 +11,12 @@ from typing import Any
 
 from tensor_envs._validate import integer, nested
 from tensor_envs.games.texas_holdem.hands import MAX_CARDS, RANKS, strength
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    Value,
-    bits,
-    float32,
-    int32,
-    lookup,
-    maximum,
-    minimum,
-    nth_missing,
-    number,
-    one_hot,
-    put,
-    set_of,
-    sort,
-    where,
-)
-from tensor_envs.rules.plain import Limits, check_fields
+from tensor_envs.rules import Scalar, Value, float32, int32, maximum, minimum, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.lists import lookup, nth_missing, put, set_of, sort
+from tensor_envs.rules.observation import Observation, bits, number, one_hot
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SUITS = 4
 MAX_STACK = 100_000
@@ -76,18 +57,18 @@ class TexasHoldem:
     def __post_init__(self) -> None:
         big = integer("big_blind", self.big_blind, 1, MAX_STACK - 1)
         count = len(nested("streets", self.streets, (None,), 0, MAX_CARDS - 2))
-        limits: dict[str, Limits] = {
-            "streets": ((None,), 0, MAX_CARDS - 2),
-            "stacks": ((2,), big + 1, MAX_STACK),
-            "small_blind": ((), 0, big),
-            "raises": ((None,), 1, MAX_PERCENT),
-            "limit": ((count if self.limit else 0,), big, MAX_STACK),
-            "max_raises": ((count if self.max_raises else 0,), 0, MAX_PLIES),
-            "hole_cards": ((), 1, 2),
-            "ranks": ((), 2, RANKS),
-            "suits": ((), 1, SUITS),
-        }
-        check_fields(self, limits)
+        check_fields(
+            self,
+            streets=((None,), 0, MAX_CARDS - 2),
+            stacks=((2,), big + 1, MAX_STACK),
+            small_blind=(0, big),
+            raises=((None,), 1, MAX_PERCENT),
+            limit=((count if self.limit else 0,), big, MAX_STACK),
+            max_raises=((count if self.max_raises else 0,), 0, MAX_PLIES),
+            hole_cards=(1, 2),
+            ranks=(2, RANKS),
+            suits=(1, SUITS),
+        )
         if not 1 <= count <= MAX_STREETS or 0 in self.streets[1:] or self.board_cards > MAX_CARDS - 2:
             raise ValueError(f"streets must be 1 to 4, with cards after the first, at most five, got {self.streets}")
         needed = 2 * self.hole_cards + self.board_cards

@@ -24,7 +24,7 @@ def legal_actions(rules: ThreeWillFields, s: GameState) -> list[Scalar]:
 
 
 def operations(rules: ThreeWillFields, s: GameState, board: BoardView) -> tuple[list[Scalar], Scalar]:
-    """Return, by option of the directive, the squares of agents that may follow it (4.2), and whether a step exists.
+    """Return the squares of the agents that may follow each option of the directive (4.2), and whether a step exists.
 
     A step is a move onto an empty square that crosses no edge.
     """

@@ -15,20 +15,9 @@ from tensor_envs.games.three_will.data import (
     ThreeWillFields,
 )
 from tensor_envs.games.three_will.operations import bearer
-from tensor_envs.rules import (
-    GameState,
-    Observation,
-    Part,
-    Scalar,
-    Value,
-    float32,
-    int32,
-    number,
-    one_hot,
-    select,
-    sum_of,
-    where,
-)
+from tensor_envs.rules import Scalar, Value, float32, int32, select, sum_of, where
+from tensor_envs.rules.observation import Observation, Part, number, one_hot
+from tensor_envs.rules.spec import GameState
 
 STANDINGS = 3  # active, held, locked
 CARDS = 2 * PLAYERS + 1  # Double Risk and Free cards of both, the bank

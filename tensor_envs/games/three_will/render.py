@@ -311,7 +311,7 @@ def draw_directions(picture: Drawing, rules: ThreeWillRules, centre: Point, die:
 
 
 def tile(rules: ThreeWillRules) -> Tile:
-    """Return the board as a small picture, White below: of two agents on a square the higher one."""
+    """Return the board as a small picture, White below; a square shows the higher one of two agents."""
     pixels = []
     for row in squares_seen(0):
         for square in row:

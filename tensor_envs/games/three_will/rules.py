@@ -39,23 +39,10 @@ from tensor_envs.games.three_will.data import (
 from tensor_envs.games.three_will.legal import legal_actions
 from tensor_envs.games.three_will.observation import length, observation
 from tensor_envs.games.three_will.operations import resolve_action
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    map_range,
-    put,
-    select,
-    sum_of,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Scalar, map_range, put, select, sum_of, uint32, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 
 @dataclass(frozen=True)
@@ -90,7 +77,8 @@ class ThreeWillRules(ThreeWillFields):
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        counters, sizes = (TOP_CARD, DIRECTIVE, STARTER), (CES_CARDS, FACES, PLAYERS)
+        counters = (TOP_CARD, DIRECTIVE, STARTER)
+        sizes = (CES_CARDS, FACES, PLAYERS)
         draws = map_range(3, lambda k: chance.draw(select(counters, k), select(sizes, k)))
         return {
             "agents": packed(SET_UP) * PLAYERS,  # G3

@@ -39,7 +39,7 @@ def from_dict(rules: UltimateTicTacToe, game: dict[str, Any]) -> dict[str, Any]:
 
 
 def owner(cells: list[int]) -> int | None:
-    """Return the player's stone in a line of nine cells, 0 if there is none, and None for lines of both."""
+    """Return the stone that has a line in a board of nine cells, 0 for no line, None if both stones have one."""
     lines = {stone for stone, _ in stones.completed_lines(cells, (3, 3), 3)}
     return None if len(lines) > 1 else sum(lines)
 

@@ -8,26 +8,10 @@ bits.
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Grid,
-    GridSet,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bit,
-    bits,
-    has_bit,
-    int32,
-    select,
-    uint32,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Grid, GridSet, Scalar, bit, has_bit, int32, select, uint32, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 SIDE, CELLS = 9, 81  # cells of a row, and of the grid
 GRID = Grid(SIDE, SIDE)
@@ -39,10 +23,7 @@ BOARDS = 2**9 - 1  # all small boards
 class UltimateTicTacToe:
     """Rules of ultimate tic-tac-toe, without fields."""
 
-    @property
-    def cells(self) -> int:
-        """Number of cells."""
-        return CELLS
+    cells = CELLS  # their number
 
     @property
     def spec(self) -> Spec:

@@ -223,11 +223,6 @@ def unpinned_targets(pieces: XiangqiSets, general: GridSet) -> tuple[GridSet, Gr
     return targets, legs, held
 
 
-def is_check(pieces: XiangqiSets) -> Scalar:
-    """Return whether the general of the player to move is attacked, or faces the other one (X6)."""
-    return (danger(pieces) & pieces.own & pieces.generals).any()
-
-
 def groups_of(pieces: XiangqiSets) -> tuple[list[Group], Group, Group, Scalar]:
     """Return the groups of pieces that cannot go to the same squares, the group for steps along lines, and check.
 

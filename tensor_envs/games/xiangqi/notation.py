@@ -31,7 +31,7 @@ STANDS = {
     "K": "d0 e0 f0 d1 e1 f1 d2 e2 f2",
     "P": "a3 c3 e3 g3 i3 a4 c4 e4 g4 i4",
 }
-COMMENT_SIGNS = "+#!?"  # of check and comments, behind a name
+COMMENT_SIGNS = "+#!?"  # signs of check and of comments, which follow a name
 SYNONYMS = ((r"\b([a-iA-I]\d)\s*(?i:takes|captures)\s*", r"\1x"),)
 
 

@@ -8,7 +8,6 @@ each of which is a set of squares.
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import integer as checked
 from tensor_envs.games._kit.past import Change, Past
 from tensor_envs.games.xiangqi.moves import (
     BOARD,
@@ -22,23 +21,11 @@ from tensor_envs.games.xiangqi.moves import (
     pieces_of,
     turned,
 )
-from tensor_envs.rules import (
-    Actions,
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Scalar,
-    Spec,
-    bits,
-    constant,
-    digits,
-    minimum,
-    union_of,
-    where,
-)
+from tensor_envs.rules import Actions, Scalar, minimum, union_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, bits, constant, digits
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_QUIET = 127
 QUIET_DIGITS = 7
@@ -59,7 +46,7 @@ class Xiangqi:
     quiet_plies: int = 120
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "quiet_plies", checked("quiet_plies", self.quiet_plies, 1, MAX_QUIET))
+        check_fields(self, quiet_plies=(1, MAX_QUIET))
 
     @property
     def spec(self) -> Spec:

@@ -7,9 +7,9 @@ are those of `games._kit.hex_stones`.
 from dataclasses import dataclass
 from functools import cached_property
 
-from tensor_envs._validate import integer
 from tensor_envs.games._kit.hex_stones import HexStones
 from tensor_envs.rules import Chance, GameState, GridSet, Outcome, Scalar, num_words
+from tensor_envs.rules.plain import check_fields
 
 MAX_SIZE = 19
 
@@ -27,7 +27,7 @@ class Y(HexStones):
     title = "Y"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", integer("size", self.size, 1, MAX_SIZE))
+        check_fields(self, size=(1, MAX_SIZE))
 
     @property
     def side(self) -> int:

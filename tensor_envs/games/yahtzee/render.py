@@ -63,7 +63,7 @@ def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
     """Draw the dice, which a click holds, a button that throws the others, and the card with open boxes as actions."""
     card = lines(rules, game)
     picture = Drawing(WIDTH, TOP + (len(card) + 1) * ROW + 54, cards.CLOTH, title="Yahtzee")
-    legal = [] if game.get("terminated") else open_actions(rules, game)
+    legal = [] if game.get("terminated") else legal_actions(rules, game)
     sets = [action for action in legal if action < SETS]
     for die, face in enumerate(game["dice"]):
         draw_die(picture, (LEFT + die * (DIE + 8) + DIE / 2, 16 + DIE / 2), face, DIE)
@@ -88,11 +88,6 @@ def draw(rules: Yahtzee, game: dict[str, Any]) -> Drawing:
                 picture.area(box(x, y, COLUMN, ROW), SETS + k)
     picture.text((WIDTH / 2, picture.height - 24), status(rules, game), 14, cards.PALE, bold=True)
     return picture
-
-
-def open_actions(rules: Yahtzee, game: dict[str, Any]) -> list[int]:
-    """Return the legal actions of a game that goes on (Y3, Y4, Y7)."""
-    return legal_actions(rules, game)
 
 
 def scores(rules: Yahtzee, game: dict[str, Any]) -> list[str]:

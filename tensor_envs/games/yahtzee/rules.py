@@ -7,30 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensor_envs._validate import integer
-from tensor_envs.rules import (
-    Chance,
-    Field,
-    GameState,
-    Mask,
-    Observation,
-    Outcome,
-    Part,
-    Scalar,
-    Spec,
-    all_of,
-    any_of,
-    bits,
-    float32,
-    maximum,
-    next_player,
-    number,
-    one_hot,
-    select,
-    sort,
-    sum_of,
-    where,
-)
+from tensor_envs.rules import Scalar, all_of, any_of, float32, maximum, select, sort, sum_of, where
+from tensor_envs.rules.chance import Chance
+from tensor_envs.rules.observation import Observation, Part, bits, number, one_hot
+from tensor_envs.rules.plain import check_fields
+from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec, next_player
 
 DICE = 5
 SIDES = 6
@@ -63,7 +44,7 @@ class Yahtzee:
     players: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "players", integer("players", self.players, 1, MAX_PLAYERS))
+        check_fields(self, players=(1, MAX_PLAYERS))
 
     @property
     def spec(self) -> Spec:

@@ -190,7 +190,7 @@ def test_g1_an_end_by_the_rules_goes_before_the_limit(start: Start, limit: int, 
 
 @pytest.mark.parametrize("cards", (-1, 0, 33))
 def test_g2_impossible_number_of_cards(start: Start, cards: int) -> None:
-    with pytest.raises(ValueError, match=r"need 1 to 32 cards|cards must be an int in 1..32"):
+    with pytest.raises(ValueError, match=r"need 1 to 32 cards|cards must be in 1..32"):
         start("shed", cards=cards, max_plies=10)
 
 
