@@ -192,7 +192,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = command_parser("tensor_envs.referee.mcp", __doc__)
+    parser = command_parser("python -m tensor_envs.referee.mcp", __doc__)
     text = "let clients name games of modules and players of files of this machine"
     parser.add_argument("--custom", action="store_true", help=text)
     run(parser, work, arguments)

@@ -160,4 +160,6 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     code, out, errors = run_here(mcp.main, [])
     assert (code, out) == (2, "")
-    assert errors == "tensor_envs.referee.mcp: error: the MCP server needs mcp: pip install 'tensor_envs[mcp]'\n"
+    assert (
+        errors == "python -m tensor_envs.referee.mcp: error: the MCP server needs mcp: pip install 'tensor_envs[mcp]'\n"
+    )
