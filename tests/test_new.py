@@ -104,8 +104,8 @@ def test_a_folder_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monk
     """There is no place to write, or no more of it after the first file."""
     monkeypatch.chdir("/proc")
     code, _, errors = run_here(main, [NAME])
-    message = f"python -m tensor_envs.new: error: [Errno 2] cannot write the game: No such file or directory: '/proc/{NAME}'\n"
-    assert (code, errors) == (2, message)
+    message = f"[Errno 2] cannot write the game: No such file or directory: '/proc/{NAME}'"
+    assert (code, errors) == (2, f"python -m tensor_envs.new: error: {message}\n")
     monkeypatch.chdir(tmp_path)
     write = Path.write_text
     calls = []
