@@ -100,9 +100,32 @@ def numbers_between(rules: Shogi, before: ShogiPosition, position: ShogiPosition
             "captured": board.code_of(taken) if taken else board.no_piece,
             "held": held if taken else board.no_place,
         }
-        if taken_back(rules, position, numbers) == before:
+        if taken_back(rules, position, numbers) == before and reaches(rules, old, starts, end, new[end]):
             return numbers
     raise ValueError(f"earlier must have the positions before each move, but none follows on {sfen_of(rules, before)}")
+
+
+def reaches(rules: Shogi, pieces: Mapping[int, str], start: int, end: int, after: str) -> bool:
+    """Return whether a piece goes from a place to a cell and becomes `after`, as its player sees the pieces."""
+    board = rules.board
+    piece = pieces.get(start, "")
+    if start >= board.size:
+        return after == piece and end not in pieces
+    (kind,) = (kind for kind in board.forms if kind.letter == piece)
+    # Cells are numbered file by file.
+    (file, rank), (to_file, to_rank) = (divmod(cell, board.ranks) for cell in (start, end))
+    way = to_file - file, to_rank - rank
+    longest = max(map(abs, way))
+    if after != piece:
+        in_zone = min(rank, to_rank) < board.variant.zone
+        if not (kind.raised and kind.raised.letter == after and in_zone):
+            return False
+    if way in [WAYS[step] for step in kind.steps]:
+        return True
+    if way not in [(files * longest, ranks * longest) for files, ranks in (WAYS[slide] for slide in kind.slides)]:
+        return False
+    files, ranks = (distance // longest for distance in way)
+    return not any(start + board.ranks * files * k + ranks * k in pieces for k in range(1, longest))
 
 
 def history(rules: Shogi, position: ShogiPosition, earlier: Any) -> dict[str, Any]:
