@@ -9,6 +9,7 @@ from tensor_envs.rules.plain import checked, ended, field_limits
 
 COLORS = "RYGWB"
 RANKS = "12345"
+SYNONYMS = ((r"(?i)\b(play|discard)\s+(?:(?:my|the)\s+)?card\s+(?=\d)", r"\1 "),)  # "play card 0"
 UNKNOWN = "X"  # a colour or a rank
 NUMBERS = ("fireworks", "information_tokens", "life_tokens", "turns", "current_player", "last_action")
 FLAGS = ("scored", "regained")
