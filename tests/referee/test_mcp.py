@@ -154,8 +154,8 @@ def test_what_a_client_may_not_choose(arguments: dict[str, Any], message: str) -
 
 
 def test_each_other_seat_may_have_an_opponent_of_its_own() -> None:
-    game = {"game": "yahtzee", "rules": {"players": 3}, "seed": 1, "player": 1}
-    same, other = (ClientGame(**game, opponent=names) for names in ("uniform", ["uniform", "playout:2"]))
+    several: list[str | list[str]] = ["uniform", ["uniform", "playout:2"]]
+    same, other = (ClientGame("yahtzee", {"players": 3}, 1, opponent=names, player=1) for names in several)
     players = [[seat.name if seat is not None else None for seat in table.episode.seats] for table in (same, other)]
     assert players == [["uniform", None, "uniform"], ["uniform", None, "playout:2"]]
 

@@ -236,8 +236,9 @@ class PieceBoard:
                 raise ValueError(f"moves must lead to the position, not so {move}")
             piece = after[end]
             before = {square: other for square, other in after.items() if square != end} | {start: piece}
-            own = [self.number_for(mover, square) for square in (start, end)]
-            if not reaches(piece.upper(), *own, self.seen_by(mover, before)):
+            own_start = self.number_for(mover, start)
+            own_end = self.number_for(mover, end)
+            if not reaches(piece.upper(), own_start, own_end, self.seen_by(mover, before)):
                 raise ValueError(f"moves must be moves of their pieces, got {move} of {piece}")
-            yield PastPly(mover, *own, piece, before, after)
+            yield PastPly(mover, own_start, own_end, piece, before, after)
             after = before
