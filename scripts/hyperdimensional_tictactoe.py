@@ -36,7 +36,7 @@ BAR_AFTER, BAR_EVERY, BAR_WIDTH = 1.0, 0.1, 40  # seconds, seconds, characters
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = command_parser("hyperdimensional_tictactoe.py", __doc__)
+    parser = command_parser("python scripts/hyperdimensional_tictactoe.py", __doc__)
     sides = "x".join(map(str, SHAPE))
     parser.add_argument(
         "--shape", type=int, nargs="+", metavar="N", help=f"side lengths of the board (default: {sides})"

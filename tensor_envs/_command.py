@@ -40,7 +40,10 @@ class Failure(Exception):
 
 
 def command_parser(prog: str, doc: str | None) -> CommandParser:
-    """Return a parser whose help shows a docstring: its first line, then the options, then the rest."""
+    """Return a parser whose help shows a docstring: its first line, then the options, then the rest.
+
+    prog: what a user types in a shell, such as "python -m tensor_envs.play".
+    """
     description, _, epilog = (doc or "").partition("\n")
     return CommandParser(prog, description=description, epilog=epilog, formatter_class=_Help)
 

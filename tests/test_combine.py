@@ -84,9 +84,19 @@ def other_env() -> te.State:
     return shared_env("shed").init(2)
 
 
+def strict() -> te.State:
+    return te.make("tic_tac_toe", illegal="raise").init(3)
+
+
+DIFFER = r"must be of an environment with illegal='lose' as the first state is, got illegal='raise'"
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda e, a, b: e.put(a, [0, 1, 2], strict()), f"other {DIFFER}"),
+        (lambda e, a, b: te.concat([a, b, strict()]), rf"states\[2\] {DIFFER}"),
+        (lambda e, a, b: te.where([True] * 3, b, strict()), f"b {DIFFER}"),
         (lambda e, a, b: e.put(a, [1, 1, 2], b), "rows must be different"),
         (lambda e, a, b: e.put(a, [1, 5, 2], b), r"rows must be in 0\.\.4"),
         (lambda e, a, b: e.put(a, [1, 2], b), "other must have a game for each of the 2 rows, got 3"),

@@ -110,6 +110,9 @@ def test_actions_that_int32_cannot_hold_are_illegal_and_not_wrapped(wide: int) -
     state = TTT.init(2, device="CPU")
     for action in (np.array([wide, 0]), Tensor(np.array([wide, 0]), device="CPU")):
         assert TTT.step(state, action).terminated.numpy().tolist() == [True, False]
+        strict = te.make("tic_tac_toe", illegal="raise")
+        with pytest.raises(ValueError, match=rf"1 illegal actions \(row 0: {wide}\)"):
+            strict.step(strict.init(2, device="CPU"), action)
 
 
 def test_illegal_raise_names_rows_and_actions() -> None:

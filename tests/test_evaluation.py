@@ -55,6 +55,11 @@ def test_points_and_intervals() -> None:
     assert np.isnan(fixed.by_player()[0, 1])
 
 
+def test_nobody_wins_a_game_for_one_player() -> None:
+    result = te.Evaluation(np.array([[3.0], [5.0]], np.float32), np.zeros((2, 1), int), np.array([7, 9]), 0, False)
+    assert str(result) == "2 games of 8.0 plies, 0 unfinished; mean return +4.000 +- 1.386"
+
+
 def test_deals_are_the_same_from_either_side() -> None:
     env = te.make("shed", cards=6)
     result = te.evaluate(env, [first_legal, first_legal], games=40)

@@ -96,7 +96,7 @@ def test_names_that_cannot_be(name: str, message: str, tmp_path: Path, monkeypat
     (tmp_path / "here").write_text("mine")
     code, out, errors = run_here(main, [name])
     assert (code, out) == (2, "") and errors.count("\n") == 1
-    assert errors.startswith(f"tensor_envs.new: error: {message.format(folder=tmp_path)}"), errors
+    assert errors.startswith(f"python -m tensor_envs.new: error: {message.format(folder=tmp_path)}"), errors
     assert [*tmp_path.iterdir()] == [tmp_path / "here"] and (tmp_path / "here").read_text() == "mine"
 
 
@@ -104,8 +104,8 @@ def test_a_folder_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monk
     """There is no place to write, or no more of it after the first file."""
     monkeypatch.chdir("/proc")
     code, _, errors = run_here(main, [NAME])
-    message = f"tensor_envs.new: error: [Errno 2] cannot write the game: No such file or directory: '/proc/{NAME}'\n"
-    assert (code, errors) == (2, message)
+    message = f"[Errno 2] cannot write the game: No such file or directory: '/proc/{NAME}'"
+    assert (code, errors) == (2, f"python -m tensor_envs.new: error: {message}\n")
     monkeypatch.chdir(tmp_path)
     write = Path.write_text
     calls = []

@@ -378,3 +378,80 @@ def test_rewards_by_playout_search() -> None:
     assert oracle.best_actions(env.init(3)).sum(1).tolist() == [1, 1, 1]
     assert te.regret(env, te.agents.playout_search(256), oracle, games=4) == 0
     assert te.regret(env, te.agents.uniform, oracle, games=4) > 0.05
+
+
+MOVES = {"chess": "g1f3 g8f6 f3g1 f6g8", "xiangqi": "h0g2 h9g7 g2h0 g7h9"}
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 4 3"
+XIANGQI = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR w - - 4 3"
+EARLIER = ["lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b -",
+           "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B1G3R1/LNS1KGSNL w -",
+           "lnsgk1snl/1r3g1b1/ppppppppp/9/9/9/PPPPPPPPP/1B1G3R1/LNS1KGSNL b -",
+           "lnsgk1snl/1r3g1b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w -"]  # fmt: skip
+AGAIN = "earlier occurrences of this position: 1"
+HANABI = {
+    "hands": [["Y1 || XX|RY12"] * 2, ["R2 || XX|RY12"] * 2], "discards": [], "fireworks": [2, 0], "life_tokens": 3,
+    "information_tokens": 8, "turns": 2, "current_player": 0, "last_action": 3, "last_card": "R2", "scored": True,
+    "regained": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "game", "line"),
+    [
+        ("chess", {}, {"fen": START, "moves": MOVES["chess"].split()}, AGAIN),
+        ("xiangqi", {}, {"fen": XIANGQI, "moves": MOVES["xiangqi"].split()}, AGAIN),
+        ("shogi", {}, {"sfen": EARLIER[0] + " 5", "earlier": EARLIER[::-1]}, AGAIN),
+        (
+            "texas_holdem",
+            {"stacks": (100, 50)},
+            {"hands": [[0, 1], [2, 3]], "board": [-1] * 5, "history": [1]},
+            "in the pot: 2 and 2; stacks: 98 and 48",
+        ),
+        (
+            "checkers",
+            {},
+            {"board": [0] * 15 + [2] + [0] * 15 + [-2], "current_player": 0, "jumper": 0, "quiet": 7},
+            "plies without a capture or a man's step: 7 of 80",
+        ),
+        (
+            "oware",
+            {"houses": 2, "seeds": 2, "quiet_plies": 9},
+            {"houses": [2, 2, 2, 2], "stores": [0, 0], "current_player": 0, "history": []},
+            "plies without a capture: 0 of 9",
+        ),
+        (
+            "nine_mens_morris",
+            {},
+            {"board": [1, -1, 1] + [0] * 21, "turns": 3, "removes": False},
+            "men in hand: White 7, Black 8; turns: 3 of 200",
+        ),
+        (
+            "hanabi",
+            {"colors": 2, "ranks": 2, "hand_size": 2},
+            HANABI,
+            "last action: Player 2, Play 1, R2, which scored, and gave an information token back\n",
+        ),
+        (
+            "backgammon",
+            {},
+            {"men": [[0] * 5 + [15] + [0] * 19, [0] * 3 + [15] + [0] * 21], "dice": [1, 2], "current_player": 1},
+            "  12  11  10   9   8   7 |   6   5   4   3   2   1\n",
+        ),
+    ],
+)
+def test_a_position_as_text_has_what_observations_have(
+    name: str, rules: dict[str, Any], game: dict[str, Any], line: str
+) -> None:
+    """Besides the board: repetitions, counts of plies, chips behind, men in hand, and numbers that moves name."""
+    env = te.make(name, **rules)
+    assert line in env.entry.load("render").to_string(env.rules, game)
+
+
+@pytest.mark.parametrize(
+    ("name", "seats"),
+    [("breakthrough", "White Black"), ("clobber", "White Black"), ("havannah", "Red Blue"), ("y", "Red Blue")],
+)
+def test_seats_have_the_names_of_rules_without_a_render_module(name: str, seats: str) -> None:
+    """They are those of the status, such as "White to move"."""
+    first, second = seats.split()
+    assert te.text.describe(te.make(name)).endswith(f"; player 0 is {first}, player 1 is {second}.\n")

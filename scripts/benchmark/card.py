@@ -440,7 +440,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    result = command_parser("gpu_check.py", __doc__)
+    result = command_parser("python scripts/gpu_check.py", __doc__)
     result.add_argument("--minutes", type=whole(1, 600), default=8, help="time in all (default: 8)")
     text = "minutes of training from nothing, beside --minutes (default: none; 6 is what others publish)"
     result.add_argument("--training", type=float, default=0, metavar="MINUTES", help=text)

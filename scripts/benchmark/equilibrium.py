@@ -110,7 +110,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("benchmark.py", __doc__)
+    parser = command_parser("python scripts/benchmark.py", __doc__)
     parser.add_argument("--equilibrium", action="store_true", required=True, help="equilibria, not steps")
     parser.add_argument("--game", nargs="+", default=list(GAMES), help=f"default: {' '.join(GAMES)}")
     parser.add_argument("--runs", type=whole(1, 2**20), default=5, help="rounds; default: %(default)s")

@@ -113,7 +113,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("gpu_kernels.py", __doc__)
+    parser = command_parser("python scripts/benchmark/gpu_kernels.py", __doc__)
     parser.add_argument("--target", default="CUDA:sm_90", help="renderer and architecture, as in DEV=NULL:...")
     parser.add_argument("--env", nargs="+", metavar="ID", help="ids or package.module:Class; default: all")
     parser.add_argument(

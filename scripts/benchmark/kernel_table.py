@@ -117,7 +117,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("kernel_table.py", __doc__)
+    parser = command_parser("python scripts/benchmark/kernel_table.py", __doc__)
     add_games(parser)
     parser.add_argument("--batch", nargs="+", type=whole(1), default=[4096, 65536], metavar="B")
     run(parser, work, arguments)

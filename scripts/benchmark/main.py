@@ -299,7 +299,7 @@ def compare(workers: list[Worker]) -> list[dict[str, Any]]:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = command_parser("benchmark.py", __doc__)
+    parser = command_parser("python scripts/benchmark.py", __doc__)
     parser.add_argument(
         "--env",
         nargs="+",

@@ -226,7 +226,7 @@ def work(options: Any) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     count = whole(1, 2**20)
-    parser = command_parser("benchmark.py", __doc__)
+    parser = command_parser("python scripts/benchmark.py", __doc__)
     parser.add_argument("--network", action="store_true", required=True, help="a network, not steps")
     add_game(parser, "connect_four")
     parser.add_argument("--batch", nargs="+", type=count, default=[256, 1024])

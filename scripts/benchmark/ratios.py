@@ -158,7 +158,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = command_parser("ratios.py", __doc__)
+    parser = command_parser("python scripts/benchmark/ratios.py", __doc__)
     parser.add_argument("run", type=Path, metavar="FILE", help="JSON of a run of scripts/benchmark.py")
     parser.add_argument("--root", type=Path, default=ROOT, help="checkout with the pages (default: this one)")
     run(parser, work, arguments)

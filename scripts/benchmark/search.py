@@ -306,7 +306,7 @@ def measured(job: Job, options: argparse.Namespace, first: float, with_peer: boo
 
 def main(arguments: Sequence[str] | None = None) -> None:
     count = whole(1, 2**20)
-    parser = command_parser("benchmark.py", __doc__)
+    parser = command_parser("python scripts/benchmark.py", __doc__)
     parser.add_argument("--search", action="store_true", required=True, help="tree search, not steps")
     parser.add_argument(
         "--env", nargs="+", default=["tic_tac_toe", "connect_four"], help="default: tic_tac_toe and connect_four"
@@ -320,5 +320,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=count, default=3, help="rounds; default: %(default)s")
     parser.add_argument("--seconds", type=real(0, 3600, False), default=0.3, help="minimum duration of a run (0.3)")
     text = "also measure mctx on Pgx, for all evaluations or those named here; needs the extra 'peers'"
-    parser.add_argument("--peers", nargs="*", choices=EVALUATIONS, help=text)
+    parser.add_argument("--peers", nargs="*", choices=EVALUATIONS, metavar="NAME", help=text)
     run(parser, compare, arguments)

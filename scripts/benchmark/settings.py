@@ -90,7 +90,7 @@ def compare(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("benchmark.py", __doc__)
+    parser = command_parser("python scripts/benchmark.py", __doc__)
     parser.add_argument("--settings", action="store_true", required=True, help="settings of training, not steps")
     add_game(parser, "connect_four")
     parser.add_argument(

@@ -91,7 +91,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("benchmark.py", __doc__)
+    parser = command_parser("python scripts/benchmark.py", __doc__)
     parser.add_argument("--strength", action="store_true", required=True, help="matches, not speed")
     text = f"of {', '.join(RULES)}, which is the default; hex is on 7x7 cells"
     parser.add_argument("--env", nargs="+", choices=RULES, default=list(RULES), metavar="ID", help=text)

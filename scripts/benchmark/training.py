@@ -101,7 +101,7 @@ def compare(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("benchmark.py", __doc__)
+    parser = command_parser("python scripts/benchmark.py", __doc__)
     parser.add_argument("--training", action="store_true", required=True, help="self-play and learning, not steps")
     parser.add_argument("--env", default="connect_four", metavar="ID", help="default: %(default)s")
     parser.add_argument("--runs", type=whole(2, 10_000), default=11, help="steps of training; default: %(default)s")

@@ -113,7 +113,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("distributed_rollout.py", __doc__)
+    parser = command_parser("python scripts/distributed_rollout.py", __doc__)
     add_game(parser)
     parser.add_argument("--batch", type=whole(1, MAX_COUNT), default=65536)
     parser.add_argument("--steps", type=whole(1, MAX_COUNT), default=1000)

@@ -67,4 +67,4 @@ def work(options: object) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    run(command_parser("known_games.py", __doc__), work, arguments)
+    run(command_parser("python scripts/known_games.py", __doc__), work, arguments)

@@ -66,7 +66,7 @@ def build(config: Path, out: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("documents.py", __doc__)
+    parser = command_parser("python scripts/documents.py", __doc__)
     parser.add_argument(
         "out", type=Path, metavar="OUT", help="output folder, which is created; files in it are overwritten"
     )

@@ -87,7 +87,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = command_parser("sample_prose.py", __doc__)
+    parser = command_parser("python scripts/sample_prose.py", __doc__)
     parser.add_argument("--seed", type=whole(0), default=0, metavar="N", help="default: %(default)s")
     parser.add_argument("--room", default="", help="a folder or a module of the package; default: all")
     text = "number of docstrings and comments; default: %(default)s"

@@ -384,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
     from tensor_envs._command import command_parser, run  # the package of `--before` may have none
 
-    parser = command_parser("rooms.py", __doc__)
+    parser = command_parser("python scripts/rooms.py", __doc__)
     parser.add_argument("--before", metavar="COMMIT", help="also print the figures of another commit")
     parser.add_argument("--write", action="store_true", help="write the picture to .github/CONTRIBUTING.md")
     run(parser, work, arguments)

@@ -71,7 +71,7 @@ def write(page: Path, report: te.lab.Report) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("game_reports.py", __doc__)
+    parser = command_parser("python scripts/game_reports.py", __doc__)
     parser.add_argument("games", nargs="*", metavar="GAME", help=f"of {', '.join(GAMES)}; default: all of them")
 
     parser.add_argument("--profiles", action="store_true", help="write the profiles of all games, and no report")

@@ -87,7 +87,7 @@ def page(rows: Sequence[tuple[KnownResult, Any, float]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("known_results.py", __doc__)
+    parser = command_parser("python scripts/known_results.py", __doc__)
     parser.add_argument("--all", action="store_true", help="also results that take long")
     parser.add_argument("--only", default="", metavar="WORDS", help="results with these words in their names")
     parser.add_argument("--write", type=new_file, metavar="FILE", help="a page in Markdown, with all numbers")

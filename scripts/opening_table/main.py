@@ -151,7 +151,7 @@ def check(env: te.Env, state: te.State, table: Bounds, options: argparse.Namespa
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = command_parser("opening_table.py", __doc__)
+    parser = command_parser("python scripts/opening_table.py", __doc__)
     parser.add_argument("scores", type=Path, metavar="SCORES", help="file of published scores")
     default = Path("openings.safetensors")
     parser.add_argument("--file", type=new_file, default=default, help=f"default: {default} in the current folder")

@@ -259,7 +259,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("draw.py", __doc__)
+    parser = command_parser("python scripts/pictures/draw.py", __doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="default: that of this file")
     parser.add_argument("--cube", type=new_file, metavar="FILE", help="draw cube.png alone, as this file")
     run(parser, work, arguments)

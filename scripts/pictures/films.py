@@ -130,7 +130,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("films.py", __doc__)
+    parser = command_parser("python scripts/films.py", __doc__)
     parser.add_argument("site", type=Path, help="folder that `python -m tensor_envs.web build` has written")
     parser.add_argument("out", type=Path, help="folder of the films")
     run(parser, work, arguments)

@@ -86,6 +86,6 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("first_boards.py", __doc__)
+    parser = command_parser("python scripts/first_boards.py", __doc__)
     parser.add_argument("site", type=Path, help="folder that `python -m tensor_envs.web build` has written")
     run(parser, work, arguments)

@@ -118,7 +118,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("search_strength.py", __doc__)
+    parser = command_parser("python scripts/search_strength.py", __doc__)
     parser.add_argument("--env", nargs="+", default=GAMES, metavar="ID", help="games for two players")
     parser.add_argument("--simulations", nargs="+", type=whole(1, 2**20), default=[128, 1024], metavar="N")
     text = "games of each pair, even, for all numbers of simulations or for each; default: 128"

@@ -140,7 +140,7 @@ def plot_command(options: argparse.Namespace) -> None:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = command_parser("shed.py", __doc__)
+    parser = command_parser("python scripts/shed.py", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     common = CommandParser(add_help=False)
     common.add_argument("--device", help="a tinygrad device; default: tinygrad's default device")

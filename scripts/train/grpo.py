@@ -109,7 +109,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("grpo.py", __doc__)
+    parser = command_parser("python scripts/train/grpo.py", __doc__)
     add_game(parser, "tic_tac_toe")
     parser.add_argument("--model", metavar="FOLDER", help="default: a tiny one of random weights")
     parser.add_argument("--steps", type=whole(1), default=20, help="default: %(default)s")

@@ -151,7 +151,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("ppo_torch.py", __doc__)
+    parser = command_parser("python scripts/train/ppo_torch.py", __doc__)
     add_game(parser)
     parser.add_argument("--steps", type=whole(1, MAX_COUNT), default=100, help="rollouts; default: %(default)s")
     add_settings(parser, te.train.PPOConfig)

@@ -93,7 +93,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("torchrl_ppo.py", __doc__)
+    parser = command_parser("python scripts/train/torchrl_ppo.py", __doc__)
     add_game(parser, "connect_four")
     parser.add_argument("--player", type=whole(0), default=0, help="the player who learns; default: %(default)s")
     parser.add_argument("--num-envs", type=whole(1), default=64, help="games at once; default: %(default)s")

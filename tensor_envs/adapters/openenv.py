@@ -203,7 +203,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = command_parser("tensor_envs.adapters.openenv", __doc__)
+    parser = command_parser("python -m tensor_envs.adapters.openenv", __doc__)
     text = "a registered game, or package.module:Name for a custom one; default: %(default)s"
     parser.add_argument("game", nargs="?", default="tic_tac_toe", metavar="GAME", help=text)
     add_rules(parser)

@@ -32,7 +32,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("tensor_envs.compare", __doc__)
+    parser = command_parser("python -m tensor_envs.compare", __doc__)
     parser.add_argument("game", metavar="GAME", help="a registered game")
     add_rules(parser)
     text = f"{', '.join(ENGINES)}, reference, or package.module:Class"

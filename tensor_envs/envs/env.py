@@ -14,9 +14,10 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._engine.batch_layout import MAX_BATCH, BatchBuffers
 from tensor_envs._engine.engine import engine_of
 from tensor_envs._engine.entry import GameEntry
-from tensor_envs._engine.inputs import bool_array, host_ints, int_array
+from tensor_envs._engine.inputs import bool_array, host_array, host_ints, int_array
 from tensor_envs._engine.random import KEY_WORDS, seed_words
 from tensor_envs._runtime.context import is_capturing, stays_lazy
+from tensor_envs._runtime.cuda import on_card
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.jitted import jit
 from tensor_envs._runtime.opening import open_device
@@ -304,11 +305,11 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """Return an action argument as an int32 buffer; see `step` for the errors."""
         actions = int_array("action", action, state.buffers.layout)
         if self.illegal == "raise":
-            self._check_legal(state, actions)
+            self._check_legal(state, actions, action)
         return actions
 
-    def _check_legal(self, state: State, actions: Tensor) -> None:
-        """Raise ValueError, which names rows and actions, if a game in progress gets an illegal one."""
+    def _check_legal(self, state: State, actions: Tensor, given: Any) -> None:
+        """Raise ValueError, which names rows and actions as given, if a game in progress gets an illegal one."""
         if is_capturing():
             raise RuntimeError('illegal="raise" reads the actions on the host, so a jit cannot capture it')
         values = state.numpy()
@@ -317,7 +318,9 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         legal = inside & values["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
         wrong = np.flatnonzero(~legal & ~values["terminated"] & ~values["truncated"])
         if len(wrong):
-            some = ", ".join(f"row {row}: {chosen[row]}" for row in wrong[:8]) + ", ..." * (len(wrong) > 8)
+            # the buffer has -1 in place of what int32 cannot hold
+            named = chosen if on_card(given) else host_array("action", given)
+            some = ", ".join(f"row {row}: {named[row]}" for row in wrong[:8]) + ", ..." * (len(wrong) > 8)
             raise ValueError(f"{len(wrong)} illegal actions ({some}); legal_action_mask says what is allowed")
 
     @renames(games="positions")

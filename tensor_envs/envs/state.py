@@ -153,6 +153,12 @@ class State:
         """Return another state. TypeError or ValueError unless both have one environment and one device."""
         instance(name, other, State)
         self.env.check_state(other)
+        # the environment of the result decides what an illegal action does
+        if other.env.illegal != self.env.illegal:
+            raise ValueError(
+                f"{name} must be of an environment with illegal={self.env.illegal!r} as the first state is, "
+                f"got illegal={other.env.illegal!r}"
+            )
         for one in (self, other):
             check_on_one_device("what is put together", one)
         if other.device != self.device:

@@ -202,7 +202,8 @@ def game_tree(
         start: an environment, or games of one environment at the same ply, about which the players know nothing but
             what they observe from then on.
         max_nodes: upper bound for the number of histories, checked before each ply is played.
-        progress: show a progress bar on stderr.
+        progress: show a progress bar on stderr; without one, a line there says now and then how far a long enumeration
+            is.
         weights: likelihoods of a state's games in any unit, [B]: a belief. None: all are equally likely. Equal games
             add up.
         folder: a new or empty folder for the tree, in files of NumPy's that are mapped into memory. `GameTree.load`

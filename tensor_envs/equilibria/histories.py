@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from tensor_envs._engine.batch_layout import BatchBuffers
+from tensor_envs._runtime.progress import Reports
 from tensor_envs.envs.env import Env
 from tensor_envs.equilibria.ends import Ends, all_merged, merged, sorted_ends
 from tensor_envs.equilibria.sequence_form import LEAF, OFFER, forms_of, ranks
@@ -68,6 +71,7 @@ class Histories:
     def built(self, progress: bool) -> Parts:
         self._first()
         depth = 0
+        reports = Reports()  # stand for the bar where none is shown
         while self.next.count and (self.cut is None or depth < self.cut.depth):
             ply = self.game.ply + depth
             nodes = Nodes(*self.next.columns())
@@ -86,12 +90,25 @@ class Histories:
                     f"got {self.max_nodes}; there are {self.nodes} to ply {ply}"
                 )
             bar = counter(f"ply {ply + 1}", len(nodes.table), progress)
-            self._expand(nodes, first, bar)
+            for done in self._expand(nodes, first):
+                bar.update(done - bar.n)
+                if not progress and (seconds := reports.due()) is not None:
+                    self._report(seconds, ply + 1, done / len(nodes.table))
             depth += 1
             bar.update(0, close=True)
         if self.cut is not None:
             self.cut = self._leaves(self.cut) if self.next.count else None  # all games have ended before
         return self._finished()
+
+    def _report(self, seconds: float, ply: int, share: float) -> None:
+        """Print how far the enumeration is: the share of a ply that is done."""
+        whole = seconds * self.max_nodes / self.nodes
+        print(
+            f"enumerating {self.game.env!r}: {self.nodes:,} histories in {seconds:.0f} s, ply {ply} is {share:.0%} "
+            f"done; max_nodes={self.max_nodes:,} would take about {whole:,.0f} s ...",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def _first(self) -> None:
         table = self.game.first_table
@@ -213,10 +230,10 @@ class Histories:
         # The sequences of this depth were added last, so the first one of each state is counted from the end.
         return (self.sequences - np.cumsum(counts[::-1])[::-1])[places_of_states]
 
-    def _expand(self, nodes: Nodes, first: Array, bar: Any) -> None:
+    def _expand(self, nodes: Nodes, first: Array) -> Iterator[int]:
         """Play every legal action in the histories of a depth: the unfinished ones after it are in `next`.
 
-        first: first sequence of each information state.
+        first: first sequence of each information state. Yields the number of histories that are done, part by part.
         """
         game = self.game
         for begin in range(0, len(nodes.table), PARENTS):
@@ -243,7 +260,7 @@ class Histories:
                 sequence[np.arange(len(parents)), player[parents]] = base[parents] + edges
                 paid = part.paid[parents] + game.paid(table)
                 self._split(after, table, part.chance[parents] * share, paid, sequence)
-                bar.update(begin + int(parents[-1]) + 1 - bar.n)
+                yield begin + int(parents[-1]) + 1
 
     def _split(self, buffers: BatchBuffers, table: Array, chance: Array, paid: Array, sequence: Array) -> None:
         """Add histories to the ends or to the next depth."""

@@ -132,6 +132,8 @@ class Evaluation:
         returns = self.interval(self.returns)
         if self.is_cooperative:  # all share every result
             return f"{lines[0]}; the team's mean return {self.mean_returns[0]:+.3f} +- {returns[0]:.3f}"
+        if len(returns) == 1:  # there is nobody to win against
+            return f"{lines[0]}; mean return {self.mean_returns[0]:+.3f} +- {returns[0]:.3f}"
         for k, (score, value) in enumerate(zip(self.scores, self.mean_returns, strict=True)):
             interval = f"score {score:.3f} +- {errors[k]:.3f}, mean return {value:+.3f} +- {returns[k]:.3f}"
             lines.append(f"policy {k}: {self.tally(k)}; {interval}")

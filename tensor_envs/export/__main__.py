@@ -24,7 +24,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("tensor_envs.export", __doc__)
+    parser = command_parser("python -m tensor_envs.export", __doc__)
     text = f"a game: {', '.join(registered())}, or package.module:Name for a custom game"
     parser.add_argument("id", metavar="ID", help=text)
     parser.add_argument("out", metavar="OUT", help="the file; an earlier export is overwritten, any other file is not")

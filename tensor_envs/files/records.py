@@ -171,7 +171,8 @@ def positions(game: Record) -> list[State]:
 def save_game(game: Record, path: str | Path) -> None:
     """Write a record to a file: JSON lines (".jsonl"); PGN (".pgn") of chess; SGF (".sgf") of go and Hex; PHH (".phh")
     of Texas hold'em; MAT (".mat") of backgammon; transcripts (".txt") of Othello, connect four and tic-tac-toe, such as
-    "f5d6c3".
+    "f5d6c3". A file of MAT has turns: the moves of a turn are read in the first legal order that leads to the same
+    position.
 
     Args:
         game: the record.

@@ -83,7 +83,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("tensor_envs.new", __doc__)
+    parser = command_parser("python -m tensor_envs.new", __doc__)
     parser.add_argument("name", help=f"of the game and its folder, such as {EXAMPLE}")
     run(parser, work, arguments)
 

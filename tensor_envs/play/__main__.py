@@ -36,7 +36,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("tensor_envs.play", __doc__)
+    parser = command_parser("python -m tensor_envs.play", __doc__)
     parser.add_argument("--port", type=whole(0, 65535), default=8000, help="0 takes a free one; default: 8000")
     parser.add_argument("--host", metavar="ADDRESS", help="listen on this address of this machine; 0.0.0.0 for all")
     parser.add_argument("--invite", action="store_true", help="give each person of a game a link to their seat")

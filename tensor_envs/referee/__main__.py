@@ -196,7 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         judge.main(arguments)
         return
-    parser = command_parser("tensor_envs.referee", __doc__)
+    parser = command_parser("python -m tensor_envs.referee", __doc__)
     parser.add_argument("game", metavar="GAME", help="a registered game, or package.module:Name for a custom one")
     add_rules(parser)
     parser.add_argument("--player", action="append", default=[], metavar="NAME", help="a player, see below")

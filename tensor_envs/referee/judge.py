@@ -175,7 +175,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = command_parser("tensor_envs.referee judge", __doc__)
+    parser = command_parser("python -m tensor_envs.referee judge", __doc__)
     parser.add_argument("command", choices=["judge"], help=argparse.SUPPRESS)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a file of games")
     parser.add_argument("--game", metavar="ID", help="the game of files that do not say which")

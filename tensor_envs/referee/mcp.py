@@ -19,7 +19,7 @@ from tensor_envs._command import EXPECTED, command_parser, run
 from tensor_envs._validate import integer, need, shown
 from tensor_envs.evaluation.matches import MAX_GAMES
 from tensor_envs.referee.matches import Episode
-from tensor_envs.referee.players import Participant, hosted_game, hosted_player
+from tensor_envs.referee.players import Participant, hosted_game, hosted_player, opponents
 from tensor_envs.referee.settings import Settings
 from tensor_envs.text import describe, seat_names
 
@@ -34,7 +34,7 @@ class ClientGame:
         game: an id, or "package.module:Name" for a custom game.
         rules: rule fields.
         seed: seed of the game; None draws one.
-        opponent: name of a packaged player.
+        opponent: name of a packaged player for the other seats; a list has one for each of them.
         player: the client's seat.
         custom: whether a game and a player may be those of modules and files.
 
@@ -47,15 +47,15 @@ class ClientGame:
         game: str,
         rules: dict[str, Any],
         seed: int | None = None,
-        opponent: str = "uniform",
+        opponent: str | list[str] = "uniform",
         player: int = 0,
         custom: bool = False,
     ):
         env = hosted_game(game, rules, custom)
         seed = randbits(SEED_BITS) if seed is None else seed
         self.player = integer("player", player, 0, env.num_players - 1)
-        seats: list[Participant | None] = [hosted_player(opponent, env, seed, custom)] * env.num_players
-        seats[self.player] = None
+        seats: list[Participant | None] = [hosted_player(name, env, seed, custom) for name in opponents(opponent, env)]
+        seats.insert(self.player, None)
         self.episode = Episode(env, seats, seed, Settings(opening=0, limit=MAX_GAMES))
         self.episode.advance()
 
@@ -103,12 +103,13 @@ class Tools:
         game: str,
         rules: dict[str, Any] | None = None,
         seed: int | None = None,
-        opponent: str = "uniform",
+        opponent: str | list[str] = "uniform",
         player: int = 0,
     ) -> str:
         """Start a game and return its number, rules and view.
 
-        The opponent is uniform, playout:SIMULATIONS[:EXPLORATION], weights or perfect.
+        The opponent is uniform, playout:SIMULATIONS[:EXPLORATION], weights or perfect. A list has one for each other
+        seat, in the order of the seats.
         """
         table = ClientGame(game, rules or {}, seed, opponent, player, self._custom)
         self._release()
@@ -192,7 +193,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = command_parser("tensor_envs.referee.mcp", __doc__)
+    parser = command_parser("python -m tensor_envs.referee.mcp", __doc__)
     text = "let clients name games of modules and players of files of this machine"
     parser.add_argument("--custom", action="store_true", help=text)
     run(parser, work, arguments)

@@ -147,6 +147,15 @@ def hosted_player(name: str, env: Env, seed: int, custom: bool) -> Participant:
     return function(name) if is_function(name) else packaged(name, env, seed)
 
 
+def opponents(names: str | Sequence[str], env: Env) -> list[str]:
+    """Return the name of each of a client's opponents, one name standing for all. ValueError for another number."""
+    others = env.num_players - 1
+    each = [names] * others if isinstance(names, str) else list(names)
+    if len(each) != others:
+        raise ValueError(f"opponent must be one, or one for each of {others} seats, got {shown(each)}")
+    return each
+
+
 def _nameless_file() -> Any:
     """Return an open file without a name, in memory where the system has that: no disk may be writable."""
     if hasattr(os, "memfd_create"):

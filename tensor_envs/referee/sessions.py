@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs._validate import integer, one_of, shown
+from tensor_envs._validate import integer, one_of
 from tensor_envs.referee.settings import Settings
 from tensor_envs.search.policies import MAX_SIMULATIONS
 
@@ -134,17 +134,13 @@ class Session:
         """Start a game, and play until a seat of the client is to move."""
         # records and agents, which make the chain of imports too long above
         from tensor_envs.referee.matches import Episode
-        from tensor_envs.referee.players import hosted_game, hosted_player
+        from tensor_envs.referee.players import hosted_game, hosted_player, opponents
 
         one_of("reward", reward, REWARDS)
         env = hosted_game(game, rules, self._custom or game == self.defaults["game"])
         seat = seed % env.num_players if player is None else integer("player", player, 0, env.num_players - 1)
         custom = self._custom or opponent == self.defaults["opponent"]
-        names = [opponent] * (env.num_players - 1) if isinstance(opponent, str) else list(opponent)
-        if len(names) != env.num_players - 1:
-            raise ValueError(
-                f"opponent must be one, or one for each of {env.num_players - 1} seats, got {shown(names)}"
-            )
+        names = opponents(opponent, env)
         seats = [None if name == SELF else hosted_player(name, env, seed, custom) for name in names]
         seats.insert(seat, None)
         self.episode = Episode(env, seats, seed, self._settings)

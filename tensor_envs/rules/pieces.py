@@ -222,7 +222,12 @@ class Pieces(PieceRules):
         for place, piece in enumerate(game["board"]):
             signs[self.places[place]] = letters[piece]
         lines = labelled(signs, self.board.columns, from_top=False)
-        return "\n".join([*(line.rstrip() for line in lines), self.status(game)])
+        return "\n".join([*(line.rstrip() for line in lines), *self.quiet_lines(game), self.status(game)])
+
+    def quiet_lines(self, game: Game) -> list[str]:
+        """Return a line with the number of quiet plies, or none without a bound of them."""
+        what = "plies without a capture" + " or a man's step" * bool(self.king)
+        return [f"{what}: {game['quiet']} of {self.quiet_plies}"] if self.quiet_plies else []
 
     def draw(self, game: Game) -> Drawing:
         """Draw the board; a piece and the places that it can reach stand for its actions."""

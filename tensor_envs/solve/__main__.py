@@ -62,7 +62,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("tensor_envs.solve", __doc__)
+    parser = command_parser("python -m tensor_envs.solve", __doc__)
     parser.add_argument("id", metavar="ID", help="a registered game, or package.module:Name for a custom one")
     add_rules(parser)
     text = "all positions, or a search of those that matter; default: %(default)s"

@@ -94,7 +94,7 @@ def solve(
             are proven, and 0 means that neither is forced within the depth.
         symmetry: store positions that `Env.symmetries` maps to each other once, as in `te.perft`. It changes no value.
         max_positions: upper bound for the number of positions; each takes about 40 bytes.
-        progress: show a progress bar on stderr.
+        progress: show a progress bar on stderr; without one, a line there says now and then how far a long solution is.
         path: a file that the solution is saved to or, if it exists, loaded from.
         method: "enumerate" for all positions, or "search", which takes no depth and no path, and needs neither
             `symmetry` nor `max_positions`.

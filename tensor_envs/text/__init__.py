@@ -198,9 +198,8 @@ def compose(
 
 def seat_names(env: Env, state: State | None = None, row: int = 0) -> list[str]:
     """Return the names of the seats, in a game that has started where they depend on it."""
-    if not env.entry.render:
-        return names_of(env.rules, None)
-    return names_of(env.rules, env.entry.load("render"), None if state is None else env.state_to_dict(state, row))
+    game = None if state is None else env.state_to_dict(state, row)
+    return names_of(env.rules, env.entry.find("render"), game)
 
 
 def _known(

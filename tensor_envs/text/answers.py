@@ -30,6 +30,7 @@ MOVE_NUMBER = re.compile(r"(?<![\w.])\d{1,3}\s?\.{1,3}\s*(?=[*_`]*(?:[A-Za-z♔-
 SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−→⇒➔➜", "-") | dict.fromkeys("×✕✖⨯", "x") | {"…": "...", "\u00a0": " "})
 # between two moves of which an answer leaves the choice open
 OR = re.compile(r"[\s*_`'\"]*\bor\b[\s*_`'\"]*", re.IGNORECASE)
+OR_NUMBER = re.compile(OR.pattern + r"\d+\b(?!\s*[.-])", re.IGNORECASE)  # the end of another move, as in "play 0 or 1"
 NUMBERS = r"\d+(?:\s*,\s*\d+)+"
 LIST = re.compile(rf"\[(\s*{NUMBERS}\s*)\]")  # coordinates as JSON has them
 # coordinates alone in a line, or behind a mark
@@ -73,6 +74,8 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
     for place, is_marked in places:
         matches = (match for match in names.pattern.finditer(place) if not _denied(place, match.start()))
         counted = list(islice(matches, 2 if is_marked else None))
+        if is_marked and counted and OR_NUMBER.match(place, counted[0].end()):
+            raise ValueError(f"answer must name one move, got {shown(place.strip())}")
         if is_marked and len(counted) == 2 and not OR.fullmatch(place, counted[0].end(), counted[1].start()):
             counted.pop()  # what follows a move explains it
         named = {names.action(match): match.group() for match in counted}

@@ -308,7 +308,7 @@ def add_rating(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command."""
-    parser = command_parser("tensor_envs.train", __doc__)
+    parser = command_parser("python -m tensor_envs.train", __doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     helps = {
         "alphazero": "AlphaZero with Gumbel search",

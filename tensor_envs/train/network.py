@@ -186,7 +186,8 @@ class Network:
     def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return masked log-probabilities [B, A] and values [B] for observations [B, n] of numbers or bools.
 
-        There is no gradient with respect to the observations.
+        There is no gradient with respect to the observations. As of any Tensor, `gradient` comes before `realize`:
+        tinygrad gives zeros for what is computed from realised outputs.
 
         Raises:
             ValueError: an observation or a mask on another device than the weights.

@@ -28,7 +28,7 @@ def work(options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = command_parser("tensor_envs.web", __doc__)
+    parser = command_parser("python -m tensor_envs.web", __doc__)
     parser.add_argument("command", choices=["build"], help="write the page")
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder, made if it is not there")
     text = f"games: {', '.join(VARIANTS)}, registered ids, package.module:Name; default: all of the former"

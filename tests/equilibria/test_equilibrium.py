@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -13,6 +14,7 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
+from tensor_envs._runtime import progress
 from tensor_envs.equilibria import histories
 from tensor_envs.equilibria.cfr import Algorithm, Solver
 from tensor_envs.equilibria.equilibrium import FORMAT, OLDER
@@ -389,3 +391,19 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_bad_input(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_long_enumeration_says_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "FIRST_REPORT", 0.0)
+    te.equilibrium(shared_env("kuhn_poker"), iterations=1)
+    (line,) = capsys.readouterr().err.splitlines()  # the next one would come after half a minute
+    numbers = re.fullmatch(
+        r"enumerating <Env kuhn_poker-v0>: (\d+) histories in \d+ s, ply 1 is 100% done; "
+        r"max_nodes=10,000,000 would take about [\d,]+ s \.\.\.",
+        line,
+    )
+    assert numbers is not None and int(numbers[1]) == 18  # six deals, and two actions in each
+    te.game_tree(shared_env("kuhn_poker"), progress=True)
+    assert "enumerating" not in capsys.readouterr().err

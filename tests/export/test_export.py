@@ -215,7 +215,7 @@ def test_wrong_input(argv: list[str], message: str | None, tmp_path: Path, monke
         assert code == 0 and Path("OUT").exists()
         return
     assert code == 2 and message in errors
-    assert errors.startswith("tensor_envs.export: error: ") and errors.count("\n") == 1 and not out
+    assert errors.startswith("python -m tensor_envs.export: error: ") and errors.count("\n") == 1 and not out
     assert [path.name for path in tmp_path.iterdir()] == ["main.c"]
     assert Path("main.c").read_text() == "int main(void) { return 0; }\n"
 

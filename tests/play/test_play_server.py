@@ -268,7 +268,7 @@ def test_listens_on_this_machine_alone(url: str) -> None:
 def test_wrong_arguments(arguments: list[str], message: str) -> None:
     command = [sys.executable, str(SCRIPTS / "play.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and message in done.stderr and "\ntensor_envs.play: error: " in done.stderr
+    assert done.returncode == 2 and message in done.stderr and "\npython -m tensor_envs.play: error: " in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_the_package_has_the_command_too(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(main, arguments) == 2
-    assert complaints(capsys.readouterr().err) == f"tensor_envs.play: error: {message}\n"
+    assert complaints(capsys.readouterr().err) == f"python -m tensor_envs.play: error: {message}\n"
 
 
 def test_a_port_that_is_taken(url: str) -> None:

@@ -145,11 +145,19 @@ def test_games_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"game": "os:system"}, "game must be one of the package, got 'os:system'"),
         ({"game": "hex", "opponent": "/tmp/a.safetensors"}, "opponent must be one of the package, got '/tmp/a"),
         ({"game": "hex", "rules": {"id": "go"}}, "id"),
+        ({"game": "hex", "opponent": ["uniform"] * 2}, r"opponent must be one, or one for each of 1 seats, got"),
     ],
 )
 def test_what_a_client_may_not_choose(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         Tools().new_game(**arguments)
+
+
+def test_each_other_seat_may_have_an_opponent_of_its_own() -> None:
+    several: list[str | list[str]] = ["uniform", ["uniform", "playout:2"]]
+    same, other = (ClientGame("yahtzee", {"players": 3}, 1, opponent=names, player=1) for names in several)
+    players = [[seat.name if seat is not None else None for seat in table.episode.seats] for table in (same, other)]
+    assert players == [["uniform", None, "uniform"], ["uniform", None, "playout:2"]]
 
 
 def test_custom_games_need_an_option_of_the_server() -> None:
@@ -160,4 +168,6 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     code, out, errors = run_here(mcp.main, [])
     assert (code, out) == (2, "")
-    assert errors == "tensor_envs.referee.mcp: error: the MCP server needs mcp: pip install 'tensor_envs[mcp]'\n"
+    assert (
+        errors == "python -m tensor_envs.referee.mcp: error: the MCP server needs mcp: pip install 'tensor_envs[mcp]'\n"
+    )

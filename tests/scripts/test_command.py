@@ -56,7 +56,7 @@ COMMANDS = {
 
 
 def prog(name: str) -> str:
-    return "tensor_envs.play" if name == "play.py" else Path(name).name
+    return "python -m tensor_envs.play" if name == "play.py" else f"python scripts/{name}"
 
 
 def test_these_are_all() -> None:
@@ -98,18 +98,21 @@ WIDTH = 80
 EXTRAS = {"tensor_envs.adapters.openenv": pytest.mark.extra("openenv")}  # what commands import
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*COMMANDS.values(), *MODES, "tensor_envs"]
-    + [pytest.param(name, marks=EXTRAS[name]) if name in EXTRAS else name for name in commands()],
-)
-def test_help_fits_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+# what users type, by module
+TYPED = {name: prog(file) for file, name in COMMANDS.items()}
+TYPED |= dict.fromkeys(MODES, "python scripts/benchmark.py")
+TYPED |= {typed.split(maxsplit=2)[2].replace(" ", "."): typed for typed in ["python -m tensor_envs", *commands()]}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=EXTRAS.get(name, ())) for name in TYPED])
+def test_help_fits_a_terminal_and_is_of_what_users_type(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     module = importlib.import_module(name)
     main = module.main if hasattr(module, "main") else importlib.import_module(f"{name}.__main__").main
     for command in ([], *([subcommand] for subcommand in SUBCOMMANDS.get(name, []))):
         code, out, errors = run_here(main, [*command, "--help"])
-        assert (code, errors) == (0, "") and out.startswith("usage: ")
+        typed = " ".join([TYPED[name], *command])
+        assert (code, errors) == (0, "") and re.match(rf"usage: {re.escape(typed)}\s", out)
         assert not [line for line in out.splitlines() if len(line) > WIDTH], name
 
 
@@ -139,6 +142,7 @@ def test_the_package_lists_its_commands(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     code, out, errors = run_here(tensor_envs.__main__.main, [])
     assert (code, errors) == (0, "") and not [line for line in out.splitlines() if len(line) > WIDTH]
+    assert "\npython -m tensor_envs.referee judge\n    Judge the moves of games" in out
     assert "python -m tensor_envs.solve\n    Solve a game: its value" in out
     # one for each module that parses options, and nothing else
     found = [path for path in (ROOT / "tensor_envs").rglob("*.py") if "\n    run(parser, " in path.read_text()]

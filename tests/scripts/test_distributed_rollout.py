@@ -94,11 +94,11 @@ def test_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_wrong_arguments(arguments: list[str], output: str) -> None:
     code, out, errors = run_here(script.main, ["--workers", "1", *arguments])
-    assert (code, out) == (2, "") and errors.startswith("distributed_rollout.py: error: ")
+    assert (code, out) == (2, "") and errors.startswith("python scripts/distributed_rollout.py: error: ")
     assert output in errors and errors.count("\n") == 1
 
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    message = "distributed_rollout.py: error: --ray needs Ray: pip install 'tensor_envs[ray]'\n"
+    message = "python scripts/distributed_rollout.py: error: --ray needs Ray: pip install 'tensor_envs[ray]'\n"
     assert run_here(script.main, ["--workers", "1", "--ray"]) == (2, "", message)

@@ -30,7 +30,7 @@ def run(*arguments: object, code: int = 0, env: dict[str, str] | None = None) ->
         found, out, errors = done.returncode, done.stdout, complaints(done.stderr)
     assert found == code, errors
     if code:
-        assert errors.startswith("hyperdimensional_tictactoe.py: error: ") and errors.count("\n") == 1
+        assert errors.startswith("python scripts/hyperdimensional_tictactoe.py: error: ") and errors.count("\n") == 1
         return errors
     assert errors == ""
     return out

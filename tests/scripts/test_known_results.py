@@ -25,7 +25,7 @@ def test_one_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "RESULTS", [known, replace(known, source="")])
     code, out, errors = run_here(script.main, [])
     assert (code, out.count("; differs from OEIS"), out.count("; ours; ")) == (1, 1, 1)
-    assert errors == "known_results.py: error: 1 of 2 results differ from what is published\n"
+    assert errors == "python scripts/known_results.py: error: 1 of 2 results differ from what is published\n"
 
 
 @pytest.mark.parametrize(

@@ -52,4 +52,4 @@ def test_a_win_has_its_plies() -> None:
 def test_what_cannot_be_solved_is_one_line(arguments: list[str], message: str) -> None:
     code, out, errors = run_here(main, arguments)
     assert (code, out) == (2, "") and errors.count("\n") == 1
-    assert errors.startswith(f"tensor_envs.solve: error: {message}")
+    assert errors.startswith(f"python -m tensor_envs.solve: error: {message}")

@@ -39,7 +39,7 @@ def test_the_same_command_continues_a_run(tmp_path: Path) -> None:
         (["ppo", "kuhn_poker"], "algorithm must be 'ppo', got 'alphazero'"),
     ):
         code, _, errors = run_here(main, [*changed, command[-1], "--steps=4"])
-        assert code == 2 and errors.startswith("tensor_envs.train: error: ") and message in errors, errors
+        assert code == 2 and errors.startswith("python -m tensor_envs.train: error: ") and message in errors, errors
         assert errors.count("\n") == 1
 
 

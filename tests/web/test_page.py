@@ -297,7 +297,7 @@ def test_wrong_arguments_are_one_line(
     arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_here(main, ["build", *arguments]) == (2, "", f"tensor_envs.web: error: {message}\n")
+    assert run_here(main, ["build", *arguments]) == (2, "", f"python -m tensor_envs.web: error: {message}\n")
     assert not any(tmp_path.iterdir())
 
 

@@ -1,7 +1,7 @@
 """Boards in Forsyth-Edwards notation and its kin: rows of letters, with the numbers of empty squares between them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -183,8 +183,31 @@ class PieceBoard:
             raise ValueError(f"{entry} must have {size}, of pieces {letters}, got {shown(placed)}")
         return self.pieces_of(placed)
 
+    @cached_property
+    def cells(self) -> dict[int, tuple[int, int]]:
+        """Row from the top and column of each square, as the first player sees them."""
+        return self.places(None)
+
+    def way(self, start: int, end: int) -> tuple[int, int, list[int]]:
+        """Return the ranks up and files to the right of a way, and the squares within a straight or diagonal one."""
+        (top, left), (row, column) = self.cells[start], self.cells[end]
+        up = top - row
+        right = column - left
+        longest = max(abs(up), abs(right))
+        if 0 not in (up, right) and abs(up) != abs(right):
+            return up, right, []
+        within = range(1, longest)
+        return up, right, [self.rows[top - up * k // longest][left + right * k // longest] for k in within]
+
     def past_plies(
-        self, pieces: PieceMap, player: int, moves: Any, most: int, letters: str, example: str
+        self,
+        pieces: PieceMap,
+        player: int,
+        moves: Any,
+        most: int,
+        letters: str,
+        example: str,
+        reaches: Callable[[str, int, int, PieceMap], bool],
     ) -> Iterator[PastPly]:
         """Yield the plies of moves that led to a position, the last one first. ValueError for a move that did not.
 
@@ -194,6 +217,8 @@ class PieceBoard:
             most: number of quiet plies of the position.
             letters: pieces whose moves are quiet, in capitals.
             example: a move, for the error.
+            reaches: returns whether a piece, in capitals, goes from a start to an end among pieces, all of them as the
+                mover sees them.
         """
         if not isinstance(moves, (list, tuple)):
             raise wrong_type("moves", "a list", moves)
@@ -211,5 +236,9 @@ class PieceBoard:
                 raise ValueError(f"moves must lead to the position, not so {move}")
             piece = after[end]
             before = {square: other for square, other in after.items() if square != end} | {start: piece}
-            yield PastPly(mover, self.number_for(mover, start), self.number_for(mover, end), piece, before, after)
+            own_start = self.number_for(mover, start)
+            own_end = self.number_for(mover, end)
+            if not reaches(piece.upper(), own_start, own_end, self.seen_by(mover, before)):
+                raise ValueError(f"moves must be moves of their pieces, got {move} of {piece}")
+            yield PastPly(mover, own_start, own_end, piece, before, after)
             after = before

@@ -53,6 +53,11 @@ def king_texts(
     return reason, status
 
 
+def repeated(count: int) -> list[str]:
+    """Return a line with the number of earlier occurrences of the position, or none if it is the first one."""
+    return [f"earlier occurrences of this position: {count}"] if count else []
+
+
 def missing(start: str, placed: str, letters: str) -> str:
     """Return the letters of the pieces of a first position that a position has lost."""
     return "".join(letter * max(0, start.count(letter) - placed.count(letter)) for letter in letters)

@@ -1,6 +1,6 @@
 """Positions of backgammon as text and as drawings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensor_envs.games._kit.dice import draw_die
@@ -44,7 +44,10 @@ def status(game: dict[str, Any], names: Sequence[str] = NAMES) -> str:
 
 
 def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
-    """Return the board, White's pip 1 at the lower right, numbers of men with O (White) or X (Black), the status."""
+    """Return the board, White's pip 1 at the lower right, numbers of men with O (White) or X (Black), the status.
+
+    Points have the numbers that the player to move counts, as in names of actions.
+    """
 
     def point(pip: int) -> str:
         """Return the men on a pip of White."""
@@ -52,10 +55,20 @@ def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
         men = next((f"{n}{sign}" for n, sign in zip(counts, SIGNS, strict=True) if n), ".")
         return f"{men:>4}"
 
-    above = "".join(map(point, range(13, 19))) + " |" + "".join(map(point, range(19, 25)))
-    below = "".join(map(point, range(12, 6, -1))) + " |" + "".join(map(point, range(6, 0, -1)))
+    def label(pip: int) -> str:
+        """Return the number of a pip of White."""
+        return f"{POINTS + 1 - pip if game['current_player'] else pip:>4}"
+
+    def line(text: Callable[[int], str], pips: list[int]) -> str:
+        """Return a text of each pip, with the bar in the middle."""
+        half = len(pips) // 2
+        return "".join(map(text, pips[:half])) + " |" + "".join(map(text, pips[half:]))
+
+    upper = [*range(POINTS // 2 + 1, POINTS + 1)]
+    lower = [*range(POINTS // 2, 0, -1)]
+    board = [line(label, upper), line(point, upper), line(point, lower), line(label, lower)]
     bars = ", ".join(f"{side[BAR - 1]}{sign}" for side, sign in zip(game["men"], SIGNS, strict=True))
-    return "\n".join([above, below, f"bar: {bars}", status(game, signed(NAMES, SIGNS))])
+    return "\n".join([*board, f"bar: {bars}", status(game, signed(NAMES, SIGNS))])
 
 
 def column(pip: int) -> int:

@@ -20,10 +20,10 @@ reason = Checkers.reason
 
 
 def to_string(rules: Checkers, game: dict[str, Any]) -> str:
-    """Return rows of b and w for men, B and W for kings, with the number of each row's first square, and the status."""
+    """Return rows of b and w for men, B and W for kings, with the first squares' numbers, quiet plies, the status."""
     rows = rows_of([LETTERS[piece] for piece in game["board"]], 4)
     lines = [f"{4 * k + 1:>2} " + "  " * (k % 2 == 0) + "   ".join(row) for k, row in enumerate(rows)]
-    return "\n".join([*lines, rules.status(game)])
+    return "\n".join([*lines, *rules.quiet_lines(game), rules.status(game)])
 
 
 def draw(rules: Checkers, game: dict[str, Any]) -> Drawing:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from tensor_envs._validate import instance, shown
-from tensor_envs.games._kit.fen import PastPly, counters
+from tensor_envs.games._kit.fen import PastPly, PieceBoard, PieceMap, counters
 from tensor_envs.games.chess.board import FORWARD, UNDER
 from tensor_envs.games.chess.rules import MOVE_BITS, MOVES_A_WORD, Chess, kinds_of, legal_moves, moved
 from tensor_envs.rules import int32, scalar
@@ -94,7 +95,11 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a position in which the king of the player who is not to move is not attacked."""
     pieces, black, rights, target, quiet, number = parse(rules, game["fen"])
     board = rules.board
-    plies = [*board.past_plies(pieces, black, game.get("moves", []), quiet, "NBRQK", "g1f3")]
+    plies = [*board.past_plies(pieces, black, game.get("moves", []), quiet, "NBRQK", "g1f3", partial(reaches, board))]
+    still = {name for right in rights for name in (CORNERS[right], KINGS[right])}
+    for move in game.get("moves", []):
+        if still & {move[:2], move[2:]}:
+            raise ValueError(f"moves must not be of a king or rook that may castle, got {move} with {rights}")
 
     def bit_of(name: str) -> int:
         """Return the bit of a square, which the rules see from the side of the player to move."""
@@ -124,6 +129,18 @@ def from_dict(rules: Chess, game: dict[str, Any]) -> dict[str, Any]:
     s["repeats"] = int(rules.repeats(state_of(rules, s)).value)
     lost, drawn = rules.ends(state_of(rules, s), legal)
     return {**s, "ply": 2 * number - 2 + black, **ended(bool(lost.value or drawn.value))}
+
+
+def reaches(board: PieceBoard, kind: str, start: int, end: int, pieces: PieceMap) -> bool:
+    """Return whether a piece other than a pawn goes from a square to a free one (C2). Castling is no such move."""
+    up, right, within = board.way(start, end)
+    shorter, longer = sorted((abs(up), abs(right)))
+    if kind == "N":
+        return (shorter, longer) == (1, 2)
+    if kind == "K":
+        return longer == 1
+    goes = (shorter == 0 and kind in "RQ") or (shorter == longer and kind in "BQ")
+    return goes and not any(square in pieces for square in within)
 
 
 def _history(rules: Chess, plies: Sequence[PastPly]) -> list[int]:

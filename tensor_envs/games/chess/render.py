@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.kings import Ending, draw_choices, draw_labels, king_texts, missing, tile_of
+from tensor_envs.games._kit.kings import Ending, draw_choices, draw_labels, king_texts, missing, repeated, tile_of
 from tensor_envs.games.chess.board import LETTERS, STARTS
 from tensor_envs.games.chess.notation import ends_of, from_dict, promoted
 from tensor_envs.games.chess.rules import Chess, legal_moves
@@ -84,8 +84,9 @@ reason, status = king_texts(NAMES, ending, from_dict)
 
 def to_string(rules: Chess, game: dict[str, Any]) -> str:
     """Return rows of pieces, white's in capitals, the viewer's or white's first rank below; the status, and the FEN."""
-    text = status(rules, game, from_dict(rules, game))
-    return "\n".join([*rules.board.lines_of(pieces_of(rules, game), game.get("viewer")), text, game["fen"]])
+    fields = from_dict(rules, game)
+    lines = rules.board.lines_of(pieces_of(rules, game), game.get("viewer"))
+    return "\n".join([*lines, *repeated(fields["repeats"]), status(rules, game, fields), game["fen"]])
 
 
 def draw(rules: Chess, game: dict[str, Any]) -> Drawing:

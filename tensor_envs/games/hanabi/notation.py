@@ -9,6 +9,7 @@ from tensor_envs.rules.plain import checked, ended, field_limits
 
 COLORS = "RYGWB"
 RANKS = "12345"
+SYNONYMS = ((r"(?i)\b(play|discard)\s+(?:(?:my|the)\s+)?card\s+(?=\d)", r"\1 "),)  # "play card 0"
 UNKNOWN = "X"  # a colour or a rank
 NUMBERS = ("fireworks", "information_tokens", "life_tokens", "turns", "current_player", "last_action")
 FLAGS = ("scored", "regained")
@@ -51,6 +52,8 @@ def from_dict(rules: Hanabi, game: dict[str, Any]) -> dict[str, Any]:
     over = is_over(rules, game)
     if any(deck) and not over and (fields["turns"] < rules.players or min(lengths) < rules.size):
         raise ValueError(f"hands must have {rules.size} cards and turns be {rules.players} while the deck has cards")
+    one_of("last_card", game["last_card"], (*names,))
+    check_last_action(rules, game)
     # The fields have an entry for every place of a hand.
     hands = [hand + [(rules.cards, 0)] * (rules.size - len(hand)) for hand in hands]
     return {
@@ -60,9 +63,31 @@ def from_dict(rules: Hanabi, game: dict[str, Any]) -> dict[str, Any]:
         "hints": [[hint for _, hint in hand] for hand in hands],
         "deck": copies_of(rules, deck),
         "discards": copies_of(rules, [discards.count(card) for card in range(rules.cards)]),
-        "last_card": names.index(one_of("last_card", game["last_card"], (*names,))),
+        "last_card": names.index(game["last_card"]),
         **ended(over),
     }
+
+
+def check_last_action(rules: Hanabi, game: dict[str, Any]) -> None:
+    """Raise ValueError unless the card and the score of the last action agree with it and with the table (H4, H5)."""
+    action = game["last_action"]
+    card = game["last_card"]
+    plays = rules.size <= action < 2 * rules.size
+    has_card = 0 <= action < 2 * rules.size
+    if (card != "") != has_card:
+        wanted = "that of the last discard or play" if has_card else '"" without one'
+        raise ValueError(f"last_card must be {wanted}, got {shown(card)} with last_action {action}")
+    if game["scored"] and not plays:
+        raise ValueError(f"scored must be False unless the last action is a play, got True with last_action {action}")
+    if game["scored"] and game["fireworks"][COLORS.index(card[0])] != int(card[1]):
+        raise ValueError(f"scored must be False unless last_card is the last of its fireworks, got True with {card}")
+    if has_card and not game["scored"] and card not in game["discards"]:
+        raise ValueError(f"last_card must be among discards unless it has scored, got {shown(card)}")
+    if game["regained"] and not (game["scored"] and int(card[1]) == rules.ranks):
+        raise ValueError(
+            f"regained must be False unless a card of rank {rules.ranks} has scored, got True with last_card "
+            f"{shown(card)} and scored {game['scored']}"
+        )
 
 
 def is_over(rules: Hanabi, game: dict[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Positions of Hanabi as text and as drawings."""
 
 from tensor_envs.games._kit import cards
-from tensor_envs.games.hanabi.notation import COLORS, UNKNOWN, hint_of, is_over, letters_of
+from tensor_envs.games.hanabi.notation import COLORS, UNKNOWN, action_to_string, hint_of, is_over, letters_of
 from tensor_envs.games.hanabi.rules import Hanabi
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.moves import Game
@@ -66,13 +66,25 @@ def table(rules: Hanabi, game: Game) -> list[str]:
     return [f"information tokens {game['information_tokens']}, life tokens {game['life_tokens']}", left]
 
 
+def last_action(rules: Hanabi, game: Game) -> list[str]:
+    """Return a line with the action before the position, or none at the start and the end (H11)."""
+    if game["last_action"] < 0 or is_over(rules, game):
+        return []
+    actor = seats(rules.players)[(game["current_player"] - 1) % rules.players]
+    parts = [f"last action: {actor}, {action_to_string(rules, game['last_action'])}"]
+    parts += [game["last_card"]] if game["last_card"] else []
+    parts += ["which scored"] if game["scored"] else []
+    parts += ["and gave an information token back"] if game["regained"] else []
+    return [", ".join(parts)]
+
+
 def to_string(rules: Hanabi, game: Game) -> str:
-    """Return the fireworks, the tokens, the discards, the hands as OpenSpiel writes them, and the status."""
+    """Return the fireworks, tokens, discards and last action, the hands as OpenSpiel writes them, and the status."""
     heights = " ".join(f"{color}{height}" for color, height in zip(COLORS, game["fireworks"], strict=False))
     discards = " ".join(game["discards"]) or "none"
     hands = [f"{name}: {', '.join(hand)}" for name, hand in zip(seats(rules.players), game["hands"], strict=True)]
-    lines = [f"fireworks {heights}", *table(rules, game), f"discards {discards}", LEGEND, *hands, status(rules, game)]
-    return "\n".join(lines)
+    lines = [f"fireworks {heights}", *table(rules, game), f"discards {discards}", *last_action(rules, game)]
+    return "\n".join([*lines, LEGEND, *hands, status(rules, game)])
 
 
 def hint(rules: Hanabi, game: Game, action: int) -> tuple[int, str, list[int]]:

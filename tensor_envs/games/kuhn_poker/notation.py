@@ -1,5 +1,6 @@
 """Dictionaries and action names of Kuhn poker."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs._validate import nested, shown
@@ -29,6 +30,12 @@ def from_dict(rules: KuhnPoker, game: dict[str, Any]) -> dict[str, Any]:
     bets = sum(bet << i for i, bet in enumerate(history))
     turn = {"ply": plies, "current_player": plies % 2}
     return {"cards": cards, "bets": bets, **ended(history in ENDED), **turn}
+
+
+def spellings(rules: KuhnPoker, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
+    """Return more names of actions: "check" for a pass before a bet, "fold" and "call" after one."""
+    answers = s["ply"] > 0 and s["bets"] >> s["ply"] - 1 & 1 == BET
+    return {"fold": PASS, "call": BET} if answers else {"check": PASS}
 
 
 def action_to_string(rules: KuhnPoker, action: int) -> str:

@@ -54,12 +54,14 @@ def reason(rules: NineMensMorris, game: dict[str, Any]) -> str:
 
 
 def to_string(rules: NineMensMorris, game: dict[str, Any]) -> str:
-    """Return rows of X for White, O for Black and "." for empty points, and the status."""
+    """Return rows of X for White, O for Black and "." for empty points, the men in hand, the turns, and the status."""
     cells = [" "] * SIDE**2
     for point, cell in enumerate(CELLS):
         cells[cell] = SIGNS[game["board"][point]]
     rows = [f"{SIDE - k} " + " ".join(cells[SIDE * k : SIDE * k + SIDE]).rstrip() for k in range(SIDE)]
-    return "\n".join([*rows, "  " + " ".join("abcdefg"), status(rules, game, signed(NAMES))])
+    hands = ", ".join(f"{name} {men(game, player)[0]}" for player, name in enumerate(NAMES))
+    count = f"men in hand: {hands}; turns: {game['turns']} of {rules.max_turns}"
+    return "\n".join([*rows, "  " + " ".join("abcdefg"), count, status(rules, game, signed(NAMES))])
 
 
 def draw(rules: NineMensMorris, game: dict[str, Any]) -> Drawing:

@@ -25,8 +25,10 @@ def house_names(rules: Oware) -> list[str]:
 
 
 def to_string(rules: Oware, game: dict[str, Any]) -> str:
-    """Return the board, player 0's houses below with their store at the right, and the status."""
-    return "\n".join([*mancala.lines_of(rules, game, house_names(rules)), status(rules, game)])
+    """Return the board, player 0's houses below with their store at the right, the quiet plies, and the status."""
+    quiet = len(game["history"]) // len(game["houses"])
+    count = f"plies without a capture: {quiet} of {rules.quiet_plies}"
+    return "\n".join([*mancala.lines_of(rules, game, house_names(rules)), count, status(rules, game)])
 
 
 def draw(rules: Oware, game: dict[str, Any]) -> Drawing:

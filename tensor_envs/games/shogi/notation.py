@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tensor_envs._validate import instance, nested, shown
 from tensor_envs.games._kit import fen
 from tensor_envs.games._kit.past import num_changes
-from tensor_envs.games.shogi.board import WAYS
+from tensor_envs.games.shogi.board import WAYS, ShogiBoard
 from tensor_envs.games.shogi.rules import MAX_PLIES, Shogi, legal_moves
 from tensor_envs.rules import unpack
 from tensor_envs.rules.plain import ended, state_of
@@ -100,9 +100,37 @@ def numbers_between(rules: Shogi, before: ShogiPosition, position: ShogiPosition
             "captured": board.code_of(taken) if taken else board.no_piece,
             "held": held if taken else board.no_place,
         }
-        if taken_back(rules, position, numbers) == before:
+        if taken_back(rules, position, numbers) == before and reaches(rules, old, starts, end, new[end]):
             return numbers
     raise ValueError(f"earlier must have the positions before each move, but none follows on {sfen_of(rules, before)}")
+
+
+def reaches(rules: Shogi, pieces: Mapping[int, str], start: int, end: int, after: str) -> bool:
+    """Return whether a piece goes from a place to a cell and becomes `after`, as its player sees the pieces."""
+    board = rules.board
+    piece = pieces.get(start, "")
+    if start >= board.size:  # a drop
+        return after == piece and end not in pieces
+    (kind,) = (kind for kind in board.forms if kind.letter == piece)
+    # Cells are numbered file by file.
+    (file, rank), (to_file, to_rank) = (divmod(cell, board.ranks) for cell in (start, end))
+    raised = kind.raised.letter if kind.raised and min(rank, to_rank) < board.variant.zone else piece
+    if after not in (piece, raised):
+        return False
+    way = to_file - file, to_rank - rank
+    if way in [WAYS[step] for step in kind.steps]:
+        return True
+    return any(slides(board, pieces, start, way, WAYS[slide]) for slide in kind.slides)
+
+
+def slides(
+    board: ShogiBoard, pieces: Mapping[int, str], start: int, way: tuple[int, int], step: tuple[int, int]
+) -> bool:
+    """Return whether a way consists of steps over empty cells."""
+    count = max(map(abs, way))
+    across = board.ranks * step[0] + step[1]  # from a cell to the next one
+    is_line = way == (count * step[0], count * step[1])
+    return is_line and not any(start + k * across in pieces for k in range(1, count))
 
 
 def history(rules: Shogi, position: ShogiPosition, earlier: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.kings import Ending, Ends, draw_choices, draw_labels, king_texts, tile_of
+from tensor_envs.games._kit.kings import Ending, Ends, draw_choices, draw_labels, king_texts, repeated, tile_of
 from tensor_envs.games.shogi.notation import ends_of, from_dict, parse, position_of
 from tensor_envs.games.shogi.rules import Shogi, legal_moves, pieces_of
 from tensor_envs.render.drawing import Drawing, Point, box
@@ -75,7 +75,7 @@ def to_string(rules: Shogi, game: dict[str, Any]) -> str:
     for name, row in [*zip(board.lines, board.rows, strict=True)][::step]:
         lines.append(" ".join(f"{pieces.get(cell, '.'):>2}" for cell in row[::step]) + f" {name}")
     lines += [f"{name}: {score or '-'}" for name, score in zip(NAMES, scores(rules, game), strict=True)]
-    return "\n".join([*lines, status(rules, game, fields), game["sfen"]])
+    return "\n".join([*lines, *repeated(fields["repeats"]), status(rules, game, fields), game["sfen"]])
 
 
 def draw(rules: Shogi, game: dict[str, Any]) -> Drawing:

@@ -56,8 +56,23 @@ def headline(rules: RuleFields, game: dict[str, Any]) -> str:
     task = TASKS[game["phase"]]
     for phase, limit in ((Phase.PICK, game["picks_left"]), (Phase.TWEAK, game["tweaks_left"])):
         task += f" ({limit} left)" if game["phase"] == phase else ""
-    last = ", final actions" if game["final"] else ""
+    last = f", final actions ({game['final_left']} left)" if game["final"] else ""
     return f"round {game['round']}{last}: {seats(rules.players)[game['actor']]} {task}"
+
+
+def pending(rules: RuleFields, game: dict[str, Any]) -> str:
+    """Return what the player places: a type, the board of another player, or the two tiles that are copied."""
+    phase = game["phase"]
+    if phase == Phase.MUL_CELL and not game["done"]:
+        direction, cell = divmod(game["pend_slot"], rules.cells)
+        axial = Hexagon(rules.board_radius).axial
+        pair = [axial[cell], axial[neighbour(rules, cell, direction)]]
+        return ": " + " and ".join(f"{q},{r}" for q, r in pair)
+    if game["done"] or phase not in (Phase.SETUP_CELL, Phase.PLACE, Phase.ADD_CELL):
+        return ""
+    hacks = phase == Phase.PLACE and game["pend_target"] != game["actor"]
+    board = f" on the board of {seats(rules.players)[game['pend_target']]}" if hacks else ""
+    return f": type {TYPE_NAMES[game['pend_type']]}{board}"
 
 
 def result(rules: RuleFields, game: dict[str, Any]) -> str:
@@ -107,7 +122,7 @@ def to_string(rules: RuleFields, game: dict[str, Any]) -> str:
     supply = " ".join(f"{TYPE_NAMES[t]}{n}" for t, n in enumerate(game["supply"]))
     market = f"action board {letters(game['market'])}, pile {sum(game['pile'])}, supply {supply}"
     cards = f"cards {operations(game['ops'])}, turn order {' '.join(str(seat + 1) for seat in game['order'])}"
-    blocks = [[headline(rules, game), market, cards]]
+    blocks = [[headline(rules, game) + pending(rules, game), market, cards]]
     for seat in range(rules.players):
         board = text_board(rules, game["board"][seat])
         facts = text_facts(rules, game, seat)

@@ -6,7 +6,7 @@ from typing import Any
 from tensor_envs._validate import nested
 from tensor_envs.games._kit import poker
 from tensor_envs.games.texas_holdem.hands import RANKS
-from tensor_envs.games.texas_holdem.rules import TexasHoldem
+from tensor_envs.games.texas_holdem.rules import RAISE, TexasHoldem
 from tensor_envs.rules.plain import values_of
 
 RANK_NAMES = "23456789TJQKA"
@@ -39,8 +39,14 @@ def action_to_string(rules: TexasHoldem, action: int) -> str:
 
 
 def spellings(rules: TexasHoldem, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
-    """Return more names of legal actions: "check", "bet 50%", "all in", "raise pot"."""
-    return poker.spellings({action: action_to_string(rules, action) for action in legal}, s["bets"])
+    """Return more names of legal actions: "check", "bet 50%", "all in", "raise pot", and "raise to 6" as in texts."""
+    names = {action: action_to_string(rules, action) for action in legal}
+    history = [action - 1 for action in s["history"] if action]
+    chips = {action: poker.betting(rules, [*history, action])["bets"][s["current_player"]] for action in legal}
+    # of raises of equally many chips, as of two that are cut to all chips, none has this name
+    totals = [chips[action] for action in legal if action >= RAISE]
+    amounts = {f"raise to {chips[a]}": a for a in legal if a >= RAISE and totals.count(chips[a]) == 1}
+    return poker.spellings(names, s["bets"]) | amounts
 
 
 def card_name(rules: TexasHoldem, card: int) -> str:

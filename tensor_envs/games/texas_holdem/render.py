@@ -88,10 +88,12 @@ def rows(rules: TexasHoldem, game: dict[str, Any]) -> list[tuple[str, list[str]]
 
 
 def to_string(rules: TexasHoldem, game: dict[str, Any]) -> str:
-    """Return the hands, the open board and the chips in the pot, the actions by streets, and the status."""
-    first, second = poker.betting(rules, game["history"])["bets"]
+    """Return the hands, the open board, the chips in the pot and behind, the actions by streets, and the status."""
+    bets = poker.betting(rules, game["history"])["bets"]
     table = "; ".join(f"{title}: {' '.join(row) or 'none'}" for title, row in rows(rules, game))
-    return "\n".join([f"{table}; in the pot: {first} and {second}", *lines_of(rules, game), status(rules, game)])
+    left = [stack - bet for stack, bet in zip(rules.stacks, bets, strict=True)]
+    chips = f"in the pot: {bets[0]} and {bets[1]}; stacks: {left[0]} and {left[1]}"
+    return "\n".join([f"{table}; {chips}", *lines_of(rules, game), status(rules, game)])
 
 
 def draw(rules: TexasHoldem, game: dict[str, Any]) -> Drawing:

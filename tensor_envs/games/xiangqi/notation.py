@@ -84,7 +84,7 @@ def history(rules: Xiangqi, pieces: PieceMap, black: int, quiet: int, moves: Any
     """Return the fields of the moves since the last capture. ValueError unless they lead to the position."""
     plies = list[dict[str, int]]()
     checks = [0, 0]
-    for back, ply in enumerate(BOARD.past_plies(pieces, black, moves, quiet, PIECES[1:], "h2e2")):
+    for back, ply in enumerate(BOARD.past_plies(pieces, black, moves, quiet, PIECES[1:], "h2e2", reaches)):
         player = 1 - back % 2  # 0 for the player to move
         if checks[player] == back // 2:  # the player's later plies have all given check
             checks[player] += is_attacked(rules, ply.after, 1 - ply.mover)
@@ -127,6 +127,24 @@ def check_pieces(pieces: PieceMap, placed: str) -> None:
         if not may_stand(letter.upper(), BOARD.number_for(letter.islower(), square)):
             name = BOARD.names[square]
             raise ValueError(f"fen must not have {letter} on {name}, where none can come, got {shown(placed)}")
+
+
+def reaches(kind: str, start: int, end: int, pieces: PieceMap) -> bool:
+    """Return whether a piece goes from a square to a free one, as its player sees the pieces (X2 to X8)."""
+    up, right, within = BOARD.way(start, end)
+    steps = sorted((abs(up), abs(right)))
+    blocked = any(square in pieces for square in within)
+    if not may_stand(kind, start):
+        return False
+    if kind == "N":
+        leg = start + FILES * int(up / 2) + int(right / 2)  # the square beside the horse on its way
+        return steps == [1, 2] and leg not in pieces
+    if kind == "P":
+        beyond_the_river = start >= SQUARES // 2
+        return (up, right) == (1, 0) or (beyond_the_river and (up, abs(right)) == (0, 1))
+    if kind in "RC":
+        return steps[0] == 0 and not blocked
+    return steps == {"A": [1, 1], "B": [2, 2], "K": [0, 1]}[kind] and not blocked
 
 
 def may_stand(kind: str, square: int) -> bool:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tensor_envs.games._kit.kings import Ending, draw_choices, draw_labels, king_texts, missing, tile_of
+from tensor_envs.games._kit.kings import Ending, draw_choices, draw_labels, king_texts, missing, repeated, tile_of
 from tensor_envs.games.xiangqi.moves import BOARD, FILES, GRID, KIND_DIGITS, PIECES, RANKS, legal_moves, pieces_of
 from tensor_envs.games.xiangqi.notation import ends_of, from_dict, pieces_on
-from tensor_envs.games.xiangqi.rules import START, Xiangqi, ends
+from tensor_envs.games.xiangqi.rules import PAST, START, Xiangqi, ends
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, SquareGrid
 from tensor_envs.render.status import seat_names
@@ -57,7 +57,8 @@ def to_string(rules: Xiangqi, game: dict[str, Any]) -> str:
     """Return rows of pieces, Red's in capitals, the viewer's or Red's first rank below; the status, and the FEN."""
     fields = from_dict(rules, game)
     lines = BOARD.lines_of(pieces_on(fields), game.get("viewer"))
-    return "\n".join([*lines, status(rules, game, fields), game["fen"]])
+    again = repeated(int(PAST.same(state_of(rules, fields)).count().value))
+    return "\n".join([*lines, *again, status(rules, game, fields), game["fen"]])
 
 
 def draw(rules: Xiangqi, game: dict[str, Any]) -> Drawing:

@@ -307,6 +307,25 @@ def test_c13_impossible_moves(moves: list[Any]) -> None:
         te.make(GAME).state_from_dicts([{"fen": fen, "moves": moves}])
 
 
+@pytest.mark.parametrize(
+    ("placed", "moves", "message"),
+    [
+        ("4k3/8/8/8/8/8/5N2/4K3 b -", "f1f2", "must be moves of their pieces, got f1f2 of N"),
+        ("4k3/8/8/8/8/8/5Q2/4K3 b -", "d1f2", "must be moves of their pieces, got d1f2 of Q"),
+        ("4k3/8/8/8/8/8/5B2/4K3 b -", "f8f2", "must be moves of their pieces, got f8f2 of B"),
+        ("4k3/8/8/8/8/8/5R2/4K3 b -", "a7f2", "must be moves of their pieces, got a7f2 of R"),
+        ("4k3/8/8/8/8/7R/7P/4K3 b -", "h1h3", "must be moves of their pieces, got h1h3 of R"),
+        ("4k3/8/8/8/8/8/8/4K3 b -", "c1e1", "must be moves of their pieces, got c1e1 of K"),
+        ("4k3/8/8/8/8/8/8/4K3 w -", "c6e8", "must be moves of their pieces, got c6e8 of k"),
+        ("4k3/8/8/8/8/8/8/4K2R b K", "g1h1", "must not be of a king or rook that may castle, got g1h1"),
+        ("4k3/8/8/8/8/8/8/4K2R b K", "d1e1", "must not be of a king or rook that may castle, got d1e1"),
+    ],
+)
+def test_c13_moves_that_no_piece_makes(placed: str, moves: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"is no state of 'chess': moves {message}"):
+        te.make(GAME).state_from_dicts([{"fen": f"{placed} - 4 9", "moves": moves.split()}])
+
+
 @pytest.mark.parametrize(("plies", "error"), ((0, ValueError), (101, ValueError), ("5", TypeError), (True, TypeError)))
 def test_c14_impossible_fields(plies: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"^quiet_plies must be"):

@@ -231,6 +231,19 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"fireworks": [4, 0]}, r"fireworks\[0\] must be in 0\.\.3"),
     ({"last_card": "XX"}, "last_card must be one of"),
     ({"scored": 1}, "scored must be of type bool"),
+    ({"last_card": "R1"}, "last_card must be \"\" without one, got 'R1' with last_action -1"),
+    ({"last_action": 0}, "last_card must be that of the last discard or play, got '' with last_action 0"),
+    ({"last_action": 0, "last_card": "Y1"}, "last_card must be among discards unless it has scored, got 'Y1'"),
+    ({"scored": True}, "scored must be False unless the last action is a play"),
+    (
+        {"last_action": 2, "last_card": "Y1", "scored": True},
+        "scored must be False unless last_card is the last of its fireworks, got True with Y1",
+    ),
+    ({"regained": True}, "regained must be False unless a card of rank 3 has scored"),
+    (
+        {"last_action": 2, "last_card": "Y1", "scored": True, "regained": True, "fireworks": [0, 1]},
+        "regained must be False unless a card of rank 3 has scored, got True with last_card 'Y1' and scored True",
+    ),
 ]
 
 

@@ -270,6 +270,12 @@ def test_s13_dictionaries() -> None:
         ({"sfen": f"4k4/{LONE[2:]}4K4 b - 1", "earlier": [f"4k4/{LONE[2:]}4K4 w -"]}, "none follows on"),
         ({"sfen": f"4k4/{LONE[2:]}4K4 b - 1", "earlier": [f"4k4/{LONE[2:]}5K3 w -"]}, "none follows on"),
         ({"sfen": f"4k4/{LONE[2:]}4K4 b P 1", "earlier": [f"3k5/{LONE[2:]}4K4 w -"]}, "none follows on"),
+        # a rook askew and through a pawn, a gold that jumps, a pawn that promotes at home, and a lance back
+        ({"sfen": "4k4/9/9/9/9/9/2R6/9/4K4 w - 2", "earlier": ["4k4/9/9/9/9/9/9/R8/4K4 b -"]}, "none follows on"),
+        ({"sfen": "4k4/9/9/9/9/R8/P8/9/4K4 w - 2", "earlier": ["4k4/9/9/9/9/9/P8/R8/4K4 b -"]}, "none follows on"),
+        ({"sfen": "4k4/9/9/9/9/G8/9/9/4K4 w - 2", "earlier": ["4k4/9/9/9/9/9/9/G8/4K4 b -"]}, "none follows on"),
+        ({"sfen": "4k4/9/9/9/9/+P8/9/9/4K4 w - 2", "earlier": ["4k4/9/9/9/9/9/P8/9/4K4 b -"]}, "none follows on"),
+        ({"sfen": "4k4/9/9/l8/9/9/9/9/4K4 b - 2", "earlier": ["4k4/9/9/9/l8/9/9/9/4K4 w -"]}, "none follows on"),
         ({"sfen": f"4k4/{LONE[2:]}4K4 b - 1", "earlier": [7]}, "sfen must be of type str"),
         ({"sfen": 7}, "sfen must be of type str"),
     ],

@@ -182,7 +182,12 @@ def test_text() -> None:
     [
         ({"phase": 4, "picks_left": 2}, "Player 1 takes tiles from the action board (2 left)"),
         ({"phase": 6, "tweaks_left": 1, "actor": 1}, "Player 2 tweaks a token (1 left)"),
-        ({"final": 1, "pile": [0] * 5}, "round 0, final actions: Player 1 takes an action"),
+        ({"final": 1, "pile": [0] * 5}, "round 0, final actions (0 left): Player 1 takes an action"),
+        ({"phase": 2, "pend_type": 4}, "Player 1 places the second tile: type E"),
+        ({"phase": 5, "pend_type": 0, "pend_target": 0}, "Player 1 places a tile: type A"),
+        ({"phase": 5, "pend_type": 0, "pend_target": 1}, "a tile: type A on the board of Player 2"),
+        ({"phase": 10, "pend_type": 2, "pend_slot": 18}, "Player 1 places the tile: type C"),
+        ({"phase": 13, "pend_slot": 55}, "Player 1 places the copies: 0,0 and 0,1"),
         ({"phase": 15, "done": 1, "actor": -1}, "the game is over"),
         ({"phase": 15, "done": 1, "truncated": 1, "actor": -1}, "the game is cut off"),
     ],

@@ -264,6 +264,29 @@ def test_x14_impossible_moves(moves: Any) -> None:
         te.make(GAME).state_from_dicts([{"fen": fen, "moves": moves}])
 
 
+@pytest.mark.parametrize(
+    ("pieces", "move"),
+    [
+        ("2P6/9/9/4K4", "c4c3"),  # a soldier back
+        ("2P6/9/9/4K4", "d3c3"),  # and to the side before the river
+        ("9/3A5/9/4K4", "d1d2"),
+        ("9/9/4A4/4K4", "c2e1"),
+        ("9/4B4/9/4K4", "c3e2"),
+        ("9/4B4/3R5/4K4", "c0e2"),  # its eye is blocked
+        ("9/4N4/9/4K4", "e5e2"),
+        ("9/3N5/2R6/4K4", "c0d2"),  # its leg is blocked
+        ("9/R8/9/4K4", "b3a2"),
+        ("9/C8/R8/4K4", "a0a2"),
+        ("9/9/4K4/9", "d0e1"),
+        ("9/9/4K4/9", "c1e1"),
+    ],
+)
+def test_x14_moves_that_no_piece_makes(pieces: str, move: str) -> None:
+    fen = f"3k5/9/9/9/9/9/{pieces} b - - 4 9"
+    with pytest.raises(ValueError, match=f"is no state of 'xiangqi': moves must be moves of their pieces, got {move}"):
+        te.make(GAME).state_from_dicts([{"fen": fen, "moves": [move]}])
+
+
 @pytest.mark.parametrize(("plies", "error"), ((0, ValueError), (128, ValueError), ("5", TypeError), (True, TypeError)))
 def test_x15_impossible_fields(plies: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"^quiet_plies must be"):

@@ -68,7 +68,7 @@ def test_table_and_json(tmp_path: Path) -> None:
 )
 def test_bad_arguments_are_one_line(arguments: list[str], output: str) -> None:
     code, out, errors = run_here(script.main, arguments)
-    assert (code, out) == (2, "") and errors.startswith("benchmark.py: error: ")
+    assert (code, out) == (2, "") and errors.startswith("python scripts/benchmark.py: error: ")
     assert output in errors and errors.count("\n") == 1
 
 

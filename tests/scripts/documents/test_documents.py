@@ -158,5 +158,5 @@ def test_warnings_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("documents.main.write", write)
     code, _, errors = run_here(main, [tmp_path / "site", "--env", "tic_tac_toe"])
-    assert code == 1 and errors.startswith("documents.py: error: MkDocs: WARNING") and "'b.md'" in errors
+    assert code == 1 and errors.startswith("python scripts/documents.py: error: MkDocs: WARNING") and "'b.md'" in errors
     assert not (tmp_path / "site").exists()

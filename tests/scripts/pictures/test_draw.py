@@ -90,5 +90,7 @@ def test_cube(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     code, out, errors = run_here(draw.main, ["--cube", tmp_path / "no" / "cube.png"])
     assert (
-        (code, out) == (2, "") and errors.startswith("draw.py: error: argument --cube: ") and "no directory" in errors
+        (code, out) == (2, "")
+        and errors.startswith("python scripts/pictures/draw.py: error: argument --cube: ")
+        and "no directory" in errors
     )

@@ -63,13 +63,13 @@ def test_wrong_arguments(capsys: pytest.CaptureFixture[str]) -> None:
         (["--rules", "k"], "argument --rules: must be FIELD=VALUE with a plain Python value, got 'k'"),
     ):
         assert status(ppo_torch.main, arguments) == 2
-        assert complaints(capsys.readouterr().err).strip() == f"ppo_torch.py: error: {message}"
+        assert complaints(capsys.readouterr().err).strip() == f"python scripts/train/ppo_torch.py: error: {message}"
 
 
 def test_without_pytorch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     assert status(ppo_torch.main, []) == 2
-    message = "ppo_torch.py: error: this script needs PyTorch: pip install 'tensor_envs[torch]'"
+    message = "python scripts/train/ppo_torch.py: error: this script needs PyTorch: pip install 'tensor_envs[torch]'"
     assert complaints(capsys.readouterr().err).strip() == message
 
 
