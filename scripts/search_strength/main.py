@@ -4,8 +4,9 @@
     python scripts/search_strength.py --simulations 128 1024 8192 --games 128 64 16
     python scripts/search_strength.py --critical 4000 --simulations 8192 --seed 1
 
-The others are the same rule with other weights, and the rule of version 0.2, which proved nothing: its exploration term
-was 1.4 * sqrt(visits) / (1 + visits of the action), whatever the number of legal actions.
+The others are the same rule with other weights of exploration, the same rule without the history of actions, and the
+rule of version 0.2. That one knew no history and proved nothing, and its exploration term was 1.4 * sqrt(visits) / (1 +
+visits of the action), whatever the number of legal actions.
 
 `--critical` counts mistakes in random positions of connect four with at most 16 empty cells instead. In a critical
 position some legal actions keep the exact value and others lose it. An exact search is the judge.
@@ -21,20 +22,37 @@ import tensor_envs as te
 from tensor_envs._command import command_parser, run, whole
 from tensor_envs.evaluation.agents import Policy
 from tensor_envs.search.memory import SearchSize
-from tensor_envs.search.policies import search_config
+from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config
 from tensor_envs.search.runners import run_search
 from tensor_envs.search.selection import UCB
 
 GAMES = ["connect_four", "tic_tac_toe", "kalah", "ultimate_tic_tac_toe", "hyper_tic_tac_toe", "nine_mens_morris"]
 GAMES += ["dots_and_boxes", "qubic", "three_will", "breakthrough", "othello", "checkers", "hex", "tensor_stars"]
 GAMES += ["gomoku", "oware", "y", "havannah"]
-WEIGHTS = 0.3, 0.6, 1.2, 2.4, 4.8
+WEIGHTS = 0.3, 0.6, 2.4, 4.8
 OLD_WEIGHT = 1.4  # of the rule of version 0.2
 LIMIT = 400  # plies of a game
 PLAYOUT = 2**31 - 1  # plies of a playout, which ends its game
 CELLS = 42  # of connect four
 EMPTY = 16  # empty cells of the earliest judged positions
 BATCH = 2048  # random games at once
+
+
+class NoHistory(UCB):
+    """The rule without the history of actions."""
+
+    history_weight = 0.0
+
+
+def plain_search(num_simulations: int, seed: int) -> Policy:
+    """Return a policy that plays by the present rule without the history of actions."""
+    size = SearchSize(num_simulations)
+
+    def play(state: te.State) -> Tensor:
+        table = exploration_table(EXPLORATION, size.slots, state.env.num_actions)
+        return run_search(state, search_config(state.env, NoHistory), size, table, seed, PLAYOUT, None).action
+
+    return play
 
 
 def old_search(num_simulations: int, seed: int) -> Policy:
@@ -45,7 +63,7 @@ def old_search(num_simulations: int, seed: int) -> Policy:
     def play(state: te.State) -> Tensor:
         # the second factor of the exploration term does not depend on the number of legal actions
         factors = np.concatenate([weights, np.ones(state.env.num_actions + 1)])
-        config = search_config(state.env, UCB, prove=False)
+        config = search_config(state.env, NoHistory, prove=False)
         return run_search(state, config, size, factors.astype(np.float32).tobytes(), seed, PLAYOUT, None).action
 
     return play
@@ -57,7 +75,7 @@ def print_scores(options: argparse.Namespace) -> None:
     if len(numbers) != len(options.simulations):
         wanted = f"one number, or {len(options.simulations)} as --simulations has"
         raise ValueError(f"--games must have {wanted}, got {len(numbers)}")
-    opponents = [*(f"against {weight}" for weight in WEIGHTS), "against version 0.2"]
+    opponents = [*(f"against {weight}" for weight in WEIGHTS), "without history", "against version 0.2"]
     print("| game | simulations | games | " + " | ".join(opponents) + " |")
     print("|---" * (3 + len(opponents)) + "|")
     for name in options.env:
@@ -65,10 +83,7 @@ def print_scores(options: argparse.Namespace) -> None:
         for count, games in zip(options.simulations, numbers, strict=True):
             print(f"| {env.id} | {count:,} | {games} |", end="", flush=True)
             others = [te.agents.playout_search(count, seed=7, exploration=weight) for weight in WEIGHTS]
-            for weight, other in zip((*WEIGHTS, None), (*others, old_search(count, seed=7)), strict=True):
-                if weight == env.spec.exploration:  # the game's own
-                    print(" - |", end="", flush=True)
-                    continue
+            for other in (*others, plain_search(count, seed=7), old_search(count, seed=7)):
                 players = te.agents.playout_search(count, seed=11), other
                 result = te.evaluate(env, players, games, opening=2, seed=5, limit=LIMIT)
                 print(f" {result.scores[0]:.3f} +- {result.interval()[0]:.3f} |", end="", flush=True)

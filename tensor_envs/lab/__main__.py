@@ -22,8 +22,7 @@ from tensor_envs._validate import literal
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make
 from tensor_envs.lab.laboratory import MAX_GAMES, MAX_TOGETHER, NAMED, PLAYERS, measure, variants
-from tensor_envs.rules.spec import MAX_EXPLORATION
-from tensor_envs.search.policies import MAX_SIMULATIONS
+from tensor_envs.search.policies import MAX_EXPLORATION, MAX_SIMULATIONS
 
 WRITERS = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
 
@@ -85,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     precision = "half the width of the intervals of scores, luck and skill, for which games are added"
     add("--precision", type=real(0.001, 1), help=precision)
     add("--seed", type=whole(0, 2**32 - 1), default=0, help="default %(default)s")
-    exploration = "weight of the exploration of playout search; default: the game's"
+    exploration = "weight of the exploration of playout search; default: 1.2"
     add("--exploration", type=real(0, MAX_EXPLORATION), help=exploration)
     add("--out", type=new_file, metavar="FILE", help="a file .html, .md or .json")
     run(parser, work, arguments)

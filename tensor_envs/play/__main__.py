@@ -20,7 +20,7 @@ import argparse
 from collections.abc import Sequence
 
 from tensor_envs._command import at_signal, command_parser, device_of, real, run, whole
-from tensor_envs.rules.spec import MAX_EXPLORATION
+from tensor_envs.search.policies import MAX_EXPLORATION
 
 
 def work(options: argparse.Namespace) -> None:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--invite", action="store_true", help="give each person of a game a link to their seat")
     text = "custom games, offered besides"
     parser.add_argument("--env", nargs="+", default=(), metavar="MODULE:NAME", help=text)
-    text = "weight of the exploration of playout search; default: the game's"
+    text = "weight of the exploration of playout search; default: 1.2"
     parser.add_argument("--exploration", type=real(0, MAX_EXPLORATION), help=text)
     run(parser, work, arguments)
 

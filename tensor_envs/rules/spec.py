@@ -14,7 +14,7 @@ import numpy as np
 from tinygrad.dtype import DType
 
 from tensor_envs._compiler.tape import BOOL, INT32
-from tensor_envs._validate import instance, integer, number, one_of, shown
+from tensor_envs._validate import instance, integer, one_of, shown
 from tensor_envs.rules.kinds import KINDS, Kind, checked_kind
 from tensor_envs.rules.lists import FixedList, select, sum_of
 from tensor_envs.rules.scalar import Scalar, Value, int32, maximum, refuse, scalar, where
@@ -27,7 +27,6 @@ OBSERVATION_DTYPES = ("bool", "int8", "int16", "int32", "float32")
 INT_LOW = -(2**31)
 INT_HIGH = 2**31 - 1
 MAX_PLAYERS, MAX_AXES = 1024, 32
-MAX_EXPLORATION = 1e6
 Mask = Any  # A conditions, or words of 32 actions each: a list or a MemoryArray
 
 
@@ -114,8 +113,6 @@ class Spec:
         events: names of the events that every `Outcome` of `step` reports.
         max_legal: largest number of legal actions of a position, to be declared where few of the actions are legal. The
             trees of a search then hold legal actions alone. None: the trees hold all actions.
-        exploration: weight of the exploration term of playout search, see `te.search.playout_policy`; another one than
-            the default where a table of tournaments shows that it is stronger.
         id, version: identity of the environment, which fills them in.
 
     Examples:
@@ -135,7 +132,6 @@ class Spec:
     perfect_information: bool = True
     events: tuple[str, ...] = ()
     max_legal: int | None = None
-    exploration: float = 1.2
     id: str = ""
     version: int = 0
 
@@ -147,7 +143,6 @@ class Spec:
         _check_shape("observation_shape", self.observation_shape)
         if self.max_legal is not None:
             integer("max_legal", self.max_legal, 1, self.num_actions)
-        number("exploration", self.exploration, 0.0, MAX_EXPLORATION)
         one_of("observation_dtype", self.observation_dtype, OBSERVATION_DTYPES)
         for name in ("chance", "zero_sum", "perfect_information"):
             instance(name, getattr(self, name), bool)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, row_index, store
-from tensor_envs._engine.kernels.rollout import BlockState, Decisions, num_counts
+from tensor_envs._engine.kernels.rollout import BlockState, Decisions, Moves, num_counts
 from tensor_envs.rules.kernel import Cells, branch, loop, registers
 from tensor_envs.rules.lists import num_words
 from tensor_envs.rules.scalar import Scalar, Value, maximum, minimum, scalar, uint32
@@ -46,7 +46,8 @@ class PlayoutSearch:
             return at.batch._replace(block=block).index(first_count + number, first_count + count)
 
         decisions = Decisions(t, a.result.numbers, count_index) if count else None
-        playouts = BlockState(t, "disabled", row_keys, counts=False, decisions=decisions)
+        moves = Moves(t)
+        playouts = BlockState(t, "disabled", row_keys, counts=False, decisions=decisions, moves=moves)
 
         def init_root(at: Coords) -> None:
             search.init_root(at, a.old, a.row_keys)
@@ -58,6 +59,7 @@ class PlayoutSearch:
             search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
             t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))
             playouts.play_to_end(search.params.limit)
+            search.learn_moves(moves, playouts.returns)
             search.backward(slot, playouts.returns)
         search.each_root(lambda at: search.finalize(at, a.result, count))
 

@@ -28,7 +28,7 @@ from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
 from tensor_envs.rules.kernel import Cells, loop, registers, sum_in_range
 from tensor_envs.rules.lists import num_words, popcount
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, is_gpu, maximum, minimum, scalar, uint32, where
-from tensor_envs.search.records import Edge, Node, Params, PathStep, Root
+from tensor_envs.search.records import ActionHistory, Edge, Node, Params, PathStep, Root, Walk
 
 if TYPE_CHECKING:
     from tensor_envs._engine.game import Game
@@ -83,6 +83,10 @@ class SearchConfig:
             return padded(spec.num_actions)
         return whole_vectors(spec.max_legal)  # type: ignore[no-any-return]
 
+    def history_words(self, players: int, actions: int) -> int:
+        """Return the words of a tree's history of actions; a network's priors need none."""
+        return 0 if self.selection.uses_network else players * ActionHistory.size * padded(actions)
+
     def lists_actions(self, spec: Spec) -> bool:
         """Return whether noise is drawn for listed actions: where few are legal, a list pays."""
         return self.packed and 2 * self.width(spec) <= spec.num_actions
@@ -127,7 +131,8 @@ class TreeSizes(NamedTuple):
 
     node: int  # one node
     steps: Any  # the root's header and all nodes, which precede the steps
-    nodes: Any  # the root's header, all nodes and all steps
+    history: Any  # all of this and all steps, which precede the history of actions
+    nodes: Any  # all of this and the history
     edges: Any
     states: Any
 
@@ -138,11 +143,12 @@ class TreeSizes(NamedTuple):
         actions = game.spec.num_actions
         node = Node.size + players + (PACKED_WORDS if config.packed else num_words(actions))
         steps = Root.size + slots * node
+        history = steps + slots * PathStep.size
         # simulations that replay start from the root's state alone
         states = layout.field_words * (1 if config.replays else slots)
         # an upper bound where edges are packed: memory that no node takes is never touched
         edges = slots * (config.edge_words * config.width(game.spec))
-        return cls(node, steps, steps + slots * PathStep.size, edges, states)
+        return cls(node, steps, history, history + config.history_words(players, actions), edges, states)
 
     @property
     def bytes(self) -> Any:
@@ -154,7 +160,7 @@ class TreeArrays(NamedTuple):
     """Arrays of trees in a kernel."""
 
     states: Any  # uint32 [blocks, slots, words, lanes]: fields and flags; only the root's if simulations replay
-    nodes: Any  # int32 [rows, words]: one Root, then one Node per slot, then one PathStep per slot
+    nodes: Any  # int32 [rows, words]: one Root, a Node and then a PathStep per slot, an ActionHistory per action
     edges: Any  # int32 [rows, words]: the edges of all nodes
 
 
@@ -281,9 +287,9 @@ class TreeMemory:
         """Return the edge at an offset, which counts like that of `node_offset`."""
         return Edge(self.edges, self._first_row * self.sizes.edges + self.index(offset), self.index(stride))
 
-    def edges_of(self, at: Coords, slot: Value, mask: MaskWord | None = None) -> Edges:
-        """Return the edges of a node. mask: legal actions of this visit, where simulations replay."""
-        return PackedEdges(self, at, slot) if self.config.packed else AllActions(self, at, slot, mask)
+    def edges_of(self, at: Coords, slot: Value, walk: Walk | None = None) -> Edges:
+        """Return the edges of a node. walk: position of this visit, where simulations replay."""
+        return PackedEdges(self, at, slot) if self.config.packed else AllActions(self, at, slot, walk)
 
     def step(self, number: Scalar) -> PathStep:
         """Return the step of a number. The roots of a thread share one list, spread over the memory of all of them."""
@@ -316,6 +322,13 @@ class TreeMemory:
     def noise(self, at: Coords, part: Value, action: Value) -> Scalar:
         """Return the index of a root's noise; Gumbel MuZero adds the logits to it."""
         return (at.batch.row * self.config.selection.noise_count + part) * self.width + action
+
+    def history(self, at: Coords, player: Value, action: Value) -> ActionHistory:
+        """Return the history of an action by a player."""
+        first = self._first_row * self.sizes.nodes + self.lane(at) * self.sizes.nodes + self.sizes.history
+        # a player's counts lie beside each other, and so do his sums, for the vectors of a selection
+        place = self.index(player * (ActionHistory.size * self.padded_actions) + action)
+        return ActionHistory(self.nodes, first + place, self.padded_actions)
 
     def edge_number(self, x: Scalar) -> Scalar:
         """Bound the number of an edge, so that it is in range whatever the scores are."""
@@ -372,12 +385,14 @@ class Edges:
         stride: number of edges, with padding.
         first: offset of the first edge, see `TreeMemory.edge_at`.
         num_legal: number of legal actions.
+        mover: player to move.
     """
 
     count: Scalar
     stride: Scalar
     first: Scalar
     num_legal: Scalar
+    mover: Scalar
 
     def __init__(self, tree: TreeMemory, at: Coords, slot: Value):
         self.tree = tree
@@ -396,12 +411,19 @@ class Edges:
         """Return the action of an edge; any action for padding."""
         raise NotImplementedError
 
-    def each(self, first: Value | None = None, whole: bool = False) -> AbstractContextManager[tuple[Scalar, Scalar]]:
+    def history(self, k: Scalar) -> ActionHistory:
+        """Return the history of an edge's action, by the player to move."""
+        return self.tree.history(self.at, maximum(self.mover, 0), self._place(k))
+
+    def _place(self, k: Scalar) -> Scalar:
+        """Return the place of an edge's action among the `padded` ones."""
+        raise NotImplementedError
+
+    def each(self, whole: bool = False) -> AbstractContextManager[tuple[Scalar, Scalar]]:
         """Iterate over the edges, maybe with padding; yield each number and whether its action is legal.
 
         The threads of a team share the edges, so that results are combined by `team_max` and the like.
 
-        first: number of the first edges that are needed; others may be left out.
         whole: whether the padding is needed.
         """
         raise NotImplementedError
@@ -416,25 +438,30 @@ class PackedEdges(Edges):
         self.count = self.num_legal = minimum(maximum(self.node.num_edges, 0), tree.width)
         self.stride = whole_vectors(self.count)
         self.first = tree.lane(at) * tree.sizes.edges + tree.index(self.node.first_edge)
+        self.mover = self.node.mover
 
     def action(self, k: Scalar) -> Scalar:
         # padding has any number, and is read with the rest of its vector
         return clamp(self[k].action, self.tree.actions)
 
+    def _place(self, k: Scalar) -> Scalar:
+        return self.action(k)
+
     @contextmanager
-    def each(self, first: Value | None = None, whole: bool = False) -> Iterator[tuple[Scalar, Scalar]]:
-        count = self.count if first is None else minimum(self.count, first)
-        with self.tree.each_number(self.stride if whole else count) as k:
-            yield k, k < count
+    def each(self, whole: bool = False) -> Iterator[tuple[Scalar, Scalar]]:
+        with self.tree.each_number(self.stride if whole else self.count) as k:
+            yield k, k < self.count
 
 
 class AllActions(Edges):
     """Edges for all actions of the game, of which a mask has the legal ones."""
 
-    def __init__(self, tree: TreeMemory, at: Coords, slot: Value, mask: MaskWord | None):
+    def __init__(self, tree: TreeMemory, at: Coords, slot: Value, walk: Walk | None):
         super().__init__(tree, at, slot)
-        # where simulations replay, the legal actions are those of this visit
-        self.mask = mask or self.node.mask
+        # where simulations replay, the legal actions and the player to move are those of this visit
+        position = walk or self.node
+        self.mask = position.mask
+        self.mover = position.mover
         self.count = self.stride = int32(tree.width)
         self.first = (tree.lane(at) * tree.slots + slot) * (tree.config.edge_words * tree.width)
 
@@ -445,8 +472,11 @@ class AllActions(Edges):
     def action(self, k: Scalar) -> Scalar:
         return minimum(k, self.tree.actions - 1)
 
+    def _place(self, k: Scalar) -> Scalar:
+        return k
+
     @contextmanager
-    def each(self, first: Value | None = None, whole: bool = False) -> Iterator[tuple[Scalar, Scalar]]:
+    def each(self, whole: bool = False) -> Iterator[tuple[Scalar, Scalar]]:
         if self.tree.team > 1:
             with self.tree.each_number(self.count) as k:
                 yield k, (self.mask(k // WORD_BITS) >> k % WORD_BITS & 1) != 0

@@ -12,7 +12,6 @@ from tinygrad import Tensor
 
 from tensor_envs._validate import function, instance, integer, number, one_of, shown
 from tensor_envs.envs.state import State
-from tensor_envs.rules.spec import MAX_EXPLORATION
 from tensor_envs.search.memory import VECTOR, SearchConfig, SearchSize
 from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
 
 MAX_SIMULATIONS = 2**20
+EXPLORATION = 1.2  # weight of the exploration term of playout search
+MAX_EXPLORATION = 1e6
 
 
 def playout_policy(
@@ -43,15 +44,15 @@ def playout_policy(
     """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
     A simulation selects the action of the highest mean return plus exploration * sqrt(visits / legal actions) / (1 +
-    visits of the action), and values a new position by one random game to its end. An untried action has the mean
-    return 0. The most visited action is played. Returns beyond 1 are divided by the largest absolute return so far.
-    Ties go to the action of the lowest number, so that few simulations may leave those of the highest numbers untried.
+    visits of the action) plus 4 * history / (1 + losses), and values a new position by one random game to its end. The
+    history of an action is the mean return of the simulations in which the player took it at any time. An untried
+    action has the mean return 0. The most visited action is played. Returns beyond 1 are divided by the largest
+    absolute return so far. Ties go to the action of the lowest number.
 
     Args:
         state: the games.
         num_simulations: simulations of each game, 1..2^20.
-        exploration: weight of the exploration term; None is the game's, `Spec.exploration`. The search's README has a
-            table of others.
+        exploration: weight of the exploration term; None is 1.2. The search's README has a table of others.
         seed: seed of playouts and chance. A game at a ply has the same draws in any batch.
         limit: maximum number of actions of a playout.
         chance: in games with chance, "open" replays every simulation from the root with its own chance, so that nodes
@@ -91,7 +92,6 @@ def playout_policy(
     weight = checked_exploration(exploration)
     limit = integer("limit", limit, 1, 2**31 - 1)
     config = _config(state, UCB, chance, keep_tree, determinize, count_actions, prove)
-    weight = state.env.spec.exploration if weight is None else weight
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
     # square roots come from tables: the host's have the same bits on every device
     table = exploration_table(weight, size.slots, state.env.num_actions)
@@ -224,9 +224,9 @@ def muzero_policy(
     return run_search(state, config, size, table, seed, 1, tree, evaluate, noise)
 
 
-def checked_exploration(exploration: float | None) -> float | None:
-    """Return a weight of the exploration term, checked; None stands for the game's."""
-    return None if exploration is None else number("exploration", exploration, 0.0, MAX_EXPLORATION)
+def checked_exploration(exploration: float | None) -> float:
+    """Return a weight of the exploration term, checked; None stands for `EXPLORATION`."""
+    return EXPLORATION if exploration is None else number("exploration", exploration, 0.0, MAX_EXPLORATION)
 
 
 @functools.lru_cache(64)

@@ -203,6 +203,13 @@ class PathStep(NamedRecord):
     weight = Entry(FLOAT32)  # exponential of the action's prior, for Gumbel MuZero only
 
 
+class ActionHistory(NamedRecord):
+    """Returns of the simulations in which a player took an action, in the tree or in the playout."""
+
+    visits = Entry()
+    value_sum = Entry(FLOAT32)  # sum of the player's returns
+
+
 class Counts(NamedRecord):
     """Counters of a descent."""
 

@@ -99,10 +99,6 @@ class ActionSelection:
         """Return the scores by which a simulation selects an edge of a node, for root `k` of a group."""
         raise NotImplementedError
 
-    def num_scored(self, edges: Edges) -> Value | None:
-        """Return how many edges, from the first one on, a simulation may choose from; None for all."""
-        return None
-
     def prior(self, edges: Edges, edge: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
         """Return the prior of a new node's edge, given the network's prior and its logit minus the highest one."""
         return prior
@@ -153,12 +149,12 @@ class ActionSelection:
 
         return ranked
 
-    def best(self, edges: Edges, score: Score, first: Value | None = None) -> Scalar:
-        """Return the legal edge of the highest score, among the first ones; ties go to the lowest action."""
+    def best(self, edges: Edges, score: Score) -> Scalar:
+        """Return the legal edge of the highest score; ties go to the lowest action."""
         last = self.tree.width - 1
         best = registers(1, INT64)
         best[0] = MIN_KEY_64
-        with edges.each(first) as (edge, legal):
+        with edges.each() as (edge, legal):
             value, allowed = score(edge)
             # one integer holds score and action: a maximum of integers is vectorised, and settles ties
             key = (sort_key(value).to(INT64) << 32) | (last - edge)
@@ -257,24 +253,25 @@ class Softmax:
 
 
 class UCB(ActionSelection):
-    """Upper confidence bound: the mean return plus an exploration term that falls with an action's visits.
+    """Upper confidence bound with progressive history: the mean return and two terms that fall with an action's visits.
 
-    The term is exploration * sqrt(visits / legal actions) / (1 + visits of the action). With v visits of each action it
-    falls like 1 / sqrt(v), the standard error of a mean, whatever the number of actions is. An untried action has the
-    mean return 0, so that a good action is visited again before all others are tried.
-    Returns are divided by the largest absolute return so far, so that exploration keeps its weight in games with large
+    The first term is exploration * sqrt(visits / legal actions) / (1 + visits of the action). With v visits of each
+    action it falls like 1 / sqrt(v), the standard error of a mean, whatever the number of actions is. An untried action
+    has the mean return 0, so that a good action is visited again before all others are tried.
+    The second term is history weight * history / (1 + losses). The history of an action is the mean return of all
+    simulations in which the player took it, anywhere in the tree or in the playout. So a node knows something of an
+    action before it tries it. Losses are n * (1 - mean) / 2 of n visits: the term stays with what wins.
+    Returns are divided by the largest absolute return so far, so that both terms keep their weight in games with large
     returns.
+    Source: J. Nijssen, M. Winands, "Enhancements for multi-player Monte-Carlo tree search", 2010.
     """
 
     name = "playout"
     uses_network = False
-
-    def num_scored(self, edges: Edges) -> Value | None:
-        """Return the number of tried edges and one more: untried ones have one score, so the first one is the next."""
-        return edges.node.visits + 1
+    history_weight: ClassVar[float] = 4.0
 
     def score(self, k: Value, edges: Edges) -> Score:
-        # upper confidence bound of an edge: mean return / largest + exploration * sqrt(visits / legal) / (1 + n)
+        # mean return / largest + exploration * sqrt(visits / legal) / (1 + n) + history weight * history / (1 + losses)
         tree = self.tree
         largest = tree.root(edges.at).largest
         # `exploration_table` has the two factors of the term that do not depend on the action
@@ -286,7 +283,11 @@ class UCB(ActionSelection):
             n = float32(edge.visits)
             # returns in -1..1, so that one constant serves games of small and of large returns
             value = divide(edge.value_sum, maximum(n, 1.0) * largest)
-            return value + divide(exploration, n + 1.0), self.is_open(edge)
+            bound = value + divide(exploration, n + 1.0)
+            known = edges.history(k)
+            history = divide(known.value_sum, maximum(float32(known.visits), 1.0) * largest)
+            losses = n * (1.0 - value) * 0.5
+            return bound + divide(self.history_weight * history, losses + 1.0), self.is_open(edge)
 
         return score
 

@@ -16,8 +16,20 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import FLOAT32, INT32
 from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
+from tensor_envs._engine.kernels.rollout import Moves
 from tensor_envs.rules.chance import KeyedChance, threefry
-from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, do_while, loop, registers, team_max, team_sum
+from tensor_envs.rules.kernel import (
+    Cells,
+    bitcast,
+    branch,
+    divide,
+    do_while,
+    loop,
+    registers,
+    sum_in_range,
+    team_max,
+    team_sum,
+)
 from tensor_envs.rules.lists import any_of, num_words, select
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
@@ -33,7 +45,7 @@ from tensor_envs.search.memory import (
     whole_vectors,
     wrap_index,
 )
-from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Counts, Walk
+from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Counts, Edge, PathStep, Walk
 from tensor_envs.search.selection import Stage, is_finite, is_value
 
 # handler of a simulation's last position, given its state, flags, returns so far and the rewards of its last action
@@ -101,6 +113,11 @@ class Search(TreeMemory):
             # edges of a resumed root may already prove it
             with branch(~is_new):
                 root.proven = self._outcome(at, self.edges_of(at, 0))
+        if not self.selection.uses_network:
+            # a search learns the history of actions anew
+            with loop(self.players) as player, loop(self.padded_actions) as action:
+                history = self.history(at, player, action)
+                history.visits = history.value_sum = 0
         return s, flags
 
     def write_node(self, at: Coords, slot: Value, is_new: Value = True) -> None:
@@ -221,7 +238,7 @@ class Search(TreeMemory):
                 lane = wrap_index(self.queue[wrap_index(first + k, self.roots)], self.roots)
                 at = self.first_root if self.roots == 1 else self.t.block.at(lane)
                 walk = self.walk(at)
-                stage(k, self.edges_of(at, walk.node, walk.mask if self.config.replays else None))
+                stage(k, self.edges_of(at, walk.node, walk if self.config.replays else None))
 
             def each(stage: Stage) -> None:
                 if size == 1:
@@ -240,10 +257,8 @@ class Search(TreeMemory):
         at = edges.at
         slot = edges.slot
         walk = self.walk(edges.at)
-        # where simulations replay, the legal actions are others in each visit, so untried ones are not in order
-        first = None if self.config.replays else self.selection.num_scored(edges)
         # selection: the open edge of the highest score
-        best = self.selection.best(edges, self.selection.score(k, edges), first)
+        best = self.selection.best(edges, self.selection.score(k, edges))
         edge = edges[best]
         child = edge.child
         self.selection.chosen(k, edge)
@@ -388,6 +403,31 @@ class Search(TreeMemory):
             self.selection.record(node, step, visits, total, gain)
             edge.visits, edge.value_sum = visits + 1, total + gain
             node.visits += 1
+            if not self.selection.uses_network:
+                self._add_to_history(at, player, self._action_of(step, edge), gain + returned)
+
+    def learn_moves(self, moves: Moves, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
+        """Add the moves of playouts to the history of actions."""
+
+        def learn(at: Coords) -> None:
+            values = returns(at)
+            with loop(moves.count) as number:
+                move = moves.get(at, number)
+                with branch(move >= 0):  # the playout has ended before those of other games
+                    player = sum_in_range(self.players - 1, lambda p: int32(move >= (p + 1) * self.actions))
+                    self._add_to_history(at, player, move - player * self.actions, select(values, player))
+
+        self.each_root(learn)
+
+    def _add_to_history(self, at: Coords, player: Scalar, action: Scalar, returned: Scalar) -> None:
+        history = self.history(at, maximum(player, 0), clamp(action, self.actions))
+        history.visits += 1
+        history.value_sum += returned
+
+    def _action_of(self, step: PathStep, edge: Edge) -> Scalar:
+        """Return the action of a step, whose edge it is."""
+        # without packing, the edges of a node begin at a multiple of their words
+        return edge.action if self.config.packed else step.edge % (self.config.edge_words * self.width)
 
     def _prove(self) -> None:
         """Mark the edges of the simulations' paths whose outcome is proven, from the leaves to the roots.

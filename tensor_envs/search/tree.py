@@ -415,7 +415,9 @@ class HostTree:
 
         new = slots - self.slots
         nodes = np.concatenate([self.roots, self.nodes.reshape(whole.batch, -1)], axis=1)
-        write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + slots * PathStep.size))
+        # neither the steps of a simulation nor the history of actions are resumed
+        rest = slots * PathStep.size + self.config.history_words(self._players, self.width)
+        write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + rest))
         write(tree.edges, of_chunk(self.edges, new * (self.edges.shape[1] // self.slots)))
         if not self.config.replays:
             states = of_chunk(self.states, new * self.states.shape[2])

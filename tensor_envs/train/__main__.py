@@ -38,7 +38,7 @@ from tensor_envs.evaluation import agents
 from tensor_envs.evaluation.matches import evaluate
 from tensor_envs.evaluation.oracles import regret
 from tensor_envs.evaluation.ratings import arena
-from tensor_envs.rules.spec import MAX_EXPLORATION
+from tensor_envs.search.policies import MAX_EXPLORATION
 from tensor_envs.solve.enumeration import solve
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
 from tensor_envs.train.config import RunSettings, read_config
@@ -291,7 +291,7 @@ def add_rating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--simulations", nargs="*", type=simulations, default=[0, 32], metavar="N", help=text)
     text = "simulations of playout search; default: 128 and 1,024, with --engine none"
     parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), metavar="N", help=text)
-    text = "weight of the exploration of playout search; default: the game's"
+    text = "weight of the exploration of playout search; default: 1.2"
     parser.add_argument("--exploration", type=real(0, MAX_EXPLORATION), help=text)
     parser.add_argument(
         "--games", type=count, default=256, help="games of each pair, or of each player alone; default: %(default)s"

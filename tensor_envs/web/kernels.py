@@ -14,7 +14,7 @@ from tensor_envs.export.files import module
 from tensor_envs.export.functions import Arrays, ExportC, Function, arrays, named, sizes
 from tensor_envs.search.kernels import PlayoutSearch
 from tensor_envs.search.memory import SearchSize, TreeArrays, num_results
-from tensor_envs.search.policies import exploration_table, search_config
+from tensor_envs.search.policies import checked_exploration, exploration_table, search_config
 from tensor_envs.search.runners import tree_sizes
 from tensor_envs.search.selection import UCB
 from tensor_envs.search.simulation import Result
@@ -56,15 +56,14 @@ def of_batch(env: Env) -> Kernels:
 def of_player(env: Env, exploration: float | None = None) -> Kernels:
     """Compile the search of a computer player, that of `te.search.playout_policy`.
 
-    exploration: weight of the search's exploration term, a part of the module's initial contents; None is the game's.
+    exploration: weight of the search's exploration term, a part of the module's initial contents; None is 1.2.
     """
     config = search_config(env, UCB)
     engine = env.engine
     available = arrays(env)
     size = SearchSize(SIMULATIONS)
     room = tree_sizes(engine, config, size.slots)
-    weight = env.spec.exploration if exploration is None else exploration
-    table = exploration_table(weight, size.slots, env.num_actions)
+    table = exploration_table(checked_exploration(exploration), size.slots, env.num_actions)
     # of one game, with the seed 0, by the players' simulations; the table follows
     heads = {kind: SearchSize(count).params(0, 1, 1, 1, 2**31 - 1) for kind, count in LEVELS.items()}
     params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]

@@ -13,6 +13,7 @@ from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.scalar import int32, scalar, uint32
 
 real = np.float32
+MOVES = 256  # of a playout that are remembered; each later one replaces the last
 
 
 class Node:
@@ -29,15 +30,17 @@ class Node:
         wins = best == 1 and largest <= 1
         return best if wins or len(self.outcomes) == self.mask.bit_count() else None
 
-    def choose(self, exploration: float, share: Any, mask: int) -> int:
+    def choose(self, exploration: float, share: Any, mask: int, history: list[Any]) -> int:
+        """Return the action of the highest score. history: mean returns of the player's actions, times their weight."""
         explore = real(real(exploration * np.sqrt(self.visits) + 1e-6) * real(1 / np.sqrt(mask.bit_count())))
-        scores = [
-            real(real(s / real(max(n, 1))) * share) + real(explore / real(n + 1))
-            if mask >> a & 1 and a not in self.outcomes
-            else -np.inf
-            for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True))
-        ]
-        return int(np.argmax(np.array(scores)))
+        scores = np.full(len(self.counts), -np.inf)
+        for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True)):
+            if mask >> a & 1 and a not in self.outcomes:
+                value = real(real(s / real(max(n, 1))) * share)
+                losses = real(real(real(n) * real(real(1) - value)) * real(0.5))
+                known = real(history[a] / real(losses + real(1)))
+                scores[a] = real(real(value + real(explore / real(n + 1))) + known)
+        return int(np.argmax(scores))
 
 
 class Search:
@@ -48,13 +51,14 @@ class Search:
         plain: Any,
         row: int,
         seed: int,
-        exploration: float | None = None,
+        exploration: float = 1.2,
         limit: int = 2**31 - 1,
         chance: str = "sampled",
         prove: bool = True,
+        history_weight: float = 4.0,
     ):
         self.game, self.limit = plain.game, limit
-        self.exploration = plain.game.spec.exploration if exploration is None else exploration
+        self.exploration, self.history_weight = exploration, real(history_weight)
         self.determinizes = self.game.determinizes
         self.replays = self.determinizes or (self.game.spec.chance and chance == "open")
         spec = self.game.spec
@@ -70,6 +74,9 @@ class Search:
     def begin(self, s: Any) -> None:
         self.key = [int(x.value) for x in threefry(threefry(self.seed, (self.row, s.episode)), (uint32(s.ply), 0))]
         self.largest = real(1.0)
+        self.uses = [[0] * self.actions for _ in range(self.players)]
+        self.gains = [[real(0.0)] * self.actions for _ in range(self.players)]
+        self.moves: list[tuple[int, int]] = []
         self.root = self.node(s, [real(0.0)] * self.players)
 
     def play_on(self, s: Any, action: int) -> None:
@@ -113,10 +120,13 @@ class Search:
 
     def playout(self, s: Any, returns: list[Any], over: bool, simulation: int) -> list[Any]:
         key, played, last = [uint32(self.key[0] ^ simulation), uint32(self.key[1])], 0, -1
+        self.moves = []
         while not over and played < self.limit:
             played += 1
             action = uniform_action(s, self.game.mask(s), self.actions, key, live=False)
             last = self.count(s, int(action.value), last)
+            self.moves[MOVES - 1 :] = []
+            self.moves.append((last, int(action.value)))
             s, returns, over = self.play(s, int(action.value), returns)
         return returns
 
@@ -132,6 +142,9 @@ class Search:
         way, s, returns, over = (self.replay if self.replays else self.advance)(simulation)
         ends = self.playout(s, returns, over, simulation)
         self.largest = max(self.largest, *map(abs, ends))
+        for mover, action in (*self.moves, *((mover, action) for _, action, mover, _ in way)):
+            self.uses[mover][action] += 1
+            self.gains[mover][action] = real(self.gains[mover][action] + ends[mover])
         for node, action, mover, before in way:
             node.visits += 1
             node.counts[action] += 1
@@ -152,8 +165,10 @@ class Search:
 
     def chosen(self, node: Node, s: Any, returns: list[Any], mask: int) -> tuple[Node, int, int, list[Any]]:
         """Return a step of a simulation: the node, the action, who plays it, and the returns before it."""
-        action = node.choose(self.exploration, real(real(1) / self.largest), mask)
-        return node, action, int(scalar(s.current_player).value), returns
+        mover, share = int(scalar(s.current_player).value), real(real(1) / self.largest)
+        known = zip(self.uses[mover], self.gains[mover], strict=True)
+        history = [real(real(real(gain / real(max(n, 1))) * share) * self.history_weight) for n, gain in known]
+        return node, node.choose(self.exploration, share, mask, history), mover, returns
 
     def advance(self, simulation: int) -> tuple[Any, Any, list[Any], bool]:
         """Descend the tree, whose nodes are positions, and play only the last action."""

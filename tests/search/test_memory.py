@@ -38,11 +38,11 @@ def test_trees_that_need_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(runners, "MAX_TREE_BYTES", 2**20)
     state = shared_env("tic_tac_toe").init(64)
     runners.chunk_of.cache_clear()
-    with pytest.raises(ValueError, match=r"at most 58 for 64 games with keep_tree=True, got 99: .* 32 games at a time"):
+    with pytest.raises(ValueError, match=r"at most 57 for 64 games with keep_tree=True, got 99: .* 32 games at a time"):
         te.search.playout_policy(state, 99, keep_tree=True)
-    te.search.playout_policy(state, 58, keep_tree=True)
+    te.search.playout_policy(state, 57, keep_tree=True)
     te.search.playout_policy(state[:32], 99, keep_tree=True)
-    with pytest.raises(ValueError, match="at most 58 for 64 games"):
+    with pytest.raises(ValueError, match="at most 57 for 64 games"):
         te.search.playout_policy(state, 60)
     runners.chunk_of.cache_clear()
 

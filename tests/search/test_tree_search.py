@@ -239,7 +239,7 @@ def test_a_tree_is_a_picture() -> None:
     assert kinds.count("circle") == 21 and kinds.count("polyline") == 20
     told = [shape.text for shape in picture]
     counts = tree.summary()["visit_counts"][1]
-    assert "64" in told and {str(n) for n in counts} <= set(told) and env.action_to_string(4) in told
+    assert "64" in told and {str(n) for n in counts if n > 1} <= set(told) and env.action_to_string(4) in told
     alone = te.search.playout_policy(state, 64).search_tree._repr_svg_()
     assert alone.count("<circle") == 10  # only the root's actions are known
     for i, nodes in ((2, 1), (0, 0)):
@@ -452,12 +452,3 @@ def test_chance_is_drawn_anew_in_every_simulation() -> None:
         assert (summary["visit_counts"].sum(1) == 64).all() and (summary["value"] > 0).all()
         tried = (summary["visit_counts"] > 0) == state.legal_action_mask.numpy()
         assert tried.all()  # returns are large there, and yet every action is tried
-
-
-def test_a_game_has_its_own_weight_of_exploration() -> None:
-    env = shared_env("hex", size=3)
-    state = played(env, 64, 2)
-    own, same, other = (te.search.playout_policy(state, 40, weight).search_tree for weight in (None, 0.6, 1.2))
-    assert env.spec.exploration == 0.6
-    assert (te.to_numpy(own.visit_counts) == te.to_numpy(same.visit_counts)).all()
-    assert (te.to_numpy(own.visit_counts) != te.to_numpy(other.visit_counts)).any()

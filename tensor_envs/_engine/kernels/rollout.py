@@ -35,6 +35,7 @@ class BlockState:
         counts: bool = True,
         decisions: Decisions | None = None,
         quotas: bool = False,
+        moves: Moves | None = None,
     ):
         """Allocate registers.
 
@@ -42,6 +43,7 @@ class BlockState:
         counts: whether rewards of the last step are kept beside the returns.
         decisions: counts of decisions to update at every step.
         quotas: whether each row plays until it has finished the number of games in its `quota`.
+        moves: list of the moves to the end of a game, see `play_to_end`.
         """
         self.t = t
         self.reset = reset
@@ -49,6 +51,7 @@ class BlockState:
         self.players = t.players
         self.words = t.registers()
         self.decisions = decisions
+        self.moves = moves
         self.resetting = t.block.registers(1, UINT32)
         # With a sum of zero the second player's rewards are the negative of the first one's.
         self.mirrored = self.players == 2 and t.game.spec.zero_sum
@@ -73,6 +76,8 @@ class BlockState:
         self.t.block.each(lambda at: self.step(at, override))
         if self.decisions is not None:
             self.decisions.count()
+        if self.moves is not None:
+            self.moves.advance()
 
     def step(self, at: Coords, override: Override | None = None) -> None:
         """Play one action in one game, by the uniform policy unless `override` replaces it."""
@@ -98,6 +103,8 @@ class BlockState:
             assert not isinstance(mask, MemoryArray)
             seen = [where(idle, 0, w) for w in mask]
             self.decisions.record(at, s, seen, action)
+        if self.moves is not None:
+            self.moves.put(at, where(idle, -1, s.current_player * t.game.spec.num_actions + action))
         after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys, keeps=False)
         ended = new_flags[0] | new_flags[1]
         # A win is an end with a reward above 0, in games of any number of players.
@@ -128,6 +135,8 @@ class BlockState:
         """
         count = registers(1, INT32)
         count[0] = 0
+        if self.moves is not None:
+            self.moves.clear()
         with do_while() as turn:
             count[0] = count[0] + 1
             n = count[0]
@@ -146,6 +155,44 @@ class BlockState:
 
     def _of_all(self, values: list[Scalar]) -> list[Scalar]:
         return [*values, 0.0 - values[0]] if self.mirrored else values
+
+
+class Moves:
+    """Moves of the games of a block since it was cleared, in registers: player * actions + action, or -1 for none.
+
+    Attributes:
+        LENGTH: moves of a game that the list holds; each later one replaces the last.
+    """
+
+    LENGTH = 256
+
+    def __init__(self, t: Tracer):
+        self.moves = t.block.registers(self.LENGTH, INT32)
+        self.counter = registers(1, INT32)
+
+    @property
+    def count(self) -> Scalar:
+        """Moves of each game."""
+        return minimum(self.counter[0], self.LENGTH)
+
+    def clear(self) -> None:
+        self.counter[0] = 0
+
+    def advance(self) -> None:
+        """Go on to the next move of all games."""
+        self.counter[0] = self.counter[0] + 1
+
+    def _place(self, at: Coords, number: Scalar) -> Scalar:
+        place: Scalar = at.register.index(minimum(number, self.LENGTH - 1), self.LENGTH)
+        return place
+
+    def put(self, at: Coords, move: Scalar) -> None:
+        """Note a game's move."""
+        self.moves[self._place(at, self.counter[0])] = move
+
+    def get(self, at: Coords, number: Scalar) -> Scalar:
+        """Return a game's move of a number."""
+        return self.moves[self._place(at, number)]
 
 
 def num_counts(spec: Spec) -> int:

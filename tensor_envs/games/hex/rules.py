@@ -66,7 +66,7 @@ class Hex:
         sets = tuple(Field(name, (self.grid.words,), kind="uint32") for name in ("own", "other"))
         groups = Field("groups", (self.planes, self.grid.words), kind="uint32")
         # a table of tournaments shows that it is stronger than the default, see the search's page
-        return Spec(2, self.actions.count, (3, self.size, self.size), (*sets, groups), exploration=0.6)
+        return Spec(2, self.actions.count, (3, self.size, self.size), (*sets, groups))
 
     def init(self, chance: Chance) -> dict[str, Any]:
         return {}
