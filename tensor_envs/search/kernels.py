@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import UINT32
-from tensor_envs._engine.kernels.base import Coords, Tracer, load, row_index, store
-from tensor_envs._engine.kernels.rollout import BlockState, Decisions, Moves, num_counts
+from tensor_envs._engine.kernels.base import Coords, MoveList, Tracer, load, row_index, store
+from tensor_envs._engine.kernels.rollout import BlockState, Decisions, num_counts
 from tensor_envs.rules.kernel import Cells, branch, loop, registers
 from tensor_envs.rules.lists import num_words
 from tensor_envs.rules.scalar import Scalar, Value, maximum, minimum, scalar, uint32
@@ -46,7 +46,7 @@ class PlayoutSearch:
             return at.batch._replace(block=block).index(first_count + number, first_count + count)
 
         decisions = Decisions(t, a.result.numbers, count_index) if count else None
-        moves = Moves(t)
+        moves = MoveList(t)
         playouts = BlockState(t, "disabled", row_keys, counts=False, decisions=decisions, moves=moves)
 
         def init_root(at: Coords) -> None:

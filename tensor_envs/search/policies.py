@@ -44,7 +44,7 @@ def playout_policy(
     """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
     A simulation selects the action of the highest mean return plus exploration * sqrt(visits / legal actions) / (1 +
-    visits of the action) plus 4 * history / (1 + losses), and values a new position by one random game to its end. The
+    visits of the action) plus 3 * history / (1 + losses), and values a new position by one random game to its end. The
     history of an action is the mean return of the simulations in which the player took it at any time. An untried
     action has the mean return 0. The most visited action is played. Returns beyond 1 are divided by the largest
     absolute return so far. Ties go to the action of the lowest number.

@@ -268,7 +268,7 @@ class UCB(ActionSelection):
 
     name = "playout"
     uses_network = False
-    history_weight: ClassVar[float] = 4.0
+    history_weight: ClassVar[float] = 3.0
 
     def score(self, k: Value, edges: Edges) -> Score:
         # mean return / largest + exploration * sqrt(visits / legal) / (1 + n) + history weight * history / (1 + losses)

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import FLOAT32, INT32
-from tensor_envs._engine.kernels.base import Coords, Tracer, load, store
-from tensor_envs._engine.kernels.rollout import Moves
+from tensor_envs._engine.kernels.base import Coords, MoveList, Tracer, load, store
 from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.kernel import (
     Cells,
@@ -406,7 +405,7 @@ class Search(TreeMemory):
             if not self.selection.uses_network:
                 self._add_to_history(at, player, self._action_of(step, edge), gain + returned)
 
-    def learn_moves(self, moves: Moves, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
+    def learn_moves(self, moves: MoveList, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
         """Add the moves of playouts to the history of actions."""
 
         def learn(at: Coords) -> None:

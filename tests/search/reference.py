@@ -55,7 +55,7 @@ class Search:
         limit: int = 2**31 - 1,
         chance: str = "sampled",
         prove: bool = True,
-        history_weight: float = 4.0,
+        history_weight: float = 3.0,
     ):
         self.game, self.limit = plain.game, limit
         self.exploration, self.history_weight = exploration, real(history_weight)

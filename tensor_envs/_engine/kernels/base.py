@@ -423,3 +423,41 @@ def trace_blocks(
 def row_index(at: Coords) -> Scalar:
     """Return the row of a game in its device's shard of the batch."""
     return scalar(at.batch.row).to(INT32)
+
+
+class MoveList:
+    """Moves of the games of a block since it was cleared, in registers: player * actions + action, or -1 for none.
+
+    Attributes:
+        LENGTH: moves of a game that the list holds; each later one replaces the last.
+    """
+
+    LENGTH = 256
+
+    def __init__(self, t: Tracer):
+        self.moves = t.block.registers(self.LENGTH, INT32)
+        self.counter = registers(1, INT32)
+
+    @property
+    def count(self) -> Scalar:
+        """Moves of each game."""
+        return minimum(self.counter[0], self.LENGTH)
+
+    def clear(self) -> None:
+        self.counter[0] = 0
+
+    def advance(self) -> None:
+        """Go on to the next move of all games."""
+        self.counter[0] = self.counter[0] + 1
+
+    def _place(self, at: Coords, number: Scalar) -> Scalar:
+        place: Scalar = at.register.index(minimum(number, self.LENGTH - 1), self.LENGTH)
+        return place
+
+    def put(self, at: Coords, move: Scalar) -> None:
+        """Note a game's move."""
+        self.moves[self._place(at, self.counter[0])] = move
+
+    def get(self, at: Coords, number: Scalar) -> Scalar:
+        """Return a game's move of a number."""
+        return self.moves[self._place(at, number)]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.game import uniform_action
-from tensor_envs._engine.kernels.base import NEVER, Autoreset, Coords, Place, Tracer, load, row_index, store
+from tensor_envs._engine.kernels.base import NEVER, Autoreset, Coords, MoveList, Place, Tracer, load, row_index, store
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import Cells, do_while, loop, registers
 from tensor_envs.rules.lists import MemoryArray, num_words, popcount
@@ -35,7 +35,7 @@ class BlockState:
         counts: bool = True,
         decisions: Decisions | None = None,
         quotas: bool = False,
-        moves: Moves | None = None,
+        moves: MoveList | None = None,
     ):
         """Allocate registers.
 
@@ -155,44 +155,6 @@ class BlockState:
 
     def _of_all(self, values: list[Scalar]) -> list[Scalar]:
         return [*values, 0.0 - values[0]] if self.mirrored else values
-
-
-class Moves:
-    """Moves of the games of a block since it was cleared, in registers: player * actions + action, or -1 for none.
-
-    Attributes:
-        LENGTH: moves of a game that the list holds; each later one replaces the last.
-    """
-
-    LENGTH = 256
-
-    def __init__(self, t: Tracer):
-        self.moves = t.block.registers(self.LENGTH, INT32)
-        self.counter = registers(1, INT32)
-
-    @property
-    def count(self) -> Scalar:
-        """Moves of each game."""
-        return minimum(self.counter[0], self.LENGTH)
-
-    def clear(self) -> None:
-        self.counter[0] = 0
-
-    def advance(self) -> None:
-        """Go on to the next move of all games."""
-        self.counter[0] = self.counter[0] + 1
-
-    def _place(self, at: Coords, number: Scalar) -> Scalar:
-        place: Scalar = at.register.index(minimum(number, self.LENGTH - 1), self.LENGTH)
-        return place
-
-    def put(self, at: Coords, move: Scalar) -> None:
-        """Note a game's move."""
-        self.moves[self._place(at, self.counter[0])] = move
-
-    def get(self, at: Coords, number: Scalar) -> Scalar:
-        """Return a game's move of a number."""
-        return self.moves[self._place(at, number)]
 
 
 def num_counts(spec: Spec) -> int:
