@@ -41,7 +41,7 @@ def run(*arguments: object, code: int = 0, typed: str = "", path: Path | None = 
         found, out, errors = done.returncode, done.stdout, complaints(done.stderr)
     assert found == code, errors
     if code:
-        assert re.match(r"shed.py( \w+)?: error: ", errors) and errors.count("\n") == 1
+        assert re.match(r"python scripts/shed\.py( \w+)?: error: ", errors) and errors.count("\n") == 1
         return errors
     assert errors == ""
     return out
