@@ -11,8 +11,10 @@ import pytest
 from tinygrad import Tensor
 
 import tensor_envs as te
+from tensor_envs._engine.kernels.base import MoveList
 from tensor_envs.search import noise, policies, runners
 from tests.games.shared import shared_env
+from tests.search import reference
 from tests.search.reference import Search, search_of
 
 GAMES = ["tic_tac_toe", "connect_four", "shed", "othello"]
@@ -452,3 +454,20 @@ def test_chance_is_drawn_anew_in_every_simulation() -> None:
         assert (summary["visit_counts"].sum(1) == 64).all() and (summary["value"] > 0).all()
         tried = (summary["visit_counts"] > 0) == state.legal_action_mask.numpy()
         assert tried.all()  # returns are large there, and yet every action is tried
+
+
+def test_moves_of_long_playouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the list of a playout's moves is full, each later one replaces the last."""
+    monkeypatch.setattr(MoveList, "LENGTH", 4)
+    monkeypatch.setattr(reference, "MOVES", 4)
+    env = te.make("connect_four")
+    found = te.search.playout_policy(env.init(2, 9), 60, seed=4).search_tree.summary()
+    for row in range(2):
+        check_reference(found, row, search_of(env, 9, row, [], 60, 4))
+
+
+def test_more_simulations_are_stronger_where_few_leave_actions_untried() -> None:
+    """In gomoku 400 simulations beat 100, which are fewer than the actions, since all have a history."""
+    players = te.agents.playout_search(400, seed=1), te.agents.playout_search(100, seed=2)
+    result = te.evaluate(shared_env("gomoku"), players, 32, opening=2, seed=3)
+    assert result.scores[0] - result.interval()[0] > 0.5
