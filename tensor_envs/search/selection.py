@@ -284,6 +284,7 @@ class UCB(ActionSelection):
             # returns in -1..1, so that one constant serves games of small and of large returns
             value = divide(edge.value_sum, maximum(n, 1.0) * largest)
             bound = value + divide(exploration, n + 1.0)
+            # what the player's other uses of the action returned, for as long as its visits here do not lose
             known = edges.history(k)
             history = divide(known.value_sum, maximum(float32(known.visits), 1.0) * largest)
             losses = n * (1.0 - value) * 0.5

@@ -395,7 +395,8 @@ class Search(TreeMemory):
             # the action's player gets the return since the action, whoever moves next: so any number of players works
             player = step.player if self.config.replays else node.mover
             returned = step.returned if self.config.replays else select(node.returns(), player)
-            gain = select(load(final, at.register, self.players), player) - returned
+            ended = select(load(final, at.register, self.players), player)
+            gain = ended - returned
             visits = edge.visits
             total = edge.value_sum
             # strategies that need more than visits and sums update them from the numbers before this simulation
@@ -403,7 +404,7 @@ class Search(TreeMemory):
             edge.visits, edge.value_sum = visits + 1, total + gain
             node.visits += 1
             if not self.selection.uses_network:
-                self._add_to_history(at, player, self._action_of(step, edge), gain + returned)
+                self._add_to_history(at, player, self._action_of(step, edge), ended)
 
     def learn_moves(self, moves: MoveList, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
         """Add the moves of playouts to the history of actions."""
