@@ -13,7 +13,7 @@ from tensor_envs.rules.chance import KeyedChance, threefry
 from tensor_envs.rules.scalar import int32, scalar, uint32
 
 real = np.float32
-MOVES = 256  # of a playout that are remembered; each later one replaces the last
+MOVES = 256  # of a playout that are remembered, the first ones
 
 
 class Node:
@@ -125,8 +125,8 @@ class Search:
             played += 1
             action = uniform_action(s, self.game.mask(s), self.actions, key, live=False)
             last = self.count(s, int(action.value), last)
-            self.moves[MOVES - 1 :] = []
-            self.moves.append((last, int(action.value)))
+            if len(self.moves) < MOVES:
+                self.moves.append((last, int(action.value)))
             s, returns, over = self.play(s, int(action.value), returns)
         return returns
 

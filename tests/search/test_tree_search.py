@@ -457,13 +457,15 @@ def test_chance_is_drawn_anew_in_every_simulation() -> None:
 
 
 def test_moves_of_long_playouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once the list of a playout's moves is full, each later one replaces the last."""
+    """Once the list of a playout's moves is full, later ones are left out, however long the block's other games are."""
     monkeypatch.setattr(MoveList, "LENGTH", 4)
     monkeypatch.setattr(reference, "MOVES", 4)
     env = te.make("connect_four")
     found = te.search.playout_policy(env.init(2, 9), 60, seed=4).search_tree.summary()
     for row in range(2):
         check_reference(found, row, search_of(env, 9, row, [], 60, 4))
+    few, many = (te.search.playout_policy(env.init(batch, 9), 200, seed=4).search_tree for batch in (2, 64))
+    assert (few.visit_counts.numpy() == many.visit_counts.numpy()[:2]).all()
 
 
 def test_more_simulations_are_stronger_where_few_leave_actions_untried() -> None:

@@ -426,16 +426,17 @@ def row_index(at: Coords) -> Scalar:
 
 
 class MoveList:
-    """Moves of the games of a block since it was cleared, in registers: player * actions + action, or -1 for none.
+    """First moves of a block's games since it was cleared, in registers: player * actions + action, or -1 for none.
 
     Attributes:
-        LENGTH: moves of a game that the list holds; each later one replaces the last.
+        LENGTH: moves of a game that the list holds; later ones are left out.
     """
 
     LENGTH = 256
 
     def __init__(self, t: Tracer):
-        self.moves = t.block.registers(self.LENGTH, INT32)
+        # one more, which takes what is left out
+        self.moves = t.block.registers(self.LENGTH + 1, INT32)
         self.counter = registers(1, INT32)
 
     @property
@@ -451,7 +452,7 @@ class MoveList:
         self.counter[0] = self.counter[0] + 1
 
     def _place(self, at: Coords, number: Scalar) -> Scalar:
-        place: Scalar = at.register.index(minimum(number, self.LENGTH - 1), self.LENGTH)
+        place: Scalar = at.register.index(minimum(number, self.LENGTH), self.LENGTH + 1)
         return place
 
     def put(self, at: Coords, move: Scalar) -> None:
