@@ -1,1 +1,1 @@
-"""Strength of playout search: matches between constants of exploration, and mistakes that exact values find."""
+"""Strength of playout search: matches between weights and rules of selection, and mistakes that exact values find."""

@@ -130,8 +130,8 @@ class TreeSizes(NamedTuple):
     """Sizes of a tree's parts, in words."""
 
     node: int  # one node
-    steps: Any  # the root's header and all nodes, which precede the steps
-    history: Any  # all of this and all steps, which precede the history of actions
+    steps: Any  # what precedes the steps: the root's header and all nodes
+    history: Any  # what precedes the history of actions: all of this and the steps
     nodes: Any  # all of this and the history
     edges: Any
     states: Any
@@ -326,7 +326,7 @@ class TreeMemory:
     def history(self, at: Coords, player: Value, action: Value) -> ActionHistory:
         """Return the history of an action by a player."""
         first = self._first_row * self.sizes.nodes + self.lane(at) * self.sizes.nodes + self.sizes.history
-        # a player's counts lie beside each other, and so do his sums, for the vectors of a selection
+        # the counts of a player lie beside each other, and so do the sums, for the vectors of a selection
         place = self.index(player * (ActionHistory.size * self.padded_actions) + action)
         return ActionHistory(self.nodes, first + place, self.padded_actions)
 
