@@ -24,12 +24,12 @@ from tensor_envs.evaluation.agents import Policy
 from tensor_envs.search.memory import SearchSize
 from tensor_envs.search.policies import EXPLORATION, exploration_table, search_config
 from tensor_envs.search.runners import run_search
-from tensor_envs.search.selection import UCB
+from tensor_envs.search.selection import ProgressiveHistory
 
 GAMES = ["connect_four", "tic_tac_toe", "kalah", "ultimate_tic_tac_toe", "hyper_tic_tac_toe", "nine_mens_morris"]
 GAMES += ["dots_and_boxes", "qubic", "three_will", "breakthrough", "othello", "checkers", "hex", "tensor_stars"]
 GAMES += ["gomoku", "oware", "y", "havannah"]
-WEIGHTS = 0.3, 0.6, 2.4, 4.8
+WEIGHTS = 1, 2, 8, 16
 OLD_WEIGHT = 1.4  # of the rule of version 0.2
 LIMIT = 400  # plies of a game
 PLAYOUT = 2**31 - 1  # plies of a playout, which ends its game
@@ -38,7 +38,7 @@ EMPTY = 16  # empty cells of the earliest judged positions
 BATCH = 2048  # random games at once
 
 
-class NoHistory(UCB):
+class NoHistory(ProgressiveHistory):
     """The rule without the history of actions."""
 
     history_weight = 0.0

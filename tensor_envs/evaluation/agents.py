@@ -189,7 +189,7 @@ def playout_search(
         num_simulations: simulations of each decision, 1..2^20.
         seed: seed of the search.
         determinize: as in that search; False for a player that sees what is hidden.
-        exploration: weight of that search's exploration term; None is 1.2.
+        exploration: weight of that search's exploration term; None is 4.
 
     Returns:
         A policy.

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     precision = "half the width of the intervals of scores, luck and skill, for which games are added"
     add("--precision", type=real(0.001, 1), help=precision)
     add("--seed", type=whole(0, 2**32 - 1), default=0, help="default %(default)s")
-    exploration = "weight of the exploration of playout search; default: 1.2"
+    exploration = "weight of the exploration of playout search; default: 4"
     add("--exploration", type=real(0, MAX_EXPLORATION), help=exploration)
     add("--out", type=new_file, metavar="FILE", help="a file .html, .md or .json")
     run(parser, work, arguments)

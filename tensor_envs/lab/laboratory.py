@@ -65,7 +65,7 @@ def measure(
             added, up to 64 times `games`, until they are as narrow.
         seed: seed of the games.
         progress: show a progress bar on stderr. Its unit is a simulation of a decision; the total is an estimate.
-        exploration: weight of the exploration of playout search; None is each game's.
+        exploration: weight of the exploration of playout search; None is 4.
 
     Returns:
         A report with tables, as text, Markdown, HTML and JSON.

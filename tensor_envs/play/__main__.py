@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--invite", action="store_true", help="give each person of a game a link to their seat")
     text = "custom games, offered besides"
     parser.add_argument("--env", nargs="+", default=(), metavar="MODULE:NAME", help=text)
-    text = "weight of the exploration of playout search; default: 1.2"
+    text = "weight of the exploration of playout search; default: 4"
     parser.add_argument("--exploration", type=real(0, MAX_EXPLORATION), help=text)
     run(parser, work, arguments)
 

@@ -58,7 +58,7 @@ class Server(ThreadingHTTPServer):
     Args:
         port: the TCP port.
         games: importable names of custom games, offered besides.
-        exploration: weight of the exploration of players by playout search; None is each game's.
+        exploration: weight of the exploration of players by playout search; None is 4.
         host: address of this machine to listen on, such as "0.0.0.0" for all; None for 127.0.0.1, without invitations.
 
     Raises:

@@ -378,7 +378,7 @@ class Table:
 class Tables:
     """All tables of a server. All calls are made on one thread, the only one that may use tinygrad.
 
-    exploration: weight of the exploration of playout search at these tables; None is each game's.
+    exploration: weight of the exploration of playout search at these tables; None is 4.
     invites: address of the page, to which keys of seats are appended, if every person has a screen; None: one screen.
     """
 

@@ -466,7 +466,7 @@ class AllActions(Edges):
         self.first = (tree.lane(at) * tree.slots + slot) * (tree.config.edge_words * tree.width)
 
     @property
-    def num_legal(self) -> Scalar:  # type: ignore[override] # only UCB needs it
+    def num_legal(self) -> Scalar:  # type: ignore[override] # only ProgressiveHistory needs it
         return sum_in_range(num_words(self.tree.actions), lambda w: popcount(uint32(self.mask(w))))
 
     def action(self, k: Scalar) -> Scalar:

@@ -17,14 +17,14 @@ from tensor_envs.search.noise import gumbel_noise, muzero_noise
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.records import Node
 from tensor_envs.search.runners import run_search
-from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero, MuZero
+from tensor_envs.search.selection import ActionSelection, GumbelMuZero, MuZero, ProgressiveHistory
 from tensor_envs.search.tree import SearchOutput, SearchTree
 
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
 
 MAX_SIMULATIONS = 2**20
-EXPLORATION = 1.2  # weight of the exploration term of playout search
+EXPLORATION = 4.0  # weight of the exploration term of playout search
 MAX_EXPLORATION = 1e6
 
 
@@ -43,8 +43,8 @@ def playout_policy(
 ) -> SearchOutput:
     """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
-    A simulation selects the action of the highest mean return plus exploration * sqrt(visits / legal actions) / (1 +
-    visits of the action) plus 3 * history / (1 + losses), and values a new position by one random game to its end. The
+    A simulation selects the action of the highest mean return plus exploration * sqrt(visits) / (legal actions * (1 +
+    visits of the action)) plus 3 * history / (1 + losses), and values a new position by one random game to its end. The
     history of an action is the mean return of the simulations in which the player took it at any time. An untried
     action has the mean return 0. The most visited action is played. Returns beyond 1 are divided by the largest
     absolute return so far. Ties go to the action of the lowest number.
@@ -52,7 +52,7 @@ def playout_policy(
     Args:
         state: the games.
         num_simulations: simulations of each game, 1..2^20.
-        exploration: weight of the exploration term; None is 1.2. The search's README has a table of others.
+        exploration: weight of the exploration term; None is 4. The search's README has a table of others.
         seed: seed of playouts and chance. A game at a ply has the same draws in any batch.
         limit: maximum number of actions of a playout.
         chance: in games with chance, "open" replays every simulation from the root with its own chance, so that nodes
@@ -91,7 +91,7 @@ def playout_policy(
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     weight = checked_exploration(exploration)
     limit = integer("limit", limit, 1, 2**31 - 1)
-    config = _config(state, UCB, chance, keep_tree, determinize, count_actions, prove)
+    config = _config(state, ProgressiveHistory, chance, keep_tree, determinize, count_actions, prove)
     size = SearchSize(count, _resumed(state, config, tree), keep_tree)
     # square roots come from tables: the host's have the same bits on every device
     table = exploration_table(weight, size.slots, state.env.num_actions)
@@ -233,11 +233,11 @@ def checked_exploration(exploration: float | None) -> float:
 def exploration_table(factor: float, slots: int, actions: int) -> bytes:
     """Return the exploration factors for visit counts and for numbers of legal actions, float32 [slots + A + 1].
 
-    The product of two of them is factor * sqrt(visits / legal actions).
+    The product of two of them is factor * sqrt(visits) / legal actions.
     """
     visits = factor * np.sqrt(np.arange(slots)) + 1e-6
     # a node without legal actions is never scored
-    legal = 1 / np.sqrt(np.maximum(np.arange(actions + 1), 1))
+    legal = 1 / np.maximum(np.arange(actions + 1), 1)
     return _float32(np.concatenate([visits, legal]))
 
 

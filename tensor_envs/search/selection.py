@@ -1,4 +1,4 @@
-"""Action selection: UCB, MuZero and Gumbel MuZero."""
+"""Action selection: progressive history for playouts, MuZero and Gumbel MuZero for networks."""
 
 from __future__ import annotations
 
@@ -252,18 +252,20 @@ class Softmax:
         return self.logits[k * self.width + self.tree.own(edge)]
 
 
-class UCB(ActionSelection):
-    """Upper confidence bound with progressive history: the mean return and two terms that fall with an action's visits.
+class ProgressiveHistory(ActionSelection):
+    """PUCT with equal priors and progressive history: the mean return and two terms that fall with an action's visits.
 
-    The first term is exploration * sqrt(visits / legal actions) / (1 + visits of the action). With v visits of each
-    action it falls like 1 / sqrt(v), the standard error of a mean, whatever the number of actions is. An untried action
-    has the mean return 0, so that a good action is visited again before all others are tried.
+    The first term is that of PUCT with equal priors, exploration * prior * sqrt(visits) / (1 + visits of the action)
+    with the prior 1 / legal actions. The more actions there are, the fewer of them a search can try, and the less the
+    term weighs against what it has found. An untried action has the mean return 0, so that a good action is visited
+    again before all others are tried.
     The second term is history weight * history / (1 + losses). The history of an action is the mean return of all
     simulations in which the player took it, anywhere in the tree or in the playout. So a node knows something of an
     action before it tries it. Losses are n * (1 - mean) / 2 of n visits: the term stays with what wins.
     Returns are divided by the largest absolute return so far, so that both terms keep their weight in games with large
     returns.
-    Source: J. Nijssen, M. Winands, "Enhancements for multi-player Monte-Carlo tree search", 2010.
+    Sources: D. Silver et al., "Mastering the game of Go without human knowledge", 2017 (PUCT); J. Nijssen, M. Winands,
+    "Enhancements for multi-player Monte-Carlo tree search", 2010 (progressive history).
     """
 
     name = "playout"
@@ -271,7 +273,7 @@ class UCB(ActionSelection):
     history_weight: ClassVar[float] = 3.0
 
     def score(self, k: Value, edges: Edges) -> Score:
-        # mean return / largest + exploration * sqrt(visits / legal) / (1 + n) + history weight * history / (1 + losses)
+        # mean return / largest + exploration * sqrt(visits) / legal / (1 + n) + history weight * history / (1 + losses)
         tree = self.tree
         largest = tree.root(edges.at).largest
         # `exploration_table` has the two factors of the term that do not depend on the action

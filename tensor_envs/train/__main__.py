@@ -291,7 +291,7 @@ def add_rating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--simulations", nargs="*", type=simulations, default=[0, 32], metavar="N", help=text)
     text = "simulations of playout search; default: 128 and 1,024, with --engine none"
     parser.add_argument("--rivals", nargs="*", type=whole(1, 2**20), metavar="N", help=text)
-    text = "weight of the exploration of playout search; default: 1.2"
+    text = "weight of the exploration of playout search; default: 4"
     parser.add_argument("--exploration", type=real(0, MAX_EXPLORATION), help=text)
     parser.add_argument(
         "--games", type=count, default=256, help="games of each pair, or of each player alone; default: %(default)s"

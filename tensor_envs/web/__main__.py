@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = f"games: {', '.join(VARIANTS)}, registered ids, package.module:Name; default: all of the former"
     parser.add_argument("--env", nargs="+", metavar="ID", default=[*VARIANTS], help=text)
     parser.add_argument("--pyodide", type=Path, metavar="DIR", help="the folder of Pyodide's npm package")
-    text = "weight of the exploration of playout search; default: 1.2"
+    text = "weight of the exploration of playout search; default: 4"
     parser.add_argument("--exploration", type=real(0, MAX_EXPLORATION), help=text)
     run(parser, work, arguments)
 

@@ -16,7 +16,7 @@ from tensor_envs.search.kernels import PlayoutSearch
 from tensor_envs.search.memory import SearchSize, TreeArrays, num_results
 from tensor_envs.search.policies import checked_exploration, exploration_table, search_config
 from tensor_envs.search.runners import tree_sizes
-from tensor_envs.search.selection import UCB
+from tensor_envs.search.selection import ProgressiveHistory
 from tensor_envs.search.simulation import Result
 from tensor_envs.web.batch import FUNCTIONS, batch_arrays
 from tensor_envs.web.variants import LEVELS, SIMULATIONS
@@ -56,9 +56,9 @@ def of_batch(env: Env) -> Kernels:
 def of_player(env: Env, exploration: float | None = None) -> Kernels:
     """Compile the search of a computer player, that of `te.search.playout_policy`.
 
-    exploration: weight of the search's exploration term, a part of the module's initial contents; None is 1.2.
+    exploration: weight of the search's exploration term, a part of the module's initial contents; None is 4.
     """
-    config = search_config(env, UCB)
+    config = search_config(env, ProgressiveHistory)
     engine = env.engine
     available = arrays(env)
     size = SearchSize(SIMULATIONS)

@@ -59,7 +59,7 @@ def build(
         out: a folder, created if it does not exist.
         ids: names of `variants.VARIANTS`, registered ids or "package.module:Name".
         pyodide: the folder of Pyodide's npm package, for the playground.
-        exploration: weight of the exploration of the players by playout search; None is each game's.
+        exploration: weight of the exploration of the players by playout search; None is 4.
 
     Returns:
         The compressed size of every game's kernels in bytes, by id.

@@ -32,7 +32,7 @@ class Node:
 
     def choose(self, exploration: float, share: Any, mask: int, history: list[Any]) -> int:
         """Return the action of the highest score. history: mean returns of the player's actions, times their weight."""
-        explore = real(real(exploration * np.sqrt(self.visits) + 1e-6) * real(1 / np.sqrt(mask.bit_count())))
+        explore = real(real(exploration * np.sqrt(self.visits) + 1e-6) * real(1 / mask.bit_count()))
         scores = np.full(len(self.counts), -np.inf)
         for a, (n, s) in enumerate(zip(self.counts, self.sums, strict=True)):
             if mask >> a & 1 and a not in self.outcomes:
@@ -51,7 +51,7 @@ class Search:
         plain: Any,
         row: int,
         seed: int,
-        exploration: float = 1.2,
+        exploration: float = 4.0,
         limit: int = 2**31 - 1,
         chance: str = "sampled",
         prove: bool = True,

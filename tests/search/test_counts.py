@@ -11,7 +11,7 @@ import tensor_envs as te
 from tensor_envs._engine.kernels.rollout import num_counts
 from tensor_envs.search import policies, runners
 from tensor_envs.search.memory import SearchSize
-from tensor_envs.search.selection import UCB
+from tensor_envs.search.selection import ProgressiveHistory
 from tests.engine.test_kernels import BATCH, cost
 from tests.games import dice_race
 from tests.games.shared import shared_env
@@ -71,7 +71,7 @@ def test_counts_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     runners.chunk_of.cache_clear()
     runners.playout_runner.cache_clear()
     monkeypatch.setattr(runners, "TREE_BYTES", 1 << 19)
-    config = policies.search_config(state.env, UCB)
+    config = policies.search_config(state.env, ProgressiveHistory)
     assert 5 % runners.chunk_of(state.env.engine, config, SearchSize(8), state.buffers.layout).grid.blocks
     chunked = counts(state)
     runners.chunk_of.cache_clear()

@@ -13,7 +13,7 @@ from tensor_envs.rules import bit, has_bit, number, popcount
 from tensor_envs.search import noise, policies, runners
 from tensor_envs.search.memory import SearchSize, whole_vectors
 from tensor_envs.search.records import Root
-from tensor_envs.search.selection import UCB, ActionSelection, GumbelMuZero
+from tensor_envs.search.selection import ActionSelection, GumbelMuZero, ProgressiveHistory
 from tensor_envs.search.tree import NUM_EDGES
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import network, played
@@ -56,17 +56,17 @@ def test_trees_on_a_card(monkeypatch: pytest.MonkeyPatch, memory: int | None, ch
         monkeypatch.setattr(runners, "is_cuda", lambda device: True)
         monkeypatch.setattr(runners, "memory_of", lambda device: memory)
     size = SearchSize(400, 0)
-    chunk = runners.chunk_of.__wrapped__(env.engine, policies.search_config(env, UCB), size, layout)
+    chunk = runners.chunk_of.__wrapped__(env.engine, policies.search_config(env, ProgressiveHistory), size, layout)
     assert -(-layout.grid.blocks // chunk.grid.blocks) == chunks
 
 
 @pytest.mark.parametrize(
     ("name", "selection", "edges", "others"),
     [
-        ("chess", UCB, 224 * 4 * 4, 68 + 236),  # a dense node would have 4,674 edges of 3 words: 56 kB
+        ("chess", ProgressiveHistory, 224 * 4 * 4, 68 + 236),  # a dense node would have 4,674 edges of 3 words: 56 kB
         ("chess", GumbelMuZero, 224 * 5 * 4, 68 + 236),
-        ("othello", UCB, 64 * 4 * 4, 68 + 36),
-        ("go", UCB, 96 * 3 * 4, 72 + 132),
+        ("othello", ProgressiveHistory, 64 * 4 * 4, 68 + 36),
+        ("go", ProgressiveHistory, 96 * 3 * 4, 72 + 132),
     ],
 )
 def test_bytes_of_a_node(name: str, selection: type[ActionSelection], edges: int, others: int) -> None:
