@@ -411,11 +411,10 @@ class Search(TreeMemory):
 
         def learn(at: Coords) -> None:
             values = returns(at)
-            with loop(moves.count) as number:
+            with loop(moves.length(at)) as number:
                 move = moves.get(at, number)
-                with branch(move >= 0):  # the playout has ended before those of other games
-                    player = sum_in_range(self.players - 1, lambda p: int32(move >= (p + 1) * self.actions))
-                    self._add_to_history(at, player, move - player * self.actions, select(values, player))
+                player = sum_in_range(self.players - 1, lambda p: int32(move >= (p + 1) * self.actions))
+                self._add_to_history(at, player, move - player * self.actions, select(values, player))
 
         self.each_root(learn)
 

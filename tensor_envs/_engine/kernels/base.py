@@ -426,7 +426,7 @@ def row_index(at: Coords) -> Scalar:
 
 
 class MoveList:
-    """First moves of a block's games since it was cleared, in registers: player * actions + action, or -1 for none.
+    """First moves of a block's games since it was cleared, in registers: player * actions + action.
 
     Attributes:
         LENGTH: moves of a game that the list holds; later ones are left out.
@@ -435,29 +435,33 @@ class MoveList:
     LENGTH = 256
 
     def __init__(self, t: Tracer):
+        self.block = t.block
         # one more, which takes what is left out
         self.moves = t.block.registers(self.LENGTH + 1, INT32)
-        self.counter = registers(1, INT32)
-
-    @property
-    def count(self) -> Scalar:
-        """Moves of each game."""
-        return minimum(self.counter[0], self.LENGTH)
+        self.lengths = t.block.registers(1, INT32)
+        self.turn = registers(1, INT32)  # moves of the games that go on
 
     def clear(self) -> None:
-        self.counter[0] = 0
+        self.turn[0] = 0
+        self.block.each(lambda at: store(self.lengths, at.register, [0]))
 
     def advance(self) -> None:
         """Go on to the next move of all games."""
-        self.counter[0] = self.counter[0] + 1
+        self.turn[0] = minimum(self.turn[0] + 1, self.LENGTH)
 
     def _place(self, at: Coords, number: Scalar) -> Scalar:
         place: Scalar = at.register.index(minimum(number, self.LENGTH), self.LENGTH + 1)
         return place
 
-    def put(self, at: Coords, move: Scalar) -> None:
-        """Note a game's move."""
-        self.moves[self._place(at, self.counter[0])] = move
+    def put(self, at: Coords, move: Scalar, idle: Scalar) -> None:
+        """Note a game's move, unless the game is over: then its list ends before."""
+        turn = self.turn[0]
+        self.moves[self._place(at, turn)] = move
+        store(self.lengths, at.register, [where(idle, self.length(at), turn + 1)])
+
+    def length(self, at: Coords) -> Scalar:
+        """Return the number of a game's moves."""
+        return minimum(load(self.lengths, at.register)[0], self.LENGTH)
 
     def get(self, at: Coords, number: Scalar) -> Scalar:
         """Return a game's move of a number."""

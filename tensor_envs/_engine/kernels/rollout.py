@@ -104,7 +104,7 @@ class BlockState:
             seen = [where(idle, 0, w) for w in mask]
             self.decisions.record(at, s, seen, action)
         if self.moves is not None:
-            self.moves.put(at, where(idle, -1, s.current_player * t.game.spec.num_actions + action))
+            self.moves.put(at, s.current_player * t.game.spec.num_actions + action, idle)
         after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys, keeps=False)
         ended = new_flags[0] | new_flags[1]
         # A win is an end with a reward above 0, in games of any number of players.
