@@ -91,7 +91,6 @@ class HexStones:
     @property
     def spec(self) -> Spec:
         sets = tuple(Field(name, (self.grid.words,), kind="uint32") for name in ("own", "other"))
-        # a table of tournaments shows that this exploration is stronger than the default, see the search's page
         return Spec(2, self.cells, (3, self.side, self.side), sets + self.memory)
 
     def init(self, chance: Chance) -> dict[str, Any]:

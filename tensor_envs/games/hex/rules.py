@@ -65,7 +65,6 @@ class Hex:
         # the stones of the player to move, the other player's, and the planes of the groups' numbers
         sets = tuple(Field(name, (self.grid.words,), kind="uint32") for name in ("own", "other"))
         groups = Field("groups", (self.planes, self.grid.words), kind="uint32")
-        # a table of tournaments shows that it is stronger than the default, see the search's page
         return Spec(2, self.actions.count, (3, self.size, self.size), (*sets, groups))
 
     def init(self, chance: Chance) -> dict[str, Any]:
