@@ -116,6 +116,12 @@ def test_help_fits_a_terminal_and_is_of_what_users_type(name: str, monkeypatch: 
         assert not [line for line in out.splitlines() if len(line) > WIDTH], name
 
 
+def test_the_benchmarks_help_names_all_measurements() -> None:
+    code, out, _ = run_here(importlib.import_module("benchmark.main").main, ["--help"])
+    missing = [name for name in MODES if f"--{name.removeprefix('benchmark.')}" not in out]
+    assert (code, missing) == (0, [])
+
+
 def test_examples_are_broken_at_options() -> None:
     doc = """Play.
 
