@@ -70,6 +70,8 @@ def test_openings_make_games_differ_and_a_limit_leaves_them() -> None:
     env = shared_env("tic_tac_toe")
     assert len(np.unique(te.evaluate(env, [first_legal] * 2, 64).plies)) == 1
     assert len(np.unique(te.evaluate(env, [first_legal] * 2, 64, opening=3).plies)) > 1
+    with pytest.raises(ValueError, match="opening must leave decisions to the policies, no game has more than 9 plies"):
+        te.evaluate(env, [first_legal] * 2, 64, opening=9)
     cut = te.evaluate(env, [first_legal] * 2, 64, limit=4)
     assert cut.unfinished == 64 and (cut.plies == 4).all() and (cut.points == 0.5).all()
 

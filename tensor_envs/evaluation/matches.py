@@ -173,7 +173,8 @@ def evaluate(
         Returns, points and lengths, with 95 % intervals.
 
     Raises:
-        ValueError, TypeError: an argument out of range or of another type, or a policy that returns no actions.
+        ValueError, TypeError: an argument out of range or of another type, a policy that returns no actions, or no game
+            that goes on after the opening.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -204,6 +205,8 @@ def evaluate(
         seated = np.array([(p + turn) % players for p in range(players)], np.int32)
         parts.append((returns[:, seated], np.tile(seated, (len(returns), 1)), plies, unfinished))
     returns, seated, plies = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    if opening and (plies <= opening).all():
+        raise ValueError(f"opening must leave decisions to the policies, no game has more than {opening} plies")
     return Evaluation(returns, seated, plies, sum(part[3] for part in parts), env.spec.zero_sum)
 
 
