@@ -14,6 +14,7 @@ import pytest
 os.environ.setdefault("PARALLEL", "0")
 # A process of many tests holds millions of kernel nodes, none of which the collector can free.
 gc.set_threshold(50_000, 20, 20)
+gc.disable()  # until the tests are collected: they and their modules last until the end
 TESTS = Path(__file__).parent
 
 
@@ -62,9 +63,9 @@ def frozen_objects() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take the tests out of every later collection of garbage; they last until the end."""
-    gc.collect()
+    """Take the tests out of every collection of garbage."""
     gc.freeze()
+    gc.enable()
 
 
 def _mark_slow(items: list[pytest.Item]) -> None:
@@ -85,8 +86,9 @@ def _mark_slow(items: list[pytest.Item]) -> None:
 
 def _group(items: list[pytest.Item]) -> None:
     """Group tests that share environments, and so kernels: with `-n`, a group runs in one process."""
+    parts = {path: path.relative_to(TESTS).parts for path in {item.path for item in items}}
     for item in items:
-        first, *rest = item.path.relative_to(TESTS).parts
+        first, *rest = parts[item.path]
         group = rest[0] if first == "games" else first
         params = item.callspec.params if hasattr(item, "callspec") else {}
         if first == "test_conformance.py":

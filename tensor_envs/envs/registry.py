@@ -109,6 +109,11 @@ def gymnasium_id(name: str, version: int) -> str:
     return f"tensor_envs/{words}-v{version}"
 
 
+def _with_versions(ids: dict[str, GameEntry]) -> dict[str, str]:
+    """Return the id of every spelling with a version: Gymnasium's, and the id with a suffix."""
+    return {write(name, e.version): name for name, e in ids.items() for write in (gymnasium_id, "{}-v{}".format)}
+
+
 def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any) -> Env:
     """Make an environment by id, with the fields of the game's rules as keyword arguments.
 
@@ -139,10 +144,10 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
     instance("id", id, str)
     ids = {id: _named(id)} if ":" in id else entries()
     # Both spellings with a version are of the current rules; other versions are unknown ids.
-    versioned = {write(name, e.version): name for name, e in ids.items() for write in (gymnasium_id, "{}-v{}".format)}
+    versioned = _with_versions(ids) if "-v" in id else {}
     id = versioned.get(id, id)
     if id not in ids:
-        names = list(versioned if "-v" in id else ids)
+        names = list(versioned or ids)
         near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], names, n=3, cutoff=0.4)))
         hint = f"did you mean {near}? " if near else ""
         raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")

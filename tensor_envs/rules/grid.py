@@ -185,10 +185,11 @@ class Grid:
         skip, by = divmod(amount, self.word_bits)
         words = list[Any]()
         for high in range(-skip, self.words - skip):  # the word that becomes this one; the one below gives the low bits
-            parts = [cells[high] << by] if 0 <= high < self.words else []
+            word = cells[high] << by if 0 <= high < self.words else self.empty[0]
             if by and 0 < high <= self.words:
-                parts.append(cells[high - 1] >> self.word_bits - by)
-            words.append(union_of(parts) if len(parts) > 1 else parts[0] if parts else self.empty[0])
+                low = cells[high - 1] >> self.word_bits - by
+                word = word | low if high < self.words else low
+            words.append(word)
         return GridSet(self, words)
 
     def shift(self, cells: Sequence[Any], down: int, right: int) -> GridSet:

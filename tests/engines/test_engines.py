@@ -22,6 +22,7 @@ from tests.engines import scripted
 from tests.games.shared import shared_env
 from tests.scripts.here import run_here
 
+OPENINGS = 32  # games of backgammon at once, whose kernels are compiled for every size
 SCRIPT = shlex.join([sys.executable, "-S", scripted.__file__])
 
 
@@ -122,7 +123,7 @@ def test_gnubg_plays_whole_turns(gnubg: Callable[[str], None], log: Callable[[],
     """Opening turns of a scripted engine stand on the board, for either player."""
     gnubg("")
     env = shared_env("backgammon")
-    state = env.init(32, seed=3)
+    state = env.init(OPENINGS, seed=3)
     first = state
     with te.agents.engine("gnubg:plies=2") as engine:
         for _ in range(2):
@@ -130,7 +131,7 @@ def test_gnubg_plays_whole_turns(gnubg: Callable[[str], None], log: Callable[[],
             engine.watch(state, actions)
             state = env.step(state, actions)
     assert np.unique(first.current_player.numpy()).tolist() == [0, 1]
-    for row in range(32):
+    for row in range(OPENINGS):
         before = env.state_to_dict(first, row)
         dice = sorted(before["dice"], reverse=True)
         own, other = before["men"][:: 1 - 2 * before["current_player"]]
@@ -140,9 +141,9 @@ def test_gnubg_plays_whole_turns(gnubg: Callable[[str], None], log: Callable[[],
         men = [[*side.own], [*side.other]][:: 1 - 2 * before["current_player"]]
         assert env.state_to_dict(state, row)["men"] == men
     lines = log()
-    assert lines.count("hint 1") == 32 and "set evaluation chequerplay evaluation plies 2" in lines
+    assert lines.count("hint 1") == OPENINGS and "set evaluation chequerplay evaluation plies 2" in lines
     start = "set board simple 0 -2 0 0 0 0 5 0 3 0 0 0 -5 5 0 0 0 -3 0 -5 0 0 0 0 2 0"
-    assert lines.count(start) == 32  # the first position of GNU Backgammon's manual
+    assert lines.count(start) == OPENINGS  # the first position of GNU Backgammon's manual
 
 
 def test_gnubg_asks_for_whole_openings(gnubg: Callable[[str], None]) -> None:
@@ -151,7 +152,7 @@ def test_gnubg_asks_for_whole_openings(gnubg: Callable[[str], None]) -> None:
         te.agents.engine("gnubg") as engine,
         pytest.raises(EngineError, match=r"'gnubg' plays no legal move in row \d+ after .*it plays whole turns"),
     ):
-        te.evaluate(shared_env("backgammon"), [engine, engine], games=8, opening=1)
+        te.evaluate(shared_env("backgammon"), [engine, engine], games=OPENINGS, opening=1)
 
 
 @pytest.mark.few("gtp", "die", "illegal")  # one wait for a deadline, which all protocols share

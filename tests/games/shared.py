@@ -24,14 +24,19 @@ def reference(game: str) -> Any:
     return importlib.import_module(f"tests.games.{folder}.reference").Reference
 
 
+_asked: dict[tuple[str, str], te.Env] = {}
 _made: dict[tuple[Any, ...], te.Env] = {}
 _observers: dict[te.Env, Callable[..., Tensor]] = {}
 
 
 def shared_env(game: str, **config: Any) -> te.Env:
     """`te.make`, with one environment for all who ask for the same rules."""
-    env = te.make(game, **config)
-    return _made.setdefault((env.id, env.rules, env.illegal), env)
+    key = game, repr(config)
+    if key not in _asked:
+        env = te.make(game, **config)
+        # Several arguments lead to the same rules, such as a field's default and no value.
+        _asked[key] = _made.setdefault((env.id, env.rules, env.illegal), env)
+    return _asked[key]
 
 
 def observe(state: te.State, player: int | None) -> np.ndarray:

@@ -14,6 +14,8 @@ from tensor_envs.rules import Chance, GameState, Mask, Outcome, Part, Scalar, Sp
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import every_position, network, played
 
+BATCH = 256  # of searches with a network, whose kernels are compiled for every size
+
 
 def test_proofs_are_right_in_every_position() -> None:
     """Compare proven values and the actions played there with the solution of tic-tac-toe."""
@@ -51,7 +53,7 @@ def test_proofs_with_a_network(search: Any) -> None:
 def test_values_of_a_network_beyond_a_win_hide_no_win() -> None:
     """A win ends the search of a position, since the game, unlike the network, has nothing better."""
     state, _ = every_position()
-    state = state[::32]
+    state = state[::17][:BATCH]
     evaluate = network(state.env)
 
     def beyond(state: te.State) -> tuple[Tensor, Tensor]:
@@ -67,7 +69,7 @@ def test_values_of_a_network_beyond_a_win_hide_no_win() -> None:
 
 def test_sequential_halving_keeps_its_rounds_beside_proven_actions() -> None:
     """Actions that a round drops have the visits of the schedule; one that is proven takes no other's turn."""
-    state = played(shared_env("tic_tac_toe"), 256, 3)
+    state = played(shared_env("tic_tac_toe"), BATCH, 3)
     out = te.search.gumbel_muzero_policy(state, network(state.env), 48, prove=True, keep_tree=True)
     tree = out.search_tree._whole
     assert tree is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 from xml.etree import ElementTree
 
@@ -43,6 +44,7 @@ def network(env: te.Env, seed: int = 1) -> Any:
     return evaluate
 
 
+@functools.cache
 def every_position() -> tuple[te.State, np.ndarray]:
     """Return all undecided positions of tic-tac-toe, and which of their actions keep the value."""
     boards: dict[tuple[int, int], None] = {}
@@ -378,22 +380,22 @@ def test_dirichlet_noise_is_of_its_distribution() -> None:
 
 def test_wrong_evaluations_are_refused() -> None:
     env = shared_env("tic_tac_toe")
-    state, right = env.init(4), network(env)
+    state = env.init(64)  # as in other tests, since the noise of a search is compiled for every size
 
     def changed(change: Any) -> Any:
-        return lambda s: change(*right(s))
+        return lambda s: change(s.legal_action_mask.float(), s.ply.float())
 
     for change, message in [
         (lambda x, v: x, "two arrays"),
-        (lambda x, v: (x[:, :3], v), r"logits \[B, A\] = \(4, 9\), got \(4, 3\)"),
-        (lambda x, v: (x, v.reshape(4, 1)), r"values of shape \(4, 2\) or \(4,\), got \(4, 1\)"),
+        (lambda x, v: (x[:, :3], v), r"logits \[B, A\] = \(64, 9\), got \(64, 3\)"),
+        (lambda x, v: (x, v.reshape(64, 1)), r"values of shape \(64, 2\) or \(64,\), got \(64, 1\)"),
         (lambda x, v: (x.cast("int32"), v), "logits of a float dtype"),
         (lambda x, v: (x + float("inf"), v), "finite"),
     ]:
         with pytest.raises((ValueError, TypeError), match=f"evaluate must .*{message}"):
             te.search.gumbel_muzero_policy(state, changed(change), 3)
-    with pytest.raises(ValueError, match=r"evaluate must .*finite"):
-        te.search.muzero_policy(state, changed(lambda x, v: (x, v * float("nan"))), 3)
+    with pytest.raises(ValueError, match=r"evaluate must .*finite"):  # without noise, which takes a second to compile
+        te.search.muzero_policy(state, changed(lambda x, v: (x, v * float("nan"))), 3, dirichlet_fraction=0.0)
 
 
 @pytest.mark.slow

@@ -18,9 +18,8 @@ from tests.train.sizes import ALPHAZERO
 SETTINGS = {**ALPHAZERO, "updates": 1, "minibatch": 16}
 
 
-def main(folder: Path, steps: int) -> None:
-    """Train until the given step in the folder `run`, and save arrays in a file by rank."""
-    rank, device = parallel.connect("CPU")
+def train(folder: Path, steps: int, rank: int, device: str) -> None:
+    """Train until the given step in the folder `run`, and save arrays in a file by rank and steps."""
     env = te.make("tic_tac_toe")
     torch.manual_seed(rank)  # weights of its own, until the learners are joined
     config = te.train.AlphaZeroConfig(**SETTINGS)
@@ -40,8 +39,15 @@ def main(folder: Path, steps: int) -> None:
     arrays |= {f"before.{name}": array for name, array in weights.items()}
     arrays |= {f"part.{k}": part for k, part in enumerate(minibatch)}
     saved: dict[str, Any] = {**arrays, **trainer.trainable.checkpoint()}
-    np.savez(folder / f"{rank}.npz", **saved)
+    np.savez(folder / f"{rank}_{steps}.npz", **saved)
+
+
+def main(folder: Path, *ends: int) -> None:
+    """Train until each of some steps, every time by a new trainer, which goes on with what is in the folder."""
+    rank, device = parallel.connect("CPU")
+    for steps in ends:
+        train(folder, steps, rank, device)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

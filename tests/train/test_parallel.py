@@ -32,15 +32,15 @@ def torchrun(*arguments: str) -> None:
     assert result.returncode == 0, result.stderr[-2000:]
 
 
-def arrays_of(folder: Path) -> list[dict[str, np.ndarray]]:
-    """Return what the learners have saved."""
-    return [dict(np.load(folder / f"{rank}.npz")) for rank in range(2)]
+def arrays_of(folder: Path, steps: int) -> list[dict[str, np.ndarray]]:
+    """Return what the learners have saved after a number of steps."""
+    return [dict(np.load(folder / f"{rank}_{steps}.npz")) for rank in range(2)]
 
 
 def test_learners_share_their_gradients_and_a_run(tmp_path: Path) -> None:
     """Two learners take the step of one that has both minibatches; a run goes on with what the first has written."""
-    torchrun("tests/train/learners.py", str(tmp_path), "1")
-    first, second = arrays_of(tmp_path)
+    torchrun("tests/train/learners.py", str(tmp_path), "1", "3")
+    first, second = arrays_of(tmp_path, 1)
     state = [name for name in first if name.startswith(("network.", "optimizer.", "before."))]
     assert len(state) > 20 and all((first[name] == second[name]).all() for name in state)
     parts = [name for name in first if name.startswith("part.")]
@@ -55,8 +55,7 @@ def test_learners_share_their_gradients_and_a_run(tmp_path: Path) -> None:
     momenta = {name: array for name, array in one.trainable.checkpoint().items() if name.endswith("exp_avg")}
     assert momenta and all(np.allclose(first[name], array, atol=1e-7) for name, array in momenta.items())
 
-    torchrun("tests/train/learners.py", str(tmp_path), "3")
-    third, fourth = arrays_of(tmp_path)
+    third, fourth = arrays_of(tmp_path, 3)
     assert third["counters"].tolist() == fourth["counters"].tolist() == [3, 3 * 2 * 8 * 4]
     assert third["learned"] == fourth["learned"] == 2, "the first step was done"
     assert all((third[name] == fourth[name]).all() for name in state)

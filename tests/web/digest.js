@@ -1,4 +1,4 @@
-// node digest.js ID...: digests of what kernels in WebAssembly do, for tests/web/test_kernels.py; `speed` measures them.
+// node digest.js digest ID...: digests of what kernels in WebAssembly do, for tests/web/test_kernels.py; `speed` measures them.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { gunzipSync } from "node:zlib";
@@ -10,7 +10,7 @@ for (const id of ids) {
   const about = JSON.parse(await file("json"));
   about.module = await WebAssembly.compile(await file("wasm"));
   if (what === "digest") {
-    const games = new Games(about, 4096, 2n ** 63n + 7n), chain = createHash("sha256");
+    const games = new Games(about, 1024, 2n ** 63n + 7n), chain = createHash("sha256");
     const add = (...names) => names.forEach((name) => chain.update(games[name]));
     add("keys", "states");
     for (let step = 0; step < 200; step++) {

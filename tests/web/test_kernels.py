@@ -26,7 +26,7 @@ from tests.games.shared import shared_env
 
 HERE, PAGE = Path(__file__).parent, Path(te.__file__).parent / "web" / "page"
 NODE = shutil.which("node")
-BATCH, SEED, STEPS = 4096, 2**63 + 7, 200
+BATCH, SEED, STEPS = 1024, 2**63 + 7, 200
 PLIES = 12
 GAMES = 256  # of which the longest one has an end that takes little to search
 MAX_BYTES = 45_000  # of a compressed file of kernels

@@ -309,7 +309,7 @@ def test_s15_names_lead_back_to_their_actions() -> None:
     env = shared_env("minishogi")
     state = env.init(2, seed=2)
     promotions = 0
-    for _ in range(24):
+    for _ in range(16):
         for row in np.flatnonzero(~te.to_numpy(state.terminated)).tolist():
             names = env.legal_actions(state, row)
             promotions += sum(name.endswith("+") for name in names.values())
