@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -287,6 +288,20 @@ def test_every_legal_name_is_read_as_its_move_or_refused(name: str) -> None:
                         assert shape[:3] in ("1.{", "12.", "mov") or variant != called, (shape, variant)
         state = env.step(state, te.agents.uniform(state))
     assert answers > 20
+
+
+@pytest.mark.few("tic_tac_toe")
+@pytest.mark.parametrize("name", te.registered())
+def test_a_prompt_repeated_is_no_answer(name: str) -> None:
+    """The example of a prompt is no move of the player."""
+    env = shared_env(name)
+    state = env.init(1, 3)
+    assert len(env.legal_actions(state)) > 1
+    text = te.text.prompt(state)
+    for answer in (text, json.dumps(text), f"I was asked: {text.splitlines()[-1]}"):
+        assert read(env, state, answer) == REFUSED
+    called = next(iter(env.legal_actions(state).values()))
+    assert read(env, state, f"{text}\nmove: {called}") == called
 
 
 @pytest.mark.few(1)

@@ -20,6 +20,7 @@ THOUGHTS = "(think(?:ing)?|thoughts?|reason(?:ing)?|analysis|scratchpad|reflecti
 THINKING = re.compile(rf"<{THOUGHTS}\b[^<>]*>.*?(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
 THOUGHT = re.compile(rf"\A.*</{THOUGHTS}>", re.IGNORECASE | re.DOTALL)
 CLOSING = re.compile(r"</\w+>")
+EXAMPLE = re.compile(r"such as:[\s*_`'\"]*move:[^\n]*")  # in a prompt, which an answer may repeat
 # what precedes an answer: as a prompt asks for it, in JSON, XML or a box; and as models like to write it
 MARK = re.compile(
     r"(?:\b|_|(?-i:(?<=[a-z])(?=[MA])))(?:move|action|answer)\b[\s*_`'\"]*[:=]|<(?:move|action|answer)>|\\boxed\{",
@@ -170,9 +171,10 @@ def _normalized(answer: str, synonyms: Sequence[tuple[str, Any]]) -> str:
     if len(answer) > MAX_READ:
         answer = answer[-MAX_READ:].partition(" ")[2]  # a name may be cut
     text = answer.translate(SIGNS)
-    text = CLOSING.sub("", THOUGHT.sub("", THINKING.sub("", text)))
-    for pattern, replacement in synonyms:
-        text = re.sub(pattern, replacement, text)
+    for pattern in (THINKING, THOUGHT, CLOSING, EXAMPLE):
+        text = pattern.sub("", text)
+    for words, replacement in synonyms:
+        text = re.sub(words, replacement, text)
     text = FROM_TO.sub(r"\1-", text)
     return BARE.sub(r"\1(\2)", LIST.sub(r"(\1)", MOVE_NUMBER.sub("", text)))
 
