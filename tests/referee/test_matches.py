@@ -245,8 +245,9 @@ def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
     ],
 )
 def test_wrong_arguments_of_a_tournament(arguments: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"env": TTT, "players": [FIRST, SCATTERED]}
     with pytest.raises((ValueError, TypeError), match=message):
-        tournament(**{"env": TTT, "players": [FIRST, SCATTERED]} | arguments)
+        tournament(**good | arguments)
 
 
 def test_records_hold_numbers_of_numpy() -> None:
