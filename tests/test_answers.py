@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -60,6 +61,35 @@ CHESS: list[tuple[str, str, str]] = [  # moves so far, answer, move
     ("e4", "1... c5", "c7c5"), ("e4", "1. ... c5", "c7c5"), ("e4", "pawn to c5", "c7c5"),
     ("e4", "I reply c5, the Sicilian.", "c7c5"), ("e4", "e4", REFUSED), ("e4", "Nf6", "g8f6"),
     ("e4", "knight to f6", "g8f6"),
+    # thoughts are no answer, whether their element has both ends or one
+    ("", "<think>Maybe move: e4? No.</think>\nNf3", "g1f3"), ("", "<think>Suppose I play e4", REFUSED),
+    ("", "The prompt began my thoughts. Move: e4?\n</think>\n\nNf3", "g1f3"),
+    ("", "<reasoning>e4 is usual</reasoning><move>Nf3</move>", "g1f3"),
+    ("", "<move>Nf3</move>\n<explanation>It prepares e4.</explanation>", "g1f3"),
+    ("", "<answer>\nNf3\n</answer>\nIt prepares e4", "g1f3"), ("", "<move>Nf3</move>\nIt prepares e4", "g1f3"),
+    # marks in other spellings, and what is in the line below them
+    ("", '{\n "best_move": "Nf3",\n "reason": "it prepares e4"\n}', "g1f3"),
+    ("", '{\n "bestMove": "Nf3",\n "reason": "it prepares e4"\n}', "g1f3"),
+    ("", "Move：Nf3\nIt prepares e4", "g1f3"), ("", "**Move:**\nNf3\n\n**Reason:** it prepares e4", "g1f3"),
+    ("", "Move:\n```\nNf3\n```\nIt prepares e4", "g1f3"), ("", "Candidates for a move:\nI like e4\n\nd4", "d2d4"),
+    # marks of the moves of others
+    ("e4 e5", "Opponent's last move: e5\nI play d4", "d2d4"), ("e4 e5", '{"last_move": "e5"}\nd4', "d2d4"),
+    ("e4 e5", "Black's previous move: e5. Their best move: Nf6.\nMove: d4", "d2d4"),
+    # a last line that is a move alone
+    ("", "The natural move is e4. But I prefer:\n\nc4", "c2c4"), ("", "A move: e4.\nA move: d4.\n\n**Nf3**", REFUSED),
+    ("", "Move: e4\nThreats:\n- d5", "e2e4"), ("", "Move: e4\n\ne4", "e2e4"),
+    # several moves behind a mark
+    ("", "Answer: If I play e4, Black has e5. So d4 or c4", REFUSED),
+    ("", "Answer: since e5 is far, I play d4", "d2d4"),
+    ("", "move: e4/d4", REFUSED), ("", "move: e4 | d4", REFUSED), ("", "move: e4, d4 or c4", REFUSED),
+    ("", "move: e4 or perhaps d4", REFUSED), ("", "move: e4, or d4", REFUSED), ("", "move: e4, then d4", "e2e4"),
+    # denials
+    ("", "I don’t play e4.", REFUSED), ("", "I cannot play e4", REFUSED), ("", "I do not want to play e4", REFUSED),
+    ("", "I refuse to play e4", REFUSED), ("e4", "Against e4 I play e5", "e7e5"),
+    # starts and targets
+    ("", '{"move": {"from": "g1", "to": "f3"}}', "g1f3"), ("", '{\n"from": "g1",\n"to": "f3"\n}', "g1f3"),
+    ("", "From: g1, to: f3", "g1f3"), ("", '["g1", "f3"]', "g1f3"), ("", "move: g1, f3", "g1f3"),
+    ("", '{"source": "g1", "target": "f3"}', "g1f3"), ("", '{"from": "g1", "to": "f4"}', REFUSED),
 ]  # fmt: skip
 OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("othello", "1.d3", "d3"), ("othello", "move: 1. d3", "d3"), ("othello", "D3", "d3"), ("othello", "e3", REFUSED),
@@ -140,11 +170,11 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("tensor_stars", "PLACE(12)", REFUSED), ("tensor_stars", "I choose PLACE(0).", "PLACE(0)"),
     ("three_will", "1a", "1a"), ("three_will", "move: 7A", "7a"), ("three_will", "8a", REFUSED),
     ("three_will", "1", REFUSED), ("tic_tac_toe", "(2,2)", "(2,2)"), ("tic_tac_toe", "2,2", "(2,2)"),
-    ("tic_tac_toe", "row 2, column 1", REFUSED), ("tic_tac_toe", "(3,3)", REFUSED), ("tic_tac_toe", "centre", REFUSED),
+    ("tic_tac_toe", "row 2, column 1", "(2,1)"), ("tic_tac_toe", "(3,3)", REFUSED), ("tic_tac_toe", "centre", REFUSED),
     ("tic_tac_toe", '{"move": "(0,2)"}', "(0,2)"), ("tic_tac_toe", '{"move": [0, 2]}', "(0,2)"),
     ("ultimate_tic_tac_toe", "e5", "e5"), ("ultimate_tic_tac_toe", "move: E5", "e5"),
     ("ultimate_tic_tac_toe", "j1", REFUSED), ("yahtzee", "reroll 1 2 3", "reroll 1 2 3"),
-    ("yahtzee", "Reroll 2", "reroll 2"), ("yahtzee", "reroll dice 1 and 2", REFUSED),
+    ("yahtzee", "Reroll 2", "reroll 2"), ("yahtzee", "reroll dice 1 and 2", "reroll 1 2"),
     ("yahtzee", "I reroll 3, 4", "reroll 3 4"), ("amazons", "move: J4", "j4"), ("amazons", "a5", REFUSED),
     ("2048", "Up", "up"), ("2048", "left", REFUSED), ("2048", "swipe right", "right"),
     ("2048", "move: up or down", REFUSED), ("texas_holdem", "I call.", "call"), ("texas_holdem", "fold", "fold"),
@@ -172,6 +202,31 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("xiangqi", "h2e2", "h2e2"), ("xiangqi", "H2-E2", "h2e2"),
     ("xiangqi", "move: h2xh9.", "h2h9"), ("xiangqi", "h2 takes h9", "h2h9"), ("xiangqi", "1. h0 to g2", "h0g2"),
     ("xiangqi", "h7e7", REFUSED), ("xiangqi", "e2", REFUSED),
+    ("kuhn_poker", "I do not want to bet", REFUSED), ("kuhn_poker", "I can’t bet", REFUSED),
+    ("kuhn_poker", "No bet", REFUSED), ("connect_four", "Opponent's last move: 4\nI play 3", "3"),
+    ("connect_four", "3/4", REFUSED), ("tic_tac_toe", "（1，1）", "(1,1)"),
+    ("tic_tac_toe", "<move>1,2</move>", "(1,2)"),
+    ("oware", "the largest house, i.e. C", "C"), ("amazons", "d1-g4/g1", REFUSED), ("amazons", "d1-g4(g1)", REFUSED),
+    # words and numbers that are no moves
+    ("connect_four", "move: 4 in a row with column 3", "3"), ("connect_four", "I block 3-in-a-row", REFUSED),
+    ("connect_four", "2 threats: column 5", "5"), ("kalah", "move: sow 4 seeds from house 2", "2"),
+    ("kalah", "I sow the 4 seeds there", REFUSED), ("oware", "move: a capture from C", "C"),
+    ("oware", "I play a quiet move", REFUSED), ("2048", "I give up.", REFUSED), ("2048", "All right.", REFUSED),
+    ("2048", "This sets up a merge in the bottom left corner: up", "up"), ("2048", "Right!", "right"),
+    ("shed", "I have 3 cards", REFUSED), ("yahtzee", "move: take a chance and reroll 1 2", "reroll 1 2"),
+    ("texas_holdem", "raise to 4% of the pot", REFUSED),
+    # names in other words
+    ("texas_holdem", "raise half the pot", "raise 50%"), ("texas_holdem", "move: raise half pot", "raise 50%"),
+    ("texas_holdem", "I raise the pot", "raise 100%"), ("yahtzee", "re-roll 1 2", "reroll 1 2"),
+    ("yahtzee", "reroll the dice 1, 4", "reroll 1 4"),
+    ("hanabi", "hint player +1 colour red", "Reveal player +1 color R"),
+    ("hanabi", "Reveal player +1 color Blue", REFUSED), ("quoridor", "H e2", "e2h"), ("quoridor", "ve2", "e2v"),
+    ("dots_and_boxes", "b1-a1", "a1b1"), ("dots_and_boxes", "from b1 to a1", "a1b1"),
+    ("dots_and_boxes", "c1a1", REFUSED),
+    ("tic_tac_toe", "row 0, column 2", "(0,2)"), ("tic_tac_toe", '{"row": 1, "col": 2}', "(1,2)"),
+    ("tic_tac_toe", "row 0 and column 1", "(0,1)"), ("tic_tac_toe", "row 3, column 1", REFUSED),
+    ("gomoku", "move: row 7, column 8", "(7,8)"), ("hyper_tic_tac_toe", "row 0, column 1", REFUSED),
+    ("backgammon", "13/8/5", "13/8"), ("checkers", '{"from": 11, "to": 15}', "11-15"),
 ]  # fmt: skip
 SHAPES = [  # of an answer around a name
     "{}", "{}.", "move: {}", "Move: **{}**", "MOVE: `{}`", "Answer: {}", "My move is {}.", "I have thought.\n{}",
@@ -233,6 +288,20 @@ def test_every_legal_name_is_read_as_its_move_or_refused(name: str) -> None:
                         assert shape[:3] in ("1.{", "12.", "mov") or variant != called, (shape, variant)
         state = env.step(state, te.agents.uniform(state))
     assert answers > 20
+
+
+@pytest.mark.few("tic_tac_toe")
+@pytest.mark.parametrize("name", te.registered())
+def test_a_prompt_repeated_is_no_answer(name: str) -> None:
+    """The example of a prompt is no move of the player."""
+    env = shared_env(name)
+    state = env.init(1, 3)
+    assert len(env.legal_actions(state)) > 1
+    text = te.text.prompt(state)
+    for answer in (text, json.dumps(text), f"I was asked: {text.splitlines()[-1]}"):
+        assert read(env, state, answer) == REFUSED
+    called = next(iter(env.legal_actions(state).values()))
+    assert read(env, state, f"{text}\nmove: {called}") == called
 
 
 @pytest.mark.few(1)

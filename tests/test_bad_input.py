@@ -199,7 +199,7 @@ def cases() -> Iterator[Case]:
         yield Case("VectorEnv", flag, lambda x, f=flag: te.VectorEnv(TTT, 2, **{f: x}), NO_BOOL)
     yield Case("VectorEnv.step", "action", VECTOR.step, NO_ROWS)
     yield Case("VectorEnv.state", "state", lambda x: setattr(VECTOR, "state", x), (*NO_STATE, OTHER, TTT.init(2)))
-    yield Case("rollout", "policy", lambda x: te.rollout(TTT, x, 2, 2), (None, 5, "", "best", ["uniform"]))
+    yield Case("rollout", "policy", lambda x: te.rollout(TTT, x, 2, 2), (None, 5, "", "best", ["uniform"], np.zeros(3)))
     yield Case("rollout", "policy", lambda x: te.rollout(TTT, lambda s: x, 2, 2), (None, 5, [0, 0]))
     yield Case("rollout", "action", lambda x: te.rollout(TTT, lambda s: x, 2, 2), (Tensor([0.5, 0.5]), Tensor([1])))
     yield Case("rollout", "batch", lambda x: te.rollout(TTT, "uniform", x, 2), NO_COUNT)

@@ -33,7 +33,7 @@ import numpy as np
 
 from tensor_envs._engine.batch_layout import MAX_BATCH
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs._validate import integer, one_of, shown, wrong_type
+from tensor_envs._validate import instance, integer, one_of, shown, wrong_type
 from tensor_envs.adapters.host import SingleAgent
 from tensor_envs.envs import registry
 from tensor_envs.envs.env import Env
@@ -179,7 +179,8 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
             TypeError, ValueError: other options; a position that is over, or none of this game.
             ResetNeeded: a first reset with "reset_mask".
         """
-        options = options or {}
+        options = {} if options is None else options
+        instance("options", options, dict)
         if unknown := options.keys() - {"reset_mask", "state"}:
             raise ValueError(f"options must have no key but 'reset_mask' and 'state', got {min(unknown, key=repr)!r}")
         rows = self._reset_mask(seed, options["reset_mask"]) if "reset_mask" in options else self._all
@@ -320,7 +321,9 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, Info]:
         """Start the first game of a seed, or the next game; {"state": position} as in `SingleAgentVectorEnv.reset`."""
         super().reset(seed=seed)
-        if unknown := (options or {}).keys() - {"state"}:
+        options = {} if options is None else options
+        instance("options", options, dict)
+        if unknown := options.keys() - {"state"}:
             raise ValueError(f"options must have no key but 'state', got {min(unknown, key=repr)!r}")
         observation, info = self.vector.reset(seed=seed, options=options)
         return observation[0], self._info(info)

@@ -213,7 +213,7 @@ def _play(
 ) -> Rollout:
     """Play a policy in the games of a state; `fresh` means that none of them is finished."""
     instance("count_actions", count, bool)
-    if not callable(policy) and policy != "uniform":
+    if not callable(policy) and not (isinstance(policy, str) and policy == "uniform"):
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {shown(policy)}")
     env = state.env
     resets = reset == "same_step"

@@ -199,7 +199,7 @@ def save_game(game: Record, path: str | Path) -> None:
         env = env_of(game.game)
         write = _format(env, path).write
         rows = [env.row(state, 0) for state in _play(env, game.actions, game.seed, game.row, game.start)[1]]
-        if game.actions and not rows[-2]["legal_action_mask"][game.actions[-1]]:
+        if game.actions and game.actions[-1] not in np.flatnonzero(rows[-2]["legal_action_mask"]):
             raise ValueError(f"game ends with an illegal action, which {path.suffix} cannot express")
         text = write(env.rules, game, rows)
     replace_file(path, [text.encode()])

@@ -64,10 +64,10 @@ def values_of(base: Env, text: str) -> tuple[str, list[Any]]:
 
 
 def _player(text: str) -> str | int:
-    return text if text in NAMED else whole(1, MAX_SIMULATIONS)(text)
-
-
-_player.__name__ = "player"
+    try:
+        return text if text in NAMED else whole(1, MAX_SIMULATIONS)(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be {', '.join(NAMED)} or simulations, got {text!r}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -141,7 +141,9 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
     choices = dict[str, list[tuple[str, Any]]]()
     for name, values in fields.items():
         if name not in changed:
-            raise TypeError(f"{base.id!r} has no rule field {name!r} to vary; its fields are {', '.join(changed)}")
+            raise TypeError(
+                f"{base.id!r} has no rule field {name!r} to vary; its fields are {', '.join(changed) or 'none'}"
+            )
         if not isinstance(values, (list, tuple)):
             raise wrong_type(f"fields[{name!r}]", "a list of values", values)
         if not values and not isinstance(own[name], bool):

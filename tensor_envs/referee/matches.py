@@ -12,7 +12,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs._validate import instance, integer, shown
+from tensor_envs._validate import function, instance, integer, plain, shown
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import env_metadata
 from tensor_envs.envs.sampling import uniform
@@ -21,6 +21,7 @@ from tensor_envs.evaluation.oracles import PlayoutOracle, oracle_of
 from tensor_envs.files.records import NO_ACTION, Record, begin, extend, replay
 from tensor_envs.referee.disguise import Disguise
 from tensor_envs.referee.settings import Settings
+from tensor_envs.search.policies import MAX_SIMULATIONS
 from tensor_envs.text import IllegalMove, picture, reward
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class Episode:
         """
         from tensor_envs.referee.players import MAX_ANSWER  # agents, which make the chain of imports too long above
 
+        instance("answer", answer, str)
         noted = self._noted
         noted["seconds"] = round(noted["seconds"] + seconds, 6)
         noted["answers"].append(answer[:MAX_ANSWER])
@@ -204,7 +206,8 @@ def _answer(player: Participant, text: str, png: bytes | None, settings: Setting
         start = time.perf_counter()
         try:
             with time_limit(settings.time_limit):
-                answer = player.ask(text, *([] if png is None else [png])) if player.ask else None
+                assert player.ask is not None
+                answer = player.ask(text, *([] if png is None else [png]))
             break
         except (ConnectionError, TimeoutError) as error:
             named = getattr(error, "retry_after", None)
@@ -260,7 +263,7 @@ def play(env: Env, players: Sequence[Participant], seed: int = 0, settings: Sett
 
 def _options(players: Sequence[Participant]) -> dict[str, Any]:
     """Return the options of the players that have any, by name."""
-    return {player.name: dict(player.options) for player in players if player.options}
+    return {player.name: plain(dict(player.options)) for player in players if player.options}
 
 
 def _check(env: Env, players: Sequence[Participant], settings: Settings | None) -> None:
@@ -273,6 +276,12 @@ def _check(env: Env, players: Sequence[Participant], settings: Settings | None) 
     instance("players", players, Sequence)
     for k, player in enumerate(players):
         instance(f"players[{k}]", player, Participant)
+        instance(f"players[{k}].name", player.name, str)
+        if (player.policy is None) == (player.ask is None):
+            raise ValueError(f"players[{k}] must have one of policy and ask, got {shown(player)}")
+        kind = "ask" if player.policy is None else "policy"
+        function(f"players[{k}].{kind}", getattr(player, kind))
+        instance(f"players[{k}].options", player.options, Mapping)
     if settings is not None:
         instance("settings", settings, Settings)
 
@@ -337,6 +346,9 @@ def tournament(
         raise ValueError(f"games must be {multiple}, so that seats are exchanged, got {games}")
     # deals have the seeds from this one on
     seed = integer("seed", seed, 0, 2**64 - games)
+    parallel = integer("parallel", parallel, 1, MAX_PARALLEL)
+    num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    instance("played", played, Sequence)
     judge = oracle_of(env, num_simulations) if oracle is None else oracle
     if count == 1:
         schedule = [(seed + game, [player]) for game in range(games) for player in players]

@@ -128,6 +128,8 @@ def hosted_game(game: str, rules: dict[str, Any], custom: bool) -> Env:
     Raises:
         ValueError, TypeError: another game or other fields.
     """
+    instance("game", game, str)
+    instance("rules", rules, dict)
     if not custom and ":" in game:
         raise ValueError(f"game must be one of the package, got {shown(game)}; --custom of the server allows it")
     if "illegal" in rules:
@@ -142,6 +144,7 @@ def hosted_player(name: str, env: Env, seed: int, custom: bool) -> Participant:
     Raises:
         ValueError: another player.
     """
+    instance("opponent", name, str)
     if not custom and (is_function(name) or name.endswith(".safetensors")):
         raise ValueError(f"opponent must be one of the package, got {shown(name)}; --custom of the server allows it")
     return function(name) if is_function(name) else packaged(name, env, seed)
@@ -150,6 +153,8 @@ def hosted_player(name: str, env: Env, seed: int, custom: bool) -> Participant:
 def opponents(names: str | Sequence[str], env: Env) -> list[str]:
     """Return the name of each of a client's opponents, one name standing for all. ValueError for another number."""
     others = env.num_players - 1
+    if not isinstance(names, (str, list, tuple)):
+        raise wrong_type("opponent", "a name or a list of names", names)
     each = [names] * others if isinstance(names, str) else list(names)
     if len(each) != others:
         raise ValueError(f"opponent must be one, or one for each of {others} seats, got {shown(each)}")

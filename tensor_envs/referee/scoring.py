@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tensor_envs._validate import instance
 from tensor_envs.envs.registry import env_of
 from tensor_envs.evaluation.matches import Z, share_returns
 from tensor_envs.evaluation.ratings import Ratings, ratings_of
@@ -164,8 +165,15 @@ def _returns(game: Record) -> dict[str, float]:
 
 def _points(records: Sequence[Record]) -> tuple[list[str], list[list[list[float]]]]:
     """Return the names, and the points of each player against each other: 1 for a win, a half for a draw."""
+    instance("records", records, Sequence)
     if not records:
         raise ValueError("records must be those of a tournament, got none")
+    for k, game in enumerate(records):
+        instance(f"records[{k}]", game, Record)
+        if missing := {"players", "moves", "regret"} - game.notes.keys():
+            raise ValueError(
+                f"records[{k}] must be of a tournament, got one without notes of {', '.join(sorted(missing))}"
+            )
     names = list(dict.fromkeys(name for game in records for name in game.notes["players"]))
     table: list[list[list[float]]] = [[[] for _ in names] for _ in names]
     together = defaultdict[Any, dict[str, float]](dict)  # returns that are compared

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from secrets import randbits
 from typing import TYPE_CHECKING, Any
 
-from tensor_envs._validate import integer, one_of
+from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.referee.settings import Settings
 from tensor_envs.search.policies import MAX_SIMULATIONS
 
@@ -94,9 +94,13 @@ class Session:
     ):
         self.defaults: dict[str, Any] = {"game": game, "rules": rules or {}}
         self.defaults |= {"opponent": opponent, "player": player, "reward": reward}
-        self._settings = Settings(tries=1, opening=0) if settings is None else settings
+        if settings is not None:
+            instance("settings", settings, Settings)
+        self._settings = settings or Settings(tries=1, opening=0)
         self._simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+        instance("custom", custom, bool)
         self._custom = custom
+        instance("image", image, bool)
         self._image = image
         self._start(0, **self.defaults)
         if image:
@@ -137,6 +141,7 @@ class Session:
         from tensor_envs.referee.players import hosted_game, hosted_player, opponents
 
         one_of("reward", reward, REWARDS)
+        seed = integer("seed", seed, 0, 2**64 - 1)
         env = hosted_game(game, rules, self._custom or game == self.defaults["game"])
         seat = seed % env.num_players if player is None else integer("player", player, 0, env.num_players - 1)
         custom = self._custom or opponent == self.defaults["opponent"]

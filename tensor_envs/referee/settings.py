@@ -46,11 +46,11 @@ class Settings:
 
         for name in ("history", "legal"):
             instance(name, getattr(self, name), bool)
-        integer("tries", self.tries, 1, MAX_GAMES)
-        integer("opening", self.opening, 0, LIMIT)
-        integer("limit", self.limit, 1, MAX_GAMES)
-        number("time_limit", self.time_limit, 1e-3, MAX_TIME)
-        integer("retries", self.retries, 0, 100)
+        # plain numbers, as JSON can hold them in the notes of records
+        ranges = {"tries": (1, MAX_GAMES), "opening": (0, LIMIT), "limit": (1, MAX_GAMES), "retries": (0, 100)}
+        for name, limits in ranges.items():
+            object.__setattr__(self, name, integer(name, getattr(self, name), *limits))
+        object.__setattr__(self, "time_limit", number("time_limit", self.time_limit, 1e-3, MAX_TIME))
         if not isinstance(self.disguise, (tuple, list)):
             raise wrong_type("disguise", "a tuple of kinds", self.disguise)
         object.__setattr__(self, "disguise", tuple(self.disguise))

@@ -231,9 +231,10 @@ def parse(env: Env, answer: str, state: State | None = None, row: int = 0) -> in
     Case and spaces do not count, unless moves differ by case alone. "e2-e4", "e2xe4" and "e2 to e4" are read as "e2e4",
     numbers of moves as in "1.e4" are left out, and all names of `Env.string_to_action` and the synonyms of the game's
     notation are understood; "1,2" alone in a line and "[1, 2]" are "(1,2)". Behind "move:" the first move counts,
-    unless "or" and another follow, and without one the answer names none. Where a line or an answer names several, the
-    only legal one of them is taken. A move behind "not" is not named. Of a long answer the last 65,536 characters are
-    read.
+    unless "or" and another follow or a word such as "if" precedes, and without one the answer names none. A last line
+    that is nothing but a move must not differ from it. "Opponent's move:" is no mark. Where a line or an answer names
+    several, the only legal one of them is taken. A move behind "not" is not named. Elements such as <think> are left
+    out. Of a long answer the last 65,536 characters are read.
 
     Args:
         env: the environment.

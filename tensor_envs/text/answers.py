@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensor_envs._validate import shown
@@ -15,26 +15,63 @@ if TYPE_CHECKING:
     from tensor_envs.envs.state import State
 
 MAX_READ = 2**16  # characters of an answer that are read, its last ones
-# what precedes an answer: as a prompt asks for it, in JSON or in a box; and as models like to write it
-MARK = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*[:=]|\\boxed\{", re.IGNORECASE)
-PHRASE = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*is\b", re.IGNORECASE)
-# words directly before a name that is not played
-DENIAL = re.compile(
-    r"(?:\b(?:not|never|avoid(?:ing)?|without)|n't|\b(?:instead\s+of|rather\s+than))\s+"
-    r"(?:(?:to|be|play|playing|choose|choosing|the|move|is)\s+)*[\s*_`'\"]*$",
+# elements of thoughts, which may lack an end where an answer is cut off, or a beginning that the prompt has
+THOUGHTS = "(think(?:ing)?|thoughts?|reason(?:ing)?|analysis|scratchpad|reflection|explanation)"
+THINKING = re.compile(rf"<{THOUGHTS}\b[^<>]*>.*?(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
+THOUGHT = re.compile(rf"\A.*</{THOUGHTS}>", re.IGNORECASE | re.DOTALL)
+CLOSING = re.compile(r"</\w+>")
+EXAMPLE = re.compile(r"such as:[\s*_`'\"]*move:[^\n]*")  # in a prompt, which an answer may repeat
+# what precedes an answer: as a prompt asks for it, in JSON, XML or a box; and as models like to write it
+MARK = re.compile(
+    r"(?:\b|_|(?-i:(?<=[a-z])(?=[MA])))(?:move|action|answer)\b[\s*_`'\"]*[:=]|<(?:move|action|answer)>|\\boxed\{",
     re.IGNORECASE,
 )
-DENIAL_WITHIN = 64  # characters
+PHRASE = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*is\b", re.IGNORECASE)
+# words directly before a mark of a move that is another's or an earlier one
+OTHERS = re.compile(
+    r"(?:last|previous|prior|earlier|opponent(?:'?s)?|their|his|her)"
+    r"(?:[\s_]+(?:best|next|only|likely|strongest|possible))?[\s_]*$",
+    re.IGNORECASE,
+)
+# words before the first name behind a mark, by which that name is one of several that an explanation has
+CLAUSE = re.compile(
+    r"\b(?:if|since|because|as|after|although|though|while|when|unless|given|consider\w*|thought|thinking|was|were|had)\b",
+    re.IGNORECASE,
+)
+# words directly before a name that is not played
+DENIAL = re.compile(
+    r"(?:\b(?:not?|never|cannot|avoid(?:ing)?|without|refus(?:e|ing)|declin(?:e|ing)|against)|n't"
+    r"|\b(?:instead\s+of|rather\s+than))\s+"
+    r"(?:(?:to|be|do|an?|able|going|want|wish|like|play|playing|choose|choosing|the|move|is)\s+)*[\s*_`'\"]*$",
+    re.IGNORECASE,
+)
+BEFORE = 64  # characters in which such words are looked for
 # numbers of moves, as in "1.e4" and "1.24/20"
 MOVE_NUMBER = re.compile(r"(?<![\w.])\d{1,3}\s?\.{1,3}\s*(?=[*_`]*(?:[A-Za-z♔-♟]|\d+\s*(?:[-x/]|[a-z]\b)))")
-SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−→⇒➔➜", "-") | dict.fromkeys("×✕✖⨯", "x") | {"…": "...", "\u00a0": " "})
-# between two moves of which an answer leaves the choice open
-OR = re.compile(r"[\s*_`'\"]*\bor\b[\s*_`'\"]*", re.IGNORECASE)
-OR_NUMBER = re.compile(OR.pattern + r"\d+\b(?!\s*[.-])", re.IGNORECASE)  # the end of another move, as in "play 0 or 1"
+SIGNS = str.maketrans(
+    dict.fromkeys("‐‑‒–—−→⇒➔➜", "-")
+    | dict.fromkeys("×✕✖⨯", "x")
+    | dict.fromkeys("‘’", "'")
+    | dict.fromkeys("“”„«»", '"')
+    | {"…": "...", "\u00a0": " ", "、": ",", "。": "."}
+    | {chr(0xFF00 + code): chr(0x20 + code) for code in range(1, 95)}  # full width, such as "：" and "（"
+)
+# a start and a target, as words or in JSON
+FROM_TO = re.compile(
+    r"\b(?:from|start|source|origin)\b\W{1,9}([a-z]?\d{1,2}[a-z]?)\W{1,9}\b(?:to|end|target|destination)\b\W{1,9}(?=\w)",
+    re.IGNORECASE,
+)
+# between two moves of which an answer leaves the choice open, and between those of a list
+GAP = r"[\s*_`'\"]*"
+OR = re.compile(
+    rf"{GAP}(?:[/|]|,?{GAP}\bor\b(?:\s+(?:else|maybe|perhaps|possibly|even|alternatively))*){GAP}", re.IGNORECASE
+)
+OR_NUMBER = re.compile(rf"{GAP}\bor\b{GAP}\d+\b(?!\s*[.-])", re.IGNORECASE)  # as in "play 0 or 1"
+COMMA = re.compile(rf"{GAP},{GAP}")
 NUMBERS = r"\d+(?:\s*,\s*\d+)+"
 LIST = re.compile(rf"\[(\s*{NUMBERS}\s*)\]")  # coordinates as JSON has them
 # coordinates alone in a line, or behind a mark
-BARE = re.compile(rf"(?<![^:=\n])([ \t*_`'\"]*)({NUMBERS})(?=[ \t*_`'\".}}]*$)", re.MULTILINE)
+BARE = re.compile(rf"(?<![^:=>\n])([ \t*_`'\"]*)({NUMBERS})(?=[ \t*_`'\".}}]*$)", re.MULTILINE)
 MAX_LISTED = 8  # names of actions in an error
 # parts of a name, between which there may be spaces; "e2e4" and "22x15" consist of squares
 TOKEN = re.compile(r"[A-Za-z]+\d+(?=x?[a-z]\d)|\d+(?=x\d)|x(?=[a-z]?\d)|\w+|[^\w\s]")
@@ -42,7 +79,7 @@ SQUARE = re.compile(r"[A-Za-z]+\d+")
 DASH = r"(?:[-:x]|\bto\b)"
 SPELLINGS = {"-": DASH, "x": DASH, "=": "=?", "/": r"(?:[-/]|\bto\b)"}
 SEPARATOR = r"\s*(?:[,;&+]\s*)?(?:and\s+)?"  # of numbers in a row, such as "1, 2 and 4"
-BETWEEN = rf"\s*(?:{DASH}\s*)?"  # two squares
+BETWEEN = rf"[\s'\"]*(?:(?:{DASH}|,)[\s'\"]*)?"  # two squares
 ILLEGAL = -1  # in place of the number of an action whose name no legal one has
 
 
@@ -61,24 +98,29 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
     form = notation.move_pattern(named_by_position) if env.names_depend_on_position else ""
     names = _names(tuple((every | named_by_position).items()), form, getattr(notation, "COMMENT_SIGNS", ""))
     read = _normalized(answer, getattr(notation, "SYNONYMS", ()))
-    # where a move is likely: behind the last mark, behind the last phrase that announces one, in the last line
-    marks = [mark.end() for mark in MARK.finditer(read)]
+
+    def named_in(place: str, is_marked: bool) -> dict[int, str]:
+        """Return the actions that a text names, with their names there."""
+        matches = [match for match in names.pattern.finditer(place) if not _denied(place, match.start())]
+        if is_marked and matches and not CLAUSE.search(place, 0, matches[0].start()):
+            if OR_NUMBER.match(place, matches[0].end()):
+                raise ValueError(f"answer must name one move, got {shown(place.strip())}")
+            matches = _alternatives(place, matches)  # what follows a move explains it
+        return {names.action(match): match.group() for match in matches}
+
+    # a last line that is nothing but a move counts beside a mark; other places follow, the likeliest first
+    lines = [line for line in read.splitlines() if any(map(str.isalnum, line))]
+    last = lines[-1] if lines else ""
+    final = named_in(last, False) if _is_move_alone(names, last) else {}
+    marked = _marked(names, read)
     phrases = [mark.end() for mark in PHRASE.finditer(read)]
-    marked = read[marks[-1] :].partition("\n")[0] if marks else ""
     phrase = read[phrases[-1] :].partition("\n")[0] if phrases else ""
-    last = next((line for line in reversed(read.splitlines()) if any(map(str.isalnum, line))), "")
-    places = [(marked, True)]
-    if not any(map(str.isalnum, marked)):
-        places += [(phrase, True), (last, False), (read, False)]  # the likeliest first
+    places: list[tuple[str, bool]] = [(marked, True)]
+    if not marked:
+        places = [(last, False)] if final else [(phrase, True), (last, False), (read, False)]
     # the first place that names one move decides; one that names several asks for a clearer answer
     for place, is_marked in places:
-        matches = (match for match in names.pattern.finditer(place) if not _denied(place, match.start()))
-        counted = list(islice(matches, 2 if is_marked else None))
-        if is_marked and counted and OR_NUMBER.match(place, counted[0].end()):
-            raise ValueError(f"answer must name one move, got {shown(place.strip())}")
-        if is_marked and len(counted) == 2 and not OR.fullmatch(place, counted[0].end(), counted[1].start()):
-            counted.pop()  # what follows a move explains it
-        named = {names.action(match): match.group() for match in counted}
+        named = final | named_in(place, is_marked)
         if legal is not None and len(named) > 1:
             named = {action: text for action, text in named.items() if action in legal}
         if len(named) == 1:
@@ -94,19 +136,52 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
     raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
 
 
+def _marked(names: _Names, read: str) -> str:
+    """Return the text behind the last mark of an own move in its line, or the next line if that is a move alone."""
+    own = [
+        mark for mark in MARK.finditer(read) if not OTHERS.search(read[max(0, mark.start() - BEFORE) : mark.start()])
+    ]
+    if not own:
+        return ""
+    line, _, below = read[own[-1].end() :].partition("\n")
+    if any(map(str.isalnum, line)):
+        return line
+    following = next((line for line in below.splitlines() if any(map(str.isalnum, line))), "")
+    return following if _is_move_alone(names, following) else ""
+
+
+def _is_move_alone(names: _Names, line: str) -> bool:
+    """Return whether a line has a name and no other letters or digits."""
+    match = names.pattern.search(line)
+    return match is not None and not any(map(str.isalnum, line[: match.start()] + line[match.end() :]))
+
+
+def _alternatives(place: str, matches: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the first match and, where "or" joins it to others, perhaps in a list, these as well."""
+    for count, (one, other) in enumerate(pairwise(matches), 2):
+        if OR.fullmatch(place, one.end(), other.start()):
+            return matches[:count]
+        if not COMMA.fullmatch(place, one.end(), other.start()):
+            break
+    return matches[:1]
+
+
 def _normalized(answer: str, synonyms: Sequence[tuple[str, Any]]) -> str:
     """Return the end of an answer with plain signs, without numbers of moves, and with names for synonyms."""
     if len(answer) > MAX_READ:
         answer = answer[-MAX_READ:].partition(" ")[2]  # a name may be cut
     text = answer.translate(SIGNS)
-    for pattern, replacement in synonyms:
-        text = re.sub(pattern, replacement, text)
+    for pattern in (THINKING, THOUGHT, CLOSING, EXAMPLE):
+        text = pattern.sub("", text)
+    for words, replacement in synonyms:
+        text = re.sub(words, replacement, text)
+    text = FROM_TO.sub(r"\1-", text)
     return BARE.sub(r"\1(\2)", LIST.sub(r"(\1)", MOVE_NUMBER.sub("", text)))
 
 
 def _denied(text: str, start: int) -> bool:
     """Return whether the name that starts there stands behind a word such as "not"."""
-    return DENIAL.search(text[max(0, start - DENIAL_WITHIN) : start]) is not None
+    return DENIAL.search(text[max(0, start - BEFORE) : start]) is not None
 
 
 def _listed(env: Env, legal: dict[int, str] | None) -> str:
@@ -159,7 +234,9 @@ def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
             text += BETWEEN if is_pair else SEPARATOR if is_row else r"\s*"
             text += SPELLINGS.get(token, re.escape(token))
         # a shorter name is never read where a longer one stands
-        after = r"(?!\w)(?!\.\d)(?!-\w)" + no_promotion if name[-1].isalnum() else ""
+        after = r"(?!\w)(?!\.(?:\d|[a-z]\b))(?!-\w)" + no_promotion if name[-1].isalnum() else ""
+        after += "" if "/" in name else r"(?!/\w)"
+        after += r"(?!\s*%)" if name[-1].isdecimal() else ""
         if name[-1].isdecimal() and tuple(TOKEN.findall(name.lower())) in beginnings:
             after += rf"(?!{SEPARATOR}\d)"
         return f"({text if len(by_lower[name.lower()]) == 1 else f'(?-i:{text})'}){after}"
@@ -171,11 +248,11 @@ def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
         groups.setdefault(first, []).append((spelled(name), action))
     patterns = list[str]()
     for first, spellings in groups.items():
-        before = r"(?<!\w)(?<!\d\.)(?<!\w-)" if first.isalnum() else ""
+        before = r"(?<!\w)(?<!\d\.)(?<!\b[a-z]\.)(?<!\w[-/])(?<!\d\()" if first.isalnum() else ""
         before += "(?<!-)" if first.isdecimal() else ""  # a number that is not negative
         ahead = f"(?={re.escape(first)})" if first else ""
         patterns.append(f"{before}{ahead}(?:{'|'.join(text for text, _ in spellings)})")
     actions = [action for spellings in groups.values() for _, action in spellings]
     if form:
-        patterns, actions = [*patterns, rf"(?<![\w-])((?-i:{form}))(?![\w-])"], [*actions, ILLEGAL]
+        patterns, actions = [*patterns, rf"(?<![\w/-])((?-i:{form}))(?![\w/-])"], [*actions, ILLEGAL]
     return _Names(re.compile("|".join(patterns), re.IGNORECASE), tuple(actions))

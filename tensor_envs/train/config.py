@@ -190,6 +190,7 @@ def read_config(path: Path, algorithm: str, kind: type[C]) -> RunSettings[C]:
         network = table.pop("network", None)
         _check_keys("", table, ("algorithm", "env", "config"), complete=True)
         if network is not None:
+            instance("network", network, dict)
             keys = ("function",) if "function" in network else ("class", "arguments")
             _check_keys("network.", network, keys, complete=True)
             instance(f"network.{keys[0]}", network[keys[0]], str)

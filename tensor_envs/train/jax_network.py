@@ -15,7 +15,7 @@ import numpy as np
 from tensor_envs._runtime.cuda import card_of, is_cuda
 from tensor_envs._runtime.exchange import to_dlpack, to_numpy
 from tensor_envs._validate import function as check_function
-from tensor_envs._validate import need, wrong_type
+from tensor_envs._validate import need, shown, wrong_type
 from tensor_envs.train.own_network import CHECKED, check_output, first_device, imported
 
 try:
@@ -52,8 +52,11 @@ class JaxNetwork:
         Raises:
             TypeError: the pair is none of a function and nested dictionaries of float32 arrays, or the function returns
                 anything but two arrays of a float dtype.
-            ValueError: it returns arrays of other shapes, or numbers that are not finite.
+            ValueError: a tuple that is no pair, an empty dictionary among the parameters, or a function that returns
+                arrays of other shapes, or numbers that are not finite.
         """
+        if len(pair) != 2:
+            raise ValueError(f"network must be a pair of a function and parameters, got a tuple of {len(pair)}")
         self.function: Callable[..., Any] = check_function("network[0]", pair[0])
         place = first_device(device)
         self.env = env
@@ -102,7 +105,12 @@ class JaxNetwork:
 
 
 def flat(parameters: Any, prefix: str = "") -> dict[str, Any]:
-    """Return the arrays of nested dictionaries by name. TypeError for anything else, and for other dtypes."""
+    """Return the arrays of nested dictionaries by name.
+
+    Raises:
+        TypeError: anything else, and other dtypes.
+        ValueError: an inner dictionary that is empty.
+    """
     if not isinstance(parameters, Mapping):
         if str(getattr(parameters, "dtype", "")) != "float32":
             name = prefix.removesuffix(SEPARATOR) or "network[1]"
@@ -112,6 +120,8 @@ def flat(parameters: Any, prefix: str = "") -> dict[str, Any]:
     for key, part in parameters.items():
         if not isinstance(key, str) or not key or SEPARATOR in key:
             raise wrong_type("network[1]", f"of dictionaries with keys of type str without {SEPARATOR!r}", key)
+        if isinstance(part, Mapping) and not part:  # a file names arrays alone
+            raise ValueError(f"network[1] must be of dictionaries that are not empty, got one at {prefix + key!r}")
         arrays |= flat(part, f"{prefix}{key}{SEPARATOR}")
     return arrays
 
@@ -130,7 +140,9 @@ def nested(arrays: Mapping[str, Any]) -> Parameters:
 
 def architecture_of(function: Any) -> dict[str, Any]:
     """Return the name of a function. ValueError if it cannot be imported by its name."""
-    name = f"{getattr(function, '__module__', None)}:{getattr(function, '__qualname__', None)}"
+    if not hasattr(function, "__qualname__"):  # such as functools.partial
+        raise ValueError(f"network[0] must be a function that can be imported by its name, got {shown(function)}")
+    name = f"{function.__module__}:{function.__qualname__}"
     if imported(name) is not function:
         raise ValueError(f"network[0] must be a function that can be imported by its name, and {name!r} is another one")
     return {"function": name}

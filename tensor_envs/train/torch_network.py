@@ -61,7 +61,8 @@ class TorchNetwork:
             compiled: whether `torch.compile` compiles the module, at the first call of each shape.
 
         Raises:
-            TypeError: it is no module, or returns anything but two tensors of a float dtype.
+            TypeError: it is no module, has state that is no tensor, or returns anything but two tensors of a float
+                dtype.
             ValueError: it has floats of another dtype than float32, or returns tensors of other shapes, or numbers that
                 are not finite.
         """
@@ -76,6 +77,8 @@ class TorchNetwork:
         # Autocast's cache of converted weights is shared by all threads, and a call in one empties it for the others.
         self.precision = {"dtype": torch.bfloat16, "enabled": bfloat16, "cache_enabled": False}
         for name, tensor in module.state_dict().items():
+            if not isinstance(tensor, torch.Tensor):  # of `get_extra_state`
+                raise wrong_type(f"the network's state {name!r}", "a torch.Tensor", tensor)
             if tensor.is_floating_point() and tensor.dtype is not torch.float32:
                 raise ValueError(f"network must have weights of float32, got {tensor.dtype} for {name!r}")
         observation = to_torch(env.observe(env.init(CHECKED, device=place))).to(self.place)
@@ -89,7 +92,8 @@ class TorchNetwork:
             observation: numbers or bools, [B, n].
             forward: what calls the module in place of `forward`.
         """
-        planes = observation.reshape(-1, *self.env.observation_shape).float()
+        # a copy, since a module may change its input in place, and the caller's memory is read again
+        planes = observation.reshape(-1, *self.env.observation_shape).to(torch.float32, copy=True)
         with torch.autocast(planes.device.type, **self.precision):
             logits, value = self.forward(planes) if forward is None else forward(planes)
         return logits.float(), value.float()

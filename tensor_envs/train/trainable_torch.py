@@ -31,6 +31,8 @@ class TrainableTorch(TrainableNetwork):
         """Make an optimiser for a module with its present weights; `epsilon` is that of Adam."""
         modes = {"bfloat16": config.bfloat16, "compiled": config.compiled}
         self.inner = TorchNetwork(env, module, config.value_scale, device, **modes)
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            raise ValueError("network must have parameters that require a gradient, got none")
         self.forward = self.inner.forward  # while it learns
         if num_learners() > 1:  # whose gradients PyTorch averages; their weights become those of rank 0
             self.forward = torch.nn.parallel.DistributedDataParallel(self.forward)

@@ -131,6 +131,8 @@ def test_wrong_arguments() -> None:
     vector = SingleAgentVectorEnv("shed", 2)
     resets: list[tuple[type[Exception], str, dict[str, Any]]] = [
         (ValueError, "seed must be in 0..", {"seed": 2**64}),
+        (TypeError, "options must be of type dict, got 3", {"options": 3}),
+        (TypeError, r"options must be of type dict, got \[\]", {"options": []}),
         (ValueError, "no key but 'reset_mask' and 'state', got 'mask'", {"options": {"mask": 0}}),
         (TypeError, "array of bool, got list", {"options": {"reset_mask": [True, False]}}),
         (TypeError, "array of bool, got dtype int64", {"options": {"reset_mask": np.ones(2, np.int64)}}),

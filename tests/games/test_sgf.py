@@ -144,8 +144,9 @@ def test_the_file_must_fit_the_environment(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=f"node 0: {message}"):
             loaded(text, tmp_path, env)
-    with pytest.raises(ValueError, match=r"game ends with an illegal action, which \.sgf cannot express"):
-        te.save_game(te.record(go, [0, 0]), tmp_path / "game.sgf")
+    for actions in ([0, 0], [0, -1]):  # -1 is illegal, though the last action, a pass, is legal
+        with pytest.raises(ValueError, match=r"game ends with an illegal action, which \.sgf cannot express"):
+            te.save_game(te.record(go, actions), tmp_path / "game.sgf")
 
 
 @pytest.mark.slow

@@ -197,7 +197,10 @@ def test_command_refuses(tmp_path: Path) -> None:
             "--vary must have each field once, got to_win twice",
         ),
         (["hyper_tic_tac_toe", "--vary", "shape=()"], "shape must have one or more entries, got ()"),
-        (["tic_tac_toe", "--players", "none"], "invalid player value: 'none'"),
+        (
+            ["tic_tac_toe", "--players", "none"],
+            "--players: must be uniform, trained, perfect or simulations, got 'none'",
+        ),
         (["tic_tac_toe", "--out", str(tmp_path / "x.pdf")], "--out must end in .html, .md, .json"),
     ):
         code, _, errors = run_here(command.main, arguments)

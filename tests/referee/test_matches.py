@@ -230,10 +230,43 @@ def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
         tournament(**good, games=4, seed=2**64 - 1)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"parallel": 0}, r"parallel must be in 1\.\."),
+        ({"parallel": 1.0}, "parallel must be an int, got 1.0"),
+        ({"num_simulations": 0}, r"num_simulations must be in 1\.\."),
+        ({"played": 3}, "played must be of type Sequence, got 3"),
+        ({"players": [FIRST, Participant("b")]}, r"players\[1\] must have one of policy and ask, got Participant"),
+        ({"players": [FIRST, Participant("b", lambda s: [0], len)]}, r"players\[1\] must have one of policy and ask"),
+        ({"players": [FIRST, Participant("b", ask=3)]}, r"players\[1\].ask must be a function, got 3"),  # type: ignore[arg-type]
+        ({"players": [FIRST, Participant("b", policy=3)]}, r"players\[1\].policy must be a function, got 3"),  # type: ignore[arg-type]
+        ({"players": [FIRST, Participant(3, ask=len)]}, r"players\[1\].name must be of type str, got 3"),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_arguments_of_a_tournament(arguments: dict[str, Any], message: str) -> None:
+    good: dict[str, Any] = {"env": TTT, "players": [FIRST, SCATTERED]}
+    with pytest.raises((ValueError, TypeError), match=message):
+        tournament(**good | arguments)
+
+
+def test_records_hold_numbers_of_numpy() -> None:
+    settings = Settings(tries=np.int64(1), time_limit=np.float32(60))  # type: ignore[arg-type]
+    game = play(TTT, [FIRST, Participant("b", ask=str.upper, options={"heat": np.float32(0.5)})], settings=settings)
+    again = te.Record.from_json(game.to_json()).notes
+    assert again["settings"]["tries"] == 1 and again["options"] == {"b": {"heat": 0.5}}
+
+
 def test_no_records_have_no_scores() -> None:
     for table in (scores, ratings):
         with pytest.raises(ValueError, match="records must be those of a tournament, got none"):
             table([])
+        with pytest.raises(TypeError, match=r"records\[0\] must be of type Record, got 3"):
+            table([3])  # type: ignore[list-item]
+        with pytest.raises(
+            ValueError, match=r"records\[0\] must be of a tournament, got one without notes of moves, pl"
+        ):
+            table([te.record(TTT, [0])])
 
 
 def test_wrong_players_and_settings() -> None:

@@ -50,3 +50,41 @@ def test_each_other_seat_has_its_player() -> None:
     assert Session(**DICE, opponent="uniform").record.notes["players"] == ["client", "uniform", "uniform"]
     with pytest.raises(ValueError, match=r"opponent must be one, or one for each of 2 seats, got \['uniform'\]"):
         Session(**DICE, opponent=["uniform"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"settings": 3}, "settings must be of type Settings, got 3"),
+        ({"custom": "yes"}, "custom must be of type bool, got 'yes'"),
+        ({"image": 1}, "image must be of type bool, got 1"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Session(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": "1"}, "seed must be an int, got '1'"),
+        ({"seed": 1.5}, "seed must be an int, got 1.5"),
+        ({"game": 3}, "game must be of type str, got 3"),
+        ({"game": ["hex"]}, r"game must be of type str, got \['hex'\]"),
+        ({"rules": [1]}, r"rules must be of type dict, got \[1\]"),
+        ({"opponent": 3}, "opponent must be a name or a list of names, got 3"),
+        ({"opponent": {"a": 1}}, "opponent must be a name or a list of names, got {'a': 1}"),
+        ({"opponent": [3]}, "opponent must be of type str, got 3"),
+    ],
+)
+def test_wrong_arguments_of_a_reset(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Session("tic_tac_toe").reset(**arguments)
+
+
+def test_an_answer_is_a_text() -> None:
+    session = Session("tic_tac_toe", player=0)
+    with pytest.raises(TypeError, match="answer must be of type str, got 4"):
+        session.step(4)  # type: ignore[arg-type]
+    assert session.step("(1,1)").error == ""

@@ -31,6 +31,22 @@ class Small(nn.Module):  # type: ignore[misc] # PyTorch has no types where it is
         return self.policy(features), self.value(features).squeeze(1)
 
 
+class Noting(Small):
+    """Network whose state has an entry that is no tensor."""
+
+    def get_extra_state(self) -> str:
+        return "noted"
+
+
+class Centred(Small):
+    """Network that subtracts a half from its input, in place or not."""
+
+    in_place = True
+
+    def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return super().forward(observation.sub_(0.5) if self.in_place else observation - 0.5)
+
+
 class Returning(nn.Module):  # type: ignore[misc]
     """Network that returns what a function makes of the observations."""
 

@@ -85,6 +85,7 @@ hidden = 8
         ("version = 0", "version = 7", "it was saved by version 7 of 'tic_tac_toe', this is 0"),
         ("tic_tac_toe", "tic_tac_to", "unknown id 'tic_tac_to'; did you mean 'tic_tac_toe'"),
         ("[env.rules]", "[env.rules]\nk = 3", "'tic_tac_toe' has no rule field 'k'|fixes k=3"),
+        ("[env]", "network = 3\n[env]", "network must be of type dict, got 3"),
         ('"ppo"', '"pp"', "algorithm must be 'ppo', got 'pp'"),
     ],
 )

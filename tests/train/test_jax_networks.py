@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,8 @@ def test_names_of_weights() -> None:
         ((3, {}), TypeError, r"network\[0\] must be a function, got 3"),
         ((lambda p, x: 1, [1.0]), TypeError, r"network\[1\] must be of nested dictionaries of float32 arrays, got"),
         ((lambda p, x: 1, {"a": np.zeros(3)}), TypeError, r"a must be of nested dictionaries of float32 arrays, got"),
+        ((lambda p, x: 1, {}, 3), ValueError, "network must be a pair of a function and parameters, got a tuple of 3"),
+        ((lambda p, x: 1, {"a": {"b": {}}}), ValueError, r"network\[1\] must be .* not empty, got one at 'a/b'"),
         ((lambda p, x: 1, {"a/b": {}}), TypeError, r"network\[1\] must be of dictionaries with keys of type str"),
         ((lambda p, x: x[:, 0], {}), TypeError, "network must return a tuple of two .*Array, logits and values, got"),
         ((lambda p, x: (x[:, 0], x), {}), ValueError, r"network must return logits \[B, A\] = \(3, 9\), got \(3, 3, 3"),
@@ -125,6 +128,9 @@ def test_functions_without_a_name(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"network must be named as package.module:Name, got '.*<lambda>'"):
         trainer.save(tmp_path)
     assert isinstance(trainer.network, JaxNetwork)
+    trainer = alphazero(env, (functools.partial(functions.apply), functions.parameters_of(env)))
+    with pytest.raises(ValueError, match=r"network\[0\] must be a function that .* name, got functools.partial"):
+        trainer.save(tmp_path)
     alphazero(env, pair(env)).save(tmp_path)
     assert load(tmp_path / "weights.safetensors").network == {"function": "tests.train.jax_functions:apply"}
     text = (tmp_path / "config.toml").read_text()

@@ -142,12 +142,32 @@ def test_wrong_modules(function: Any, error: type[Exception], message: str) -> N
         alphazero(shared_env("tic_tac_toe"), networks.Returning(function))
 
 
+@pytest.mark.parametrize("name", TRAINERS)
+def test_a_module_may_change_its_input_in_place(name: str) -> None:
+    """It learns from the same positions as one that does not, as often as they are used."""
+    env = shared_env("tic_tac_toe")
+    arrays = list[dict[str, np.ndarray]]()
+    for in_place in (True, False):
+        torch.manual_seed(0)
+        module = networks.Centred(env)
+        module.in_place = in_place
+        trainer = TRAINERS[name](env, module)
+        for _ in range(2):
+            trainer.step()
+        arrays.append(trainer.weights())
+    assert all(np.array_equal(arrays[0][key], arrays[1][key]) for key in arrays[0])
+
+
 def test_wrong_arguments() -> None:
     env = shared_env("tic_tac_toe")
     with pytest.raises(TypeError, match=r"network must be None, a torch.nn.Module or a pair of .*, got 'resnet'"):
         alphazero(env, "resnet")
     with pytest.raises(ValueError, match=r"network must have weights of float32, got torch.float64"):
         alphazero(env, small(env).double())
+    with pytest.raises(ValueError, match="network must have parameters that require a gradient, got none"):
+        alphazero(env, small(env).requires_grad_(False))
+    with pytest.raises(TypeError, match=r"the network's state '_extra_state' must be a torch.Tensor, got 'noted'"):
+        alphazero(env, networks.Noting(env, width=5))
     diverging = small(env)
     trainer = alphazero(env, diverging)
     diverging.value.weight.data[:] = float("inf")

@@ -66,7 +66,12 @@ def spellings(names: Mapping[int, str], bets: Sequence[int]) -> dict[str, int]:
     owes_nothing = bets[0] == bets[1]
     more = dict[str, int]()
     for action, name in names.items():
-        for text in (name, name.replace("all-in", "all in"), name.replace(" 100%", " pot")):
+        in_words = [
+            name.replace(" 100%", " pot"),
+            name.replace(" 100%", " the pot"),
+            name.replace(" 50%", " half the pot"),
+        ]
+        for text in (name, name.replace("all-in", "all in"), name.replace(" 50%", " half pot"), *in_words):
             more[text] = action
             if owes_nothing:  # a call of nothing is a check, and a raise of nothing a bet
                 more[text.replace("call", "check").replace("raise", "bet")] = action

@@ -9,6 +9,10 @@ from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.rules import Symmetry
 from tensor_envs.rules.plain import ended
 
+# numbers that are no column, as in "4 in a row" and "2 threats"
+SYNONYMS = (
+    (r"(?i)\b\d+(?=[\s-]+(?:in[\s-]+(?:a[\s-]+)?(?:row|line)|(?:disc|stone|piece|threat|way|move|turn)s?)\b)", ""),
+)
 to_dict = stones.to_dict  # C8
 
 

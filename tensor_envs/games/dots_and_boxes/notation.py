@@ -1,6 +1,6 @@
 """Dictionaries, action names and symmetries of dots and boxes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tensor_envs._validate import integer, nested
@@ -61,6 +61,15 @@ def ends_of(rules: DotsAndBoxes, line: int) -> tuple[Place, Place]:
 def action_to_string(rules: DotsAndBoxes, action: int) -> str:
     """Return the name of a line by its ends, "a1b1" (B9)."""
     return "".join(cell_name(y * (rules.columns + 1) + x, rules.columns + 1) for y, x in ends_of(rules, action))
+
+
+def spellings(rules: DotsAndBoxes, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
+    """Return legal actions by the ends of their lines in the other order, "b1a1"."""
+    names = {
+        line: [cell_name(y * (rules.columns + 1) + x, rules.columns + 1) for y, x in ends_of(rules, line)]
+        for line in legal
+    }
+    return {"".join(reversed(ends)): line for line, ends in names.items()}
 
 
 def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:

@@ -10,6 +10,16 @@ from tensor_envs.rules import int32
 from tensor_envs.rules.plain import ended
 
 NAMES = ("up", "right", "down", "left")
+# words that are no direction of a move: "the bottom left corner", "that sets up a merge", "all right"
+SYNONYMS = (
+    (r"(?i)\b(?:top|upper|bottom|lower)[\s-]+(?:left|right)\b", ""),
+    (r"(?i)\b(?:left|right)(?:most)?[\s-]+(?:hand|corner|column|side|edge|now)\b", ""),
+    (
+        r"(?i)\b(?:give|giving|set(?:s|ting)?|lin(?:e|es|ing)|open(?:s|ing)?|free(?:s|ing)?|build(?:s|ing)?|end(?:s|ing)?)\s+up\b",
+        "",
+    ),
+    (r"(?i)\b(?:all|that's)\s+right\b", ""),
+)
 TILES = [0, *(2**exponent for exponent in range(1, HIGHEST + 1))]
 MAX_SUM = 2 * TILES[-1] - 4  # of all tiles on a board: sixteen different ones, none a 2
 # no symmetries but the identity: turned boards are as likely, but the same chance puts tiles elsewhere (T8)

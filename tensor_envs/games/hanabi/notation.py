@@ -9,7 +9,12 @@ from tensor_envs.rules.plain import checked, ended, field_limits
 
 COLORS = "RYGWB"
 RANKS = "12345"
-SYNONYMS = ((r"(?i)\b(play|discard)\s+(?:(?:my|the)\s+)?card\s+(?=\d)", r"\1 "),)  # "play card 0"
+# "play card 0", "hint player +1 color R" and "colour red"
+SYNONYMS = (
+    (r"(?i)\b(play|discard)\s+(?:(?:my|the)\s+)?card\s+(?=\d)", r"\1 "),
+    (r"(?i)\b(?:hint|clue)(?=\s+player\b)", "Reveal"),
+    (r"(?i)\bcolou?r\s+([rygwb])(?:ed|ellow|reen|hite|lue)?\b", r"color \1"),
+)
 UNKNOWN = "X"  # a colour or a rank
 NUMBERS = ("fireworks", "information_tokens", "life_tokens", "turns", "current_player", "last_action")
 FLAGS = ("scored", "regained")

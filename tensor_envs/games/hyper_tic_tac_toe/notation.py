@@ -44,6 +44,11 @@ def has_line(marks: np.ndarray, k: int) -> bool:
     return False
 
 
+# cells in words and in JSON: "row 0, column 2"
+_GAP = r"(?:\W|\band\b){1,9}"
+SYNONYMS = ((rf"(?i)\brow\b\W{{1,4}}(\d+){_GAP}\bcol(?:umn)?\b\W{{1,4}}(\d+)", r"(\1,\2)"),)
+
+
 def action_to_string(rules: HyperTicTacToe, action: int) -> str:
     """Return the coordinates of a cell: "(0,2)"."""
     return f"({','.join(str(action // step % n) for step, n in zip(strides(rules.shape), rules.shape, strict=True))})"

@@ -6,6 +6,7 @@ from tensor_envs.games._kit import mancala
 from tensor_envs.games.kalah.rules import Kalah
 from tensor_envs.rules.plain import ended
 
+SYNONYMS = ((r"(?i)\b\d+(?=\s+(?:seed|stone|counter|piece|pebble)s?\b)", ""),)  # "4 seeds", which are no house
 to_dict = mancala.to_dict  # K9
 
 

@@ -11,6 +11,8 @@ from tensor_envs.render.grids import rows_of
 from tensor_envs.rules import scalar
 from tensor_envs.rules.plain import ended, values_of
 
+SYNONYMS = ((r"\ba(?=\s+[A-Za-z])", ""),)  # the article, which is no house: "a capture from C"
+
 
 def to_dict(rules: Oware, s: dict[str, Any]) -> dict[str, Any]:
     """Return {"houses": ..., "stores": ..., "current_player": 0 or 1, "history": earlier houses, flat} (W11)."""

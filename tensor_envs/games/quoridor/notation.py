@@ -20,6 +20,7 @@ SYNONYMS = (
     (rf"(?i){_WALL}([a-z]\d+)\s*,?\s*\(?\b(h|v)(?:orizontal|ertical)(?:ly)?\b\)?", r"\1\2"),
     (r"(?i)\b([a-z]\d+)\s*,?\s*\(?\b(h|v)(?:orizontal|ertical)(?:ly)?\b\)?", r"\1\2"),
     (rf"(?i){_WALL}(?=[a-z]\d+(?![\w]))", "wall_"),
+    (r"(?i)\b(h|v)[\s:-]?([a-z]\d+)(?!\w)", r"\2\1"),
 )
 
 

@@ -10,6 +10,7 @@ from tensor_envs.rules import WORD_BITS, pack, unpack
 from tensor_envs.rules.plain import ended
 
 PICK_UP = "pick up"
+SYNONYMS = ((r"(?i)\b\d+(?=\s+cards?\b)", ""),)  # a number of cards, which is no card
 # no symmetries but the identity: all cards differ in rank
 
 

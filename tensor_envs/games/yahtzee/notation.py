@@ -9,6 +9,14 @@ from tensor_envs.rules.plain import checked, ended, field_limits
 
 POINTS = [{face * count for count in range(DICE + 1)} for face in range(1, SIDES + 1)]
 POINTS += [{0, *range(5, 31)}, {0, *range(5, 31)}, {0, 25}, {0, 30}, {0, 40}, {0, 50}, {*range(5, 31)}]
+# names in other words, and chances that are no box
+SYNONYMS = (
+    (r"(?i)\bre-?roll\s+(?:(?:the|my)\s+)?(?:(?:dice|die)\s+)?(?=\d)", "reroll "),
+    (r"(?i)\b(?:3|three)[\s-]of[\s-]a[\s-]kind\b", "three of a kind"),
+    (r"(?i)\b(?:4|four)[\s-]of[\s-]a[\s-]kind\b", "four of a kind"),
+    (r"(?i)\baces\b", "ones"),
+    (r"(?i)\bchance(?=\s+(?:of|to|for|at|that|and)\b)", ""),
+)
 # no symmetries but the identity: the order of the dice is fixed
 
 
