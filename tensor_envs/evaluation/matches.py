@@ -196,15 +196,18 @@ def evaluate(
         raise ValueError(f"games must be a multiple of the {turns} players, got {games}")
     opening = integer("opening", opening, 0, LIMIT)
     limit = integer("limit", limit, 1, 2**31 - 1)
+    # the same deals for each rotation of the policies among the players
     parts = []
     for turn in range(turns):
         # policy p is player (p + turn) mod P
         order = [chosen[(player - turn) % players] for player in range(players)]
         state = env.init(games // turns, seed, device)
         returns, plies, unfinished = play_games(state, order, opening, limit)
+        # returns are of players; the result has those of policies
         seated = np.array([(p + turn) % players for p in range(players)], np.int32)
         parts.append((returns[:, seated], np.tile(seated, (len(returns), 1)), plies, unfinished))
     returns, seated, plies = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    # else the result would be that of random play
     if opening and (plies <= opening).all():
         raise ValueError(f"opening must leave decisions to the policies, no game has more than {opening} plies")
     return Evaluation(returns, seated, plies, sum(part[3] for part in parts), env.spec.zero_sum)
