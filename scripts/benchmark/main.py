@@ -8,8 +8,8 @@
     python scripts/benchmark.py --env peers --batch 4096 --mode step read --peers --json run.json
 
 Other measurements have options of their own, which `--help` after them lists: --search (simulations of tree search),
---strength (matches with OpenSpiel's), --equilibrium (iterations of CFR+), --network, --training (positions of self-play)
-and --settings (of AlphaZero).
+--strength (matches with OpenSpiel's), --equilibrium (iterations of CFR+), --network, --training (positions of
+self-play) and --settings (of AlphaZero).
 
 Games are played by uniformly random legal actions, sampled on the device, with auto-reset. Modes: "step" is
 `VectorEnv.step_uniform`, one call per step that computes mask, rewards and flags; "read" adds `observe=True`, so that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,6 +61,6 @@ def test_the_rule_of_version_0_2() -> None:
     state = env.init(1, seed=1)
     for action in plies:
         state = env.step(state, [action])
-    options = {"exploration": 1.4 * env.num_actions, "prove": False, "history_weight": 0.0}
+    options: dict[str, Any] = {"exploration": 1.4 * env.num_actions, "prove": False, "history_weight": 0.0}
     counts = search_of(env, 1, 0, plies, 64, 1, **options).root.counts
     assert old_search(64, seed=1)(state).tolist() == [int(np.argmax(counts))]
