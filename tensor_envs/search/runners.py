@@ -108,7 +108,7 @@ def run_search(
         for first in range(0, layout.grid.blocks, chunk.grid.blocks):
             if tree is not None and tree._whole is not None:
                 # a search that goes on from an earlier one begins with its nodes
-                tree._whole.put(memory, size.slots, layout, chunk, first)
+                tree._whole.put(memory, tree_sizes(engine, config, size.slots), layout, chunk, first)
             params = size.params(first, layout.grid.blocks, layout.share, chunk.share, limit, (low, high))
             # every chunk reads its games from the whole batch and writes into the whole result
             search(buffers, params_array(params, table, layout.shards, layout.device), result)

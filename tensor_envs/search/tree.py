@@ -20,7 +20,7 @@ from tensor_envs.envs.counts import DecisionCounts
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.rules.lists import num_words
 from tensor_envs.search.memory import PACKED_WORDS, SearchConfig, TreeArrays, TreeSizes, num_results, whole_vectors
-from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Edge, Entry, Node, PathStep, Root
+from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Edge, Entry, Node, Root
 
 if TYPE_CHECKING:
     from tensor_envs.envs.state import State
@@ -400,27 +400,27 @@ class HostTree:
         row, slot, k = ragged(lengths)
         self.edges[row, starts[row, slot] + k] = other.edges[row, sources[row, slot] + k]
 
-    def put(self, tree: TreeArrays, slots: int, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
+    def put(self, tree: TreeArrays, sizes: TreeSizes, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
         """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them.
 
-        slots: slots of a tree of that search.
+        sizes: those of a tree of that search.
         """
         # a chunk may exceed the batch: its last blocks repeat the batch's last one, as all of them write results
         blocks = np.minimum(first + np.arange(chunk.grid.blocks), whole.grid.blocks - 1)
         index = (blocks[:, None] * whole.grid.lanes + np.arange(whole.grid.lanes)).reshape(-1)
 
-        def of_chunk(part: np.ndarray, more: int) -> np.ndarray:
+        def of_chunk(part: np.ndarray, words: int) -> np.ndarray:
+            """Return the parts of the chunk's trees, each at the beginning of so many words."""
             rows = whole.padded(part.reshape(whole.batch, -1)).reshape(whole.shards, whole.grid.rows, -1)
-            return np.pad(rows[:, index].reshape(chunk.rows, -1), ((0, 0), (0, more)))
+            own = rows[:, index].reshape(chunk.rows, -1)
+            return np.pad(own, ((0, 0), (0, words - own.shape[1])))
 
-        new = slots - self.slots
+        # neither the steps of a simulation nor the history of actions, behind the nodes, are resumed
         nodes = np.concatenate([self.roots, self.nodes.reshape(whole.batch, -1)], axis=1)
-        # neither the steps of a simulation nor the history of actions are resumed
-        rest = slots * PathStep.size + self.config.history_words(self._players, self.width)
-        write(tree.nodes, of_chunk(nodes, new * self.nodes.shape[2] + rest))
-        write(tree.edges, of_chunk(self.edges, new * (self.edges.shape[1] // self.slots)))
+        write(tree.nodes, of_chunk(nodes, sizes.nodes))
+        write(tree.edges, of_chunk(self.edges, sizes.edges))
         if not self.config.replays:
-            states = of_chunk(self.states, new * self.states.shape[2])
+            states = of_chunk(self.states, sizes.states)
             blocks = states.reshape(-1, chunk.grid.lanes, states.shape[1])
             write(tree.states, blocks.transpose(0, 2, 1))
 

@@ -138,8 +138,17 @@ def test_replayed_simulations_find_the_same_without_chance(name: str, monkeypatc
 @pytest.mark.few("tic_tac_toe")
 @pytest.mark.parametrize("name", GAMES)
 def test_a_search_goes_on_from_what_is_known(name: str) -> None:
+    check_resumed(shared_env(name))
+
+
+def test_packed_trees_go_on_in_all_rows() -> None:
+    """In packed trees a node has fewer edges than the game has actions, of which the history knows all."""
+    check_resumed(shared_env("clobber", rows=5, columns=5))
+
+
+def check_resumed(env: te.Env) -> None:
     """Compare resumed trees with the plain search, bit for bit; the last action of row 0 is untried."""
-    env, simulations = shared_env(name), 24
+    simulations = 24
     state, more = env.init(3, seed=9), list[list[int]]()
     out = te.search.playout_policy(state, simulations, seed=4, keep_tree=True)
     for k in range(2):
@@ -338,7 +347,8 @@ def test_finished_games_have_no_action() -> None:
     for found in outcomes(state, network(env)):
         assert found["action"][0] == found["visit_counts"][0].sum() == found["value"][0] == 0
         assert not found["action_weights"][0].any() and found["action_weights"][1].sum() == pytest.approx(1)
-        assert not found["qvalues"][0].any() and found["visit_counts"][1].sum() in (20, 9)
+        # 20 simulations by playouts, 9 with a network; a proven root ends its search
+        assert not found["qvalues"][0].any() and (found["visit_counts"][1].sum() in (20, 9) or found["proven"][1])
 
 
 def test_seeds_and_plies_have_their_own_noise() -> None:
