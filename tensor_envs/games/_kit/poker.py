@@ -11,6 +11,16 @@ from tensor_envs.rules.plain import ended, open_actions, state_of, values_of
 Betting = dict[str, Any]  # fields of a state, with cards of no meaning
 
 
+# parts of names, and how else they are said
+IN_WORDS = (
+    ("all-in", "all in"),
+    (" 100%", " pot"),
+    (" 100%", " the pot"),
+    (" 50%", " half pot"),
+    (" 50%", " half the pot"),
+)
+
+
 def betting(rules: Any, history: Sequence[int]) -> Betting:
     """Return the fields after some actions. ValueError for an illegal action."""
     return _betting(rules, tuple(history))
@@ -66,12 +76,7 @@ def spellings(names: Mapping[int, str], bets: Sequence[int]) -> dict[str, int]:
     owes_nothing = bets[0] == bets[1]
     more = dict[str, int]()
     for action, name in names.items():
-        in_words = [
-            name.replace(" 100%", " pot"),
-            name.replace(" 100%", " the pot"),
-            name.replace(" 50%", " half the pot"),
-        ]
-        for text in (name, name.replace("all-in", "all in"), name.replace(" 50%", " half pot"), *in_words):
+        for text in (name, *(name.replace(*pair) for pair in IN_WORDS)):
             more[text] = action
             if owes_nothing:  # a call of nothing is a check, and a raise of nothing a bet
                 more[text.replace("call", "check").replace("raise", "bet")] = action

@@ -60,16 +60,18 @@ def ends_of(rules: DotsAndBoxes, line: int) -> tuple[Place, Place]:
 
 def action_to_string(rules: DotsAndBoxes, action: int) -> str:
     """Return the name of a line by its ends, "a1b1" (B9)."""
-    return "".join(cell_name(y * (rules.columns + 1) + x, rules.columns + 1) for y, x in ends_of(rules, action))
+    return "".join(end_names(rules, action))
 
 
 def spellings(rules: DotsAndBoxes, s: dict[str, Any], legal: Sequence[int]) -> dict[str, int]:
     """Return legal actions by the ends of their lines in the other order, "b1a1"."""
-    names = {
-        line: [cell_name(y * (rules.columns + 1) + x, rules.columns + 1) for y, x in ends_of(rules, line)]
-        for line in legal
-    }
-    return {"".join(reversed(ends)): line for line, ends in names.items()}
+    return {"".join(reversed(end_names(rules, line))): line for line in legal}
+
+
+def end_names(rules: DotsAndBoxes, line: int) -> list[str]:
+    """Return the names of the dots at the ends of a line."""
+    dots = rules.columns + 1  # in a row
+    return [cell_name(y * dots + x, dots) for y, x in ends_of(rules, line)]
 
 
 def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
