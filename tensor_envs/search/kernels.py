@@ -12,7 +12,7 @@ from tensor_envs.rules.kernel import Cells, branch, loop, registers
 from tensor_envs.rules.lists import num_words
 from tensor_envs.rules.scalar import Scalar, Value, maximum, minimum, scalar, uint32
 from tensor_envs.search.memory import NetworkOutput, SearchConfig, TreeArrays, each_legal, num_results
-from tensor_envs.search.simulation import Arrived, Result, Search
+from tensor_envs.search.simulation import LeafHandler, Result, Search
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class PlayoutSearch:
         search.each_root(lambda at: search.finalize(at, a.result, count))
 
 
-def writer(t: Tracer, leaf: Cells) -> Arrived:
+def writer(t: Tracer, leaf: Cells) -> LeafHandler:
     """Return a handler that writes the states that a network evaluates."""
 
     return lambda at, s, flags, _, rewards: t.words(leaf).store(

@@ -44,19 +44,22 @@ from tensor_envs.search.memory import (
     whole_vectors,
     wrap_index,
 )
-from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Counts, Edge, PathStep, Walk
+from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Counts, Edge, Node, PathStep, Walk
 from tensor_envs.search.selection import Stage, is_finite, is_value
 
-# handler of a simulation's last position, given its state, flags, returns so far and the rewards of its last action
-Arrived = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
+# receives a simulation's last position: place, state, flags, returns so far, and the rewards of the last action
+LeafHandler = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
 
 
 class Result(NamedTuple):
     """Result of a search at its roots."""
 
     action: Any  # int32 [rows]; -1 if the network's output was not finite, or with more legal actions than declared
-    # int32 [rows, 3 A + 2]: visits, weights and values of all actions, the root's value and its proven outcome; floats
-    # by bits. With `SearchConfig.counts` those of each block precede its counts [counts, lanes], see `Decisions`
+    # int32 [rows, 3 A + 2]; floats are stored by their bits:
+    #
+    #     visits [A] | weights [A] | values [A] | the root's value | its proven outcome
+    #
+    # With `SearchConfig.counts` each block of rows is followed by its counts [counts, lanes], see `Decisions`.
     numbers: Any
 
 
@@ -70,13 +73,17 @@ class Search(TreeMemory):
         # one walk for each root: its position and the edge that it has chosen
         self.walks = t.block.registers(self.walk_words, INT32)
         self.current = t.registers()  # current positions of the simulations
-        self.queue = t.block.registers(1, INT32)  # lanes of the roots that take another step, see `_descend`
+        self.queue = t.block.registers(1, INT32)  # lanes of the roots whose simulations take another step
         self.counts = Counts(registers(Counts.size, INT32))
         # outcome for player 0 of the position after the step that `prove` visits next
         self.outcomes = t.block.registers(1, INT32)
 
     def each_root(self, stage: Callable[[Coords], None]) -> None:
         self.t.block.each(stage, unroll_max=0)
+
+    def root_in(self, lane: Scalar) -> Coords:
+        """Return the root in a lane of the block."""
+        return self.first_root if self.roots == 1 else self.t.block.at(wrap_index(lane, self.roots))
 
     def walk(self, at: Coords) -> Walk:
         return Walk(self.walks, at.register.index(0, self.walk_words), at.register.lanes, self.players)
@@ -169,14 +176,14 @@ class Search(TreeMemory):
         # inverted, so that chance and playout draw independent numbers
         return s.replace(key=[low, ~high])
 
-    def simulate(self, slot: Scalar, arrived: Arrived) -> None:
+    def simulate(self, slot: Scalar, on_leaf: LeafHandler) -> None:
         """Run one simulation of every root: descend, play the last action, write the new node."""
         # selection: from the root to an action that has no child yet
         self._descend(slot)
         # expansion: play this action and store the new position.
         # compilers vectorise a stage only if it reads no trees, so nodes are written after it, root by root
-        stage = self._arrive if self.config.replays else self._advance
-        self.t.block.each(lambda at: stage(at, slot, arrived))
+        expand = self._replayed if self.config.replays else self._advance
+        self.t.block.each(lambda at: expand(at, slot, on_leaf))
         self.each_root(lambda at: self._link(at, slot))
 
     def _descend(self, slot: Scalar) -> None:
@@ -194,8 +201,9 @@ class Search(TreeMemory):
         counts.queued = counts.steps = 0
         self.each_root(self._start)
         with do_while() as turn:
-            # the queue is read from its front while live roots are appended again: they are never more than read
-            active, counts.queued = counts.queued, 0
+            # live roots are appended to the same queue again: never more of them than have been read
+            active = counts.queued
+            counts.queued = 0
             self._choose_all(active)
             if replays:
                 each(self._play)
@@ -234,8 +242,7 @@ class Search(TreeMemory):
             count = 1 if size == 1 else minimum(active - first, size)
 
             def in_root(stage: Stage, k: Value) -> None:
-                lane = wrap_index(self.queue[wrap_index(first + k, self.roots)], self.roots)
-                at = self.first_root if self.roots == 1 else self.t.block.at(lane)
+                at = self.root_in(self.queue[wrap_index(first + k, self.roots)])
                 walk = self.walk(at)
                 stage(k, self.edges_of(at, walk.node, walk if self.config.replays else None))
 
@@ -266,12 +273,17 @@ class Search(TreeMemory):
         step.node = self.node_offset(at, slot)
         step.edge = edges.offset(best)
         step.lane = at.batch.lane
-        if self.config.replays:  # otherwise they are those of the node
-            step.player, step.returned = walk.mover, select(walk.returns(), walk.mover)
+        if self.config.replays:  # otherwise the backup reads both from the node
+            player = walk.mover
+            returned = select(walk.returns(), walk.mover)
+            step.player = player
+            step.returned = returned
         # if there is no child, the descent ends at this node, the leaf
         walk.node = child
         walk.leaf = slot
-        walk.edge, walk.action = best, edges.action(best)
+        action = edges.action(best)
+        walk.edge = best
+        walk.action = action
         if self.config.replays:
             # whether the simulation goes on is known once the action is played, see `_play`
             walk.untried = child == 0
@@ -285,7 +297,7 @@ class Search(TreeMemory):
         self.current.store_words(at, words.load(place), words.count)
         walk.set_returns(self.node(at, walk.leaf).returns())
 
-    def _advance(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
+    def _advance(self, at: Coords, slot: Scalar, on_leaf: LeafHandler) -> None:
         """Play a simulation's last action in the state of its leaf, and store the new state."""
         t = self.t
         walk = self.walk(at)
@@ -303,7 +315,7 @@ class Search(TreeMemory):
         words.store(place, s=s, flags=flags)
         walk.untried = 1
         walk.set_position(self.mover(s, flags), returns, self.mask(s))
-        arrived(at, s, flags, returns, rewards)
+        on_leaf(at, s, flags, returns, rewards)
 
     def _begin(self, at: Coords, slot: Scalar) -> None:
         """Load the root for a simulation that replays."""
@@ -340,12 +352,12 @@ class Search(TreeMemory):
         walk.live = live & (walk.untried == 0) & ~(flags[0] | flags[1])
         walk.set_position(self.mover(s, flags), returns, self.mask(s))
 
-    def _arrive(self, at: Coords, slot: Scalar, arrived: Arrived) -> None:
-        """Pass the last position of a simulation that replays to its handler."""
+    def _replayed(self, at: Coords, slot: Scalar, on_leaf: LeafHandler) -> None:
+        """Pass the last position of a simulation that replays to its handler: its action has been played."""
         loaded = self.current.load(at)
         s = self.t.layout.get_state(loaded)
         flags = self.t.layout.get_flags(loaded)
-        arrived(at, s, flags, self.walk(at).returns(), [scalar(0.0)] * self.players)
+        on_leaf(at, s, flags, self.walk(at).returns(), [scalar(0.0)] * self.players)
 
     def _link(self, at: Coords, slot: Scalar) -> None:
         """Write the node that a simulation has reached and link it to its parent."""
@@ -359,16 +371,12 @@ class Search(TreeMemory):
     def backward(self, slot: Scalar, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
         """Add the returns of a simulation to every action on its path."""
         final = self.t.block.registers(self.players, FLOAT32)
+        any_outcome = registers(1, INT32)
+        any_outcome[0] = 0
 
         def settle(at: Coords) -> None:
             values = returns(at)
-            root = self.root(at)
-            # before the backup: whether an outcome is final depends on the largest return. The values of a network are
-            # none: they may be beyond what the game pays.
-            largest = root.largest
-            for x in self.node(at, slot).returns() if self.selection.uses_network else values:
-                largest = maximum(largest, maximum(x, -x))
-            root.largest = largest
+            self._raise_largest(at, slot, values)
             store(final, at.register, values)
             if self.config.proves:
                 # only the end of a game is certain: neither a playout nor a network proves anything
@@ -379,8 +387,6 @@ class Search(TreeMemory):
                 self.outcomes[at.register.index(0, 1)] = outcome
                 any_outcome[0] |= outcome
 
-        any_outcome = registers(1, INT32)
-        any_outcome[0] = 0
         self.each_root(settle)
         if self.config.proves:
             # most simulations end in no finished game: then the paths are not visited twice
@@ -390,8 +396,8 @@ class Search(TreeMemory):
             step = self.step(number)
             lane = step.lane
             node = self.node_at(step.node)
-            edge = self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
-            at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(lane, self.roots))
+            edge = self._edge_of(step, node)
+            at = self.root_in(lane)
             # the action's player gets the return since the action, whoever moves next: so any number of players works
             player = step.player if self.config.replays else node.mover
             returned = step.returned if self.config.replays else select(node.returns(), player)
@@ -405,6 +411,15 @@ class Search(TreeMemory):
             node.visits += 1
             if not self.selection.uses_network:
                 self._add_to_history(at, player, self._action_of(step, edge), ended)
+
+    def _raise_largest(self, at: Coords, slot: Scalar, returns: Sequence[Scalar]) -> None:
+        """Raise the largest absolute return of a root to the returns of a simulation; `_outcome` depends on it."""
+        root = self.root(at)
+        largest = root.largest
+        # a network's values may exceed what the game pays, so they do not count
+        for x in self.node(at, slot).returns() if self.selection.uses_network else returns:
+            largest = maximum(largest, maximum(x, -x))
+        root.largest = largest
 
     def learn_moves(self, moves: MoveList, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
         """Add the moves of playouts to the history of actions."""
@@ -423,25 +438,27 @@ class Search(TreeMemory):
         history.visits += 1
         history.value_sum += returned
 
+    def _edge_of(self, step: PathStep, node: Node) -> Edge:
+        """Return the edge that a step took at its node."""
+        return self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
+
     def _action_of(self, step: PathStep, edge: Edge) -> Scalar:
-        """Return the action of a step, whose edge it is."""
+        """Return the action of a step, given its edge."""
         # without packing, the edges of a node begin at a multiple of their words
         return edge.action if self.config.packed else step.edge % (self.config.edge_words * self.width)
 
     def _prove(self) -> None:
-        """Mark the edges of the simulations' paths whose outcome is proven, from the leaves to the roots.
-
-        The step of a lower level has a higher number, so steps are visited in descending order.
-        """
+        """Mark the edges on the simulations' paths whose outcomes are proven, from the leaves to the roots."""
         num_steps = self.root(self.first_root).num_steps
         with loop(num_steps) as number:
+            # a deeper step has a higher number
             step = self.step(num_steps - 1 - number)
-            at = self.first_root if self.roots == 1 else self.t.block.at(wrap_index(step.lane, self.roots))
+            at = self.root_in(step.lane)
             place = at.register.index(0, 1)
             outcome = self.outcomes[place]
             with branch(outcome != 0):  # an action is proven if the position after it is
                 node = self.node_at(step.node)
-                edge = self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
+                edge = self._edge_of(step, node)
                 # from the view of the player who chose the action
                 edge.link |= where(node.mover == 0, outcome, LOSS + WIN - outcome) << OUTCOME_SHIFT
                 # the node may be proven by this edge, which then proves the edge above it
@@ -521,7 +538,7 @@ class Search(TreeMemory):
     def finalize(self, at: Coords, result: Result, num_counts: int = 0) -> None:
         """Choose a root's action and write it with visits, weights and values.
 
-        num_counts: counts of a game in the result, besides these.
+        num_counts: counts of each game that follow in the result, see `Result.numbers`.
         """
         edges = self.edges_of(at, 0)
         node = self.node(at, 0)
