@@ -406,7 +406,7 @@ def cast(a: I, dtype: DType) -> I:
         min_value, max_value = LIMITS[a.dtype]
         if a.dtype.itemsize >= dtype.itemsize or min_value <= inner.low <= inner.high <= max_value:
             return cast(inner, dtype)
-    if a.dtype is UINT64 and dtype in (UINT32, INT32) and a.op == "|":  # of two joined words, the low one
+    if a.dtype is UINT64 and dtype in (UINT32, INT32) and a.op == "|":  # the low one of two joined words
         for x, y in (a.operands, a.operands[::-1]):
             if x.op == "<<" and _is_const(x.operands[1]) and x.operands[1].value == 32:
                 return cast(y, dtype)

@@ -27,7 +27,7 @@ from tensor_envs._compiler.tape import (
     Tape,
 )
 
-MAX_UNROLLED = 100  # of the body of a loop that NVRTC unrolls
+MAX_UNROLLED = 100  # instructions in a loop body that NVRTC may unroll
 INLINE_MAX_CHARACTERS = 120  # longer expressions are assigned to a variable
 # Clang 15 and newer have vectors of bits, which become one or two instructions of the processor.
 STORE_BITS = """\
@@ -309,7 +309,7 @@ class CUDA(GPU):
         if self.tape.team == 1:
             return
         if isinstance(x, Block):
-            # what a later turn of a loop does, or what follows a branch, may meet what comes before it
+            # accesses in a later turn of a loop, or after a branch, may conflict with those before it
             if self.stored or (self.loaded and _stores(x)):
                 self.wait()
         elif x.array is not None and x.array.slot is not None:
@@ -469,7 +469,7 @@ class WGSL(C):
     def _part(self, array: Array, index: str) -> tuple[str, str, int]:
         """Return the address of the word that holds an element of 1 or 2 bytes, its shift, and its bits."""
         bits = 8 * array.dtype.itemsize
-        last = 32 // bits - 1  # of the elements in a word
+        last = 32 // bits - 1  # position of the last element in a word
         return f"&{array.name}[({index})>>{last.bit_length()}u]", f"(u32(({index})&{last})*{bits}u)", bits
 
     def read(self, array: Array, index: str) -> str:

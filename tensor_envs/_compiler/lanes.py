@@ -115,7 +115,7 @@ class _InsideOut:
         self.imports: dict[int, list[Instruction]] = {}
         self.spilled: dict[Instruction, Array] = {}
         self.costs: dict[Instruction, float] = {}
-        self.indices: dict[Instruction, Instruction] = {}  # of the loops inside
+        self.indices: dict[Instruction, Instruction] = {}  # new indices of the inner loops
         self._cut(loop)
         for block in self.parts:
             self._plan(block)

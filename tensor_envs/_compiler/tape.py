@@ -121,7 +121,7 @@ OPERATIONS: dict[str, Operation] = {
     "popcount": Operation("popcount", "x", "x", (UINT32,), int.bit_count),
     "cast": Operation("cast", "x", "y", ANY, None),
     "bitcast": Operation("bitcast", "x", "y", (FLOAT32, INT32, UINT32), None),
-    # of all threads of a team, which need its value at the same time
+    # reductions over all threads of a team, which have to reach them together
     **{name: Operation(name, "x", "x", (INT32, INT64), None) for name in TEAM_OPERATIONS},
     "group": Operation("group_id", "", "y", (), None),
     "thread": Operation("thread_id", "", "y", (), None),

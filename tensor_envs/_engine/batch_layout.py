@@ -38,7 +38,7 @@ class BlockGrid:
     branches: bool = True  # whether each game may take a branch of its own
     max_blocks: int = MAX_BLOCKS
     wide: bool = False  # whether indices have 64 bits on a CPU, whatever the sizes of the arrays
-    workgroups: int = 1  # of a GPU, that share the lanes of a block
+    workgroups: int = 1  # workgroups of a GPU that share the lanes of a block
     team: int = 1  # threads of a GPU that play a game together, a power of two up to a warp
 
     @property

@@ -23,7 +23,7 @@ from tensor_envs._runtime.devices import DeviceName, compiling_in_process, is_cp
 
 POOL_MAX_BYTES = 2**20  # size of a pooled buffer; larger ones cost little beside their use
 POOL_SIZE = 16  # buffers of a pool
-POOLS_MAX_BYTES = 2**25  # of all pools: those of sizes that do not return are given up
+POOLS_MAX_BYTES = 2**25  # bytes of all pools; the least recently used pools are dropped
 POOL_PROBES = 4  # buffers of a pool that a call examines
 Pool = deque[tuple[Tensor, UOp]]
 PoolKey = tuple[int, DType, str, int]

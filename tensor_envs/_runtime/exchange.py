@@ -96,7 +96,7 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
         >>> te.to_numpy(te.make("tic_tac_toe").init(2).current_player)
         array([0, 0], dtype=int32)
     """
-    loan = None if is_cuda(getattr(tensor, "device", None) or "") else _loan(tensor, copy)  # of a card it is a copy
+    loan = None if is_cuda(getattr(tensor, "device", None) or "") else _loan(tensor, copy)  # a card's tensor is copied
     if loan is not None and loan.numpy is not None:
         return loan.numpy.view()
     tensor = _exportable(tensor, copy, NUMPY_NAMES)
@@ -293,7 +293,7 @@ def card_array(x: Any, dtype: DType) -> Imported:
     if not is_torch:
         return imported(x.astype(name))
     target = getattr(torch, name)
-    # of what is so already, PyTorch would make objects
+    # even a conversion without effect makes a new object in PyTorch
     if x.dtype is not target or not x.is_contiguous():
         x = x.to(target).contiguous()
     device = _card(x.device.index)

@@ -67,7 +67,7 @@ def _open_one(device: Any) -> str:
         if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tinygrad.runtime.ops_"):
             reason = "tinygrad has 'CPU', 'CUDA' (NVIDIA), 'AMD', 'METAL' (Apple), 'CL' (OpenCL), 'WEBGPU' and others"
         raise ValueError(f"device {device!r} cannot be opened here: {reason}") from None
-    if type(renderer).__name__ == "PTXRenderer":  # what tinygrad takes without NVRTC
+    if type(renderer).__name__ == "PTXRenderer":  # tinygrad's choice without NVRTC
         raise ValueError(
             f"device {device!r} needs NVRTC, NVIDIA's compiler of CUDA, when it is first opened: pip install "
             "'tensor_envs[cuda]', or name its library by the environment variable NVRTC_PATH, without PTX in DEV"
@@ -125,6 +125,6 @@ def _computes(device: str) -> bool:
 def _compiles(renderer: Any, source: str) -> bool:
     try:
         renderer.compiler.compile(source)
-    except Exception:  # of no class of its own
+    except Exception:  # compilers raise errors of many classes
         return False
     return True

@@ -187,7 +187,7 @@ def _compiles_in_threads(renderer: Renderer) -> bool:
     return type(renderer.compiler).__name__ in THREAD_SAFE
 
 
-LONG_SECONDS = 5.0  # of a compilation before a message
+LONG_SECONDS = 5.0  # a compilation that takes longer is announced
 
 
 class BinaryFuture:

@@ -231,7 +231,7 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         terminated = games.terminated
         truncated = games.truncated
         ended = games.over
-        all_rewards = games.all_rewards  # which a restart clears
+        all_rewards = games.all_rewards  # a restart clears them
         if self.autoreset_mode is AutoresetMode.SAME_STEP and ended.any():
             final = np.full(self.num_envs, None, dtype=object)
             final[ended] = np.fromiter(games.observation[ended], dtype=object, count=ended.sum())

@@ -26,7 +26,7 @@ except ImportError:
 
 __all__ = ["ChatHarness", "GameEnv", "GameTaskset", "load_environment"]
 
-ID = "tensor_envs_games"  # of the package that names these classes to the framework
+ID = "tensor_envs_games"  # package that registers these classes in the framework
 
 
 class GameTasksetConfig(vf.TasksetConfig):

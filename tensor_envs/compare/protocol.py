@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from tensor_envs.envs.env import Env
 
-Fields = dict[str, Any]  # of our game, as `Env.row` gives them
+Fields = dict[str, Any]  # fields of our game, as `Env.row` returns them
 
 
 class OtherEngine(Protocol):

@@ -15,7 +15,7 @@ from tensor_envs.compare.protocol import OtherEngine
 from tensor_envs.envs.env import SEED_ROWS, Env
 from tensor_envs.envs.state import State
 
-MAX_PLIES = 2000  # of a game
+MAX_PLIES = 2000  # longest game
 MAX_LISTED = 8  # legal actions that the report of a difference names
 
 

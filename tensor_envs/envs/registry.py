@@ -200,7 +200,7 @@ def has_words_of(metadata: dict[str, Any], env: Env) -> bool:
 
 def _is_kept(value: Any) -> bool:
     """Return whether a value is the same after it was in a file, but for lists in place of tuples."""
-    if isinstance(value, dict):  # of the fields of a dataclass
+    if isinstance(value, dict):  # the fields of a dataclass
         return all(isinstance(key, str) and _is_kept(x) for key, x in value.items())
     if isinstance(value, tuple):
         return all(map(_is_kept, value))

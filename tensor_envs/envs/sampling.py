@@ -10,7 +10,7 @@ from tensor_envs._validate import instance, integer
 from tensor_envs.envs.state import State
 
 FLOOR = -1e9  # finite: the softmax of a row without legal actions is uniform, not NaN
-LOWEST = -1e38  # of a legal action's logit in a draw
+LOWEST = -1e38  # lower bound of a legal action's logit in a draw
 
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.state import State
 
-MAX_SPAN = 16  # of the rows of games that a seed resets, in multiples of their number
+MAX_SPAN = 16  # largest span of the row numbers that a seed resets, as a multiple of the number of games
 
 
 class Transition:

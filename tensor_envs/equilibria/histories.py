@@ -18,7 +18,7 @@ from tensor_envs.equilibria.tree_parts import Belief, Cut, Parts
 from tensor_envs.solve.branches import PARENTS, Branches, counter
 from tensor_envs.solve.packed import Array, Numbering, Packed, concat, groups, view_columns
 
-BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1)  # of each byte
+BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1)  # number of ones in each byte
 
 
 class Nodes(NamedTuple):
@@ -63,7 +63,7 @@ class Histories:
         self.words = GrowingTable(storage)
         self.views: list[Packed] = []
         self.depths: list[dict[str, Array]] = []  # information states of each depth, but for the words of their games
-        self.sequences = self.players  # of all players so far; the first ones are empty
+        self.sequences = self.players  # number of all players' sequences so far; the first of each player is empty
         # unfinished histories of the next depth, and their views
         self.next = GrowingTable(storage)
         self.seen = Numbering()
@@ -208,7 +208,7 @@ class Histories:
             nodes.number[rows] = number
             fresh = np.empty(len(states.rows) - num_known, np.int64)
             new = np.flatnonzero(number >= num_known)[::-1]
-            fresh[number[new] - num_known] = rows.start + new  # of equal indices, the last one is stored
+            fresh[number[new] - num_known] = rows.start + new  # NumPy stores the last one of equal indices
             firsts.append(fresh)
         # Sorted states give the same numbers whatever the slices were.
         order = np.argsort(places_of_states := states.places())
@@ -305,7 +305,7 @@ class Histories:
         actions = states.pop("actions")[spread - self.players]
         states = {name: column[order] for name, column in (states | {"level": level}).items()}
         sizes = np.bincount(states["player"], states["counts"], self.players).astype(np.int64)
-        number = np.zeros(self.sequences, np.int64)  # of each sequence, among its player's
+        number = np.zeros(self.sequences, np.int64)  # number of each sequence among its player's
         # Number 0 of every player is its empty sequence.
         number[spread] = 1 + ranks(sizes)
         states["before"] = number[states["before"]]

@@ -34,7 +34,7 @@ class Merged:
         self.classes = _refined(forms)
         self.counts = list[Array]()
         parts = list[tuple[list[int], Array, Array]]()
-        shares = list[Array]()  # of each sequence in what a plan gives to its class
+        shares = list[Array]()  # share of each sequence in its class's part of a plan
         for form, classes in zip(forms, self.classes, strict=True):
             # Classes are numbered by their first sequences, so class 0 is the empty sequence, which has no information
             # state.

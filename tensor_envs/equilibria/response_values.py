@@ -72,7 +72,8 @@ class ResponseValues:
             buffers = game.engine.refresh(game.upload(table))
             table = buffers.layout.table(buffers.words)[: len(table)]
         live = ~game.over(table)
-        self._number = np.where(live, np.cumsum(live) - 1, -1)[same.number]  # of each game at the start; -1 if over
+        # number of each starting game among the live ones; -1 if it is over
+        self._number = np.where(live, np.cumsum(live) - 1, -1)[same.number]
         table = table[live]
         self.first = share[live]
         self.values: Array = np.zeros(self.players)

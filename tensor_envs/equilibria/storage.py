@@ -16,7 +16,7 @@ import numpy as np
 
 from tensor_envs.solve.packed import Array
 
-ROWS_AT_ONCE = 1 << 18  # of arrays in files that are in memory at a time
+ROWS_AT_ONCE = 1 << 18  # rows of an array in a file that are in memory at a time
 
 
 class Storage:

@@ -52,11 +52,12 @@ __all__ = [
 ]
 Policy = Callable[[State], Any]  # integers [B], a Tensor or what NumPy takes
 LEAGUE_COUNTER = 0xFFFFFFFF  # counter of no decision
-DRAW_BITS = 24  # of a league's random numbers
+DRAW_BITS = 24  # random bits that choose the policy of a game in a league
 MAX_POSITIONS = 250_000  # upper bound for a game that is solved without an oracle
 SAMPLED_GAMES = 2**16  # upper bound
 SAMPLED_PLIES = 64
-EQUAL_PAIRS = 30  # of sampled positions that are expected; a Poisson variable of this mean is hardly a third of it
+# expected pairs of equal sampled positions; a Poisson variable of this mean is hardly ever below a third of it
+EQUAL_PAIRS = 30
 
 
 class Oracle(Protocol):

@@ -20,7 +20,7 @@ from tensor_envs.search.policies import MAX_SIMULATIONS, playout_policy
 if TYPE_CHECKING:
     from tensor_envs.evaluation.agents import Oracle, Policy
 
-MAX_NODES = 100_000  # of the largest tree of a game that `oracle_of` solves
+MAX_NODES = 100_000  # nodes of the largest game tree that `oracle_of` solves
 EXPLOITABILITY = 1e-4
 
 

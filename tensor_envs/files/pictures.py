@@ -13,7 +13,7 @@ from tensor_envs.files.arrays import replace_file
 from tensor_envs.render.compose import film, table
 
 FORMATS = (".svg", ".gif")
-MAX_GIF_SECONDS = 655.35  # of a picture: a GIF counts hundredths in 16 bits
+MAX_GIF_SECONDS = 655.35  # longest time of a picture: a GIF counts hundredths in 16 bits
 PALETTE_FRAMES = 8  # maximum number of pictures, besides the last, from which a GIF's colours are chosen
 
 

@@ -24,9 +24,9 @@ from tensor_envs.files.arrays import replace_file
 FORMAT = "tensor_envs record 1"
 JSON_LINES = ".jsonl"
 NO_ACTION = -1  # illegal in every game
-CHARSET = re.compile(rb"(?<![A-Za-z])CA\s*\[([^\]]{0,40})\]", re.IGNORECASE)  # of SGF
+CHARSET = re.compile(rb"(?<![A-Za-z])CA\s*\[([^\]]{0,40})\]", re.IGNORECASE)  # charset of an SGF file
 CHARSET_WITHIN = 4096  # bytes of a file's beginning
-KINDS: dict[str, Any] = {  # of a record's entries in JSON
+KINDS: dict[str, Any] = {  # types of a record's entries in JSON
     "game": dict, "seed": int, "row": int, "start": (dict, NoneType), "actions": list, "names": list, "players": list,
     "rewards": list, "terminated": bool, "truncated": bool, "notes": dict,
 }  # fmt: skip

@@ -31,13 +31,13 @@ from tensor_envs.search.policies import MAX_SIMULATIONS, checked_exploration
 PLAYERS: tuple[str | int, ...] = ("uniform", 16, 64, 256, "trained", "perfect")
 NAMED = ("uniform", "trained", "perfect")
 UNIFORM = 16  # the uniform policy is fast and plays this many times as many games as other players
-REPLICAS = 2  # of a deal with the stronger player on a seat, so that six pairs of games show the luck of two players
+REPLICAS = 2  # games of a deal with the stronger player in a seat: six pairs of games then show two players' luck
 OPENING = 2  # uniformly random plies of trained players, which play the same game else
 LENGTH = 64  # number of games from which the length of all others is estimated
-MAX_ROUNDS = 64  # of `games` with a precision
+MAX_ROUNDS = 64  # rounds of `games` until a precision is reached
 MAX_GAMES = 2**20
 MAX_TOGETHER = 16  # rule fields
-Estimates = Callable[[NDArray[Any]], Iterator[tuple[str, Measurement]]]  # of the points of a contest
+Estimates = Callable[[NDArray[Any]], Iterator[tuple[str, Measurement]]]  # points of a contest -> measurements
 
 
 def measure(

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 LN10 = math.log(10)
 MAX_TREE = 6.0  # log10 of the estimated size up to which a game tree is counted exactly
-MAX_PLIES = 64  # of a game whose tree is counted
+MAX_PLIES = 64  # most plies of a game whose tree is counted
 MAX_SPREAD = 0.1  # relative standard error up to which a mean of tree sizes is reported
-MAX_ACTIONS = 12  # of a game whose actions are listed one by one, not by kind
+MAX_ACTIONS = 12  # most actions that are listed one by one, not by kind
 QUARTERS = (0.25, 0.5, 0.75)
 MAX_ELO = 1200.0
 ELO = "Elo per doubling"
@@ -222,7 +222,7 @@ def _luck(means: NDArray[Any], players: int) -> NDArray[Any]:
 def _skill(means: NDArray[Any], players: int) -> NDArray[Any]:
     """Return the share of the variance that the seat of the stronger player explains."""
     games, _, variance = _moments(means, players)
-    seats = games.reshape(players, players, -1, *games.shape[2:]).mean(2)  # of the replicas of a seating
+    seats = games.reshape(players, players, -1, *games.shape[2:]).mean(2)  # mean over the replicas of a seating
     return np.asarray(seats.var(1).sum(0) / variance.sum(0))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LIMIT = 10_000  # plies after which a game counts as truncated
 MOMENTS = 7  # equally distant moments of a game at which positions are valued
 COUNTED = (2, 4, 6)  # moments, at quarters of a game, from which playouts of a search are counted
-PLAYOUTS = 32  # of a position, for each of two independent values
+PLAYOUTS = 32  # playouts of a position for each of two independent values
 LANES = 64  # games of a block
 REPLICA_BITS = 28  # position of the replica in the number of a row
 Tick = Callable[[float, float], object]  # called with the work that is done, and an estimate of what is left
@@ -159,7 +159,7 @@ class _GamePool:
         self.env = env
         self.matches = matches
         self.device = starts[0].device
-        self.match = np.repeat(np.arange(len(matches)), [match.games for match in matches])  # of each game
+        self.match = np.repeat(np.arange(len(matches)), [match.games for match in matches])  # match of each game
         # Matches share policies: each policy is called once per step for its games of all matches.
         order = dict.fromkeys([uniform, *(policy for match in matches for policy in match.policies)])
         self.policies = list(order)
@@ -196,7 +196,7 @@ class _GamePool:
         policy = int(np.bincount(who[self.live]).argmax())
         waiting = np.flatnonzero(self.live & (who == policy))
         full = LANES << max((len(waiting) // LANES).bit_length() - 1, 0)  # blocks: a power of two, for few sizes
-        here = waiting[np.argsort(self.plies[waiting], kind="stable")][:full]  # those that are behind come first
+        here = waiting[np.argsort(self.plies[waiting], kind="stable")][:full]  # the fewest plies come first
         over = np.flatnonzero(~self.live)[:1]  # padding of finished games takes no time
         padded = np.concatenate([here, np.repeat(over if len(over) else here[:1], full - len(here))])
         state, shown = (

@@ -21,7 +21,7 @@ from tensor_envs.lab.similarity import CLOSEST, closest
 if TYPE_CHECKING:
     from tensor_envs.lab.measures import ActionUse
 
-MARK = "*"  # of a cell that differs from the base
+MARK = "*"  # marks a cell that differs from the base
 MAX_COLUMNS = 9  # variants in the table of all numbers
 MAX_RANKED = 12
 LISTED = 12  # unused actions that are listed by name
@@ -33,7 +33,7 @@ STYLE = (
     "table{display:block;overflow-x:auto}svg{max-width:100%;height:auto}p,h1{overflow-wrap:anywhere}"
 )
 PLAYOUTS_OF = "playouts of "
-Key = tuple[str, str]  # who plays, and what is measured
+Key = tuple[str, str]  # players, and name of the measure
 
 
 @dataclass(frozen=True)

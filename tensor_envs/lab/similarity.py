@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
     from tensor_envs.lab.play import Played
 
-FILE = Path(__file__).with_name("profiles.json")  # of registered games, see `scripts/game_reports.py --profiles`
-GAMES = 256  # of a profile
+FILE = Path(__file__).with_name("profiles.json")  # registered games, see `scripts/game_reports.py --profiles`
+GAMES = 256  # games played for a profile
 CLOSEST = 5
 Profile = Mapping[str, float]
 

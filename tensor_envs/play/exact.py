@@ -19,7 +19,7 @@ import numpy as np
 from tensor_envs.envs.registry import env_metadata, env_of
 from tensor_envs.envs.state import State
 
-SECONDS = 2.0  # of a search, without the compilation of its kernel
+SECONDS = 2.0  # time of a search, without the compilation of its kernel
 TICK = 0.1  # seconds after which the time is looked at
 PATIENCE = 60.0  # seconds that a question may wait for its answer: a kernel may be compiled for it first
 MEMORY = 2**26  # bytes of the transposition tables
@@ -55,7 +55,7 @@ class PositionSolver:
         self._receive()
         if question not in self._answers:
             self._send(question)
-            if len(self._deadlines) > MAX_ANSWERS:  # of tables that were left
+            if len(self._deadlines) > MAX_ANSWERS:  # deadlines of abandoned tables would pile up
                 self._deadlines.clear()
             deadline = self._deadlines.setdefault(question, time.monotonic() + PATIENCE)
             if time.monotonic() < deadline:

@@ -20,7 +20,7 @@ from tensor_envs.search.policies import playout_policy
 
 MAX_ANSWERS = 256  # answers that are kept: some are for tables that have moved on
 MAX_PROCESSES = 2  # processes that are kept: of the game that is played, and of the one before
-NICENESS = 10  # of these processes, whose compilers would slow down the server
+NICENESS = 10  # niceness of these processes: their compilers would slow down the server
 
 
 class Searched(NamedTuple):

@@ -149,7 +149,7 @@ class Handler(BaseHTTPRequestHandler):
         # files of the page
         if path in FILES:
             return FILES[path].read_bytes(), f"{KINDS[FILES[path].suffix]}; charset=utf-8"
-        # what the page shows: games, forms and tables, at a ply or as a whole
+        # data of the page: games, forms and tables, at a ply or as a whole
         match parts(path):
             case ["games.json"]:
                 return self.work(Tables.catalogue)

@@ -168,7 +168,7 @@ def _play_all(
         if not records:
             raise
         failure = error
-    # what was played is worth a table, also after an error
+    # print a table of the finished games even after an error
     print(f"{env.id} on {device_of()}, regret by {records[0].notes['oracle']}")
     elo = ratings(records)
     table = scores(records)

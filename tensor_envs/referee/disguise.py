@@ -154,7 +154,7 @@ def _retold(env: Env) -> str:
     text = re.sub(r"(?s)\bSources?:\s.*?(?=\n\n)", "", text.partition("\n## Known ")[0])
     names = {title.strip("# "), env.id, env.entry.id, env.id.replace("_", " "), env.entry.id.replace("_", " ")}
     text = re.sub(rf"(?i)\b({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})\b", "the game", text)
-    labels = {label.lower() for label in _labels(env)}  # which moves are written with
+    labels = {label.lower() for label in _labels(env)}  # words in the names of moves
     nouns = "|".join(noun for noun in NOUNS if noun not in labels)
     parts = re.split(r"(`[^`]*`)", text)  # names in code stay: they are those of the rule fields
     parts[::2] = [re.sub(rf"(?i)\b({nouns})(s?)\b", _noun, part) for part in parts[::2]]

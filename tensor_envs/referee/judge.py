@@ -33,7 +33,7 @@ from tensor_envs.referee.settings import Settings
 from tensor_envs.search.policies import MAX_SIMULATIONS
 from tensor_envs.text import reward, seat_names
 
-SEARCHES = 5  # of each position, by different seeds
+SEARCHES = 5  # searches of each position, with different seeds
 T = 2.776  # quantile of Student's distribution for the 95 % interval of the mean of so many
 # tags of PGN and SGF with the players' names, by seat
 TAGS = {"chess": ("White", "Black"), "go": ("PB", "PW"), "hex": ("PB", "PW")}

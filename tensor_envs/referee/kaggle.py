@@ -15,7 +15,7 @@ from tensor_envs.envs.registry import make
 from tensor_envs.evaluation.engines.open_spiel import GAMES, SpielGame
 from tensor_envs.files.records import Record, begin, extend, warn_after_end
 
-GAME = re.compile(r"(\w+?)(?:_proxy)?\((.*)\)")  # of OpenSpiel, such as "connect_four_proxy(rows=6,columns=7)"
+GAME = re.compile(r"(\w+?)(?:_proxy)?\((.*)\)")  # OpenSpiel's name, such as "connect_four_proxy(rows=6,columns=7)"
 
 
 def checkers_number(action: int) -> int:

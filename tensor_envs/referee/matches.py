@@ -74,7 +74,7 @@ class Episode:
         self.settings = settings
         self.skin = Disguise(env, settings.disguise, seed)
         self.record, self.state = begin(env, seed, row, start)
-        self._seen, self._image = begin(env, seed, row, start)  # what players of text see of it
+        self._seen, self._image = begin(env, seed, row, start)  # the game as players of text see it
         self.moves = list[dict[str, Any] | None]()
         self._noted = _unanswered()
 
@@ -340,7 +340,7 @@ def tournament(
     games = integer("games", games, 1, MAX_GAMES)
     # every group of players plays each deal once in every rotation of the seats
     count = env.num_players
-    size = min(count, len(names))  # of a group that plays together
+    size = min(count, len(names))  # players of a group that plays together
     if games % size:
         multiple = "even" if size == 2 else f"a multiple of {size}"
         raise ValueError(f"games must be {multiple}, so that seats are exchanged, got {games}")

@@ -240,7 +240,7 @@ def endpoint(
         >>> endpoint("http://127.0.0.1:8080/v1", "a-model", temperature=0.0).options
         {'temperature': 0.0}
     """
-    # what cannot be sent is refused now, and not in the first game
+    # refuse arguments that cannot be sent here, not in the first game
     for name, value in (("url", url), ("model", model), ("key", key)):
         instance(name, value, str)
     _check_url(url)
@@ -251,7 +251,7 @@ def endpoint(
         options["max_tokens"] = integer("max_tokens", max_tokens, 1, 2**31 - 1)
     more = _json_entries(extra_body)
     instance("image", image, bool)
-    # the same in every question
+    # messages that precede every question
     messages = list[dict[str, str]]()
     if system is not None:
         instance("system", system, str)
@@ -284,7 +284,7 @@ def endpoint(
             if missing:
                 raise http.client.IncompleteRead(data, missing)
             answer, tokens = _completion(json.loads(data))
-        # what passes is tried again; the rest ends the game
+        # temporary failures are retried; others end the game
         except urllib.error.HTTPError as error:
             reason = without_key(_reason(error))[:MAX_REASON]
             message = f"{url} answered {error.code}: {reason}"
@@ -363,12 +363,12 @@ def _check_url(url: str) -> None:
     """Raise ValueError unless a URL is the base of an endpoint that HTTP can address."""
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"url must start with http:// or https://, got {shown(url)}")
-    if "@" in url.split("/")[2] or "?" in url or "#" in url:  # what may be secret is not printed
+    if "@" in url.split("/")[2] or "?" in url or "#" in url:  # the message omits parts that may be secret
         raise ValueError("url must have no user, query or fragment; a key is in an environment variable")
     try:
         parts = urlsplit(url)
         has_host = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of `port`, or of brackets that do not close
+    except ValueError:  # an invalid port, or an unclosed bracket
         has_host = False
     if not (has_host and url.isascii() and url.isprintable() and " " not in url):
         raise ValueError(
@@ -459,7 +459,7 @@ def _watched(seconds: float, message: str) -> Iterator[None]:
     def watch() -> None:
         pause = seconds
         while not ended.wait(pause):
-            pause = WATCH_SECONDS  # what is opened later is interrupted, too
+            pause = WATCH_SECONDS  # connections that are opened later are interrupted as well
             for action in [*actions]:
                 with suppress(OSError):
                     action()

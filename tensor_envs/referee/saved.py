@@ -10,7 +10,7 @@ from pathlib import Path
 from tensor_envs.files.arrays import lock_file
 from tensor_envs.files.records import FORMAT, Record
 
-START = json.dumps({"format": FORMAT}).encode()[:-1]  # of the line of every record
+START = json.dumps({"format": FORMAT}).encode()[:-1]  # beginning of every record's line
 HINT = "name another file, or start again with --no-resume, which replaces it"
 
 

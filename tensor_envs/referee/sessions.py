@@ -150,7 +150,7 @@ class Session:
         seats.insert(seat, None)
         self.episode = Episode(env, seats, seed, self._settings)
         self._reward = reward
-        self._plies = 0  # of the last feedback
+        self._plies = 0  # plies at the last feedback
         self.episode.advance()
 
     def step(self, answer: str) -> Feedback:

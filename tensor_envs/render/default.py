@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, LIGHT, MARGIN, MIN_WIDTH, SquareGrid, labelled, rows_of
 
-BITS = {"uint32": 32, "uint64": 64}  # of a word by the kind of a field
-SIGNS = "XO3456789"  # of the sets of a field, in the order of the sets
+BITS = {"uint32": 32, "uint64": 64}  # bits of a word by the kind of its field
+SIGNS = "XO3456789"  # signs of a field's sets, in order
 EMPTY = "."
 SEVERAL = "*"
 MAX_SIDE = 26  # rows or columns of a board that is shown

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tensor_envs.render.drawing import Drawing, Point, box
 
-INK = "#24303f"  # of labels and status lines
+INK = "#24303f"  # labels and status lines
 # squares of chequered boards
 LIGHT = "#f0d9b5"
 DARK = "#b58863"

@@ -28,7 +28,7 @@ from tensor_envs.render.status import seats
 # strokes of a mark: one of them differs from any ground
 DARK = "#24303f"
 BRIGHT = "#ffd43b"
-MAX_SHARE = 0.4  # of the picture's area: a larger part, such as a board that stands for a pass, marks no place
+MAX_SHARE = 0.4  # share of the picture's area: a larger part, such as a board that stands for a pass, marks no place
 
 
 def names_of(rules: Any, render: Any, game: Game | None = None) -> list[str]:

@@ -227,7 +227,7 @@ class Grid:
         rays = []
         for down, right in steps:
             amount = down * self.columns + right
-            reach = self.set(through) & self._inside(-down, -right)  # what a step can enter
+            reach = self.set(through) & self._inside(-down, -right)  # cells that a step can enter
             ray = reach & self.moved(self.set(start), amount)
             sides = ((self.rows, down), (self.columns, right))
             length = 1

@@ -11,9 +11,9 @@ from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, SIGNED, UINT32, UIN
 from tensor_envs._validate import one_of
 
 Kind = Literal["int32", "bool", "uint32", "uint64"]
-KINDS: dict[str, DType] = {"int32": INT32, "bool": BOOL, "uint32": UINT32, "uint64": UINT64}  # of fields
+KINDS: dict[str, DType] = {"int32": INT32, "bool": BOOL, "uint32": UINT32, "uint64": UINT64}  # kinds of fields
 KIND_NAMES = {dtype: name for name, dtype in KINDS.items()} | {FLOAT32: "float32"}
-# of the kinds that are whole numbers
+# sizes of the integer kinds
 BITS = {BOOL: 1} | {dtype: 8 * dtype.itemsize for dtype in SIGNED + UNSIGNED}
 _RENAMED = {"int": "int32", "word": "uint32", "word64": "uint64"}  # names of version 0.2, until 0.4
 

@@ -343,7 +343,7 @@ class PieceRules:
         # Sets are stored for the player to move, so they are exchanged with every turn.
         turned: dict[str, Any] = {"own": other, "other": own, "current_player": 1 - player}
         if self.again:
-            # the same piece goes on if it can capture once more and was not crowned just now
+            # the same piece moves again if it can capture again and was not just crowned
             same = s.replace(**self._fields(own=own, other=other, jumper=end, **changes))
             more = captured & ~crowned & union_of(self.moves(same)[1]).any()
             turned = {"own": where(more, own, other), "other": where(more, other, own)}

@@ -236,7 +236,7 @@ class Scalar:
     __array_ufunc__ = None  # NumPy's numbers leave operators to this class
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        if dtype is not None and np.dtype(dtype).kind == "O":  # of an array of scalars for a field
+        if dtype is not None and np.dtype(dtype).kind == "O":  # for a field's array of scalars
             single = np.empty((), object)
             single.fill(self)
             return single

@@ -180,7 +180,7 @@ def _check_shape(name: str, shape: Any) -> None:
         raise ValueError(f"{name} must be of at most {MAX_AXES} axes and {INT_HIGH} numbers, got {shown(shape)}")
 
 
-_LISTS = (list, tuple, np.ndarray)  # what becomes a FixedList
+_LISTS = (list, tuple, np.ndarray)  # types that become a FixedList
 
 
 class GameState:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
 VECTOR = 16  # packed edges of a vector
 PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
-MAX_TREE_BLOCKS = 256  # of the trees in memory at once
-MAX_ROWS = MAX_TREE_BLOCKS * LANES  # of a network's output
+MAX_TREE_BLOCKS = 256  # blocks whose trees are in memory at once
+MAX_ROWS = MAX_TREE_BLOCKS * LANES  # rows of a network's output
 
 MaskWord = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
 
@@ -130,9 +130,9 @@ class TreeSizes(NamedTuple):
     """Sizes of a tree's parts, in words."""
 
     node: int  # one node
-    steps: Any  # what precedes the steps: the root's header and all nodes
-    history: Any  # what precedes the history of actions: all of this and the steps
-    nodes: Any  # all of this and the history
+    steps: Any  # words before the path steps: the root's header and all nodes
+    history: Any  # words before the history of actions: those and the path steps
+    nodes: Any  # words of the array `nodes`: those and the history
     edges: Any
     states: Any
 

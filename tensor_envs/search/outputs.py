@@ -23,7 +23,7 @@ from tensor_envs._validate import shown
 from tensor_envs.envs.state import State
 from tensor_envs.search.memory import NetworkOutput
 
-# A function of a State to prior logits [B, A] and values [B] or [B, P], of one library
+# from a State to prior logits [B, A] and values [B] or [B, P], of one library
 Evaluate = Callable[[State], tuple[Any, Any]]
 LIBRARIES = {"tinygrad": ("tinygrad", "Tensor"), "PyTorch": ("torch", "Tensor"), "JAX": ("jax", "Array")}
 LIBRARIES |= {"NumPy": ("numpy", "ndarray")}
@@ -38,7 +38,7 @@ def library_of(x: Any) -> str | None:
     return None
 
 
-# those of arrays of any library
+# attributes that an array of some library has
 ATTRIBUTES = ("shape", "dtype", "device", "layout", "requires_grad")
 
 
@@ -224,7 +224,7 @@ class HostEvaluation:
         """Return the logits and values of the leaves, checked."""
         self.observe()
         device = self.leaves.device
-        if is_cuda(device) and self.form.library == "PyTorch":  # which may read leaves that it exported before
+        if is_cuda(device) and self.form.library == "PyTorch":  # PyTorch may still read leaves of an earlier export
             before_stream(str(device), torch_stream(str(device)))
         output = self.evaluate(self.leaves)
         # a check takes longer than the kernel of a small batch

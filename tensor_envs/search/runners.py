@@ -45,22 +45,22 @@ if TYPE_CHECKING:
     from tensor_envs._engine.engine import Engine
     from tensor_envs.envs.env import Env
 
-TREE_BYTES = 2**28  # of the trees in memory at once, if those of one block do not take more
+TREE_BYTES = 2**28  # bytes of the trees in memory at once, unless one block needs more
 # A CUDA card with eight times as much memory gets more: a chunk of few games would leave most of it idle.
 CARD_TREE_BYTES = 2**31
-MAX_TREE_BYTES = 2**33  # of these trees, and of all trees with keep_tree=True: GPUs index words by 32 bits
-# A search on a card waits for numbers most of the time, and threads of a workgroup wait for the deepest of their trees.
-# So few games are spread: so many at most, over workgroups of so many games.
+MAX_TREE_BYTES = 2**33  # limit for these, and for all trees with keep_tree=True: GPUs index words by 32 bits
+# A search on a card mostly waits for memory, and the threads of a workgroup wait for the deepest of their trees. So a
+# chunk of at most SPREAD_GAMES games is spread over workgroups of SPREAD_THREADS games.
 SPREAD_GAMES = 2**14
 SPREAD_THREADS = 8
-# For still fewer games the card has threads to spare, so that a team of them shares the edges of a node. A team does
-# everything else as one thread would, which more games would wait for.
+# For still fewer games the card has threads to spare: a team of them shares the edges of a node. A team does the rest
+# as one thread would, so more games would be slower that way.
 TEAM_GAMES = 4096
-TEAMS = (16, 8)  # numbers of threads: most nodes have no more edges, so that a team visits them in one turn
-SIMULATIONS = 16  # of a native call, which Ctrl-C cannot interrupt
-NETWORK_GAMES = 256  # in a chunk with a network on a CPU
-CACHED_TREE_BYTES = 2**21  # of a thread's trees in such a chunk, so that they stay in cache
-_depth = 0  # searches that run, each in the `evaluate` of the one before
+TEAMS = (16, 8)  # sizes of a team: most nodes have no more edges, so that a team visits them in one turn
+SIMULATIONS_PER_CALL = 16  # in a native call, which Ctrl-C cannot interrupt
+NETWORK_GAMES = 256  # games in a chunk with a network on a CPU
+CACHED_TREE_BYTES = 2**21  # bytes of a thread's trees in such a chunk, so that they stay in cache
+_depth = 0  # number of searches that run now, each called by the `evaluate` of the one before
 
 
 def run_search(
@@ -188,8 +188,8 @@ def root_actions(
 ) -> Callable[[Tensor], tuple[Tensor | None, int]]:
     """Return a function of a batch's words to its legal actions, int32 [B, edges], -1 for padding.
 
-    It also returns the number of the first columns that have all of them, one of few numbers. The actions are None
-    where noise is drawn for all, see `SearchConfig.lists_actions`.
+    It also returns how many columns have to be drawn: those from there on are padding. The actions are None where noise
+    is drawn for all actions, see `SearchConfig.lists_actions`.
     """
     if not config.lists_actions(env.spec):
         return lambda words: (None, env.num_actions)
@@ -205,7 +205,7 @@ def root_actions(
         if is_gpu(layout.device):  # it would have to wait for the actions
             return rows, width
         listed = download(actions).reshape(-1, width)
-        # few numbers, since the noise of each is compiled
+        # one of three numbers of columns, since the noise is compiled for each
         fits = (columns for columns in (width // 4, width // 2) if (listed[:, columns] < 0).all())
         return rows, next(fits, width)
 
@@ -382,9 +382,9 @@ class NetworkRunner:
         if host is not None and reads_in_place:
             launches = [functools.partial(host.pass_to, expand)]
         # few native calls: between two of them Python can be interrupted
-        count, rest = divmod(self.size.simulations, SIMULATIONS)
-        self.simulations = [RepeatedLaunch(launches, SIMULATIONS)] * count
-        self.simulations += [RepeatedLaunch(launches, rest)] * (rest > 0)
+        count, rest = divmod(self.size.simulations, SIMULATIONS_PER_CALL)
+        self.launches = [RepeatedLaunch(launches, SIMULATIONS_PER_CALL)] * count
+        self.launches += [RepeatedLaunch(launches, rest)] * (rest > 0)
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
         leaf = self.leaf.tensors[0]
@@ -395,7 +395,7 @@ class NetworkRunner:
         self.gather_noise(*self.tree, params, noise, self.root_noise)
         with Deferral(self.chunk.device):
             # each turn evaluates the leaf, expands it, backs its value up and selects the next leaf
-            for launch in self.simulations:
+            for launch in self.launches:
                 launch()
             # the last leaf is selected and not yet evaluated
             self.launch_network()

@@ -18,12 +18,18 @@ LOWEST = -3.4e38  # logit of an illegal action
 MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
 MIN_KEY_64 = -(2**63) + 1
 TIER = 1e36  # distance of scores that proofs or visits decide, beyond all others
-GROUP_EDGES = 512  # of all roots of a group
+GROUP_EDGES = 512  # edges of all roots of a group
+MAX_VALUE = 1e30  # largest value of a network: sums over all simulations stay finite
+# statistics of a node that `GumbelMuZero` copies to registers, with their dtypes
+COPIED = {
+    **dict.fromkeys(("visits", "tried", "max_visits"), INT32),
+    **dict.fromkeys(("raw_value", "prior_sum", "value_sum"), FLOAT32),
+}
 
 # number of an edge -> its score, and whether it may be chosen if its action is legal
 Score = Callable[[Scalar], tuple[Scalar, Value]]
 PerEdge = Callable[[Scalar], Scalar]
-Stage = Callable[[Value, "Edges"], None]  # of a root's number in its group, and the edges of its node
+Stage = Callable[[Value, "Edges"], None]  # gets a root's number in its group, and the edges of its node
 
 
 def sort_key(x: Scalar) -> Scalar:
@@ -39,9 +45,6 @@ def from_sort_key(key: Scalar) -> Scalar:
 def _flip(bits: Scalar) -> Scalar:
     # negative floats grow with their bits in the other direction
     return bits ^ where(bits < 0, 0x7FFFFFFF, 0)
-
-
-MAX_VALUE = 1e30  # of a network: sums over all simulations stay finite
 
 
 def is_finite(x: Scalar) -> Scalar:
@@ -243,7 +246,8 @@ class Softmax:
             self.total[k] = float32(maximum(team_sum(total[0]), 1)) * (1 / fixed_point)
 
     def weights(self, k: Value) -> PerEdge:
-        """Return the weights of root `k`; a sum that each edge loaded would be gathered."""
+        """Return the weights of root `k`."""
+        # loaded here once: a load in the loop over edges would become a gather
         total = self.total[k]
         return lambda edge: divide(self.terms[k * self.width + self.tree.own(edge)], total)
 
@@ -286,7 +290,7 @@ class ProgressiveHistory(ActionSelection):
             # returns in -1..1, so that one constant serves games of small and of large returns
             value = divide(edge.value_sum, maximum(n, 1.0) * largest)
             bound = value + divide(exploration, n + 1.0)
-            # what the player's other uses of the action returned, for as long as its visits here do not lose
+            # mean return of the action elsewhere: it fades as visits here lose
             known = edges.history(k)
             history = divide(known.value_sum, maximum(float32(known.visits), 1.0) * largest)
             losses = n * (1.0 - value) * 0.5
@@ -367,8 +371,8 @@ class MuZero(ActionSelection):
 class GumbelMuZero(ActionSelection):
     """Gumbel MuZero's rule: sequential halving at the root; below it, visits approach the improved policy.
 
-    An edge's `prior` is a logit minus the node's highest one. A node's `prior_sum` and `value_sum` sum the exponentials
-    of these, and their products with the values, for its tried actions. The root's noise includes the logits.
+    An edge's `prior` is its logit minus the highest logit of the node. Over the tried actions of a node, `prior_sum` is
+    the sum of exp(prior), and `value_sum` that of exp(prior) * value. The root's noise includes the logits.
     """
 
     name = "gumbel"
@@ -379,9 +383,9 @@ class GumbelMuZero(ActionSelection):
         self.group = max(1, min(tree.roots, GROUP_EDGES // tree.width))
         self.policy = Softmax(tree, self.group)
         self.values = registers(self.group * tree.own_width, FLOAT32)
-        # of the nodes of a group; `low` and `high` are those of the tried actions, then of the scale
-        kinds = {INT32: ("visits", "tried", "max_visits"), FLOAT32: ("raw_value", "prior_sum", "value_sum")}
-        self.node = {name: registers(self.group, dtype) for dtype, names in kinds.items() for name in names}
+        # copies of statistics of the group's nodes
+        self.node = {name: registers(self.group, dtype) for name, dtype in COPIED.items()}
+        # `low` and `high` bound the tried values at first, later the scale
         self.low = registers(self.group, FLOAT32)
         self.high = registers(self.group, FLOAT32)
         self.mixed = registers(self.group, FLOAT32)
@@ -389,7 +393,7 @@ class GumbelMuZero(ActionSelection):
         self.priors = registers(self.group, FLOAT32)
 
     def prepare(self, each: Callable[[Stage], None], count: Value, below_root: Scalar) -> None:
-        """Store completed values with the logits of the improved policy, then its softmax, which no root needs."""
+        """Store completed values with the logits of the improved policy, and below the roots its softmax."""
         # values of tried actions
         each(self.load_values)
         # the value that untried actions get, and the scale of both
@@ -526,7 +530,7 @@ class GumbelMuZero(ActionSelection):
 
     def final(self, edges: Edges) -> tuple[PerEdge, Score]:
         self.prepare(lambda stage: stage(int32(0), edges), 1, scalar(True))
-        # of the actions that survived all rounds, the one of the highest noise, logit and value
+        # the action of the highest noise + logit + value, among those that survived all rounds
         tree = self.tree
         least = edges.node.max_visits
         if tree.config.proves:

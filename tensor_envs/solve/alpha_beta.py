@@ -41,7 +41,7 @@ MAX_MEMORY = 2**34  # bytes that the indices of a table reach
 MAX_LINE = 1000  # plies of the longest line
 STACK = 2**25  # upper bound for the words of a stack, and of all stacks where a thread has several
 STACKS = 64  # on a CPU with fewer threads, so that many positions share the cost of a launch
-GPU_BLOCKS = 16  # of 64 threads
+GPU_BLOCKS = 16  # blocks of 64 threads
 LAUNCHES = 2**12, 2**18  # nodes that a launch enters: the fewest, and the most
 ANSWER = Control.status, Control.reached, Control.bound
 MAX_QUESTIONS = 2**30  # before their numbers repeat
@@ -275,7 +275,7 @@ class SearchSolution(ExactValues):
         self.env.check_state(state)
         values = state.numpy()
         turn = np.where(values["current_player"] == 0, 1, -1)
-        scores = (values["rewards"][:, 0] * FAR).astype(np.int32)  # of finished games
+        scores = (values["rewards"][:, 0] * FAR).astype(np.int32)  # scores of finished games
         live = np.flatnonzero(~(values["terminated"] | values["truncated"]))
         if len(live):
             asked = [questions(exact) if thresholds is None else question(int(thresholds[row])) for row in live]
@@ -419,7 +419,7 @@ class _Stacks:
         self.control = np.zeros((count, words), np.int32)
         # The kernel skips a stack whose question is proven: at first all are idle.
         self.control[:, Control.status.index] = PROVEN
-        self._row_of = np.full(count, -1)  # of each stack, -1 if it is idle
+        self._row_of = np.full(count, -1)  # row of each stack's question, -1 if it is idle
         # The pool hands slices of stacks to any free thread, so the thread of a stack is known roughly.
         threads = count if is_gpu(layout.device) else min(num_threads(), count)
         self._thread_of = np.arange(count) * threads // count

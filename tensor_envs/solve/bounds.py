@@ -11,7 +11,7 @@ from tensor_envs.solve.canonical import BitMaps, moved
 from tensor_envs.solve.packed import Array, Packed
 from tensor_envs.solve.transpositions import BUCKET, CHECK, MAX_WORK, MULTIPLIERS, OFFSET, entry_words
 
-ROW_BYTES = 6  # of a row beside its keys
+ROW_BYTES = 6  # bytes of a row without its keys
 UNKNOWN_ACTION = 0xFFFF  # an entry's best action if none is known
 
 

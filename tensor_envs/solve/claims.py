@@ -12,7 +12,7 @@ from tensor_envs.solve.stack import Child
 
 DEFERRED = 2**23  # subtracted from the priority of a child that another thread searches
 ENTRIES = 2**12
-MAX_CLAIMED_DEPTH = 16  # of the nodes whose children are claimed; those below are too small to be shared out
+MAX_CLAIMED_DEPTH = 16  # deepest nodes whose children are claimed; deeper ones are too small to share
 MULTIPLIER = 0x9E3779B1
 
 

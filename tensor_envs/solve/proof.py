@@ -47,7 +47,7 @@ FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its
 TURNED = 10
 # statuses of a search
 RUNNING, PROVEN, TOO_DEEP, NO_MOVE, OTHER_RESULTS, PAID_EARLY = range(6)
-BEGIN, ENTER, LEAVE, SELECT = range(4)  # what a thread does next
+BEGIN, ENTER, LEAVE, SELECT = range(4)  # next task of a thread
 PRIORITY = 2**20  # bound of a move's history, and of its promise times `TIES`
 # Children of equal promise are ordered by the history of moves, which is less than half of this.
 TIES = 2**10

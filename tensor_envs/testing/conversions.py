@@ -30,7 +30,7 @@ from tensor_envs.testing.conditions import (
     waiting,
 )
 
-NAMED_PLIES = 24  # whose names of actions are checked where they depend on the position
+NAMED_PLIES = 24  # plies whose action names are checked where they depend on the position
 
 
 def check_dictionaries(env: Env, steps: int, device: DeviceName | None) -> str:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["describe", "how_to_play", "parse", "prompt", "reward", "rewards", "schema"]
 
-POSITIONS = 64  # that an oracle is asked about at once
-SCHEMA_GAMES = 4  # whose positions a schema describes
+POSITIONS = 64  # positions in one question to an oracle
+SCHEMA_GAMES = 4  # games from whose positions a schema is made
 SCHEMA_PLIES = 64
 
 

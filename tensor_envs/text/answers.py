@@ -21,7 +21,7 @@ THINKING = re.compile(rf"<{THOUGHTS}\b[^<>]*>.*?(?:</\1>|\Z)", re.IGNORECASE | r
 THOUGHT = re.compile(rf"\A.*</{THOUGHTS}>", re.IGNORECASE | re.DOTALL)
 CLOSING = re.compile(r"</\w+>")
 EXAMPLE = re.compile(r"such as:[\s*_`'\"]*move:[^\n]*")  # in a prompt, which an answer may repeat
-# what precedes an answer: as a prompt asks for it, in JSON, XML or a box; and as models like to write it
+# mark before an answer: as a prompt asks for it, in JSON, XML or a box, or as models often write it
 MARK = re.compile(
     r"(?:\b|_|(?-i:(?<=[a-z])(?=[MA])))(?:move|action|answer)\b[\s*_`'\"]*[:=]|<(?:move|action|answer)>|\\boxed\{",
     re.IGNORECASE,
@@ -78,7 +78,7 @@ TOKEN = re.compile(r"[A-Za-z]+\d+(?=x?[a-z]\d)|\d+(?=x\d)|x(?=[a-z]?\d)|\w+|[^\w
 SQUARE = re.compile(r"[A-Za-z]+\d+")
 DASH = r"(?:[-:x]|\bto\b)"
 SPELLINGS = {"-": DASH, "x": DASH, "=": "=?", "/": r"(?:[-/]|\bto\b)"}
-SEPARATOR = r"\s*(?:[,;&+]\s*)?(?:and\s+)?"  # of numbers in a row, such as "1, 2 and 4"
+SEPARATOR = r"\s*(?:[,;&+]\s*)?(?:and\s+)?"  # between numbers in a row, such as "1, 2 and 4"
 BETWEEN = rf"[\s'\"]*(?:(?:{DASH}|,)[\s'\"]*)?"  # two squares
 ILLEGAL = -1  # in place of the number of an action whose name no legal one has
 
@@ -105,7 +105,7 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
         if is_marked and matches and not CLAUSE.search(place, 0, matches[0].start()):
             if OR_NUMBER.match(place, matches[0].end()):
                 raise ValueError(f"answer must name one move, got {shown(place.strip())}")
-            matches = _alternatives(place, matches)  # what follows a move explains it
+            matches = _alternatives(place, matches)  # text after a move explains it
         return {names.action(match): match.group() for match in matches}
 
     # a last line that is nothing but a move counts beside a mark; other places follow, the likeliest first
@@ -219,7 +219,7 @@ def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
     no_promotion = r"(?!\+)" if form and "+" not in signs else ""
     # names that differ by case alone, and beginnings after which a longer name may go on
     by_lower: dict[str, set[int]] = {}
-    beginnings = set[tuple[str, ...]]()  # of names, which longer ones go on from
+    beginnings = set[tuple[str, ...]]()  # proper beginnings of longer names
     for name, action in names:
         by_lower.setdefault(name.lower(), set()).add(action)
         tokens = TOKEN.findall(name.lower())

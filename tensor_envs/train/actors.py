@@ -168,11 +168,11 @@ class Learner:
         self.deaths = 0
         self.discarded = 0
         self.deaths_in_succession = 0
-        self.rank = 0  # of the newest actor
+        self.rank = 0  # rank of the newest actor
         self.playing: dict[Any, Any] = {}  # actors by the reference of the data that they play
         self.version = -1
         self.weights = None
-        self.pool = None  # of past selves
+        self.pool = None  # past selves in Ray's object store
 
     def step(self) -> Metrics:
         """Learn from the next data that arrive, and return metrics by name."""

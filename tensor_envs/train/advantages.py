@@ -7,7 +7,7 @@ from typing import Any
 
 from tensor_envs._validate import instance, number, renames, shown
 
-AnyArray = Any  # of NumPy, tinygrad, PyTorch or JAX
+AnyArray = Any  # an array of NumPy, tinygrad, PyTorch or JAX
 
 
 @renames(steps="outcomes", lam="gae_lambda")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tensor_envs.render.drawing import Drawing
 
-# of a panel and around it, in pixels
+# sizes of a panel and its margins, in pixels
 WIDTH = 560.0
 HEIGHT = 150.0
 LEFT = 64.0

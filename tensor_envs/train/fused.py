@@ -24,8 +24,8 @@ from tensor_envs._runtime.launch import launch_program
 from tensor_envs._runtime.programs import ProgramFuture, compile_source
 from tensor_envs._runtime.threads import all_blocks, runs_natively
 
-ROWS = 48  # of a block
-MIN_ROWS = 6  # of a block, a tile of `fused.c`
+ROWS = 48  # rows of a block
+MIN_ROWS = 6  # fewest rows of a block: a tile of `fused.c`
 # number of partial sums of the gradients of weights, and the least number of rows of each
 MAX_GROUPS = 8
 GROUP_ROWS = 128

@@ -40,7 +40,7 @@ TILE_UNITS = 8
 MIN_WARPS = 2**10
 MIN_GROUPS = 2**8
 MAX_GROUP_WARPS = 8  # each computes other units of the same rows
-MAX_LOADS = 150  # of a turn of the loop over inputs: they are under way together, each with a register of its own
+MAX_LOADS = 150  # loads in a turn of the loop over inputs: they are in flight together, each with its own register
 MAX_SMALL = 15  # actions of a policy that one thread computes for its row
 MAX_INDEX = 2**31
 
@@ -144,7 +144,7 @@ def _run(
         if call is None:  # tinygrad's way to pass one gradient
             gradients = gradients[:-1]
         assert by_tinygrad is not None
-        # what reaches this call may depend on the weights itself, through the call
+        # incoming gradients may depend on the weights themselves, through the call
         wanted = [g.detach() for g in complete_gradients(gradients, shapes, device)]
         loss = sum(((x * g).sum() for x, g in zip(by_tinygrad(), wanted, strict=True)), Tensor(0.0))
         return (*[None] * len(arrays), *(g.uop for g in loss.gradient(*weights)))
@@ -191,7 +191,7 @@ class DenseKernel:
         height = self._height(across)
         down = self.rows // (height * WARP)  # warps
         warps = self._group_warps(down, across)
-        groups = across // warps  # of the same rows
+        groups = across // warps  # workgroups that share rows
         # The threads of a warp have neighbouring rows and the same units, so that all of them load the same weights.
         group = grid_index("group", down * groups)
         thread = grid_index("thread", WARP * warps)

@@ -32,7 +32,7 @@ class Overlap:
         self.learner = learner.network
         self.player = player.network
         place = next(self.learner.parameters()).device
-        self.stream = torch.cuda.Stream(place) if place.type == "cuda" else None  # of the thread
+        self.stream = torch.cuda.Stream(place) if place.type == "cuda" else None  # the thread's stream
 
     def copy_weights(self) -> None:
         """Copy the weights of the network that learns to the one that plays."""

@@ -15,8 +15,8 @@ from typing import Any
 from tensor_envs._runtime.cuda import is_cuda
 from tensor_envs._runtime.opening import open_device
 
-STARTED = "RANK", "WORLD_SIZE", "LOCAL_RANK"  # what torchrun sets
-PATIENCE = timedelta(days=1)  # of processes that wait while one rates the player
+STARTED = "RANK", "WORLD_SIZE", "LOCAL_RANK"  # variables that torchrun sets
+PATIENCE = timedelta(days=1)  # how long processes wait while one rates the player
 
 
 def is_started() -> bool:

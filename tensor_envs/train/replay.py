@@ -41,7 +41,7 @@ class ReplayBuffer:
         self.observations, self.actions = (
             np.array([getattr(s, name) for s in symmetries], np.int64) for name in ("observation", "actions")
         )
-        self.parts: Samples | None = None  # of arrays [steps, n, ...]
+        self.parts: Samples | None = None  # arrays [steps, n, ...]
 
     def add(self, samples: Samples) -> None:
         """Add the samples of a step, in place of the oldest once the buffer is full. All steps have equal shapes."""

@@ -83,7 +83,7 @@ class Trainer(ABC):
     algorithm: ClassVar[str]
     Config: ClassVar[type[TrainingConfig]]
     adam_epsilon: ClassVar[float]
-    replay: ReplayBuffer | None = None  # of an algorithm that learns from earlier steps, too
+    replay: ReplayBuffer | None = None  # only algorithms that learn from earlier steps have one
 
     def __init__(
         self,

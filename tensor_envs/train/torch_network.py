@@ -77,7 +77,7 @@ class TorchNetwork:
         # Autocast's cache of converted weights is shared by all threads, and a call in one empties it for the others.
         self.precision = {"dtype": torch.bfloat16, "enabled": bfloat16, "cache_enabled": False}
         for name, tensor in module.state_dict().items():
-            if not isinstance(tensor, torch.Tensor):  # of `get_extra_state`
+            if not isinstance(tensor, torch.Tensor):  # `get_extra_state` may return anything
                 raise wrong_type(f"the network's state {name!r}", "a torch.Tensor", tensor)
             if tensor.is_floating_point() and tensor.dtype is not torch.float32:
                 raise ValueError(f"network must have weights of float32, got {tensor.dtype} for {name!r}")

@@ -32,7 +32,7 @@ class TrainableNetwork(ABC):
     """
 
     network: Any
-    optimizer: Any  # whose methods have no types
+    optimizer: Any  # its methods have no types
     evaluate: Evaluate
     is_capturable: ClassVar[bool]
 

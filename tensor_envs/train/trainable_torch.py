@@ -34,7 +34,7 @@ class TrainableTorch(TrainableNetwork):
         if not any(parameter.requires_grad for parameter in module.parameters()):
             raise ValueError("network must have parameters that require a gradient, got none")
         self.forward = self.inner.forward  # while it learns
-        if num_learners() > 1:  # whose gradients PyTorch averages; their weights become those of rank 0
+        if num_learners() > 1:  # PyTorch averages their gradients, and copies the weights of rank 0 to all
             self.forward = torch.nn.parallel.DistributedDataParallel(self.forward)
         self.loss = loss
         self.network = module

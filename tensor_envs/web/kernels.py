@@ -64,7 +64,7 @@ def of_player(env: Env, exploration: float | None = None) -> Kernels:
     size = SearchSize(SIMULATIONS)
     room = tree_sizes(engine, config, size.slots)
     table = exploration_table(checked_exploration(exploration), size.slots, env.num_actions)
-    # of one game, with the seed 0, by the players' simulations; the table follows
+    # parameters for one game with the seed 0, for each level of the computer; the table follows
     heads = {kind: SearchSize(count).params(0, 1, 1, 1, 2**31 - 1) for kind, count in LEVELS.items()}
     params = [*size.params(0, 1, 1, 1, 2**31 - 1), *memoryview(table).cast("i").tolist()]
     used = {name: available[name] for name in ("states", "keys")} | {

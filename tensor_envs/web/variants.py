@@ -18,7 +18,7 @@ TRAINED = "trained"
 PERFECT = "perfect"
 # players by playout search and their simulations per action, from the weakest on: levels 1 to 8
 LEVELS = {f"playout:{2 << level}": 2 << level for level in range(1, 9)}
-SIMULATIONS = max(LEVELS.values())  # of a hint
+SIMULATIONS = max(LEVELS.values())  # simulations of a hint
 WEIGHTS = Path(__file__).parents[1] / "weights"
 
 

@@ -82,7 +82,7 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
         whole = position(words)
         mover = layout.plain(words)["current_player"]
         asked = mover if player is None else player
-        # what is hidden from who is asked is left out, of the position and of the moves
+        # the position and the moves omit what is hidden from the asked player
         shown = seen(rules, render, whole, asked)
         visible = moves_for(rules, render, moves, whole, shown, asked)
         turn = None if whole.get("terminated") or whole.get("truncated") else mover

@@ -214,7 +214,7 @@ class Words:
         return terminated | truncated
 
 
-# what happens to a finished game: a reset in the same step; a reset in the next step; nothing
+# a finished game is reset in the same step, or in the next step, or never
 Autoreset = Literal["same_step", "next_step", "disabled"]
 # a first state of more instructions is computed in a branch, for games that reset only
 BRANCH_MIN_INSTRUCTIONS = 280
@@ -335,7 +335,8 @@ class Tracer:
                 after = after.replace(episode=s.episode + uint32(resets))
 
         def mask() -> MaskWords:
-            # of the rules' own state, so that what their step computes for it is shared; others are over or begin
+            # The mask is that of the state that the rules' step returned, so that both share computations. It does not
+            # hold for the other games: those are over or reset.
             begins = None if first is None or game.spec.chance else game.mask(first)
             own = moved if first is None or begins is not None else after
             words = self.live_mask(after if game.has_memory else own, flags, reset)
@@ -381,7 +382,7 @@ class Tracer:
                 self._first_state(words, at, row_keys)
             return
         # On a CPU, collect the lanes that reset and loop over these alone: few games end in a step, and first states
-        # of such games are long.
+        # of such games take many instructions.
         queue = self.block.registers(1, INT32)
         length = self.block.registers(1, INT32)
         length[0] = 0

@@ -266,7 +266,7 @@ class UniformRollout:
             words = t.words(a.old).load(at)
             state.begin(at, t.layout.get_state(words), t.layout.get_flags(words) if state.stays else NEVER)
             if state.quota is not None:
-                # which games count is fixed by the rows alone, never by their lengths; padding plays none
+                # a row's number of counted games never depends on their lengths; padding plays none
                 games = a.scalars[1]
                 more = a.scalars[2]
                 row = row_index(at)

@@ -62,7 +62,7 @@ class PlayUntil:
         row_keys: Any
         actions: Any  # int32
         tally: Any  # float32, see `tally_values`
-        out: Outputs  # of the learner, game by game
+        out: Outputs  # outputs for the learner, game by game
         others: Any = None
 
     def tally_values(self, players: int) -> int:

@@ -35,7 +35,7 @@ def breakthrough_number(action: int) -> int:
     return rest // 2 * 64 + cell
 
 
-# of perfect information and without chance
+# games of perfect information without chance
 GAMES = {
     "amazons": SpielGame("amazons(board_size={size})"),
     "breakthrough": SpielGame("breakthrough", breakthrough_number),

@@ -10,7 +10,7 @@ from tensor_envs.rules import pack, unpack
 
 PieceMap = Mapping[int, str]  # letters of pieces by the numbers of their squares; capitals are the first player's
 DIGITS = "123456789"
-MAX_DIGITS = 10  # of a number
+MAX_DIGITS = 10  # digits of the longest number in a FEN
 
 
 def rows_of(placed: str) -> list[list[str]]:

@@ -17,7 +17,7 @@ from tensor_envs.rules.plain import ended
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 TRIES = 32  # samples of hidden stones, for one with which the game goes on
-COUNTERS = 64  # of chance for a sample
+COUNTERS = 64  # random values of a sample
 
 
 class HiddenStones:

@@ -20,7 +20,7 @@ CELL, MARGIN = 56, 30  # pixels: a house, around the board
 SHADES = 13  # colours of small pictures, from an empty house on
 NAMES = ("South", "North")
 players = seat_names(*NAMES)
-scores, reason = number_texts(lambda game: game["stores"], "seed")  # of captured seeds
+scores, reason = number_texts(lambda game: game["stores"], "seed")  # captured seeds
 
 
 def from_player_0(values: list[Any], player: int) -> list[Any]:

@@ -9,7 +9,7 @@ from tensor_envs._validate import shown
 from tensor_envs.games._kit.stones import STONES
 
 Node = Mapping[str, Sequence[str]]  # values by property
-COLOURS = "BW"  # of player 0 and player 1
+COLOURS = "BW"  # player 0 and player 1
 SETUP = {"AB": STONES[0], "AW": STONES[1], "AE": 0}  # stones by property
 READ = {*COLOURS, *SETUP, "PL", "SZ", "KM", "GM", "RE"}  # properties with a meaning here
 RESULTS = {1.0: "B+", -1.0: "W+"}  # by the reward of player 0

@@ -13,7 +13,7 @@ from tensor_envs.ops.lines import flat_step, line_directions, placements
 from tensor_envs.render.status import outcome, to_move
 from tensor_envs.rules import pack, unpack
 
-STONES = (1, -1)  # of player 0, of player 1
+STONES = (1, -1)  # player 0's and player 1's
 SIGNS = {1: "X", -1: "O", 0: "."}
 Groups = Iterable[Iterable[int]]
 

@@ -17,7 +17,7 @@ from tensor_envs.games.backgammon.notation import action_to_string
 from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.backgammon.turns import Side, turn_to_actions, turn_to_string
 
-WIDTH = 36  # of White's column
+WIDTH = 36  # width of White's column
 NUMBER = re.compile(r"^\s*(\d+)\)", re.MULTILINE)
 TURN = re.compile(r"([1-6])([1-6]):((?:(?![1-6]{2}:)[^\n])*)")
 CUBE = re.compile(r"Doubles( => \d+)?|Takes|Drops|Wins \d+ points?( and the match)?", re.IGNORECASE)

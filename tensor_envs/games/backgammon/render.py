@@ -26,7 +26,7 @@ BOARD = "#efe3cc"
 LIGHT = "#d9b98c"
 DARK = "#a9764b"
 RIM = "#3b2c1e"
-COLOURS = (("#fffdf5", RIM), ("#3d3a38", "#fffdf5"))  # of each player's men, and of the numbers on them
+COLOURS = (("#fffdf5", RIM), ("#3d3a38", "#fffdf5"))  # each player's men, and the numbers on them
 BUTTON = "#2f6f8f"
 PASS = (90, 44)  # pixels of the button
 

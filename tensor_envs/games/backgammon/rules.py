@@ -25,7 +25,7 @@ START = {24: 2, 13: 5, 8: 3, 6: 5}  # men by pip
 ON_POINTS = 2 ** (POINTS + 1) - 2
 HOME = 2 ** (FACES + 1) - 2
 SEEN = 1, 2, 3  # men of a pip that observations tell apart by sets
-SOURCES = 26  # of actions: none, the bar, pips 24..1
+SOURCES = 26  # origins of a move: none, the bar, pips 24..1
 MAX_PLIES = 2**31 - 1
 
 
@@ -157,7 +157,7 @@ def legal_moves(own: Sequence[Scalar], other: Sequence[Scalar], dice: Sequence[S
     low = min_of(where(left > 0, face, FACES) for face, left in enumerate(dice, 1))
     by_low = movable(men, free, low)
     by_high = movable(men, free, high)
-    # of two numbers both are played if they can be (B6), or else the higher one (B7)
+    # both numbers are played if possible (B6), else the higher one (B7)
     low_first = by_low & followed(men, alone, free, low, high)
     high_first = by_high & followed(men, alone, free, high, low)
     two = low != high

@@ -33,7 +33,7 @@ SHAPES: dict[str, list[Point]] = {
           (0.64, 0.19), (0.54, 0.19), (0.54, 0.08), (0.46, 0.08), (0.46, 0.19), (0.36, 0.19), (0.36, 0.28),
           (0.46, 0.28), (0.46, 0.46), (0.34, 0.4), (0.2, 0.5)],
 }  # fmt: skip
-# of a square of the small picture
+# pixels of pieces in a square of the small picture
 SMALL_SHAPES = {
     "p": ("...", ".#.", ".#."),
     "r": ("#.#", "###", "###"),

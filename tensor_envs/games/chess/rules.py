@@ -19,7 +19,7 @@ from tensor_envs.rules.observation import Observation, bits, constant, digits
 from tensor_envs.rules.plain import check_fields
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
-MOVE_BITS = 12  # of a move in `history`: from, to
+MOVE_BITS = 12  # bits of a move in `history`: from, to
 MOVES_A_WORD = WORD_BITS * 2 // MOVE_BITS
 TAKEN_BACK = 2 * MOVES_A_WORD  # moves that a turn of a loop takes back, an even number
 SIDES = (5, ORTHODOX)
@@ -67,7 +67,7 @@ class Chess:
         return Spec(
             num_players=2,
             num_actions=board.moves + len(board.castles),
-            # of any position that a game reaches; on 5x5 six queens and the other pieces alone have no more
+            # bounds for positions that a game reaches; on 5x5 even six queens with the other pieces have no more
             max_legal=218 if board.orthodox else 118,
             observation_shape=(15 + len(board.sets), self.side, self.side),
             fields=(
@@ -165,7 +165,7 @@ class Chess:
                 both = one << squares[0] | end
                 sides[1 - k % 2] ^= both
                 kinds = [kind ^ where((kind & end) != 0, both, 0) for kind in kinds]
-                if k % 2:  # the same player is to move
+                if k % 2:  # only these positions have the same player to move
                     same = union_of(a ^ b for a, b in zip(current, sides + kinds, strict=True)) == 0
                     equal = equal + (same & (back <= count))
             return [turn + 1, equal, *sides, *kinds]
@@ -270,7 +270,7 @@ class SquareSets(NamedTuple):
     own: Scalar
     other: Scalar
     empty: Scalar
-    kings: Scalar  # of both players
+    kings: Scalar  # both players' kings
     pawns: Scalar  # own ones
     knights: Scalar
     king: Scalar

@@ -10,7 +10,7 @@ from tensor_envs.render.grids import INK, SquareGrid, rows_of
 from tensor_envs.render.status import seat_names, signed
 from tensor_envs.render.tile import Tile, stone_pixel
 
-COLOURS = {1: "#f2b705", -1: "#d9342b", 0: "#f8fafc"}  # of different lightness
+COLOURS = {1: "#f2b705", -1: "#d9342b", 0: "#f8fafc"}  # colours of different lightness
 FRAME, LINE = "#1b4f9c", "#111111"
 # pixels: a cell, around the board, the picture
 CELL = 44

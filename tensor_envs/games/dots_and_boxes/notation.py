@@ -81,7 +81,7 @@ def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
     lines = [wide * y + x for y, x in (place(rules, line) for line in range(rules.lines))]
     boxes = [wide * y + x for y in range(1, high, 2) for x in range(1, wide, 2)]
     # Lines and boxes are places of one finer grid, so that its images move all of them at once.
-    parities = ((0, 1), (1, 0), (1, 1), (1, 1))  # of the places on each plane of an observation
+    parities = ((0, 1), (1, 0), (1, 1), (1, 1))  # row and column parity of the places on each plane of an observation
     places = [
         (k, y, x) for k, (a, b) in enumerate(parities) for y in range(a, high + 1, 2) for x in range(b, wide + 1, 2)
     ]

@@ -19,7 +19,7 @@ OPEN = "#d8dee6"
 CELL = 52
 MARGIN = 36
 MIN_WIDTH = 280
-SLIM = 0.22  # of a side: half the width of what is clicked
+SLIM = 0.22  # half the width of a side's clickable part, as a share of a cell
 SIGNS = {1: "A", -1: "B", 0: " "}
 NAMES = ("A", "B")
 

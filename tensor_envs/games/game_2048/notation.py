@@ -21,7 +21,7 @@ SYNONYMS = (
     (r"(?i)\b(?:all|that's)\s+right\b", ""),
 )
 TILES = [0, *(2**exponent for exponent in range(1, HIGHEST + 1))]
-MAX_SUM = 2 * TILES[-1] - 4  # of all tiles on a board: sixteen different ones, none a 2
+MAX_SUM = 2 * TILES[-1] - 4  # largest sum of a board's tiles: sixteen different ones, none a 2
 # no symmetries but the identity: turned boards are as likely, but the same chance puts tiles elsewhere (T8)
 
 

@@ -18,7 +18,7 @@ CARD = 72
 STEP = 78
 CHIP = 39
 TOP = 94
-ROW = 126  # of a player's hand and the buttons below it
+ROW = 126  # height of a player's hand with the buttons below it
 FOOT = 96
 IN_LINE = 14  # discards
 LEGEND = "hands, the oldest card first: card || named by hints|colours and ranks that hints allow"
@@ -134,7 +134,7 @@ def draw(rules: Hanabi, game: Game) -> Drawing:
 def card_at(picture: Drawing, x: float, y: float, height: float, text: str, fill: str) -> None:
     """Draw a card."""
     picture.rect(x, y, CARD, height, fill, cards.INK)
-    ink = cards.PALE if fill == cards.CLOTH else cards.INK  # of a colour of which nothing is played
+    ink = cards.PALE if fill == cards.CLOTH else cards.INK  # pale on a colour of which no card is played
     picture.text((x + CARD / 2, y + height / 2), text, 20, ink, bold=True)
 
 

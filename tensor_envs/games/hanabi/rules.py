@@ -21,7 +21,7 @@ from tensor_envs.rules.observation import Observation, Part, bits, one_hot
 from tensor_envs.rules.plain import check_fields
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec, next_player
 
-COPIES = (3, 2, 2, 2, 1)  # of the ranks from the lowest on; the last number is that of the highest of several ranks
+COPIES = (3, 2, 2, 2, 1)  # copies of each rank, from the lowest; the last number is for the highest of several ranks
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from tensor_envs.render.drawing import Drawing, Point
 ACROSS = (62.0, 22.0)  # pixels of one step along the last axis
 DOWN = (-34.0, 34.0)  # pixels of one step along the second axis
 SHEET, EDGE = "#e3edf7", "#8fa3b8"
-# of a ball; the least between layers; around the cube
+# pixels: radius of a ball, smallest gap between layers, margin around the cube
 RADIUS = 17.0
 GAP = 8.0
 MARGIN = 48.0

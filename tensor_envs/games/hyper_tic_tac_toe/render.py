@@ -17,7 +17,7 @@ from tensor_envs.render.tile import Pixel, Tile, stone_pixel
 TEXT_WIDTH = 100  # columns up to which slices stand side by side
 MAX_LINES = 4  # lines that the text lists
 CELL, MARGIN = 44, 27  # pixels: a cell of a flat grid, the room around it
-SMALL_CELL, GAP = 26, 34  # of a table of slices
+SMALL_CELL, GAP = 26, 34  # pixels in a table of slices: a cell, the gap
 
 
 def marks_and_lines(rules: HyperTicTacToe, board: list[int]) -> tuple[Marks, Lines]:

@@ -106,7 +106,7 @@ class HyperTicTacToe:
         """Return the cells of a word that are on the floor or on a mark."""
         below = self.cells // self.shape[0]
         skip, shift = divmod(below, WORD_BITS)
-        first, rest = divmod(self.cells - below, WORD_BITS)  # of the cells on the floor
+        first, rest = divmod(self.cells - below, WORD_BITS)  # word and bit of the first cell on the floor
 
         def marks(at: Any) -> Scalar:
             last = self.words - 1  # beyond it are only cells below the floor

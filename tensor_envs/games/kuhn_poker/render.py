@@ -10,7 +10,7 @@ from tensor_envs.render.status import seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 WIDTH, HEIGHT = 420, 236  # pixels
-RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small picture
+RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # cards in the small picture
 
 
 def seen_by(rules: KuhnPoker, game: dict[str, Any], player: int) -> dict[str, Any]:

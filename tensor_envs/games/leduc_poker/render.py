@@ -14,7 +14,7 @@ from tensor_envs.rules.plain import open_actions
 WIDTH = 460
 HEIGHT = 262
 RED = "#b3261e"
-RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # of cards in the small picture
+RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # cards in the small picture
 
 scores = poker.scores
 

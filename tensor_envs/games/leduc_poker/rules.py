@@ -20,8 +20,8 @@ RAISE = 2
 ANTE = 1
 RAISES = 2
 AMOUNTS = (2, 4)
-MAX_BET = ANTE + RAISES * sum(AMOUNTS)  # of a player in a game
-ROUND_BITS = 2 * (RAISES + 2)  # of `history` in a round: a call, all raises, a call
+MAX_BET = ANTE + RAISES * sum(AMOUNTS)  # largest bet of a player in a game
+ROUND_BITS = 2 * (RAISES + 2)  # bits of `history` for a round: a call, all raises, a call
 DEALS = CARDS * (CARDS - 1) * (CARDS - 2)
 
 

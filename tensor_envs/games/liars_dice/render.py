@@ -18,7 +18,7 @@ BID = (46, 28)
 LEFT = 30
 MIN_WIDTH = 400
 FOOT = 56
-FACES = ("#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#3d85c6", "#38761d")  # of small pictures
+FACES = ("#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#3d85c6", "#38761d")  # in small pictures
 
 
 def is_over(rules: LiarsDice, game: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from tensor_envs.rules import uint64
 from tensor_envs.rules.plain import open_actions
 
 COLOURS = {1: "#22262b", -1: "#fafafa"}
-EMPTY = DARK  # of squares in small pictures
+EMPTY = DARK  # squares in small pictures
 NAMES = ("Black", "White")
 
 

@@ -29,8 +29,8 @@ AXES = ((0, 1), (1, 0), (1, 1), (1, -1))  # up, right
 PLANES = [(up * steps, right * steps) for up, right in AXES for steps in range(1, SIDE)]  # L3
 BACK = [(up * (steps - SIDE), right * (steps - SIDE)) for up, right in AXES for steps in range(1, SIDE)]
 BLACK, WHITE = 0x7E0000000000007E, 0x0081818181818100  # L1
-DIGITS, CHANGE_DIGITS = 6, 5  # of a square, of the number of pieces
-OWN_PLIES = 0xAAAAAAAA  # of the player to move, in a word
+DIGITS, CHANGE_DIGITS = 6, 5  # binary digits: of a square, of the number of pieces
+OWN_PLIES = 0xAAAAAAAA  # bits of the plies of the player to move, in a word
 NOT_FIRST, NOT_LAST = 0xFEFEFEFEFEFEFEFE, 0x7F7F7F7F7F7F7F7F  # columns
 
 
@@ -224,7 +224,7 @@ def movable(own: Scalar, other: Scalar) -> list[Scalar]:
                 movers = own
                 for k, digit in enumerate(digits):
                     movers &= digit if steps >> k & 1 else ~digit
-                # what wraps around an edge is not inside
+                # `inside` excludes moves that would wrap around an edge
                 away = way * steps * (SIDE * up + right)
                 may = inside(way * up * steps, way * right * steps) & ~(blocked | moved_back(own, away))
                 movers_by[way * steps % SIDE] |= movers & may

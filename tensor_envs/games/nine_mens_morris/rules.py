@@ -20,7 +20,7 @@ BOARD = 2**24 - 1
 PLACING = 18  # turns (N3)
 MAX_TURNS = 1000
 CELLS = [cell for cell in range(SIDE * SIDE) if "#..#..#.#.#.#...###..###.###..###...#.#.#.#..#..#"[cell] == "#"]
-NUMBERS = {divmod(cell, SIDE): point for point, cell in enumerate(CELLS)}  # of points, by row and column
+NUMBERS = {divmod(cell, SIDE): point for point, cell in enumerate(CELLS)}  # number of each point by row and column
 ROWS = [[NUMBERS[k, n] for n in range(SIDE) if (k, n) in NUMBERS] for k in range(SIDE)]
 COLUMNS = [[NUMBERS[n, k] for n in range(SIDE) if (n, k) in NUMBERS] for k in range(SIDE)]
 LINES = [points[at : at + 3] for points in ROWS + COLUMNS for at in range(0, len(points), 3)]
@@ -75,7 +75,7 @@ class NineMensMorris:
             removes=again,
             current_player=where(again, s.current_player, 1 - s.current_player),
         )
-        in_hand = maximum(PLACING - s.turns, 0) // 2  # of the opponent
+        in_hand = maximum(PLACING - s.turns, 0) // 2  # the opponent's men in hand
         beaten = ~again & (popcount(other) + in_hand <= 2)
         won = beaten | (union_of(legal_rows(after)) == 0)  # N7
         return Outcome.win(after, s.current_player, won).draw(after.turns >= self.max_turns)

@@ -19,9 +19,9 @@ from tensor_envs.rules.plain import check_fields
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 MAX_SIZE, MAX_QUIET = 64, 400
-SEED_BITS, HOUSES_A_WORD = 6, 5  # of a packed position
+SEED_BITS, HOUSES_A_WORD = 6, 5  # of a packed position: bits of a house, houses in a word
 PLY_BITS = 16  # in `history`: the action, and a hash of as many bits as are left
-MULTIPLIER = 0x9E3779B1  # of the hash: odd, so that no bit is lost
+MULTIPLIER = 0x9E3779B1  # multiplier of the hash: odd, so that no bit is lost
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tensor_envs.rules.plain import open_actions
 CELL = 44
 MARGIN = 36
 GAP = 8
-INSET = 3  # of the part of a square that is clicked
+INSET = 3  # inset of the clickable part of a square
 GROUND = "#8d5b3c"
 SQUARE = "#c99668"
 WALL = "#f6d28b"

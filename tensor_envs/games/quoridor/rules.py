@@ -84,7 +84,7 @@ class Quoridor:
             Field("vertical", kind="uint64"),
             Field("groups", (DIGITS,), kind="uint64"),  # digits of the highest crossing of each crossing's group
             Field("tied", (2,), kind="uint64"),  # crossings of groups that touch a player's edge
-            Field("odd", (2,), kind="uint64"),  # of both players
+            Field("odd", (2,), kind="uint64"),  # parities for both players
         )
         shape = (5 + 2 * self.digits, self.size, self.size)
         walls = 2 * self.inner**2

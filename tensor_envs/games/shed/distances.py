@@ -20,7 +20,7 @@ from tensor_envs.games.shed.rules import Shed
 Counts = np.ndarray[Any, np.dtype[np.int16]]
 Digits = np.ndarray[Any, np.dtype[np.int_]]
 Tables = dict[int, tuple[Counts, Counts]]  # by the talon, a bit word: distances to a win, to a loss
-MAX_CARDS = 13  # whose arrays take 300 MB
+MAX_CARDS = 13  # the arrays of 13 cards take 300 MB
 NEVER = 2**14
 SEEN_BY_OTHER = np.array([1, 0, 2])  # the digits of a position for the other player
 PICKED_UP = np.array([1, 0, 1])  # the digits for the other player after a pick-up

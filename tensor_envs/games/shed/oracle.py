@@ -18,7 +18,7 @@ from tensor_envs.games.shed.rules import Shed
 from tensor_envs.games.shed.tablebase import Tablebase
 from tensor_envs.rules.kernel import trace
 
-QUICK_CARDS = 14  # of the largest game that is solved in seconds
+QUICK_CARDS = 14  # cards of the largest game that is solved in seconds
 
 load = Tablebase.load
 

@@ -444,7 +444,7 @@ def decide(k: Stage) -> None:
 def settle(k: Stage) -> None:
     """End a sweep in a quiet block: lower tops of the pile, changed results, and what the next sweep looks up."""
     a, ternary = k.a, k.a.ternary
-    sets = 1 << minimum(k.launch.ranks, HIGH)  # of ranks below `HIGH`
+    sets = 1 << minimum(k.launch.ranks, HIGH)  # number of sets of ranks below `HIGH`
     with k.rows(k.launch.quiet_blocks) as (s, row):
         start = k.table(s, ternary[row])
         block = address(s * k.launch.quiet_blocks + row)

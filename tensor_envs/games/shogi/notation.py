@@ -13,8 +13,8 @@ from tensor_envs.games.shogi.rules import MAX_PLIES, Shogi, legal_moves
 from tensor_envs.rules import unpack
 from tensor_envs.rules.plain import ended, state_of
 
-HAND_ORDER = "RBGSNLPEC"  # of letters in SFEN
-SIDES = "bw"  # of the players, Black and White
+HAND_ORDER = "RBGSNLPEC"  # order of letters in SFEN
+SIDES = "bw"  # Black and White
 COMMENT_SIGNS = "=!?"  # signs that follow a name: "=" declines a promotion
 # promotions in words, as "2d2c promotes" and "promote 2d2c"
 SYNONYMS = (

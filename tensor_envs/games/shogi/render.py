@@ -14,16 +14,16 @@ from tensor_envs.rules.plain import open_actions, state_of
 NAMES = ("Black", "White")
 WOOD = "#e3bd74"
 GRID = "#6b4f22"
-PIECES = ("#f7e3b5", "#fffdf5")  # of Black and White
+PIECES = ("#f7e3b5", "#fffdf5")  # Black's and White's
 RAISED = "#b3201b"  # letters of promoted pieces
 CELL, MARGIN = 48, 36  # pixels: a square, around the board
-MIN_WIDTH = 460  # of a picture, for the status
+MIN_WIDTH = 460  # width that the status line needs
 # outline of a piece that goes up, in a square of side 1
 SHAPE = [(0.5, 0.08), (0.8, 0.24), (0.89, 0.92), (0.11, 0.92), (0.2, 0.24)]
 # pixels of a piece that goes up in the small picture, and colours of both players' pieces
 SMALL_SHAPE = (".#.", "###", "###")
 SMALL_COLOURS = (INK, "#fcfcfa")
-LETTER = "#10161d"  # of a piece; `INK` becomes light in the dark, and pieces do not
+LETTER = "#10161d"  # letters on pieces; `INK` would become light in the dark, and pieces do not
 CROWN = "#f2c200"  # the middle of a king
 
 

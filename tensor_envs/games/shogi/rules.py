@@ -104,7 +104,7 @@ class Shogi:
                 Field("other", (words,), kind="uint32"),
                 # binary digits of the kinds of all pieces, and promoted pieces
                 Field("pieces", (board.digits + 1, words), kind="uint32"),
-                Field("hands", (2, len(board.hand_kinds)), high=max(board.counts)),  # of the player to move first
+                Field("hands", (2, len(board.hand_kinds)), high=max(board.counts)),  # the player to move comes first
                 Field("checks", (2,), high=self.window),  # checking moves in a row, of the player to move first
                 Field("repeats", high=self.fold - 1),  # earlier occurrences of the position
                 *self.past.fields,

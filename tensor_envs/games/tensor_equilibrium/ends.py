@@ -12,7 +12,7 @@ from tensor_envs.games.tensor_equilibrium.score import rewards
 from tensor_envs.games.tensor_equilibrium.turn import TurnResult
 from tensor_envs.rules import GameState, Outcome, Scalar, int32, lookup, select, where
 
-FIRST_PHASE = (Phase.SUB_CELL, Phase.ADD_REMOVE, Phase.DIV_CELL, Phase.MUL_EDGE)  # of each operation
+FIRST_PHASE = (Phase.SUB_CELL, Phase.ADD_REMOVE, Phase.DIV_CELL, Phase.MUL_EDGE)  # first phase of each operation
 
 
 class Continuation(NamedTuple):

@@ -17,7 +17,7 @@ MaskPart = tuple[int, int, Scalar]  # first action, number of actions, legal one
 def legal_actions(rules: RuleFields, s: GameState) -> list[Scalar]:
     """Return the words of the legal action mask."""
     player = where(s.phase == Phase.PLACE, s.pend_target, s.current_player)
-    board = board_of(rules, s, player)  # of the player to move, or of the player who gets a tile
+    board = board_of(rules, s, player)  # board of the player to move, or of the player who gets a tile
     parts = main_actions(rules, s, board) + type_choices(rules, s)
     return assemble(rules, parts + cell_choices(rules, s, board, select(s.partners, player)))
 

@@ -19,7 +19,7 @@ from tensor_envs.render.status import seats, shared_win
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
 SPOKEN = True
-TASKS = {  # of the player to move
+TASKS = {  # task of the player to move
     Phase.SETUP_CENTRE: "chooses a type of the top row for the centre",
     Phase.SETUP_TYPE: "chooses a type of the bottom row",
     Phase.SETUP_CELL: "places the second tile",
@@ -37,7 +37,7 @@ TASKS = {  # of the player to move
     Phase.FLIP: "flips a tile of a type that moved up",
 }
 
-EFFECTS = (  # of operation cards
+EFFECTS = (  # effects of the operation cards
     "remove one of your tiles",
     "remove one of your tiles, then add one of another type",
     "flip one of your tiles",
@@ -182,14 +182,14 @@ CELL_PHASES = (
 )
 CELL = 20  # pixels from the middle of a cell to a corner
 GAP, TOP = 17, 104  # pixels around panels, height of the table
-NARROW, NARROW_TOP = 7, 226  # the same of a narrow picture, beside panels and above them
+NARROW, NARROW_TOP = 7, 226  # in a narrow picture: pixels beside panels, height of the table
 HEADLINE, KEY_LINE = 44, 50  # letters of a line in a narrow picture
 TRACK = 17  # pixels for a level of the confidence board
 COLUMN = 28
 TILE = 28
 CARD = (44, 28)
 LEAST = 0.857  # pixels of a screen for each of the picture: tiles of 24 pixels
-KEY = (  # of the golden line, of cards and of GPU
+KEY = (  # legend of the golden line, the cards and GPU
     *("higher limits", "SUB removes a tile", "ADD exchanges one", "DIV flips one", "MUL copies two"),
     "GPU 7 (+4): its income",
 )
@@ -227,7 +227,7 @@ def draw(rules: RuleFields, game: dict[str, Any]) -> Drawing:
 def draw_narrow(rules: RuleFields, game: dict[str, Any]) -> Drawing:
     """Draw the table above the seats, which stand below each other."""
     width, height = panel(rules, NARROW)
-    height += TILE + GAP / 2  # of a second row of holdings
+    height += TILE + GAP / 2  # room for a second row of holdings
     picture = Drawing(
         width + 2 * NARROW, NARROW_TOP + rules.players * (height + NARROW), PAPER, title="Tensor: a game of equilibrium"
     )

@@ -47,11 +47,11 @@ class DecodedAction:
         small = where(index < Act.TYPE, index, where(index < Act.CELL, index - Act.TYPE, 0))
         fifth = small * 52 >> 8  # small // 5, for small < 64
         self.type = small - fifth * TYPES
-        self.offset = fifth - (Act.HACK // TYPES - 1)  # of HACK: seats after the player to move
+        self.offset = fifth - (Act.HACK // TYPES - 1)  # HACK: seats after the player to move
         cell = index - Act.CELL
         block = sum_of(cell >= rules.cells * i for i in range(1, 1 + len(STRIDES)))
-        self.bit = Hexagon(rules.board_radius).bit_of_cell(cell - block * rules.cells)  # of CELL and EDGE
-        self.direction = block - 1  # of EDGE
+        self.bit = Hexagon(rules.board_radius).bit_of_cell(cell - block * rules.cells)  # CELL and EDGE
+        self.direction = block - 1  # EDGE
 
     def at(self, *phases: int) -> Scalar:
         """Return whether the game is in one of these phases."""

@@ -43,7 +43,7 @@ def spellings(rules: TexasHoldem, s: dict[str, Any], legal: Sequence[int]) -> di
     names = {action: action_to_string(rules, action) for action in legal}
     history = [action - 1 for action in s["history"] if action]
     chips = {action: poker.betting(rules, [*history, action])["bets"][s["current_player"]] for action in legal}
-    # of raises of equally many chips, as of two that are cut to all chips, none has this name
+    # raises to the same number of chips, such as two that are cut to all-in, share no such name
     totals = [chips[action] for action in legal if action >= RAISE]
     amounts = {f"raise to {chips[a]}": a for a in legal if a >= RAISE and totals.count(chips[a]) == 1}
     return poker.spellings(names, s["bets"]) | amounts

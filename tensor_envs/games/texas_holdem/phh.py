@@ -25,8 +25,8 @@ from tensor_envs.rules.plain import open_actions
 
 NO_LIMIT = "NT"
 LIMIT = "FT"
-SHAPE = {"streets": (0, 3, 1, 1), "hole_cards": 2, "ranks": 13, "suits": 4}  # of the games that a file can hold
-MAX_RAISES = (4, 4, 4, 4)  # of limit hold'em, where a file has none
+SHAPE = {"streets": (0, 3, 1, 1), "hole_cards": 2, "ranks": 13, "suits": 4}  # fields of the games that a file can hold
+MAX_RAISES = (4, 4, 4, 4)  # limit hold'em's, if a file has none
 CALLS = {FOLD: "f", CALL: "cc"}  # actions without an amount, as a file has them
 # own entries of a file: names of own entries begin with "_"
 RAISES = "_raises"

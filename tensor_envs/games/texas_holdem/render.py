@@ -19,7 +19,7 @@ LEFT = 24
 STEP = cards.CARD[0] + 6
 GAP = 14
 STREETS = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}  # by the number of open cards
-SUIT_COLOURS = ("#38761d", "#1c6fb8", "#b3261e", cards.INK)  # of clubs, diamonds, hearts, spades
+SUIT_COLOURS = ("#38761d", "#1c6fb8", "#b3261e", cards.INK)  # clubs, diamonds, hearts, spades
 
 scores = poker.scores
 

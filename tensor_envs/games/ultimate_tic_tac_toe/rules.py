@@ -27,7 +27,7 @@ class UltimateTicTacToe:
 
     @property
     def spec(self) -> Spec:
-        # of the player to move and of the opponent: marks, and small boards won
+        # marks and won small boards, of the player to move and of the opponent
         marks = (Field(name, (GRID.words,), kind="uint32") for name in ("own", "other"))
         boards = (Field(name, high=BOARDS) for name in ("own_boards", "other_boards"))
         # small boards that are closed, and those for the next mark

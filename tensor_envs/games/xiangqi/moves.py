@@ -182,7 +182,7 @@ def rays_of(pieces: XiangqiSets, general: GridSet) -> list[Ray]:
     cannons = pieces.other & pieces.cannons
     rays = []
     for step in SIDES:
-        within = GRID.full if step == SIDES[0] else of_ranks(range(3))  # of the palace
+        within = GRID.full if step == SIDES[0] else of_ranks(range(3))  # rank within the palace
         empty = within - occupied
         upto, found = list[GridSet](), list[GridSet]()
         start, seen_so_far = general, GRID.empty

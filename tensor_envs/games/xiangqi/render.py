@@ -15,8 +15,8 @@ from tensor_envs.rules.plain import open_actions, state_of
 NAMES = ("Red", "Black")
 WOOD = "#ecd6a8"
 RIVER = "#cfe0e6"
-PAPER = "#fcf5e2"  # of pieces
-COLOURS = ("#b3261e", "#1d2733")  # of their letters
+PAPER = "#fcf5e2"  # pieces
+COLOURS = ("#b3261e", "#1d2733")  # letters on them
 CELL, MARGIN = 46, 34  # pixels: between two lines, around the board
 PALACES = (((0, 3), (2, 5)), ((0, 5), (2, 3)), ((7, 3), (9, 5)), ((7, 5), (9, 3)))  # ends of the diagonals
 # name of each piece, and its rows in the small picture
@@ -29,7 +29,7 @@ PIECE_LOOKS = {
     "C": ("cannon", "###", "#.#", "###"),
     "K": ("general", ".#.", "###", ".#."),
 }
-GROUNDS = (WOOD, "#dcc38c")  # of the small picture
+GROUNDS = (WOOD, "#dcc38c")  # squares of the small picture
 
 
 def ending(rules: Xiangqi, fields: dict[str, Any]) -> Ending:

@@ -59,7 +59,7 @@ class Y(HexStones):
         for rows in reversed(range(1, self.size)):
             right = self.grid.moved(stones, -1)
             below = self.grid.moved(stones, -self.size)
-            words = num_words(rows * self.size)  # of the smaller triangle; nothing depends on the others any more
+            words = num_words(rows * self.size)  # words of the smaller triangle: the others no longer matter
             smaller = stones & right | (stones | right) & below
             stones = stones.like(smaller[:words] + self.grid.empty[words:])
         return (stones[0] & 1) != 0

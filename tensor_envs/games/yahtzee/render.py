@@ -20,7 +20,7 @@ BUTTON = (104, DIE)
 LEFT = 24
 TOP = 78
 WIDTH = 2 * LEFT + NAMES + 4 * COLUMN
-FACES = ("#ffffff", "#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#ffffff")  # of small pictures
+FACES = ("#ffffff", "#fbf7ea", "#f6d186", "#f6b26b", "#e58e73", "#cc4125", "#8e7cc3", "#ffffff")  # in small pictures
 
 
 def status(rules: Yahtzee, game: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ BOXES = (
 )  # fmt: skip
 UPPER = 6
 YAHTZEE = BOXES.index("yahtzee")
-SETS = 2**DICE - 1  # of dice to throw again, the actions before those that fill a box
+SETS = 2**DICE - 1  # sets of dice to reroll: the first actions; those that fill a box follow
 # points in the upper boxes for the bonus; for another yahtzee
 NEEDED = 63
 BONUS = 35

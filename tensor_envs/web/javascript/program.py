@@ -28,7 +28,7 @@ from tinygrad.dtype import DType
 from tensor_envs._compiler.tape import recording
 from tensor_envs.web.javascript.syntax import FUNCTIONS, Untranslatable, Writer, literal, parameters_of, quoted, words
 
-ABSENT = ("tensor_envs._compiler.arithmetic", "tensor_envs._compiler.tape")  # of kernels alone
+ABSENT = ("tensor_envs._compiler.arithmetic", "tensor_envs._compiler.tape")  # modules that only kernels need
 PLAIN = ("wrap", "_to_float64")  # functions of those modules for plain numbers
 FOREIGN = {*sys.stdlib_module_names, "numpy", "tinygrad"}
 # functions and types of Python that `runtime.js` has, by the name there
@@ -146,7 +146,7 @@ class _Module:
             value = value.value
         if value is None or value is ... or isinstance(value, (bool, int, float, str)):
             return literal(value)
-        # what has been written before, and what the runtime has
+        # values written before, and those of the runtime
         if id(value) in self.names:
             return self.names[id(value)]
         if callable(value) and isinstance(value, Hashable) and value in KNOWN_NAMES:
@@ -254,7 +254,7 @@ class _Module:
         """Write an attribute of a class, a module or an object."""
         key = quoted(attribute)
         if isinstance(value, types.FunctionType) and attribute in IMPLICIT and not _has_source(value):
-            return  # of a dataclass; `runtime_objects.js` has what it does
+            return  # a method that `dataclass` generates: `runtime_objects.js` has it
         if not isinstance(holder, type):
             self.lines.append(f"{name}[{key}] = {self.value(value)};")
         elif isinstance(value, functools.cached_property):

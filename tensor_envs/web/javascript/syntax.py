@@ -530,10 +530,10 @@ class Writer:
                 for keyword in node.keywords
             ]
             given = f"{{ {', '.join(parts)} }}"
-        # what is called by name keeps the attributes that may be asked for
+        # an attribute that is asked for by name must be written
         called = node.func
         if isinstance(called, ast.Name) and called.id in ("hasattr", "getattr"):
-            # of a name that is computed, it may be any of the function's texts
+            # a computed name may be any text in the function
             texts = [node.args[1]] if isinstance(node.args[1], ast.Constant) else self.nodes
             self.used |= {x.value for x in texts if isinstance(x, ast.Constant) and isinstance(x.value, str)}
         # a method is looked up when it is called; a function of a module is known here
