@@ -43,7 +43,7 @@ class Engine:
         self.game = Game(rules)
         self.spec = self.game.spec
         self.layout = Layout(self.spec)
-        self._launchers: dict[tuple[Any, ...], Any] = {}  # ProgramLaunchers, but where tinygrad shows its launches
+        self._launchers: dict[tuple[Any, ...], Any] = {}  # by kernel, grid, device and arrays
 
     def batch_layout(self, batch: int, device: DeviceName) -> BatchLayout:
         """Return the partition of a batch of this game's states."""
@@ -155,7 +155,7 @@ class Engine:
         return buffers.layout.empty(self.layout.words)
 
     def init(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> BatchBuffers:
-        """Start episode 0 of `batch` rows. words: of the seed."""
+        """Start episode 0 of `batch` rows, given the two words of the seed."""
         row_keys = self.row_keys(batch, words, device, first_row)
         layout = self.batch_layout(batch, device)
         new = self.run(Init(), layout, Init.Arrays(layout.empty(self.layout.words), row_keys)).new
@@ -219,8 +219,8 @@ class Engine:
         if stays_lazy() or layout.grid.gpu or layout.rows == layout.batch:
             arrays = Sample.Arrays(buffers.words, buffers.row_keys, layout.empty(1, dtypes.int32))
             return layout.column(self.run(Sample(), layout, arrays).actions)
-        # A kernel for rows without padding writes the actions as a plain array.
-        # a view of padded memory would cost a graph of tinygrad's, ten times the time of the kernel
+        # This kernel writes the actions of rows without padding: a view of padded actions would be a graph of
+        # tinygrad's, which takes ten times as long as the kernel.
         actions = empty_buffer(layout.batch, dtypes.int32, layout.device)
         arrays = Sample.Arrays(buffers.words, buffers.row_keys, actions)
         self.run(Sample(layout.grid.lanes), layout, arrays, layout.by_game)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tinygrad import Tensor, dtypes
 
-from tensor_envs._compiler.tape import BOOL, FLOAT32, UINT32, UINT64
+from tensor_envs._compiler.tape import BOOL, FLOAT32, LIMITS, UINT32, UINT64
 from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray, flat, halves, joined, nested, num_words
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32
@@ -85,8 +85,9 @@ class Layout:
                 return self._small(width, field.low)
         elif field.kind == "bool":
             return self._small(1, 0)
-        self.words += 2 if field.kind == "uint64" else 1
-        return Slot(self.words - (2 if field.kind == "uint64" else 1), 0, 64 if field.kind == "uint64" else WORD_BITS)
+        words = 2 if field.kind == "uint64" else 1
+        self.words += words
+        return Slot(self.words - words, 0, words * WORD_BITS)
 
     def _small(self, width: int, low: int) -> Slot:
         # First fit: a number goes into the first word that has room for its bits.
@@ -280,9 +281,7 @@ def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
 
 def _plain_words(field: Field, row: int, x: Any) -> list[int]:
     """Convert a plain number to words, checked."""
-    low, high = {"int32": (field.low, field.high), "bool": (0, 1), "uint32": (0, 2**32 - 1), "uint64": (0, 2**64 - 1)}[
-        field.kind
-    ]
+    low, high = (field.low, field.high) if field.kind == "int32" else LIMITS[field.dtype]
     if isinstance(x, np.generic):
         x = x.item()
     if not isinstance(x, int) or not low <= x <= high:  # type: ignore[operator]

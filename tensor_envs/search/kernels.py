@@ -47,7 +47,7 @@ class PlayoutSearch:
 
         decisions = Decisions(t, a.result.numbers, count_index) if count else None
         moves = MoveList(t)
-        playouts = BlockState(t, "disabled", row_keys, counts=False, decisions=decisions, moves=moves)
+        playouts = BlockState(t, "disabled", row_keys, last_rewards=False, decisions=decisions, moves=moves)
 
         def init_root(at: Coords) -> None:
             search.init_root(at, a.old, a.row_keys)

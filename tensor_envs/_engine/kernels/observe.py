@@ -140,8 +140,8 @@ class OutputStage:
         self.registers = t.block.registers(max(self.plan.words, 1), UINT32)
 
     def trace(self, words: Words) -> None:
-        """Write the outputs of a block, given its games."""
-        # Two stages: first collect all bits of a game, then expand them. One stage would compute the observation for
+        """Write the outputs of a block's games, whose states are in `words`."""
+        # First collect all bits of a game, then expand them: a single stage would compute the observation once for
         # every entry.
         self.t.block.each(lambda at: self._fill(words, at), unroll_max=0)
         self.t.block.each(lambda at: self._store_numbers(words, at), unroll_max=0)
@@ -276,7 +276,7 @@ class OutputStage:
 
 @dataclass(frozen=True)
 class Observe:
-    """Write what learners read.
+    """Kernel that writes what learners read.
 
     Attributes:
         player: whose observation: a player's in all games, None for the player to move, or "each" for the array

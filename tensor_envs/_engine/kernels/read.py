@@ -16,7 +16,7 @@ ACTION_COUNTER = 0xFFFFFFFF  # counter of no decision: the uniform policy's key 
 
 @dataclass(frozen=True)
 class Read:
-    """Write a field, a flag, the rewards or the action_key of every game, row by row.
+    """Kernel that writes a field, a flag, the rewards or the action_key of every game, row by row.
 
     lanes: lanes of the state.
     """

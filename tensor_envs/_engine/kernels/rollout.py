@@ -32,7 +32,7 @@ class BlockState:
         t: Tracer,
         reset: Autoreset,
         keys: Callable[[Coords], list[Scalar]],
-        counts: bool = True,
+        last_rewards: bool = True,
         decisions: Decisions | None = None,
         quotas: bool = False,
         moves: MoveList | None = None,
@@ -40,7 +40,7 @@ class BlockState:
         """Allocate registers.
 
         keys: function from a game's coordinates to its row keys.
-        counts: whether rewards of the last step are kept beside the returns.
+        last_rewards: whether the rewards of the last step are kept beside the returns.
         decisions: counts of decisions to update at every step.
         quotas: whether each row plays until it has finished the number of games in its `quota`.
         moves: list of the moves to the end of a game, see `play_to_end`.
@@ -55,8 +55,8 @@ class BlockState:
         self.resetting = t.block.registers(1, UINT32)
         # With a sum of zero the second player's rewards are the negative of the first one's.
         self.mirrored = self.players == 2 and t.game.spec.zero_sum
-        self.each = 1 if self.mirrored else self.players
-        self.num_sums = 2 * self.each if counts else self.each  # returns, rewards
+        self.num_returns = 1 if self.mirrored else self.players
+        self.num_sums = 2 * self.num_returns if last_rewards else self.num_returns  # returns, rewards of the last step
         self.sums = t.block.registers(self.num_sums, FLOAT32)
         self.wins = t.block.registers(self.players, INT32)
         # Whether finished games stay; with resets no game is over before a step, and its flags need no storage.
@@ -65,7 +65,7 @@ class BlockState:
 
     def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
         self.words.store(at, s=s, flags=flags if self.stays else NEVER)
-        sums = [*returns[: self.each], *[0.0] * self.num_sums][: self.num_sums]
+        sums = [*returns[: self.num_returns], *[0.0] * self.num_sums][: self.num_sums]
         store(self.sums, at.register, sums)
         store(self.wins, at.register, [0] * self.players)
         if self.decisions is not None:
@@ -86,7 +86,7 @@ class BlockState:
         s = t.layout.get_state(words)
         was = t.layout.get_flags(words) if self.stays else NEVER
         quota = load(self.quota, at.register)[0] if self.quota is not None else None
-        # A game that is over, or a row that has finished its games, waits for the others of its block.
+        # A finished game, or a row that has played its quota, waits for the others of its block.
         idle = was[0] | was[1] if quota is None else quota == 0
         sums = load(self.sums, at.register, self.num_sums)
         wins = load(self.wins, at.register, self.players)
@@ -101,18 +101,17 @@ class BlockState:
             legal = ~when | allowed
         if self.decisions is not None:
             assert not isinstance(mask, MemoryArray)
-            seen = [where(idle, 0, w) for w in mask]
-            self.decisions.record(at, s, seen, action)
+            self.decisions.record(at, s, [where(idle, 0, w) for w in mask], action)
         if self.moves is not None:
             self.moves.put(at, s.current_player * t.game.spec.num_actions + action, idle)
         after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys, keeps=False)
         ended = new_flags[0] | new_flags[1]
         # A win is an end with a reward above 0, in games of any number of players.
         won = [n + int32(ended & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
-        counted = rewards[: self.each]
+        counted = rewards[: self.num_returns]
         added = [a + b for a, b in zip(sums, counted, strict=False)] + counted
         if self.quota is not None and quota is not None:
-            # a row that has finished its games waits at the start of its next one, and its steps count for nothing
+            # a row that has played its quota waits at the start of its next game, and its steps do not count
             won = where(idle, wins, won)
             added = where(idle, sums, added[: self.num_sums])
             events = [where(idle, 0, event) for event in events]
@@ -131,7 +130,7 @@ class BlockState:
     def play_to_end(self, limit: Scalar, override: Callable[[Scalar], Override] | None = None) -> None:
         """Step until all games of the block are over, or `limit` times.
 
-        override: called with the number of the step, from 1.
+        override: returns the override of a step, given its number from 1 on.
         """
         count = registers(1, INT32)
         count[0] = 0
@@ -146,11 +145,11 @@ class BlockState:
 
     def returns(self, at: Coords) -> list[Scalar]:
         """Return the returns of all players."""
-        return self._of_all(load(self.sums, at.register, self.num_sums)[: self.each])
+        return self._of_all(load(self.sums, at.register, self.num_sums)[: self.num_returns])
 
-    def counts(self, at: Coords) -> tuple[list[Scalar], list[Scalar]]:
+    def rewards_and_wins(self, at: Coords) -> tuple[list[Scalar], list[Scalar]]:
         """Return the rewards of the last step, and the wins, of all players."""
-        rewards = load(self.sums, at.register, self.num_sums)[self.each :]
+        rewards = load(self.sums, at.register, self.num_sums)[self.num_returns :]
         return self._of_all(rewards), [float32(n) for n in load(self.wins, at.register, self.players)]
 
     def _of_all(self, values: list[Scalar]) -> list[Scalar]:
@@ -163,15 +162,20 @@ def num_counts(spec: Spec) -> int:
 
 
 class Decisions:
-    """The last decision of each game of a block, and counts of all of them, int32.
+    """The last decision of each game of a block, and counts of all decisions, int32.
 
-    The counts are the decisions in which each action was legal (A), those with 1..A legal actions (A), the sums of the
-    plies at which each action was taken (A), the decisions in which each player took each action (P x A), the turns
-    (1), which are runs of decisions of one player, and the events that the rules name.
+    The counts of a game follow each other:
+
+        A      decisions in which each action was legal
+        A      decisions with 1..A legal actions
+        A      sum of the plies at which each action was taken
+        P x A  decisions in which each player took each action
+        1      turns: runs of decisions of one player
+        E      events that the rules name
     """
 
     def __init__(self, t: Tracer, counts: Cells, index: Callable[[Coords, Value], Scalar]):
-        """Reset the counts. index: of a game's count of a number."""
+        """Reset the counts. index: returns the place of a game's count of a number."""
         self.t = t
         self.counts = counts
         self.index = index
@@ -224,23 +228,31 @@ class Decisions:
         action, ply, player, before = load(self.chosen, at.register, 4)
         width = functools.reduce(operator.add, map(popcount, mask))
         live = int32(width > 0)
-        # First numbers of the counts that follow each other, see the class.
-        narrow, plies, taken = (self.num_actions * part for part in (1, 2, 3))
+        # first number of each kind of counts, see the class
+        widths = self.num_actions
+        plies = 2 * self.num_actions
+        taken = 3 * self.num_actions
         turns = taken + self.t.players * self.num_actions
-        # `live` is 0 where no player has decided yet, and any place will do then.
-        by = taken + maximum(player, 0) * self.num_actions
-        begins = live * int32(player != before)
-        numbers = range(turns + 1, self.num_counts)
-        events = zip(numbers, load(self.events, at.register, len(numbers)), strict=True)
-        numbered = (by + action, live), (narrow + maximum(width - 1, 0), live), (plies + action, live * ply)
-        self._add(at, *numbered, (turns, begins), *events)
+        # `live` is 0 where no player has decided yet: 0 is added to player 0's count then
+        taken_by = taken + maximum(player, 0) * self.num_actions
+        begins_turn = live * int32(player != before)
+        event_numbers = range(turns + 1, self.num_counts)
+        events = load(self.events, at.register, len(event_numbers))
+        self._add(
+            at,
+            (taken_by + action, live),
+            (widths + maximum(width - 1, 0), live),
+            (plies + action, live * ply),
+            (turns, begins_turn),
+            *zip(event_numbers, events, strict=True),
+        )
 
 
 @dataclass(frozen=True)
 class UniformRollout:
-    """Play actions of the uniform policy in registers: a number of steps, or a number of games of every row.
+    """Kernel that plays the uniform policy in registers: a number of steps, or a number of games of every row.
 
-    Without resets it ends once all games are over. With `counts` the decisions are counted.
+    Without resets it ends once all games are over. With the array `counts` it counts the decisions.
     """
 
     reset: Autoreset
@@ -281,7 +293,7 @@ class UniformRollout:
             words = state.words.load(at)
             s = t.layout.get_state(words)
             flags = t.layout.get_flags(words) if state.stays else NEVER
-            rewards, wins = state.counts(at)
+            rewards, wins = state.rewards_and_wins(at)
             mask = t.live_mask(s, flags, self.reset)
             t.words(a.new).store(at, s=s, flags=flags, rewards=rewards, mask=mask)
             store(a.totals, at.batch, state.returns(at) + wins)
@@ -302,9 +314,9 @@ class UniformRollout:
 
 @dataclass(frozen=True)
 class Playout:
-    """Play `copies` copies of every game of another batch to their ends.
+    """Kernel that plays `copies` copies of every game of another batch to their ends.
 
-    Every copy has chance of its own. It first takes its game's action in `actions`, if there are any.
+    Every copy has chance of its own. It first takes its game's action in `actions`, if that array is given.
 
     lanes: lanes of the other batch.
     """
@@ -321,7 +333,7 @@ class Playout:
         actions: Any = None
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        state = BlockState(t, "disabled", lambda at: t.row_keys(a.row_keys, at), counts=False)
+        state = BlockState(t, "disabled", lambda at: t.row_keys(a.row_keys, at), last_rewards=False)
 
         def begin(at: Coords) -> None:
             words = t.words(a.old).load(self._source(at, a))

@@ -16,7 +16,7 @@ from tensor_envs.rules.spec import GameState
 
 @dataclass(frozen=True)
 class Seed:
-    """Write the random keys of every row; no other kernel writes them."""
+    """Kernel that writes the random keys of every row; no other kernel writes them."""
 
     name = "seed"
 
@@ -43,7 +43,7 @@ def _store_first(t: Tracer, at: Coords, new: Cells, s: GameState, flags: list[Sc
 
 @dataclass(frozen=True)
 class Init:
-    """Write the first states of episode 0."""
+    """Kernel that writes the first states of episode 0."""
 
     name = "init"
 
@@ -60,7 +60,7 @@ class Init:
 
 @dataclass(frozen=True)
 class Refresh:
-    """Copy the fields and flags, but compute the key and the mask; rewards are 0."""
+    """Kernel that copies fields and flags, and recomputes the key and the mask; rewards become 0."""
 
     name = "refresh"
 
@@ -82,7 +82,7 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Reset:
-    """Start the next episode of chosen games: those with a nonzero entry in `chosen`, or all finished ones if None."""
+    """Kernel that starts the next episode of games whose entry in `chosen` is not 0, or of finished ones if None."""
 
     name = "reset"
 
@@ -106,7 +106,7 @@ class Reset:
 
 @dataclass(frozen=True)
 class Copy:
-    """Copy every game; `live` clears the flags, so that no game is over."""
+    """Kernel that copies every game; `live` clears the flags, so that no game is over."""
 
     live: bool
     name = "copy"
@@ -136,7 +136,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Gather:
-    """Copy the games at `rows` of another batch, or of two consecutive ones.
+    """Kernel that copies the games at `rows` of another batch, or of two batches one after the other.
 
     lanes, more_lanes: lanes of these batches.
     """

@@ -13,7 +13,7 @@ from tensor_envs._engine.kernels.observe import Outputs, OutputStage
 
 @dataclass(frozen=True)
 class Sample:
-    """Write an action of the uniform policy for every game.
+    """Kernel that writes an action of the uniform policy for every game.
 
     lanes: lanes of the state; None: those of the grid.
     """
@@ -41,7 +41,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Events:
-    """Write the events of the given actions."""
+    """Kernel that writes the events of the given actions."""
 
     name = "events"
 
@@ -65,7 +65,7 @@ class Events:
 
 @dataclass(frozen=True)
 class Step:
-    """Play the given actions, or uniformly random legal ones and write them out.
+    """Kernel that plays the given actions, or uniformly random legal ones, which it writes out.
 
     wide: whether the given actions are int64, as two words each.
     """

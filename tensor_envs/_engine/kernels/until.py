@@ -14,28 +14,34 @@ from tensor_envs.rules.kernel import do_while, registers
 from tensor_envs.rules.lists import select
 from tensor_envs.rules.scalar import Scalar, float32, int32, scalar, uint32, where
 
-# Games in a row that may end before the player's first decision. The bound keeps a policy that always ends them from
-# running for ever.
+# An opening is the plies before the learner's first decision in an episode. So many games in a row may end in their
+# openings: the bound stops a kernel whose games all do.
 OPENINGS = 100
 RESET: Autoreset = "next_step"
-# commands beside the actions from 0 on; PASS stands for an illegal action
-PASS = -1
-OPEN = -2
+# commands; numbers from 0 on are actions
+PASS = -1  # an illegal action
+OPEN = -2  # a new game
 RESTART = -3
 SKIP = -4
-# tally of a game. SUM: rewards of the learner since its last decision. OPENINGS_LEFT: openings that may still end,
-# plus one; 0 once the learner has moved. REWARD: the sum, or 0 if the learner has not moved in this episode
-SUM, OPENINGS_LEFT, REWARD, STATUS = range(4)
-# with a limit or several seats also, STEPS: decisions of the learner in this episode. PLAYER: the learner's player, or
-# the player to move if the learner moves for all; then the rewards of the ply for every player follow
-STEPS, PLAYER, REWARDS = range(4, 7)
-TO_MOVE, TERMINATED, TRUNCATED, NO_DECISION, OTHERS_TO_MOVE = range(5)  # STATUS
+# The tally of a game is a row of numbers:
+#
+#     SUM | OPENINGS_LEFT | REWARD | STATUS   always
+#     STEPS | PLAYER                          with a limit, several seats, or a learner that moves for all
+#     REWARDS ...                             for a learner that moves for all: rewards of the ply of every player
+SUM = 0  # rewards of the learner since its last decision
+OPENINGS_LEFT = 1  # openings that may still end, plus one; 0 once the learner has moved
+REWARD = 2  # the sum, or 0 if the learner has not moved in this episode
+STATUS = 3
+STEPS = 4  # decisions of the learner in this episode
+PLAYER = 5  # the learner's player, or the player to move if the learner moves for all
+REWARDS = 6
+TO_MOVE, TERMINATED, TRUNCATED, NO_DECISION, OTHERS_TO_MOVE = range(5)  # values of STATUS
 SEAT_COUNTER = 0xFFFFFFFE  # counter of no decision: the uniform policy's key and this counter draw the learner's seat
 
 
 @dataclass(frozen=True)
 class PlayUntil:
-    """Play an action in every game, then the uniform policy until the learner is to move or the game is over.
+    """Kernel that plays an action in every game, then the uniform policy until the learner moves or the game is over.
 
     `actions` holds a command for each game. An action is played, but a finished game resets instead. RESTART resets any
     game, OPEN marks a new one, and SKIP does nothing. An episode that ends before the learner's first decision is
