@@ -1,9 +1,11 @@
 """Exact repetition: the last plies of a game, and whether the position before one of them was the present one.
 
-Sets of plies have a bit for each ply of a player: bit j is the ply that j later ones of the player follow. A log has a
-set for each binary digit of each number that describes a ply, such as where the piece started. `changes` has one for
-each digit of the number of things that stand elsewhere than before the ply; where it is 0, the position was the same.
-Plies of the player to move come first. A position recurs for the same player only.
+A position recurs for the same player only. So each player has sets of its own plies, and those of the player to move
+come first. Bit j of a set is the ply that the player has followed by j more: bit 0 is the last one.
+
+Numbers describe a ply, such as where the piece started. The log has a set of plies for each binary digit of each
+number. `changes` counts for each ply the things, such as pieces, that stand elsewhere now than before that ply. Its
+binary digits are sets as well. Where all are 0, the position before the ply was the present one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,20 +13,20 @@ from typing import Any, NamedTuple
 
 from tensor_envs.rules import Field, GameState, Grid, GridSet, Scalar, Value, int32, sum_of, union_of, where
 
-Event = tuple[int, Mapping[str, Value]]  # plies of the player to move (0) or of the opponent (1) with these numbers
+Event = tuple[int, Mapping[str, Value]]  # all plies of the player to move (0) or of the opponent (1) with some numbers
 
 
 class Change(NamedTuple):
     """Move of a thing, such as a piece, from one place to another.
 
     Attributes:
-        gone: plies that have brought such a thing to the first place, or have taken it from there.
-        come: plies that have brought such a thing to the second place, or have taken it from there.
+        left: plies that have brought such a thing to the place that it leaves, or have taken it from there.
+        reached: plies that have brought such a thing to the place that it reaches, or have taken it from there.
         happens: whether the thing moves.
     """
 
-    gone: Sequence[Event]
-    come: Sequence[Event]
+    left: Sequence[Event]
+    reached: Sequence[Event]
     happens: Value = True
 
 
@@ -65,12 +67,14 @@ class Past:
         """
         counts = [[self.grid.set(digit) for digit in s.changes[player]] for player in range(2)]
         for change in changes:
-            sides = zip(self.changed(s, change.gone), self.changed(s, change.come), strict=True)
-            for player, (gone, come) in enumerate(sides):
-                # Before a ply since which both places have changed, the thing was where it goes to: one change less.
-                # Before a ply since which neither has, it was where it is: one change more.
-                less = gone & come
-                carry = where(change.happens, self.grid.set(s.known[player]) - (gone ^ come), self.grid.empty)
+            sides = zip(self.odd_since(s, change.left), self.odd_since(s, change.reached), strict=True)
+            for player, (left, reached) in enumerate(sides):
+                # An event brings the thing to a place or takes it away. Now it is at the place that it leaves: before a
+                # ply with an odd number of events since at both places it was at the one that it reaches, and stands
+                # there again: one change less. With an even number at both it was where it is: one change more.
+                less = left & reached
+                carry = where(change.happens, self.grid.set(s.known[player]) - (left ^ reached), self.grid.empty)
+                # 1 is added to all counts, or subtracted in `less`: a carry goes on from digit 1, a borrow from 0
                 for k, digit in enumerate(counts[player]):
                     counts[player][k] = digit ^ carry
                     carry &= digit ^ less
@@ -79,43 +83,44 @@ class Past:
         fields = dict[str, Any]()
         for name, number in {**numbers, "changes": moved, "known": int32(1)}.items():
             theirs = map(self.grid.set, old[name][1])
-            mine = [self.pushed(plies, self.every(number, k)) for k, plies in enumerate(old[name][0])]
-            # The opponent is to move.
+            mine = [self.pushed(plies, self.all_if_digit(number, k)) for k, plies in enumerate(old[name][0])]
+            # The opponent is to move, whose sets come first.
             fields[name] = [[where(keeps, plies, self.grid.empty) for plies in sets] for sets in (theirs, mine)]
         return fields
 
     def pushed(self, plies: Sequence[Any], last: GridSet) -> GridSet:
-        """Return a set with one more ply, which is in it if it is in `last`; the earliest one is dropped."""
+        """Return a set with a new last ply, a member if `last` is not empty; the earliest ply is dropped."""
         return self.grid.shift(plies, 0, 1) | last & self.grid.of([0])
 
-    def every(self, number: Value, digit: int) -> GridSet:
-        """Return all plies if a number has a binary digit, else none."""
+    def all_if_digit(self, number: Value, digit: int) -> GridSet:
+        """Return all plies if a binary digit of a number is 1, else none."""
         return where((int32(number) & 1 << digit) != 0, self.grid.full, self.grid.empty)
 
-    def changed(self, s: GameState, events: Sequence[Event]) -> tuple[GridSet, GridSet]:
-        """Return each player's plies since which, themselves included, an odd number of events has been."""
+    def odd_since(self, s: GameState, events: Sequence[Event]) -> tuple[GridSet, GridSet]:
+        """Return each player's plies that an odd number of events follows; the ply itself counts."""
         touches = [self.grid.empty, self.grid.empty]
         for player, numbers in events:
             differs = [
-                self.every(number, k) ^ digit
+                self.all_if_digit(number, k) ^ digit
                 for name, number in numbers.items()
                 for k, digit in enumerate(s.asdict()[name][player])
             ]
             touches[player] ^= ~union_of(differs)
+        # parity of the events of both players from each ply on, by doubling
         odd = touches[0] ^ touches[1]
         steps = 1
         while steps < self.plies:
             odd ^= self.grid.moved(odd, steps)
             steps *= 2
-        # The player's ply with as many later ones is before the opponent's.
+        # Of two plies with the same bit, that of the player to move came first: it does not follow the opponent's.
         return odd, odd ^ touches[0]
 
-    def same(self, s: GameState) -> GridSet:
+    def recurrences(self, s: GameState) -> GridSet:
         """Return the plies of the player to move before which the position was the same."""
         return self.grid.set(s.known[0]) - union_of(map(self.grid.set, s.changes[0]))
 
-    def since(self, plies: GridSet) -> Scalar:
-        """Return the number of plies from the earliest one of a set on, 0 for none."""
+    def plies_since(self, plies: GridSet) -> Scalar:
+        """Return the player's number of plies from the earliest one of a set on; 0 for the empty set."""
         steps = 1
         while steps < self.plies:
             plies |= self.grid.moved(plies, -steps)

@@ -71,13 +71,13 @@ class Chess:
             max_legal=218 if board.orthodox else 118,
             observation_shape=(15 + len(board.sets), self.side, self.side),
             fields=(
-                # pieces of the player to move and of the opponent; pawns, knights, bishops and queens, rooks and queens
-                # of both; rooks that may castle; the square behind a pawn that can be captured en passant
+                # own pieces, the opponent's; both players' pawns, knights, bishops and queens, rooks and queens; rooks
+                # that may castle; the square behind a pawn that can be captured en passant
                 *(Field(name, kind=board.kind) for name in board.sets),
                 Field("quiet", high=self.quiet_plies),  # plies since a capture or a pawn's move
                 Field("reversible", high=self.quiet_plies),  # plies since a position that cannot recur
                 Field("repeats", high=2),  # earlier occurrences of the position
-                # those plies, the last one first, each from the side of its player
+                # the reversible plies, the last one first, each from the side of its player
                 Field("history", (-(-self.quiet_plies // MOVES_A_WORD),), kind="uint64"),
             ),
         )
@@ -152,7 +152,8 @@ class Chess:
         def take_back(values: list[Scalar]) -> list[Scalar]:
             """Take back the moves of two words of the history, and count how often the position was the same."""
             turn, equal, *sets = values
-            sides, kinds = sets[:2], sets[2:]
+            sides = sets[:2]
+            kinds = sets[2:]
             words = [lookup(history[half : 2 * most : 2], int32(turn)) for half in (0, 1)]
             for k in range(TAKEN_BACK):
                 back = int32(turn) * TAKEN_BACK + k + 1
@@ -160,7 +161,7 @@ class Chess:
                 squares = [move & 63, move >> 6 & 63]
                 if not k % 2:  # the last ply was played from the opponent's side
                     squares = [board.turned_square(square) for square in squares]
-                # The piece goes back to where it came from, with its kind and its side.
+                # The piece goes back to where it came from: its side and its kinds lose the end and gain the start.
                 end = one << squares[1]
                 both = one << squares[0] | end
                 sides[1 - k % 2] ^= both
@@ -216,7 +217,7 @@ def too_weak(board: ChessBoard, s: GameState) -> Scalar:
 def moved(board: ChessBoard, s: GameState, action: Scalar) -> tuple[Scalar, Scalar, GameState]:
     """Return from and to as 12 bits, whether the move is quiet, and the state from the opponent's side.
 
-    A quiet move is no capture and no pawn's. `en_passant` is the square behind a pawn that has moved two squares.
+    A quiet move is neither a capture nor a pawn's. `en_passant` is the square behind a pawn that has moved two squares.
     """
     side = board.side
     steps = [side * files + ranks for files, ranks in board.planes]

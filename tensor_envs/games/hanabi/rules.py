@@ -30,9 +30,9 @@ class Hanabi:
 
     Attributes:
         players: 2..5.
-        colors, ranks: of the cards, 1..5 each, and not 1 both.
+        colors, ranks: numbers of colours and ranks of the cards, 1..5 each, and not 1 both.
         hand_size: cards of a player, 1..5; default: 5 for two or three players, 4 for more.
-        information_tokens: at the start, and at most, 0..31.
+        information_tokens: number at the start, which is also the largest, 0..31.
         life_tokens: failed plays that end the game, 1..31.
         keep_score: whether the score counts although no life token is left.
     """
@@ -109,11 +109,11 @@ class Hanabi:
                 Field("discards", kind="uint64"),
                 Field("information_tokens", high=self.information_tokens),
                 Field("life_tokens", high=self.life_tokens),
-                Field("turns", high=self.players),  # left, once the deck is empty
+                Field("turns", high=self.players),  # turns left once the deck is empty
                 Field("last_action", low=-1, high=self.actions.count - 1),
-                Field("last_card", high=self.cards),  # that it has played or discarded
-                Field("scored", kind="bool"),  # whether it was a play that scored
-                Field("regained", kind="bool"),  # whether that play gave an information token back
+                Field("last_card", high=self.cards),  # card that the last action has played or discarded
+                Field("scored", kind="bool"),  # whether the last action was a play that scored
+                Field("regained", kind="bool"),  # whether it gave an information token back
             ),
             chance=True,
             zero_sum=False,
@@ -292,22 +292,24 @@ class Hanabi:
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the own hand, and with it the deck: all hands that the hints allow are equally likely (H12).
 
-        Each position may hold the hidden copies of one set. In how many ways the positions after it can be filled
-        depends on which of their sets have the copy that it gets. So a group of copies that are in the same sets is
-        drawn by its number of hands, and then a copy of the group.
+        The hints of each position allow a set of the hidden copies. The number of ways to fill the later positions
+        depends on which of their sets contain the copy drawn here. So copies that are in the same sets form a group: a
+        group is drawn in proportion to its number of hands, and then a copy of the group.
         """
         hidden = s.deck
         for card in s.hands[player]:
-            hidden = self.added(hidden, card)  # no card has a copy of its own, beyond those of the deck
+            hidden = self.added(hidden, card)  # "no card" adds a bit beyond those of the deck
         sets = [self.allowed(hint) for hint in s.hints[player]]
         hand = list[Scalar]()
         for k in range(self.size):
-            rest = sets[k + 1 :]
+            later = sets[k + 1 :]
             groups = [hidden & sets[k]]
-            for other in rest:
+            for other in later:
                 groups = [part for group in groups for part in (group & other, group & ~other)]
-            lefts = [hidden & ~(group & -group) for group in groups]  # without one of the group
-            choices = [ways([left & other for other in rest]) for left in lefts]
+            # ways to fill the later positions, once a copy of the group is drawn
+            remaining = [hidden & ~(group & -group) for group in groups]
+            choices = [ways([copies & other for other in later]) for copies in remaining]
+            # cumulative numbers of hands: the drawn number is below that of its group
             ends = [*accumulate(popcount(group) * n for group, n in zip(groups, choices, strict=True))]
             x = chance.draw(2 * k, ends[-1])
             chosen = groups[0]
@@ -343,6 +345,7 @@ def ways(sets: Sequence[Scalar]) -> Scalar:
         return int32(1)
     *others, last = sets
     count = popcount(last) * ways(others)
-    for k, other in enumerate(others):  # without those in which the last member is also that of another set
+    # subtract the choices in which the last member is also the member of another set
+    for k, other in enumerate(others):
         count = count - ways([*others[:k], other & last, *others[k + 1 :]])
     return count

@@ -136,10 +136,14 @@ class Quoridor:
         steps = [self.size * down + right for down, right in WAYS]
         meets = [is_open & (pawn + step == other) for is_open, step in zip(open_ways, steps, strict=True)]
         for k, step in enumerate(steps):
-            side = (k + 1) % 4  # a pawn beside may be passed on the side if the way straight on is closed
-            passes = [meets[a] & ~beyond[a] & beyond[b] for a, b in ((k, side), (side, k))]
-            targets = [(open_ways[k] & ~meets[k], step), (meets[k] & beyond[k], 2 * step)]
-            for able, away in (*targets, (passes[0] | passes[1], step + steps[side])):
+            side = (k + 1) % 4
+            # Where a jump over the other pawn is closed, it is passed on a side. Both ways lead to the same square: the
+            # pawn lies along step k and is passed along `side`, or the reverse.
+            passes = meets[k] & ~beyond[k] & beyond[side]
+            passes_back = meets[side] & ~beyond[side] & beyond[k]
+            moves = open_ways[k] & ~meets[k]
+            jumps = meets[k] & beyond[k]
+            for able, away in ((moves, step), (jumps, 2 * step), (passes | passes_back, step + steps[side])):
                 near |= where(able, uint64(1 << middle + away), 0)
         low = where(pawn < middle, near >> maximum(middle - pawn, 0), near << maximum(pawn - middle, 0))
         high = where(pawn <= middle, 0, near >> minimum(64 + middle - pawn, 63))
@@ -166,15 +170,15 @@ class Quoridor:
         ]
 
     def moved(self, s: GameState, square: Scalar) -> GameState:
-        """Return the state after a pawn's move: its straight walk to the goal is another one then."""
+        """Return the state after a pawn's move, which gives it another straight walk to its goal."""
         is_first = s.current_player == 0
         pawn, other = where(is_first, s.pawns, [*s.pawns[::-1]])
         odd = where(is_first, *s.odd)
         tied = where(is_first, *s.tied)
         old = pawn % self.size
         new = square % self.size
-        # The straight walks from both squares differ by the way and a ring around the crossings of the columns between
-        # them. All steps to a side are in one row, the new one where a jump goes up or down before.
+        # The pawn's move, which crosses no wall, and the straight walks from both squares enclose the crossings of the
+        # columns between them. The pawn passes those columns in one row: the new one if it first jumps up or down.
         row = where((old != new) & (other % self.size == old), square, pawn) // self.size
         first = minimum(old, new)
         width = maximum(old, new) - minimum(old, new)
@@ -236,7 +240,10 @@ class Quoridor:
         return self.board & union_of(walls | before(walls) | behind(walls) for walls, before, behind in sides)
 
     def shifts(self, upright: bool) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        """Return two functions of a set, which shift to each wall's middle what the set has at its start or end."""
+        """Return two functions of a set of crossings: walls whose start, and walls whose end, is in the set.
+
+        A wall is the crossing of its middle.
+        """
         if upright:
             return lambda cells: cells << STRIDE, lambda cells: cells >> STRIDE
         first = COLUMN

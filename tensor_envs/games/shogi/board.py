@@ -22,13 +22,13 @@ WORD_STEPS = [(1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF)
 
 
 class PieceKind(NamedTuple):
-    """PieceKind of piece.
+    """Kind of piece.
 
     Attributes:
         name, letter: as in text and in SFEN.
         steps, slides: ways that it goes one square, and any number of squares.
-        raised: the same and the name of the promoted piece; None if it does not promote.
-        dead: last ranks on which the piece could never move again, and may not stand.
+        raised: the promoted piece; None if it does not promote.
+        dead: number of last ranks where the piece could never move again, and so may not stand.
     """
 
     name: str
@@ -40,13 +40,13 @@ class PieceKind(NamedTuple):
 
 
 class ShogiVariant(NamedTuple):
-    """Game of the family: its pieces in the order of drops, the king last, and what differs in the rules.
+    """Game of the family: its pieces in the order of drops, and the differences of its rules.
 
     Attributes:
         title: name of the game.
         kinds: kinds of pieces; the king is the last one.
         placed: pieces of the first position in SFEN, which gives the board its size.
-        zone: last ranks on which pieces promote.
+        zone: number of last ranks on which pieces promote.
         orthodox: whether checks, promotion, drops and repetition are those of shogi; else those of animal shogi.
         second_wins: whether the second player wins by repetition.
         max_legal: bound of the legal actions of a position, if there is a known one.
@@ -99,7 +99,7 @@ class ShogiBoard(PieceBoard):
     """Board and pieces of a variant. Cell ranks * file + rank counts files from the right, ranks from the far side.
 
     Attributes:
-        variant: what differs between the games.
+        variant: the game.
         files, ranks: sides of the board.
         grid: sets of cells; its rows are files.
         none, every: the empty set, and that of all cells.
@@ -107,10 +107,10 @@ class ShogiBoard(PieceBoard):
         forms: kinds of pieces as they stand on the board: those of `kinds`, then promoted ones.
         counts: pieces of each kind in the first position, the bound of a hand.
         ways: number of ways of the player to move.
-        planes: names of the planes of actions: ways, where promotion is a choice ways with it, and drops.
+        planes: names of the planes of actions: ways, in orthodox games ways with promotion, and drops.
         drops: number of the first plane of drops.
-        slots: place of the first piece in hand of each kind. Places are the cells and, from `size` on, those in the own
-            hand. Those in the opponent's hand are negative: place p is size - 1 - p from the other side.
+        slots: place of the first piece in hand of each kind. Places are cells and, from `size` on, pieces in the own
+            hand. Pieces in the opponent's hand have negative places: place p is size - 1 - p for the other side.
         digits, place_digits: number of bits of a kind, and of a place.
     """
 
@@ -145,7 +145,7 @@ class ShogiBoard(PieceBoard):
         self.planes += [f"drop_{kind.name}" for kind in self.hand_kinds]
 
     def turned_square(self, square: Any) -> Any:
-        """Return the number of a place from the opponent's side."""
+        """Return the number of a cell, or of a place in hand, from the opponent's side."""
         return self.size - 1 - square
 
     def fields_of(self, pieces: Mapping[int, str]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class ShogiBoard(PieceBoard):
         return self.letters.index(piece[-1].upper()) | ("+" in piece) << self.digits
 
     def piece_of(self, code: int) -> str:
-        """Return the piece of such a number in capitals."""
+        """Return the letter of a piece from its number, in capitals: the inverse of `code_of`."""
         raised, kind = divmod(code, 1 << self.digits)
         return "+" * raised + self.letters[kind]
 

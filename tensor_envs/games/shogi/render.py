@@ -41,7 +41,7 @@ def ending(rules: Shogi, fields: dict[str, Any]) -> Ending:
     if not any(cells.any().value for cells in moves.planes):
         return Ending(check, winner, "checkmate" if check else "no legal move")
     if s.repeats.value == rules.fold - 1:
-        since = rules.past.since(rules.past.same(s)).value
+        since = rules.past.plies_since(rules.past.recurrences(s)).value
         perpetual = rules.board.variant.orthodox and max(fields["checks"]) >= since
         time = "fourth" if rules.fold == 4 else "third"
         return Ending(check, winner, "perpetual check" if perpetual else f"the same position for the {time} time")

@@ -139,14 +139,14 @@ class Shogi:
         reach = union_of(moves.planes)
         won = ~reach.any()
         if not self.board.variant.orthodox:
-            # A lion that has reached the last rank wins there, at once if it is safe, else when it has not been caught.
+            # A lion that has reached the last rank wins there: at once if it is safe, else after a move that spares it.
             p = pieces_of(self.board, s)
             far = self.board.last_ranks(1)
             lost = (p.king & far).any()
             won |= ~p.king.any() | (p.target & self.board.turned(far) - reach).any()
             return ShogiEnd(won & ~lost, lost, recurs & ~(won | lost))
         # Perpetual check loses.
-        moves_since = self.past.since(self.past.same(s))
+        moves_since = self.past.plies_since(self.past.recurrences(s))
         lost = recurs & (s.checks[1] >= moves_since)
         won |= recurs & (s.checks[0] >= moves_since) & ~lost
         drawn = recurs & ~(won | lost)
@@ -157,7 +157,7 @@ class Shogi:
 
     def repeats(self, s: GameState) -> Scalar:
         """Return how often the position has occurred before, up to the number that ends the game (S10)."""
-        return minimum(self.past.same(s).count(), self.fold - 1)
+        return minimum(self.past.recurrences(s).count(), self.fold - 1)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return planes of both players' pieces, digits of their hands, repetition and the side (S12)."""
@@ -276,7 +276,7 @@ def moved(board: ShogiBoard, s: GameState, action: Scalar) -> tuple[GameState, d
 
 
 def changes_of(board: ShogiBoard, ply: dict[str, Scalar]) -> list[Change]:
-    """Return what a ply moves, by its numbers: a piece and, where it captures one, that one to the hand."""
+    """Return the changes of a ply, by its numbers: a piece moves or is dropped, and a captured one goes to the hand."""
 
     def events(side: int, place: Scalar, piece: Scalar) -> list[Event]:
         """Return the plies that bring a side's piece to a place, as the side sees the board, or take it from there."""
@@ -287,13 +287,13 @@ def changes_of(board: ShogiBoard, ply: dict[str, Scalar]) -> list[Change]:
             (1 - side, {"ends": board.size - 1 - place, "captured": piece}),
         ]
 
-    gone = [*events(0, ply["starts"], ply["before"]), (0, {"held": ply["starts"]})]
-    captured = events(1, board.size - 1 - ply["ends"], ply["captured"])
-    held = [(0, {"starts": ply["held"]}), (0, {"held": ply["held"]})]
-    return [
-        Change(gone, events(0, ply["ends"], ply["after"])),
-        Change(captured, held, ply["captured"] != board.no_piece),
-    ]
+    left = [*events(0, ply["starts"], ply["before"]), (0, {"held": ply["starts"]})]
+    reached = events(0, ply["ends"], ply["after"])
+    # the captured piece leaves its square and reaches a place in the hand
+    square_left = events(1, board.size - 1 - ply["ends"], ply["captured"])
+    hand_reached = [(0, {"starts": ply["held"]}), (0, {"held": ply["held"]})]
+    captures = ply["captured"] != board.no_piece
+    return [Change(left, reached), Change(square_left, hand_reached, captures)]
 
 
 def start_of(board: ShogiBoard, s: GameState, plane: Scalar, to: Scalar) -> Scalar:
@@ -336,8 +336,8 @@ def legal_moves(board: ShogiBoard, s: GameState) -> ShogiMoves:
     for way in range(board.ways):
         stays = ends(p.own, way)
         if board.variant.orthodox:
-            # Pieces promote that enter the zone, or begin in it: those that go up or aside from it end in it, and those
-            # that go down and end in it have begun in it.
+            # A move that starts or ends in the zone may promote. One that goes down and ends there started there, and
+            # one that goes up or aside and starts there ends there: so one of the two is enough to test.
             goes_down = WAYS[way][1] > 0
             raised.append(ends(promoting & zone, way) if goes_down else ends(promoting, way) & zone)
             for kind, cells in forms:

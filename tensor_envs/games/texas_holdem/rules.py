@@ -40,7 +40,7 @@ class TexasHoldem:
         max_raises: raises of each street at most, () for no bound.
         streets: cards that the board gets before each round of betting.
         hole_cards: cards of a player, 1 or 2.
-        ranks, suits: of the deck: the highest 2..13 ranks, 1..4 suits.
+        ranks, suits: size of the deck: the highest 2..13 ranks, 1..4 suits.
     """
 
     stacks: tuple[int, int] = (200, 200)
@@ -224,11 +224,13 @@ class TexasHoldem:
         return s.replace(hands=where(player == 0, [own, other], [other, own]), **self.board_field(board))
 
     def deal(self, chance: Chance, own: Sequence[Value], places: Sequence[tuple[Value, Value]]) -> list[Scalar]:
-        """Return the cards of places: the given card where it is open, else a random one that is neither open nor own.
+        """Return a card for each place: the open one, or a random card that is neither open nor own.
 
-        Open places come first.
+        Args:
+            places: the card of each place, and whether it is open; open places come first.
         """
-        taken = sort([*own, *(where(is_open, card, self.deck) for card, is_open in places)])  # the deck's size is none
+        # the size of the deck stands for no card
+        taken = sort([*own, *(where(is_open, card, self.deck) for card, is_open in places)])
         cards = list[Scalar]()
         for k, (card, is_open) in enumerate(places):
             drawn = nth_missing(taken, chance.draw(k, self.deck - len(own) - k))

@@ -57,7 +57,7 @@ def to_string(rules: Xiangqi, game: dict[str, Any]) -> str:
     """Return rows of pieces, Red's in capitals, the viewer's or Red's first rank below; the status, and the FEN."""
     fields = from_dict(rules, game)
     lines = BOARD.lines_of(pieces_on(fields), game.get("viewer"))
-    again = repeated(int(PAST.same(state_of(rules, fields)).count().value))
+    again = repeated(int(PAST.recurrences(state_of(rules, fields)).count().value))
     return "\n".join([*lines, *again, status(rules, game, fields), game["fen"]])
 
 

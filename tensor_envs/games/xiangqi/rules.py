@@ -60,7 +60,7 @@ class Xiangqi:
                 Field("own", (GRID.words,), kind="uint32"),
                 Field("pieces", (KIND_DIGITS, GRID.words), kind="uint32"),
                 Field("quiet", high=self.quiet_plies),  # plies since the last capture
-                # of these, each player's last ones in a row that gave check, of the player to move first
+                # checks that each player has given in a row until now, those of the player to move first
                 Field("checks", (2,), high=PAST.plies),
                 *PAST.fields,
             ),
@@ -80,8 +80,9 @@ class Xiangqi:
         quiet = where(captures, 0, s.quiet + 1)
         checks = [s.checks[1], where(moves.check, minimum(s.checks[0] + 1, PAST.plies), 0)]
         checks = where(captures, [0, 0], checks)
-        gone, come = ([(0, {name: square, "kinds": kind}) for name in ("starts", "ends")] for square in (start, end))
-        past = PAST.after(s, {"starts": start, "ends": end, "kinds": kind}, [Change(gone, come)], ~captures)
+        left = [(0, {name: start, "kinds": kind}) for name in ("starts", "ends")]
+        reached = [(0, {name: end, "kinds": kind}) for name in ("starts", "ends")]
+        past = PAST.after(s, {"starts": start, "ends": end, "kinds": kind}, [Change(left, reached)], ~captures)
         after = after.replace(quiet=quiet, checks=checks, current_player=1 - s.current_player, **past)
         stuck, repeated, culprit = ends(after, moves)
         # The opponent loses without a legal move; either player may lose by perpetual check.
@@ -98,7 +99,7 @@ class Xiangqi:
         return {
             "own soldiers, advisors, elephants, horses, chariots, cannons, general": own_kinds,
             "the opponent's pieces in the same order": other_kinds,
-            "the position has occurred before": constant(PAST.same(s).any(), GRID.size),
+            "the position has occurred before": constant(PAST.recurrences(s).any(), GRID.size),
             "the player is Black": constant(player == 1, GRID.size),
             "binary digits of the quiet plies": digits(s.quiet, QUIET_DIGITS, GRID.size),
         }
@@ -111,8 +112,8 @@ def ends(s: GameState, moves: LegalSets) -> tuple[Scalar, Scalar, Scalar]:
     (X12).
     """
     stuck = ~union_of(moves.planes).any()
-    same = PAST.same(s)
-    since = PAST.since(same)
+    same = PAST.recurrences(s)
+    since = PAST.plies_since(same)
     checked = [checks >= since for checks in s.checks]
     culprit = where(checked[0] & ~checked[1], 0, where(checked[1] & ~checked[0], 1, -1))
     return stuck, (same.count() >= 2) & ~stuck, culprit
