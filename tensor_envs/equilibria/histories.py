@@ -77,14 +77,15 @@ class Histories:
             nodes = Nodes(*self.next.columns())
             places = self.seen.places()
             # This depth is read while the next one is written.
-            self.next, seen, self.seen = GrowingTable(self.storage), self.seen, Numbering()
+            seen = self.seen
+            self.next = GrowingTable(self.storage)
+            self.seen = Numbering()
             # Information states need numbers before their actions can extend sequences.
             first = self._number(nodes, seen.rows, places, ply)
             slices = list(self.storage.slices(len(nodes.table)))
-            if (
-                # The bound is checked before the histories are made, since they may not fit in memory.
-                total := self.nodes + sum(int(self._counts(nodes.table[rows]).sum()) for rows in slices)
-            ) > self.max_nodes:
+            # The bound is checked before the histories are made, since they may not fit in memory.
+            total = self.nodes + sum(int(self._counts(nodes.table[rows]).sum()) for rows in slices)
+            if total > self.max_nodes:
                 raise ValueError(
                     f"max_nodes must be at least {total} to hold the histories of {self.game.env!r} to ply {ply + 1}, "
                     f"got {self.max_nodes}; there are {self.nodes} to ply {ply}"
@@ -139,7 +140,8 @@ class Histories:
         # Two sequences for each information state: play on, or end the game for its value.
         plays = self.sequences + 2 * same.number.astype(np.int64)
         ended = sequence.copy()
-        ended[:, player], sequence[:, player] = plays + 1, plays
+        ended[:, player] = plays + 1
+        sequence[:, player] = plays
         # The game has zero sum: the other player pays what the belief's player gets.
         payoffs = np.where(np.arange(self.players) == player, 1, -1) * (weights * values)[:, None]
         self.ends.add(*merged(Ends(ended, weights, payoffs)))

@@ -73,8 +73,8 @@ def _refined(forms: Sequence[SequenceForm]) -> list[Array]:
         """Return a random weight of each colour, for every sequence."""
         return np.asarray(rng.uniform(1, 2, len(colour))[colour])
 
-    # Colour refinement: sequences stay of one colour as long as nothing tells them apart. Random weights of the
-    # colours make equal sums of different colours unlikely.
+    # Colour refinement: sequences keep one colour until something distinguishes them. Random weights make equal sums of
+    # different colours unlikely.
     colours = [np.minimum(np.arange(form.size), 1) for form in forms]  # the empty sequence has its own
     number = 0
     rounds = 0
@@ -91,7 +91,8 @@ def _refined(forms: Sequence[SequenceForm]) -> list[Array]:
                 for values in (np.append(0.0, states[form.state[1:]]), np.bincount(before, states, form.size)):
                     colours[p] = _split(colours[p], values, values)
         total = sum(int(colour.max()) for colour in colours)
-        number, rounds = total, rounds + 1 if total == number else 0
+        rounds = rounds + 1 if total == number else 0
+        number = total
     return [_renumbered(colour) for colour in colours]
 
 

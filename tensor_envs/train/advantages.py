@@ -74,25 +74,28 @@ def advantages(
         raise ValueError("outcomes must be one or more, got none")
     if tuple(getattr(next_value, "shape", ())) != (batch,):
         raise ValueError(f"next_value must be an array [{batch}], got {shown(next_value)}")
-    # about every player's next decision, [B, P]: its value, its advantage, the rewards before it, whether it exists
+    # every player's next decision, [B, P]: its value and advantage, the rewards until it, and whether it is known
     value = next_player * next_value[:, None]
-    exists = next_player
-    ahead = value * 0
-    paid = value * 0
+    known = next_player
+    later = value * 0
+    earned = value * 0
     advantage = []
     valid = []
     for rewards, player, estimate, terminated, truncated in reversed(outcomes):
-        on = ((1 - terminated) * (1 - truncated))[:, None]
-        rest = 1 - player
-        value = value * on
-        ahead = ahead * on
-        paid = paid * on + rewards
-        exists = exists * on + terminated[:, None]
-        valid.append((exists * player).sum(1))
-        delta = ((paid + gamma * value + gamma * gae_lambda * ahead) * player).sum(1) - estimate
+        # no decision follows the end of a game; after an end by the rules that is known
+        goes_on = ((1 - terminated) * (1 - truncated))[:, None]
+        value = value * goes_on
+        later = later * goes_on
+        earned = earned * goes_on + rewards
+        known = known * goes_on + terminated[:, None]
+        # R_k + gamma V_{k+1} + gamma lambda A_{k+1} - V_k, for the player who decides
+        valid.append((known * player).sum(1))
+        delta = ((earned + gamma * value + gamma * gae_lambda * later) * player).sum(1) - estimate
         advantage.append(delta * valid[-1])
-        value = value * rest + player * estimate[:, None]
-        ahead = ahead * rest + player * advantage[-1][:, None]
-        paid = paid * rest
-        exists = exists * rest + player
+        # to earlier steps this decision is the player's next one
+        others = 1 - player
+        value = value * others + player * estimate[:, None]
+        later = later * others + player * advantage[-1][:, None]
+        earned = earned * others
+        known = known * others + player
     return advantage[::-1], valid[::-1]

@@ -26,13 +26,11 @@ from tensor_envs._runtime.threads import all_blocks, runs_natively
 
 ROWS = 48  # rows of a block
 MIN_ROWS = 6  # fewest rows of a block: a tile of `fused.c`
-# number of partial sums of the gradients of weights, and the least number of rows of each
-MAX_GROUPS = 8
-GROUP_ROWS = 128
+MAX_GROUPS = 8  # groups of rows with partial sums of the gradients
+GROUP_ROWS = 128  # fewest rows of a group
 BLOCK_FEATURES = 2**16  # upper bound for the features of a block's boards
-# floats on a thread's stack, and in a vector
-MAX_STACK = 2**19
-MAX_LANES = 16
+MAX_STACK = 2**19  # floats on a thread's stack
+MAX_LANES = 16  # floats of a vector
 TYPES = {dtypes.bool: "u8", dtypes.uint8: "u8", dtypes.float32: "float"}
 ACTIVATIONS = {"relu": "RELU", "tanh": "TANH"}
 

@@ -16,7 +16,7 @@ from tensor_envs.envs.state import State
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.tree import SearchOutput
 from tensor_envs.train.config import TrainingConfig
-from tensor_envs.train.network import evaluator, look
+from tensor_envs.train.network import evaluator, network_inputs
 from tensor_envs.train.trainable import TrainableNetwork, check_shape
 
 Weights = dict[str, np.ndarray]
@@ -24,10 +24,10 @@ PastSelves = list[tuple[int, Weights]]  # past selves: their steps and weights
 
 
 class League:
-    """Pool of past selves, its members, and bookkeeping of the games against them.
+    """Pool of past selves, its members, and the record of the games against them.
 
     Every member has the same number of games, in rows of its own that are spread evenly over the batch. The learner has
-    one seat of such a game, the next one in every episode, and the member has all others.
+    one seat of such a game, which rotates from episode to episode, and the member has all others.
 
     Attributes:
         pool: step and weights of every member; empty before the first step.
@@ -70,14 +70,14 @@ class League:
         self._on_host = first_seat, is_self_play
         self._on_device = tuple(upload(array, device) for array in self._on_host)
         self._index = upload(self.rows.astype(np.int32), device)
-        # where each game's row is in the learner's rows and, behind them, the league's
+        # index of each game in the learner's rows followed by the league's, see `mixed`
         order = np.arange(games, dtype=np.int32)
         order[self.rows] = games + np.arange(each * size)
         self._order = upload(order, device)
-        # NaN: the game began before its member came, so its result counts for none
+        # NaN: the game began before its member joined, so its result counts for no member
         self.returns = np.full(each * size, np.nan, np.float32)
         self.results: dict[int, list[float]] = {}
-        self.look = jit(self._look)
+        self.inputs = jit(self._inputs)
         # A captured search evaluates all members at once; networks of other libraries are called one by one anyway.
         self.evaluations: list[Evaluate] = [member.evaluate for member in self.members]
         if self.members[0].is_capturable:
@@ -86,7 +86,7 @@ class League:
     # *** members ***
 
     def add(self, step: int, weights: Callable[[], Weights]) -> bool:
-        """Put the network of a step in the place of the oldest member, or in all places of an empty pool, if it is due.
+        """Replace the oldest member by the network of a step, if it is due; in an empty pool, fill all places.
 
         Returns:
             Whether it was due.
@@ -100,7 +100,7 @@ class League:
         return True
 
     def set_pool(self, pool: PastSelves) -> None:
-        """Replace the pool by another one. The results of games whose member changes count for none."""
+        """Replace the pool by another one. Results of games whose member changes are dropped."""
         known: list[Any] = [step for step, _ in self.pool] or [None] * len(pool)
         for place, (step, weights) in enumerate(pool):
             if step != known[place]:
@@ -124,21 +124,21 @@ class League:
 
     def logs(self, state: State) -> list[Tensor]:
         """Return every member's log-probabilities in its games, [n / members, A] each."""
-        return [member(*part)[0] for member, part in zip(self.members, self.look(state), strict=True)]
+        return [member(*part)[0] for member, part in zip(self.members, self.inputs(state), strict=True)]
 
-    def _look(self, state: State) -> list[tuple[Tensor, Tensor]]:
+    def _inputs(self, state: State) -> list[tuple[Tensor, Tensor]]:
         """Return observations and masks of every member's games."""
         size = len(self.members)
-        observation, mask = look(self.env, self.env.take(state, self._index))
+        observation, mask = network_inputs(self.env, self.env.take(state, self._index))
         parts = zip(observation.chunk(size), mask.chunk(size), strict=True)
-        return [(seen.contiguous(), legal.contiguous()) for seen, legal in parts]
+        return [(own.contiguous(), legal.contiguous()) for own, legal in parts]
 
     def learners(self, state: State) -> Tensor:
         """Return whether the learner decides in each game, bool [B, 1]."""
         return self.decides(state.current_player, state.episode.cast(dtypes.int32)).reshape(-1, 1)
 
     def mixed(self, state: State, logs: Tensor, past: list[Tensor]) -> Tensor:
-        """Return the log-probabilities of who decides in each game, [B, A].
+        """Return the log-probabilities by which each game is played, the learner's or its member's, [B, A].
 
         Args:
             state: the games.

@@ -243,7 +243,7 @@ def _random_weights(shapes: Mapping[str, tuple[int, ...]], seed: int | None) -> 
     return weights
 
 
-def look(env: Env, state: State) -> tuple[Tensor, Tensor]:
+def network_inputs(env: Env, state: State) -> tuple[Tensor, Tensor]:
     """Return observations, float32 [B, n], and masks, bool [B, A], of the players to move."""
     return env.observe(state).flatten(1).float().contiguous(), state.legal_action_mask.contiguous()
 

@@ -32,7 +32,7 @@ from tensor_envs.evaluation.matches import actions_of
 from tensor_envs.train.advantages import AnyArray, advantages
 from tensor_envs.train.config import PPOConfig
 from tensor_envs.train.metrics_file import Metrics
-from tensor_envs.train.network import look
+from tensor_envs.train.network import network_inputs
 from tensor_envs.train.rating import Judges, rate
 from tensor_envs.train.run import Trainer
 from tensor_envs.train.trainable import OwnNetwork, operations_of
@@ -40,7 +40,7 @@ from tensor_envs.train.trainable import OwnNetwork, operations_of
 RESPONSE_RANK = 2**16  # number of an actor whose games no evaluation plays
 Decision = tuple[Tensor, ...]
 Outcome = tuple[Tensor, ...]
-Minibatches = list[list[Any]]  # Tensors; arrays of another process
+Minibatches = list[list[Any]]  # parts of each minibatch: Tensors, or arrays from another process
 
 
 def ppo_loss(
@@ -74,17 +74,19 @@ def ppo_loss(
     Returns:
         The loss of the policy, entropy and divergence included, and that of the value. Their sum is to be minimised.
     """
-    of = operations_of(logs)
-    count = of.clip(valid.sum(), 1, None)
+    library = operations_of(logs)
+    count = library.clip(valid.sum(), 1, None)
+    # advantages of mean 0 and standard deviation 1
     mean = (advantage * valid).sum() / count
-    off = advantage - mean
-    error = value - (old_value + advantage)
-    scaled = off / (of.sqrt((off * off * valid).sum() / count) + 1e-8)
-    ratio = of.exp(chosen - old_chosen)
-    gain = of.minimum(scaled * ratio, scaled * of.clip(ratio, 1 - clip, 1 + clip))
+    centred = advantage - mean
+    normalised = centred / (library.sqrt((centred * centred * valid).sum() / count) + 1e-8)
+    ratio = library.exp(chosen - old_chosen)
+    surrogate = library.minimum(normalised * ratio, normalised * library.clip(ratio, 1 - clip, 1 + clip))
     # on average over the rollout's actions, ratio * log(ratio) is the divergence, and ratio - 1 is 0
-    bonus = entropy * -(of.exp(logs) * logs).sum(-1) - kl * (ratio * (chosen - old_chosen) - (ratio - 1))
-    return (-(gain + bonus) * valid).sum() / count, (0.25 * error * error * valid).sum() / count
+    divergence = ratio * (chosen - old_chosen) - (ratio - 1)
+    bonus = entropy * -(library.exp(logs) * logs).sum(-1) - kl * divergence
+    error = value - (old_value + advantage)
+    return (-(surrogate + bonus) * valid).sum() / count, (0.25 * error * error * valid).sum() / count
 
 
 class PPO(Trainer):
@@ -112,7 +114,7 @@ class PPO(Trainer):
         rank: int = 0,
     ):
         super().__init__(env, config, device, network=network, rank=rank)
-        self.look = jit(functools.partial(look, env))
+        self.inputs = jit(functools.partial(network_inputs, env))
         self.decide = jit(self._decide)
         self.credit = jit(self._credit)
         self.rollout = jit(self._rollout) if self.trainable.is_capturable else self._rollout
@@ -156,13 +158,13 @@ class PPO(Trainer):
         decisions = []
         outcomes = []
         for _ in range(self.config.rollout_length):
-            observation, mask = self.look(state)
+            observation, mask = self.inputs(state)
             logs, value = self.trainable(observation, mask)
             past = [] if self.league is None else self.league.logs(state)
             state, decision, outcome = self.decide(state, observation, mask, logs, value, past)
             decisions.append(decision)
             outcomes.append(outcome)
-        _, next_value = self.trainable(*self.look(state))
+        _, next_value = self.trainable(*self.inputs(state))
         return state, self.credit(state, next_value, decisions, outcomes)
 
     def _decide(
@@ -189,9 +191,8 @@ class PPO(Trainer):
     def _learners(self, state: State) -> Tensor:
         """Return the players who decide and learn, one-hot [B, P].
 
-        A past self's actions have its own probabilities, not those of the network that learns, and its return is no
-        value of that network's play. So to `te.advantages` nobody decides there: what a past self is paid for and what
-        it costs is part of the time until the learner's next decision, as chance is.
+        A past self acts by its own probabilities, and its return is no value of the learner's play. So `te.advantages`
+        gets no decision there: rewards until the learner's next decision count as those of chance do.
         """
         player = state.current_player.one_hot(self.env.num_players).float()
         return player if self.league is None else player * self.league.learners(state)
@@ -207,6 +208,7 @@ class PPO(Trainer):
         config = self.config
         next_player = self._learners(state)
         credit = advantages(outcomes, next_player, next_value, config.gamma, config.gae_lambda)
+        # from one array for each step to one for each part, [B, T, ...]
         parts = [Tensor.stack(*part, dim=1) for part in (*zip(*decisions, strict=True), *credit)]
         # games are independent, so consecutive rows make unbiased minibatches
         size = config.num_envs // config.minibatches
@@ -254,7 +256,7 @@ def response(
 
 
 class _Response(PPO):
-    """PPO in games in which one player learns and a fixed policy plays the others. Every row has its own learner."""
+    """PPO in games in which one player learns, each row's own, and a fixed policy plays the others."""
 
     def __init__(self, env: Env, policy: Policy, config: PPOConfig | None, device: str | None):
         config = PPOConfig() if config is None else config
@@ -262,7 +264,7 @@ class _Response(PPO):
         super().__init__(env, replace(config, ratings=0, league_share=0.0), device, rank=RESPONSE_RANK)
         self.policy = policy
         self.learner = np.arange(self.config.num_envs) % env.num_players
-        self.see = jit(self._see) if self.trainable.is_capturable else self._see
+        self.act = jit(self._act) if self.trainable.is_capturable else self._act
 
     def play(self, step: int) -> Minibatches:
         """Return the minibatches of a rollout, in which only decisions of the learners are valid."""
@@ -275,11 +277,11 @@ class _Response(PPO):
         # Every game takes one step per turn of the loop, whether the learner or the fixed policy decides.
         for _ in range(config.rollout_length):
             before = state.numpy()
-            observation, mask, logs, value, action = (to_numpy(part) for part in self.see(state))
+            observation, mask, logs, value, action = (to_numpy(part) for part in self.act(state))
             learns = before["current_player"] == self.learner
             actions = np.where(learns, action, actions_of(self.policy, state, ~learns))
             chosen = np.eye(env.num_actions, dtype=np.float32)[actions]
-            # to `advantages` nobody decides where the fixed policy plays
+            # `advantages` gets no decision where the fixed policy plays
             player = players[np.maximum(before["current_player"], 0)] * learns[:, None]
             decisions.append((observation, mask, chosen, (logs * chosen).sum(1), value))
             state = env.step(state, actions)
@@ -291,14 +293,14 @@ class _Response(PPO):
         # The value of the state after the last step completes unfinished games.
         last = state.numpy()["current_player"]
         next_player = players[last] * (last == self.learner)[:, None]
-        next_value = to_numpy(self.see(state)[3])
+        next_value = to_numpy(self.act(state)[3])
         credit = advantages(outcomes, next_player, next_value, config.gamma, config.gae_lambda)
         parts = [np.stack(part, axis=1) for part in (*zip(*decisions, strict=True), *credit)]
         rows = np.split(np.arange(config.num_envs), config.minibatches)
         return [[np.ascontiguousarray(part[group].reshape(-1, *part.shape[2:])) for part in parts] for group in rows]
 
-    def _see(self, state: State) -> Decision:
+    def _act(self, state: State) -> Decision:
         """Return observations, masks, log-probabilities, values and sampled actions of the network."""
-        observation, mask = self.look(state)
+        observation, mask = self.inputs(state)
         logs, value = self.trainable(observation, mask)
         return observation, mask, logs, value, sample_action(logs, mask, state.action_key, state.ply)

@@ -41,7 +41,7 @@ CONFIG = "config.toml"
 CHECKPOINT = "checkpoint.safetensors"
 CURVES = "curves.svg"
 LEARN = 2  # kind of random numbers; an algorithm has others
-ROUNDING = 1e-9  # 29 of 100 steps are a share of .29, times 100 a little less than 29
+ROUNDING = 1e-9  # 29 of 100 steps are a share of .29, which times 100 is a little less than 29 in floats
 
 
 class Callback(Protocol):
@@ -168,7 +168,9 @@ class Trainer(ABC):
         """Return the network in training: None for one of tinygrad, a pair for one of JAX, or a module of PyTorch."""
         common = self.config, device, self.loss, self.adam_epsilon
         modes = [name for name in ("bfloat16", "compiled", "overlap") if getattr(self.config, name, False)]
-        library = "tinygrad" if network is None else "JAX" if isinstance(network, tuple) else "PyTorch"
+        library = "PyTorch"
+        if network is None or isinstance(network, tuple):
+            library = "tinygrad" if network is None else "JAX"
         if modes and library != "PyTorch":
             raise ValueError(f"{modes[0]} must be False for a network of {library}")
         if num_learners() > 1 and library != "PyTorch":
@@ -348,8 +350,9 @@ class Trainer(ABC):
             raise ValueError(f"{str(folder)!r} has a run of {env!r}, got {self.env!r}")
         stored = asdict(config)
         wanted = asdict(self.config)
-        if name := next((name for name in wanted if stored[name] != wanted[name]), None):
-            raise ValueError(f"{str(folder)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
+        for name in wanted:
+            if stored[name] != wanted[name]:
+                raise ValueError(f"{str(folder)!r} has a run with {name}={stored[name]}, got {wanted[name]}")
         if network != (own := self.trainable.architecture()):
             raise ValueError(f"{str(folder)!r} has a run with the network {network}, got {own}")
 

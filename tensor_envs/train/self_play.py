@@ -89,19 +89,19 @@ def exploration(episode: np.ndarray) -> np.ndarray:
     return (np.arange(len(episode)) * GOLDEN_RATIO + episode * math.sqrt(2)) % 1
 
 
-def only(samples: Samples, learned: np.ndarray) -> Samples:
-    """Return as many samples, all of decisions that are learned from.
+def repeat_learners(samples: Samples, is_learners: np.ndarray) -> Samples:
+    """Replace the samples of past selves' decisions by repeated samples of the learner's.
 
-    What a past self makes of a position is not what the learner would, so its decisions are not learned from. They are
-    part of returns all the same: to the learner's decision before them they are what the game did next. The learner's
-    samples are repeated in their place, evenly, since all steps in a replay buffer have equal sizes.
+    A past self decides otherwise than the learner would, so its decisions are no targets; they only take part in the
+    returns of the learner's earlier decisions. All steps in a replay buffer have equal sizes.
 
     Args:
         samples: samples of n decisions.
-        learned: whether the learner decided, bool [n], not False everywhere.
+        is_learners: whether the learner decided, bool [n], not False everywhere.
     """
-    rows = np.flatnonzero(learned)
-    rows = rows[np.arange(len(learned)) * len(rows) // len(learned)]
+    rows = np.flatnonzero(is_learners)
+    # repeated evenly
+    rows = rows[np.arange(len(is_learners)) * len(rows) // len(is_learners)]
     return Samples(*(part[rows] for part in samples))
 
 
@@ -135,12 +135,12 @@ def self_play(
 
     Returns:
         The next state, and `length` x B samples. The policy's target is the search's action weights. With a league,
-        samples of the learner's decisions are repeated in place of those of past selves.
+        `repeat_learners` replaces the samples of past selves.
     """
     every_row = np.arange(state.batch)
-    seen = list[tuple[np.ndarray, ...]]()
+    positions = list[tuple[np.ndarray, ...]]()
     decisions = list[Decision]()
-    learned = list[np.ndarray]()
+    is_learners = list[np.ndarray]()
 
     def exact(state: State, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return whether each game has an exact value, and the values with the exact ones filled in."""
@@ -153,30 +153,30 @@ def self_play(
         return known, values
 
     for _ in range(length):
-        # The learner searches every game: in those that a past self decides, too, the values are of its network.
+        # The learner searches every game: values are those of its network even where a past self decides.
         output = search(state, int(random.integers(2**31)))
         before = state.numpy()
         summary = output.search_tree.summary()
         mask = before["legal_action_mask"]
         observation = to_numpy(state.env.observe(state)).reshape(state.batch, -1)
-        seen.append((observation, mask, summary["action_weights"]))
+        positions.append((observation, mask, summary["action_weights"]))
         action = to_numpy(output.action)
-        # A random action is played in some games, in place of that of a search.
+        # In some games a random action takes the place of the search's.
         explored = (before["ply"] < explore_plies) & (random.random(state.batch) < exploration(before["episode"]))
         drawn = np.where(mask, random.random(mask.shape), -1).argmax(1)
         played = action
         if league is not None:
             assert past_search is not None
-            learns = league.decides(before["current_player"], before["episode"])
-            played = np.where(learns, action, league.actions(state, past_search, int(random.integers(2**31))))
-            learned.append(learns)
-        # Rewards and ends of games are what returns are made of.
+            learner_decides = league.decides(before["current_player"], before["episode"])
+            past_action = league.actions(state, past_search, int(random.integers(2**31)))
+            played = np.where(learner_decides, action, past_action)
+            is_learners.append(learner_decides)
         stepped = state.env.step(state, np.where(explored, drawn, played))
         after = stepped.numpy()
         ended = after["terminated"] | after["truncated"]
         if league is not None:
             league.record(before["episode"], after["rewards"], ended)
-        # A return after a random action is not one of the search's play, so the search's value takes its place.
+        # A random action's return is not that of the search's play: the value of the search's action replaces it.
         known, settled_value = exact(state, summary["qvalues"][every_row, action])
         decisions.append(
             Decision(
@@ -188,6 +188,6 @@ def self_play(
     _, last = exact(state, search(state, int(random.integers(2**31))).search_tree.summary()["value"].copy())
     # Targets need all later steps, so they come last.
     values = value_targets(decisions, last, state.numpy()["current_player"], search_value_weight)
-    observation, mask, policy = (np.concatenate(part) for part in zip(*seen, strict=True))
+    observation, mask, policy = (np.concatenate(part) for part in zip(*positions, strict=True))
     samples = Samples(observation, mask, policy, np.concatenate(values))
-    return state, samples if league is None else only(samples, np.concatenate(learned))
+    return state, samples if league is None else repeat_learners(samples, np.concatenate(is_learners))

@@ -15,7 +15,7 @@ from tensor_envs.files.arrays import read_arrays
 from tensor_envs.search.outputs import Evaluate
 from tensor_envs.search.policies import gumbel_muzero_policy
 from tensor_envs.train.league import League
-from tensor_envs.train.network import look
+from tensor_envs.train.network import network_inputs
 from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tensor_envs.train.self_play import Decision
 from tests.games.shared import shared_env
@@ -110,7 +110,7 @@ def test_rollouts_of_ppo(name: str) -> None:
             played = np.full(8, -1)
             for member, weights in [(-1, own), *enumerate(arrays for _, arrays in pool)]:
                 other.assign_weights(weights)
-                logs, _ = other.trainable(*look(env, state))
+                logs, _ = other.trainable(*network_inputs(env, state))
                 drawn = sample_action(logs, state.legal_action_mask, state.action_key, state.ply).numpy()
                 here = [learns[row] if member < 0 else not learns[row] and GAMES[row][0] == member for row in range(8)]
                 played = np.where(here, drawn, played)
@@ -126,7 +126,7 @@ def test_rollouts_of_ppo(name: str) -> None:
         last = state.numpy()["current_player"]
         next_player = np.eye(env.num_players)[last] * books.learns(last)[:, None]
         other.assign_weights(own)
-        expected = reference(steps, next_player, other.trainable(*look(env, state))[1].numpy(), 1.0, 0.95)
+        expected = reference(steps, next_player, other.trainable(*network_inputs(env, state))[1].numpy(), 1.0, 0.95)
         assert np.allclose(advantage, expected[0], atol=1e-4) and (valid == expected[1]).all() and valid.any()
         assert trainer.league_metrics() == means(results)
         met |= results.keys()

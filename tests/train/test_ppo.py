@@ -11,7 +11,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.envs import registry
-from tensor_envs.train.network import look
+from tensor_envs.train.network import network_inputs
 from tensor_envs.train.ppo import ppo_loss
 from tests.games import dice_race
 from tests.games.shared import shared_env
@@ -56,10 +56,10 @@ def test_rollouts(race: te.Env) -> None:
             then = after.numpy()
             steps.append((then["rewards"], movers(now), value[t], then["terminated"], then["truncated"]))
             if t == 0:
-                logs = trainer.network(*look(env, state))[0].numpy()
+                logs = trainer.network(*network_inputs(env, state))[0].numpy()
                 assert np.allclose((logs * chosen[t]).sum(1), old[t], atol=1e-5)
             state = env.reset(after)
-        next_value = trainer.network(*look(env, state))[1].numpy()
+        next_value = trainer.network(*network_inputs(env, state))[1].numpy()
         check_rollout(steps, movers(state.numpy()), next_value, advantage, valid)
     for progress in (1.0, 0.0, 1.0):  # the captured optimiser uses the rate of each update
         before, trainer.progress = trainer.network.layers["first"].matrix.numpy(), progress
