@@ -1,9 +1,9 @@
 // The picture of a position. Its parts that stand for legal actions are pressed, dragged, held, or reached by arrow keys.
 import { create, element, svg } from "./controls.js";
 
-const MARKED = 40; // parts of a picture that are marked before one is chosen; where more are legal, nearly all are
-const LEGIBLE = 11, TOUCHED = 24; // pixels of the smallest text, and of the smallest part
-const SLACK = 3; // what a letter's box may be outside of a picture, in its units: a letter is smaller
+const MARKED = 40; // most parts that are marked before one is chosen: where more are legal, nearly all are
+const LEGIBLE = 11, TOUCHED = 24; // pixels of the smallest text that can be read, and of the smallest part for a finger
+const SLACK = 3; // units by which a text's box may leave the picture: its letters are smaller
 const DRAGGED = 5; // pixels after which a press is a drag
 const SIDEWAYS = 3; // a part straight ahead is nearer to an arrow key than one aside
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -56,7 +56,7 @@ export class Board {
     }
   }
 
-  // Parts that stand for legal actions can be pressed.
+  // Make the parts that stand for legal actions buttons, and remove the others.
   prepare() {
     const { table } = this, { view, controls } = table, actions = table.at === null ? view.actions : [];
     const known = new Map(actions.map((action) => [action.action, action]));
@@ -69,7 +69,7 @@ export class Board {
         continue;
       }
       const ends = numbers(targets).filter((action) => known.has(action));
-      const name = label ?? legal.map((action) => controls.called(action, known.get(action).name)).join(", ");
+      const name = label ?? legal.map((action) => controls.actionName(action, known.get(action).name)).join(", ");
       area.append(svg("title", {}, name));
       area.classList.add("legal");
       if (mark) area.after(svg("path", { d: mark, class: "mark" }));
@@ -86,7 +86,7 @@ export class Board {
     if (starts.length <= MARKED) for (const { area } of starts) area.classList.add("start");
     for (const part of starts) part.area.classList.toggle("movable", this.places(part.starts).length > 0);
     if (!actions.length) return;
-    // whoever reaches every action by the picture, does not need the list on a phone
+    // on a phone the list of actions is folded if the picture reaches all of them
     const reached = new Set(this.parts.flatMap(({ legal }) => legal));
     if (this.listed !== view.game) element("listed").open = !controls.narrow.matches || reached.size < actions.length;
     this.listed = view.game;
@@ -121,9 +121,9 @@ export class Board {
     return this.parts.filter(({ ends }) => ends.some((action) => actions.includes(action)));
   }
 
-  // A part was pressed. With a piece chosen before, it may be the place where that piece ends; else what it stands for is
-  // played if it is one action without another place to press, and shown as a choice if there are several. Parts that are
-  // held name one of several actions: that of which exactly they are parts.
+  // A part was pressed. If a piece is selected, the part may be where it goes. Otherwise a single action that needs no
+  // second press is played, and several are offered as a choice. Parts that toggle, such as dice, select one of several
+  // actions: the one that has exactly the held parts.
   choose(part, clicks = 0) {
     if (part.toggle) {
       part.area.setAttribute("aria-pressed", part.area.classList.toggle("held"));

@@ -1,11 +1,10 @@
 // A table: questions to the engine, `server.js` or `local.js`, what it answers, and the address that names the position.
 // Other tabs with the same address follow.
 import { Board } from "./board.js";
-import { Controls, copied, element, painted } from "./controls.js";
+import { Controls, WAITING, copied, element, painted } from "./controls.js";
 
-const WAITING = 100; // milliseconds until the engine is asked again for what it computes
-const ELSEWHERE = 1000; // and for the move of a person at another screen
-const WRITING = 200; // and until the address says the position: browsers bear a few changes a second
+const ELSEWHERE = 1000; // milliseconds until it is asked again for the move of a person at another screen
+const WRITING = 200; // milliseconds until the address names the position: browsers allow a few changes a second
 const NARROW = "(max-width: 599px)"; // windows that show a game's narrow picture, if it has one
 const tabs = globalThis.BroadcastChannel && new BroadcastChannel("tensor_envs");
 
@@ -47,7 +46,7 @@ export class Connection {
     tabs?.addEventListener("message", ({ data: { from, to, ply } }) => {
       if (from === this.address && ply !== this.view.ply) this.follow(parsed(to));
     });
-    // a tab that followed computes by itself once it is looked at
+    // a tab that follows another one computes by itself once it has the focus
     addEventListener("focus", () => { if (this.follows && this.view.computer) this.ask("advance", this.view); });
   }
 
@@ -154,7 +153,7 @@ export class Connection {
     else localStorage.game = to;
   }
 
-  // the position after so many plies; the table goes on from its last one
+  // show an earlier position; the table itself stays at its last one
   async lookAt(at) {
     const { view } = this;
     if (at < 0 || at > view.ply) return;

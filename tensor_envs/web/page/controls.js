@@ -1,7 +1,7 @@
 // What is around the board: who sits where, the status, the actions as buttons, the moves so far, and advice.
 const KINDS = { person: "person", uniform: "random", trained: "trained network", perfect: "perfect", playouts: "a second of random games" };
 const USUAL = "playout:32"; // a new opponent
-const WAITING = 100; // milliseconds until advice is asked for again
+export const WAITING = 100; // milliseconds until the engine is asked again for what it computes
 const NAMED = 3; // best actions whose names are shown
 const COMPILED = "the search of this game is compiled, once ...";
 export const element = (id) => document.getElementById(id);
@@ -28,7 +28,9 @@ export function download(name, content) {
   setTimeout(() => URL.revokeObjectURL(url));
 }
 
-// the screen shows what was changed before
+export const pause = () => new Promise((done) => { setTimeout(done, WAITING); });
+
+// resolves once the screen shows earlier changes
 export const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
 
 // how a game has ended; players: their names
@@ -49,9 +51,9 @@ export class Controls {
     this.table = table;
     const on = (id, does, event = "click") => element(id).addEventListener(event, does);
     on("save", () => download(`${table.game}_${table.at ?? table.view.ply}.svg`, this.drawn));
-    on("words", () => this.spell(), "toggle");
+    on("words", () => this.showText(), "toggle");
     on("copy", async () => { element("copy").textContent = await copied(element("text").textContent) ? "Copied" : "Mark it to copy it"; });
-    on("hint", () => this.advise());
+    on("hint", () => this.hint());
     on("swap", () => {
       this.seats = this.seats.map((_, k, kinds) => kinds[(k + 1) % kinds.length]);
       table.begin({ seed: null });
@@ -94,7 +96,7 @@ export class Controls {
     }));
   }
 
-  // who plays by the keyboard goes on where an action was chosen
+  // remember where the keyboard's focus was, so that it returns there after the move
   remember() {
     const held = document.activeElement?.matches(":focus-visible") ? document.activeElement : null;
     this.from = ["actions", "picture"].find((id) => element(id).contains(held));
@@ -109,7 +111,7 @@ export class Controls {
     element("text").textContent = "";
   }
 
-  // all but the picture and what comes with it
+  // show a new view of the table, except its picture
   show() {
     const { view, covered } = this.table, { over, computer, viewer, players } = view;
     element("over").hidden = !over;
@@ -121,49 +123,51 @@ export class Controls {
     if (view.invites) this.invite(view.invites);
     element("hint").disabled = over || computer || covered;
     element("link").textContent = "Copy link";
-    this.say();
-    this.log();
-    this.list(covered ? [] : view.actions);
-    this.worth(null);
+    this.showStatus();
+    this.showMoves();
+    this.showActions(covered ? [] : view.actions);
+    this.showValue(null);
   }
 
   pictured(drawn) {
     this.drawn = drawn;
     element("words").hidden = element("save").disabled = false;
     this.focus("picture", ".legal");
-    this.spell();
+    this.showText();
   }
 
   lookBack() {
     element("over").hidden = true;
-    this.worth(null);
-    this.place();
+    this.showValue(null);
+    this.markShown();
   }
 
   // the status, and the players with their scores
-  say() {
+  showStatus() {
     const { view, title, chance } = this.table, { over, player, players, scores, returns } = view;
     element("status").classList.toggle("result", over);
-    element("status").textContent = over ? outcome(view) : `${this.named(player)} ${view.compiling ? `waits: ${COMPILED}` : view.computer ? "is thinking" : "to move"}`;
+    element("status").textContent = over ? outcome(view) : `${this.playerName(player)} ${view.compiling ? `waits: ${COMPILED}` : view.computer ? "is thinking" : "to move"}`;
     document.title = `${element("status").textContent} – ${title}`;
     // without chance any seed is the same game
     if (over && chance && view.seed !== null) element("status").append(" ", create("small", { textContent: `The seed was ${view.seed}.` }));
     const points = ([total]) => (total ? `${Math.round(100 * total) / 100} points` : "");
     element("players").replaceChildren(...players.map((_, k) => {
-      const row = create("li", {}, create("b", { textContent: this.named(k) }),
+      const row = create("li", {}, create("b", { textContent: this.playerName(k) }),
         create("span", { textContent: players.length === 1 ? points(returns) : scores?.[k] ?? "" }));
       if (k === player) row.setAttribute("aria-current", "true");
       return row;
     }));
   }
 
-  named(player) {
+  playerName(player) {
     const { seats, players, seat } = this.table.view, persons = seats.filter((kind) => kind === "person").length;
-    return `${players[player]}${seats[player] !== "person" ? ` (${kindName(seats[player])})` : (seat ?? (persons === 1 ? player : null)) === player && seats.length > 1 ? " (you)" : ""}`;
+    const isYou = seats.length > 1 && (seat ?? (persons === 1 ? player : null)) === player;
+    const role = seats[player] === "person" ? isYou && "you" : kindName(seats[player]);
+    return players[player] + (role ? ` (${role})` : "");
   }
 
   // The moves, the last one first, or by the game's own notation in pairs. Each shows the position after it.
-  log() {
+  showMoves() {
     const { players, moves } = this.table.view, rows = [], paired = moves.some(({ written }) => written);
     for (const { ply, player, name, written } of moves) {
       const button = create("button", { type: "button" }, ...(paired ? [written]
@@ -176,12 +180,12 @@ export class Controls {
     }
     element("moves").replaceChildren(...rows);
     element("moves").classList.toggle("paired", paired);
-    this.place();
+    this.markShown();
     if (paired) element("moves").scrollTop = element("moves").scrollHeight;
   }
 
   // marks the position that is shown
-  place() {
+  markShown() {
     const { view: { ply }, at: back, covered } = this.table, at = back ?? ply;
     dispatchEvent(new Event("shown"));
     element("first").disabled = element("back").disabled = covered || at <= 0;
@@ -196,7 +200,7 @@ export class Controls {
   // *** advice ***
 
   // The value of the position and the best actions. An estimate is shown at once, and stays if no exact value is found.
-  async advise() {
+  async hint() {
     const { table } = this, { view } = table, wanted = () => view === table.view && table.at === null;
     if (!wanted()) return;
     element("hint").disabled = true;
@@ -208,11 +212,11 @@ export class Controls {
         const advice = await table.engine.hint(view);
         if (!wanted()) return;
         if (advice.actions.length) {
-          this.worth(advice);
-          this.mark(advice);
+          this.showValue(advice);
+          this.showBest(advice);
         } else if (advice.compiling) element("advice").textContent = `First ${COMPILED}`;
         ({ waiting = false } = advice);
-        if (waiting) await new Promise((done) => { setTimeout(done, WAITING); });
+        if (waiting) await pause();
       }
     } catch (error) {
       if (view === table.view) table.fail(error);
@@ -222,7 +226,7 @@ export class Controls {
   }
 
   // the best actions, in the picture and by name
-  mark({ actions }) {
+  showBest({ actions }) {
     const { board, view } = this.table;
     board.mark("best", actions);
     element("actions").querySelectorAll("button").forEach((button) => {
@@ -231,7 +235,7 @@ export class Controls {
     const known = new Map(view.actions.map(({ action, name }) => [action, name]));
     const texts = actions.slice(0, NAMED).map((action) => {
       const phrase = actions.length === 1 && !view.spoken && view.phrases?.[action];
-      return this.called(action, known.get(action)) + (phrase ? `, ${phrase}` : "");
+      return this.actionName(action, known.get(action)) + (phrase ? `, ${phrase}` : "");
     });
     const more = actions.length - texts.length;
     element("advice").textContent = `Best: ${texts.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
@@ -239,7 +243,7 @@ export class Controls {
   }
 
   // the evaluation: what the player to move can expect, or how the game ends with perfect play
-  worth(advice) {
+  showValue(advice) {
     element("advice").hidden = true;
     element("worth").hidden = advice?.value === undefined || advice.value === null;
     if (element("worth").hidden) return;
@@ -258,7 +262,7 @@ export class Controls {
 
   // *** actions ***
 
-  list(actions) {
+  showActions(actions) {
     const { over, computer } = this.table.view;
     const note = create("p", { textContent: over ? "The game is over." : computer ? "The computer is to move." : "" });
     element("count-actions").textContent = actions.length ? ` (${actions.length})` : "";
@@ -270,7 +274,7 @@ export class Controls {
   button({ action, name }) {
     const { table } = this, { phrases, spoken, symbols } = table.view, phrase = !spoken && phrases?.[action];
     const symbol = symbols?.[action] ? [create("i", { textContent: symbols[action] }), " "] : [];
-    const button = create("button", { type: "button" }, create("span", {}, ...symbol, this.called(action, name)));
+    const button = create("button", { type: "button" }, create("span", {}, ...symbol, this.actionName(action, name)));
     if (phrase) button.append(create("small", { textContent: phrase }));
     button.dataset.action = action;
     button.addEventListener("click", ({ detail }) => table.act(action, detail));
@@ -280,13 +284,13 @@ export class Controls {
   }
 
   // what people call an action: its name, or where names are codes what it does
-  called(action, name) {
+  actionName(action, name) {
     const { phrases, spoken } = this.table.view, phrase = spoken && phrases?.[action];
     return phrase ? phrase[0].toUpperCase() + phrase.slice(1) : name;
   }
 
   // the position as text, as soon as it is looked at
-  async spell() {
+  async showText() {
     const { table } = this, { view, at } = table, text = element("text");
     text.textContent = "";
     element("copy").textContent = "Copy";

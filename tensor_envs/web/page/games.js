@@ -2,7 +2,7 @@
 import { unpack } from "./net.js";
 
 export const LANES = 64;
-const ROUND = 16; // steps of a rollout
+const ROUND = 16; // steps of one call of the rollout kernel
 
 export async function load(file) {
   const [about, bytes] = await Promise.all([
@@ -14,7 +14,7 @@ export async function load(file) {
 
 const KINDS = { uint32: Uint32Array, int32: Int32Array, float32: Float32Array, bool: Uint8Array, uint8: Uint8Array, int8: Int8Array, int16: Int16Array };
 
-// Some bits of a game's words, of which the first is at `first`; where they are is Python's, see `tile.location`.
+// A number in some bits of a game's words. Python gives their place, see `tile.location`; word 0 is at `first`.
 export const value = (words, [word, shift, bits, low], first = 0, lanes = 1) =>
   (words[first + word * lanes] >>> shift & -1 >>> 32 - bits) + low;
 
@@ -51,7 +51,7 @@ export class Games extends Kernels {
     this.run("init");
   }
 
-  // rolls out for about so many milliseconds -> steps done
+  // run rollouts for about `time` milliseconds -> steps of each game
   many(time) {
     const start = performance.now();
     let steps = 0;
@@ -62,7 +62,7 @@ export class Games extends Kernels {
     return steps;
   }
 
-  // where value 0 of a row stands in an array of so many values a game; the others follow, LANES apart
+  // index of a row's first value in an array of `values` per game; the others follow, LANES apart
   at(row, values) {
     return Math.floor(row / LANES) * values * LANES + row % LANES;
   }
@@ -73,7 +73,7 @@ export class Games extends Kernels {
     return Array.from({ length: values }, (_, k) => this[name][first + k * LANES]);
   }
 
-  // clears the flags of the last step, which are those of the episode before
+  // clear the flags of the last step, which belong to the previous episode
   live(row) {
     const first = this.at(row, this.about.arrays.states[1]), { terminated, truncated } = this.about.slots;
     for (const [[word, shift]] of [terminated, truncated]) this.states[first + word * LANES] &= ~(1 << shift);
@@ -83,7 +83,7 @@ export class Games extends Kernels {
     return { words: this.row("states", row), keys: this.row("keys", row) };
   }
 
-  // a game as `game` gives it takes the place of a row's
+  // replace a row's game by one that `game` returned
   set(row, game) {
     for (const [array, values] of [[this.states, game.words], [this.keys, game.keys]]) {
       const first = this.at(row, values.length);

@@ -157,8 +157,8 @@ export class Local {
     };
   }
 
-  // -> what is shown of a position after so many plies, see `render/scene.py`; names of moves alone if the picture of a
-  // user's game has no translation. In such a game with secrets all moves of others are hidden.
+  // -> the scene of a position after `ply` plies, see `render/scene.py`. If a user's game has no translation it has names
+  // of moves alone, and in a game with secrets those of the other players are hidden.
   async shown(words, viewer, ply, actions, over) {
     const { about } = this.table, past = this.table.past.slice(0, ply), veiled = about.custom && about.hidden && viewer !== null;
     const moves = past.map(({ player, name }) => (veiled && player !== viewer ? NOT_SHOWN : name));
@@ -170,7 +170,7 @@ export class Local {
     return await this.ask(about, "names", words, actions) ?? actions.map(String);
   }
 
-  // what a function of `views.py` gives: of the game's module, or of Python; null where a user's game has no translation
+  // the result of a function of `views.py`, from the game's module or Python; null if a user's game has no translation
   async ask(about, what, ...given) {
     if (!about.views) return this.startPython()(`bridge.${what}`, about.id, ...given);
     try {
@@ -181,7 +181,7 @@ export class Local {
     }
   }
 
-  // a position of before
+  // an earlier position
   at({ viewer }, ply) {
     return this.shown(this.table.past[ply].words, viewer, ply, [], false);
   }
@@ -193,7 +193,7 @@ export class Local {
     return this.ask(about, "prompt", words, about.hidden ? viewer : null, moves, await this.names(about, words, legal));
   }
 
-  // -> undefined, or a function of "part.function" of the page's Python and its arguments, which promises what it gives
+  // -> a function of "module.function" and its arguments, which promises Python's answer; undefined without Python
   startPython() {
     if (!this.hasPython || this.python) return this.python;
     const worker = new Worker("python.js", { type: "module" }), waiting = new Map();

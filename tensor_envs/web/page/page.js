@@ -9,7 +9,7 @@ import { markdown } from "./rules.js";
 import { server } from "./server.js";
 import { Wall } from "./wall.js";
 
-const GAMES = 4096; // of the wall
+const GAMES = 4096; // games of the wall
 
 const fail = (error) => {
   element("error").textContent = String(error.message ?? error);
@@ -48,7 +48,6 @@ function offer(entry) {
   element("game").value = game;
 }
 
-// the first screen
 function home() {
   const { game: last } = localStorage, link = element("continue").firstElementChild;
   if (last) {
@@ -74,12 +73,11 @@ async function choose(begin = watching ? null : () => table.begin()) {
   element("table").hidden = true;
   history.replaceState(null, "", element("watch").href);
   wall.show(null);
-  await spread();
+  await showWall();
   document.body.dataset.state = "wall";
 }
 
-// the wall of the chosen game
-async function spread() {
+async function showWall() {
   const game = element("game").value, batch = await engine.batch(game, GAMES);
   if (game !== element("game").value) return;
   element("live").hidden = !batch; // it has a width when it is shown

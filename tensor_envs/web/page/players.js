@@ -2,45 +2,45 @@
 import { Kernels, load } from "./games.js";
 import { memoize, request } from "./net.js";
 
-const minds = new Map(); // promises of what is loaded for a player of a game
+const loaded = new Map(); // promises of the kernels of players, by file
 
-// some of a game's kernels for one game, such as "player"
-async function think(file, part) {
-  const about = await load(`${file}.${part}`), mind = new Kernels(about, 1);
-  for (const [name, values] of Object.entries(about.initial)) mind[name].set(values);
-  return Object.assign(mind, about);
+// a part of a game's kernels, such as "player", with arrays for one game
+async function loadKernels(file, part) {
+  const about = await load(`${file}.${part}`), kernels = new Kernels(about, 1);
+  for (const [name, values] of Object.entries(about.initial)) kernels[name].set(values);
+  return Object.assign(kernels, about);
 }
 
 // The result of a search. kind: of a player, whose simulations count; else those of a hint.
 async function searched(file, game, kind) {
-  const mind = await memoize(minds, file, () => think(file, "player"));
-  const kinds = Object.keys(mind.heads), simulations = (of) => Number(of.split(":")[1]), most = kinds.at(-1);
-  const head = mind.heads[kind ?? most], table = mind.initial.params.slice(head.length);
+  const kernels = await memoize(loaded, file, () => loadKernels(file, "player"));
+  const kinds = Object.keys(kernels.heads), simulations = (of) => Number(of.split(":")[1]), most = kinds.at(-1);
+  const head = kernels.heads[kind ?? most], table = kernels.initial.params.slice(head.length);
   // factors of visit counts, then those of numbers of legal actions
-  mind.params.set([...head, ...table.slice(0, simulations(kind ?? most) + 1), ...table.slice(simulations(most) + 1)]);
-  mind.states.set(game.words);
-  mind.keys.set(game.keys);
-  mind.run("search");
-  return mind;
+  kernels.params.set([...head, ...table.slice(0, simulations(kind ?? most) + 1), ...table.slice(simulations(most) + 1)]);
+  kernels.states.set(game.words);
+  kernels.keys.set(game.keys);
+  kernels.run("search");
+  return kernels;
 }
 
 // the lookup of a game's table, a safetensors file: the length of its header, the header, and bytes
 async function loadTable(file) {
-  const [mind, answer] = await Promise.all([think(file, "table"), request(`${file}.table.safetensors`)]);
+  const [kernels, answer] = await Promise.all([loadKernels(file, "table"), request(`${file}.table.safetensors`)]);
   const bytes = await answer.arrayBuffer(), start = 8 + Number(new DataView(bytes).getBigUint64(0, true));
   const { __metadata__: _, ...header } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, start - 8)));
   for (const [name, { data_offsets: [first, last] }] of Object.entries(header)) {
-    mind[name].set(new Uint8Array(bytes, start + first, last - first));
+    kernels[name].set(new Uint8Array(bytes, start + first, last - first));
   }
-  return mind;
+  return kernels;
 }
 
 // the actions that keep the value of a position
 async function solved(file, { words }, legal) {
-  const mind = await memoize(minds, `${file} table`, () => loadTable(file));
-  mind.states.set(words);
-  mind.run("judge");
-  const worths = legal.map((action) => mind.values[action]), value = Math.max(...worths);
+  const kernels = await memoize(loaded, `${file} table`, () => loadTable(file));
+  kernels.states.set(words);
+  kernels.run("judge");
+  const worths = legal.map((action) => kernels.values[action]), value = Math.max(...worths);
   return { actions: legal.filter((_, k) => worths[k] === value), value, exact: true };
 }
 

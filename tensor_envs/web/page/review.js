@@ -1,7 +1,6 @@
 // After a game: its evaluation from move to move, the moves that gave most away, files, and other ways on.
-import { create, download, element, svg } from "./controls.js";
+import { create, download, element, pause, svg } from "./controls.js";
 
-const WAITING = 100; // milliseconds until a search is asked for again
 const WORST = 3; // moves that are listed
 const GIVEN = 0.1; // smallest loss that is listed
 const WIDTH = 600, HEIGHT = 120; // of the graph, in its units
@@ -58,7 +57,7 @@ export class Review {
         element("graph").textContent = `Searching move ${judged.length} of ${view.ply} ...`;
         const verdict = await this.engine.judge(view, judged.length);
         if (view !== this.table.view) return;
-        if (verdict.waiting) await new Promise((done) => { setTimeout(done, WAITING); });
+        if (verdict.waiting) await pause();
         else judged.push(verdict);
       }
       this.draw(view, judged);

@@ -13,10 +13,10 @@ async function ask(path, body) {
 }
 
 const game = (name) => `api/games/${encodeURIComponent(name)}`;
-const reopened = new Map(); // tables of a server that was started again, and what they are called since then
+const reopened = new Map(); // tables of a server that was restarted, and their new names
 
-// A question about a table. A server that was started again has lost it, and plays its moves again where no secret forbids
-// that the page knows them.
+// A question about a table. A server that was restarted has lost it, and replays its moves if they have no secrets that
+// the page may not know.
 async function about({ table, position }, what, body) {
   const now = (name) => `api/tables/${reopened.get(name) ?? name}/${what}`;
   try {

@@ -1,7 +1,7 @@
 // A game in a few pixels: the colour of each is looked up by some bits of the game's words, see `render/tile.py`.
 import { value } from "./games.js";
 
-const LONGER = 60, LARGEST = 8; // of the picture's longer side and of a pixel, in pixels of the screen
+const LONGER = 60, LARGEST = 8; // screen pixels of the picture's longer side, and most of one of its pixels
 
 // the value of some bits of a game's words, of which the first are the lowest
 function valueOf(bits, words, first, lanes) {
@@ -17,7 +17,7 @@ export class Tiles {
   constructor({ width, height, player, palettes, views, places, marks, colours }) {
     this.scale = Math.max(1, Math.min(LARGEST, Math.floor(LONGER / Math.max(width, height))));
     Object.assign(this, { columns: width, rows: height, width: width * this.scale, height: height * this.scale, player });
-    // as they stand in the memory of an image: blue, green, red from the highest byte
+    // bytes of a pixel in an image's memory, from the highest: opacity, blue, green, red
     const stored = colours.map((colour) => {
       const [r, g, b] = [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16));
       return 0xff000000 + b * 65536 + g * 256 + r;

@@ -3,7 +3,7 @@ import { LANES } from "./games.js";
 import { Tiles } from "./tiles.js";
 
 const BUDGET = 10; // milliseconds of a frame for pictures
-const FULL = 40; // and for steps, where they are to be as many as can be
+const FULL = 40; // milliseconds of a frame for steps at full pace
 const GAP = 5; // pixels between games
 
 export class Wall {
@@ -27,7 +27,7 @@ export class Wall {
     requestAnimationFrame((now) => this.frame(now));
   }
 
-  // games, as `Games` has them; null: none
+  // games: a `Games`, or null to show none
   show(games) {
     this.games = games;
     if (!games) return;
