@@ -16,9 +16,10 @@ from tensor_envs._runtime.devices import DeviceName, is_gpu, primary
 
 MAX_BATCH = 2**31 - 1
 LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgroup
-# On a CPU a game with a state of more words has blocks of one wide vector, so that the words of a block are adjacent:
-# with 64 games, words lie so far apart that they share few lines of the first cache.
-MAX_WORDS, NARROW_LANES = 32, 16
+# On a CPU a game with a state of more than MAX_WORDS words has blocks of one wide vector, so that the words of a block
+# are adjacent: with 64 games, words lie so far apart that they share few lines of the first cache.
+MAX_WORDS = 32
+NARROW_LANES = 16
 # Numbers of games in a block on a CPU. They are few, so that batches of most sizes share their kernels.
 CPU_LANES = (LANES, NARROW_LANES, 1)
 # A wide state gains more by a vector than it loses by padding, if more than half of the lanes are games.

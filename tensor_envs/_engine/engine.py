@@ -255,7 +255,8 @@ class Engine:
         self, buffers: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
     ) -> Tensor:
         """Play copies of every game to their ends by the uniform policy; return float32 [B * copies, P]."""
-        source, device = buffers.layout, buffers.device
+        source = buffers.layout
+        device = buffers.device
         layout = self.batch_layout(buffers.batch * copies, device)
         row_keys = self.row_keys(layout.batch, words, device, 0)
         totals = layout.empty(self.spec.num_players, dtypes.float32)
@@ -269,7 +270,8 @@ class Engine:
     @functools.cached_property
     def output_shapes(self) -> Outputs:
         """Shape per game and dtype of what learners read."""
-        spec, flag = self.spec, ((), dtypes.bool)
+        spec = self.spec
+        flag = ((), dtypes.bool)
         return Outputs(
             (spec.observation_shape, DTYPE_BY_NAME[spec.observation_dtype]),
             ((spec.num_actions,), dtypes.bool),

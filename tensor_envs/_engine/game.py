@@ -328,7 +328,8 @@ def _part_with(
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
     """Return the n-th legal action of a mask too large to unroll; a loop finds its word."""
     if n.is_plain:
-        before, w = 0, 0
+        before = 0
+        w = 0
         while before + int(popcount(mask[w]).value) <= n.value:
             before = before + int(popcount(mask[w]).value)
             w = w + 1

@@ -73,7 +73,8 @@ class Layout:
             self.slots[name] = [self._small(1, 0)]
         # Fields and flags come first: kernels that need nothing else keep these words alone in registers.
         self.field_words = self.words
-        self.rewards, self.mask = self.words, self.words + spec.num_players
+        self.rewards = self.words
+        self.mask = self.rewards + spec.num_players
         self.mask_words = num_words(spec.num_actions)
         self.words = self.mask + self.mask_words
 
@@ -225,7 +226,8 @@ class Layout:
         if name == "rewards":
             return word_of(self.rewards, self.spec.num_players).bitcast(dtypes.float32)
         field = self.fields.get(name, Field(name, kind="bool"))
-        slots, dtype = self.slots[name], field.dtype
+        slots = self.slots[name]
+        dtype = field.dtype
         if dtype is UINT64:
             pairs = word_of(slots[0].word, 2 * len(slots)).reshape(-1, len(slots), 2).cast(dtypes.uint64)
             values = pairs[:, :, 0] | pairs[:, :, 1] << WORD_BITS

@@ -187,7 +187,8 @@ class BoundLaunch:
     """Call of a captured function with the same arguments, prepared once the function is captured in this process."""
 
     def __init__(self, function: CapturedFunction, tensors: Sequence[Tensor]):
-        self.function, self.tensors = function, tensors
+        self.function = function
+        self.tensors = tensors
         self.launcher: ProgramLauncher | None = None
         self.launch: PreparedLaunch | None = None
 
@@ -199,7 +200,8 @@ class BoundLaunch:
         # A later capture, as in a forked process, has other programs and other internal buffers.
         if launcher is not self.launcher:
             with LOCK:  # before that of Python 3.11's cached_property
-                self.launcher, self.launch = launcher, launcher(self.tensors)
+                self.launcher = launcher
+                self.launch = launcher(self.tensors)
         return self.launch
 
     def __call__(self) -> None:
@@ -214,14 +216,16 @@ class RepeatedLaunch:
     """Launches in turn, several times over; by a single call where the device has one."""
 
     def __init__(self, launches: Sequence[Launch], times: int):
-        self.launches, self.times = launches, times
+        self.launches = launches
+        self.times = times
         self.parts: list[Any] = []
         self.joined: PreparedLaunch | None = None
 
     def __call__(self) -> None:
         parts = [launch.prepared() if isinstance(launch, BoundLaunch) else launch for launch in self.launches]
         if parts != self.parts:  # a function was captured since
-            self.parts, self.joined = parts, None
+            self.parts = parts
+            self.joined = None
             prepared = [part for part in parts if isinstance(part, PreparedLaunch)]
             # A call of all launches is possible once every function is captured. Until then each is called by itself.
             if len(prepared) == len(parts):

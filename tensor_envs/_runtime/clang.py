@@ -29,7 +29,8 @@ OPTIONS = (
     *MANY_ADDRESSES.split(),
     "-mprefer-vector-width=512",  # clang takes half of AVX-512's vectors otherwise
 )
-NEWEST_CLANG, OLDEST_CLANG = 30, 13
+NEWEST_CLANG = 30
+OLDEST_CLANG = 13
 VARIABLE = "TENSOR_ENVS_CC"  # names a clang for this package alone
 INSTALL = "install one: `pip install ziglang` (needs nothing else), or a package named clang of your system"
 

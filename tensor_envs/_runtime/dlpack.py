@@ -30,7 +30,9 @@ from tinygrad.dtype import DType
 from tensor_envs._runtime.cuda import CUDA_DEVICE, LEGACY_STREAM, after_stream, before_stream, card_of, keep_until_done
 
 NO_ORDER = -1  # stream of a consumer that asks for no order
-NAME, USED_NAME = b"dltensor", b"used_dltensor"
+# names of a capsule before and after it is consumed
+NAME = b"dltensor"
+USED_NAME = b"used_dltensor"
 # kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLBool
 CODES = {
     dtypes.bool: 6,
@@ -112,7 +114,8 @@ class Exporter:
     """
 
     def __init__(self, buffer: Any, address: int, shape: tuple[int, ...], dtype: DType, device: str):
-        self.buffer, self.address = buffer, address
+        self.buffer = buffer
+        self.address = address
         self.shape = shape
         self.dtype = dtype
         self.device = device
@@ -206,7 +209,8 @@ class _Owner:
     """Another library's tensor, which its deleter releases."""
 
     def __init__(self, address: int, deleter: int):
-        self.address, self.deleter = address, deleter
+        self.address = address
+        self.deleter = deleter
 
     def __del__(self) -> None:
         # at the interpreter's end modules are emptied

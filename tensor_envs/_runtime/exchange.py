@@ -425,7 +425,8 @@ class _Import:
     """Foreign memory behind a buffer. Its owner is released once pending work of the device is done."""
 
     def __init__(self, owner: Any, device: str):
-        self.owner, self.name = owner, device
+        self.owner = owner
+        self.name = device
         self.device = opened(device)  # a lookup at deletion may fail while tinygrad compiles
 
     def __del__(self) -> None:

@@ -88,7 +88,8 @@ class _Capture:
     """Capture of a function for one signature."""
 
     def __init__(self, function: Callable[..., Any], structure: Any):
-        self.function, self.structure = function, structure
+        self.function = function
+        self.structure = structure
         self.results: Any = None  # structure of the results, once the function has run
         self.idle = False  # whether it runs no kernels, so that there is nothing to capture
         self.replay = CapturedFunction(self.flat)

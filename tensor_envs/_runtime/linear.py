@@ -32,7 +32,8 @@ class Linear:
 
     def __init__(self, tape: Tape, divides: bool):
         """Prepare a conversion; `divides` says whether the renderer has a division of floats, not only reciprocals."""
-        self.tape, self.divides = tape, divides
+        self.tape = tape
+        self.divides = divides
 
     def uops(self, parameters: Sequence[UOp]) -> list[UOp]:
         """Return the operations. parameters: of the used arrays, in order."""

@@ -35,7 +35,8 @@ from tensor_envs._runtime import clang
 from tensor_envs._runtime.linear import Linear
 from tensor_envs._runtime.progress import announced
 
-FOLDER, FORMAT = "programs", 2
+FOLDER = "programs"  # folder in the cache
+FORMAT = 2
 CACHE_MAX_BYTES = 2**29
 DIGEST_BYTES = 32
 # by the class of tinygrad's compiler the module of its library, and the function that writes the parts of its version

@@ -72,7 +72,8 @@ class _Native:
         # CLOCK_MONOTONIC, whose number differs: a clock that is set back would spoil the measured costs.
         self.pool.clock_id = 6 if sys.platform == "darwin" else 1
         # Workers start in the same function as launches. A launch of no programs makes its thread a worker.
-        self.pool.entry, self.pool.launch[0] = self._program.addr, self.address
+        self.pool.entry = self._program.addr
+        self.pool.launch[0] = self.address
         self.pool.min_work = WORTH_NS
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
@@ -195,7 +196,8 @@ class Job:
         self.cores = 1
         # tinygrad splits its own CPU kernels by the variable core_id: a launch calls the program once for each value.
         if share is None and "core_id" in program.runtimevars:
-            self.kind, self.place = CORES, program.runtimevars["core_id"]
+            self.kind = CORES
+            self.place = program.runtimevars["core_id"]
             self.cores = dimensions["global_size"][0]
         # The pool writes the measured cost to this memory, so later launches start with it.
         self.cost = array("Q", [0])
@@ -209,7 +211,9 @@ class Job:
         return [*head, self.cost.buffer_info()[0], *arguments]
 
 
-BLOCKS_AT, ARGUMENTS_AT = 4, 6  # places in the words of a job
+# places in the words of a job
+BLOCKS_AT = 4
+ARGUMENTS_AT = 6
 
 
 class NativeLaunch:

@@ -165,8 +165,8 @@ class PositionLevel:
         self.over = values["terminated"] | values["truncated"]
         self.movers = values["current_player"]
         self.mask = values["legal_action_mask"]
-        self.returns = values["rewards"]
-        self.returns, self.reached = self.returns.astype(np.float64), np.ones(len(self.words), np.bool_)
+        self.returns = values["rewards"].astype(np.float64)
+        self.reached = np.ones(len(self.words), np.bool_)
         if parent is not None:
             self.returns = parent.returns + self.returns
             self.reached = parent.reached & parent.mask[:, action]

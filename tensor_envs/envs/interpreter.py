@@ -82,7 +82,8 @@ class ScalarGame:
         if self._mask_of is not self.state:
             # a finished game has no player to move, for whom rules could compute a mask
             empty = [uint32(0)] * num_words(self.game.spec.num_actions)
-            self._mask_of, self._words = self.state, empty if self.over else self.game.mask(self.state)
+            self._mask_of = self.state
+            self._words = empty if self.over else self.game.mask(self.state)
         return self._words
 
     def legal_actions(self) -> list[int]:

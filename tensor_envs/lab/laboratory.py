@@ -378,7 +378,8 @@ class _Variant:
             self._count_actions(inside, searched, played.searched[:, 0], played.searched[:, 1:])
 
     def _count_actions(self, who: str, uses: dict[str, ActionUse], legal: NDArray[Any], taken: NDArray[Any]) -> None:
-        self.actions[who], self.unused[who] = uses, measures.unused(self.env, legal, taken)
+        self.actions[who] = uses
+        self.unused[who] = measures.unused(self.env, legal, taken)
 
     def _add(self, who: str, numbers: Iterator[tuple[str, Measurement]]) -> None:
         self.numbers.update({(who, what): number for what, number in numbers})

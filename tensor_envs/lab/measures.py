@@ -184,7 +184,8 @@ def contest(points: NDArray[Any], doublings: float | None = None) -> Iterator[tu
     # added to the sample of the intervals only: deals that luck decides, and skill in one replica of two of them, since
     # a sample in which all games agree would have an interval of width 0
     added = np.tile(np.eye(players), (players, replicas, 1, 1))
-    added[:, 0, 0], added[:, 0, 1] = np.eye(players), (1 - np.eye(players)) / (players - 1)
+    added[:, 0, 0] = np.eye(players)
+    added[:, 0, 1] = (1 - np.eye(players)) / (players - 1)
     columns = _columns(games)
     more = _columns(added.reshape(len(games), players, players))
     yield "luck", estimate(*columns, of=functools.partial(_luck, players=players), more=more)

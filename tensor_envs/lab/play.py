@@ -165,7 +165,8 @@ class _GamePool:
         self.policies = list(order)
         numbers = {policy: number for number, policy in enumerate(order)}
         seats = [[numbers[policy] for policy in match.policies] for match in matches]
-        self.seats, self.rows = np.array(seats)[self.match], np.arange(len(self.match))
+        self.seats = np.array(seats)[self.match]
+        self.rows = np.arange(len(self.match))
         self.opening = np.array([match.opening for match in matches])[self.match]
         self.valued = np.array([match.valued for match in matches])[self.match]
         self.work = np.array([match.work for match in matches])[self.match]
@@ -182,7 +183,8 @@ class _GamePool:
         values = env.engine.layout.unpack(self.words)
         self.mask = values["legal_action_mask"]
         self.mover = values["current_player"]
-        self.begins, self.live = self.mover.copy(), np.asarray(self.mask.any(1))
+        self.begins = self.mover.copy()
+        self.live = np.asarray(self.mask.any(1))
         self.plies, self.turns, self.last = (np.full(len(self.rows), n) for n in (0, 0, -1))
         self.returns = np.zeros((len(self.rows), env.num_players))
         self.legal, self.when, self.widths = (np.zeros(self.mask.shape, np.int32) for _ in range(3))
@@ -211,7 +213,8 @@ class _GamePool:
         after = self.env.step(state, chosen)
         self.words[here] = after.buffers.layout.table(after.buffers.words)[: len(here)]
         values = self.env.engine.layout.unpack(self.words[here])
-        self.mask[here], self.mover[here] = values["legal_action_mask"], values["current_player"]
+        self.mask[here] = values["legal_action_mask"]
+        self.mover[here] = values["current_player"]
         self.returns[here] += values["rewards"]
         self.live[here] = self.mask[here].any(1) & (self.plies[here] < LIMIT)
         return here

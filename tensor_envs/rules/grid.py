@@ -123,7 +123,8 @@ class Grid:
         self.columns = integer("columns", columns, 1, MAX_SIDE)
         kind = checked_kind("kind", kind, SET_KINDS)
         self.size = integer("rows * columns", self.rows * self.columns, 1, MAX_GRID_CELLS)
-        self.dtype, self.word_bits = KINDS[kind], BITS[KINDS[kind]]
+        self.dtype = KINDS[kind]
+        self.word_bits = BITS[self.dtype]
         self.words = -(-self.size // self.word_bits)
         self._insides: dict[Step, GridSet] = {}
         self.full = self.of(range(self.size))

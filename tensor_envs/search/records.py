@@ -30,7 +30,8 @@ class Entry:
         self.dtype = dtype
 
     def __set_name__(self, owner: type[NamedRecord], name: str) -> None:
-        self.index, owner.size = owner.size, owner.size + 1
+        self.index = owner.size
+        owner.size += 1
 
     @overload
     def __get__(self, record: None, owner: type[NamedRecord]) -> Entry: ...

@@ -319,7 +319,8 @@ class NetworkRunner:
         self.evaluate = evaluate
         self.depth = depth
         self.leaf = env.init(chunk.batch, device=chunk.device)
-        self.form, self.host = OutputForm("", 0), None  # type: tuple[OutputForm, HostEvaluation | None]
+        self.form = OutputForm("", 0)
+        self.host: HostEvaluation | None = None
         # only networks of other libraries export arrays: they are called on the host, outside of the capture
         with before_capture(), suppress(ExportInJitError):
             self.form, *output = checked(evaluate(self.leaf), self.leaf)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tensor_envs.search.memory import Edges, TreeMemory
 
 LOWEST = -3.4e38  # logit of an illegal action
-MIN_KEY, MAX_KEY = -(2**31) + 1, 2**31 - 1  # beyond the `sort_key` of every number
+# beyond the `sort_key` of every number
+MIN_KEY = -(2**31) + 1
+MAX_KEY = 2**31 - 1
 MIN_KEY_64 = -(2**63) + 1
 TIER = 1e36  # distance of scores that proofs or visits decide, beyond all others
 GROUP_EDGES = 512  # edges of all roots of a group

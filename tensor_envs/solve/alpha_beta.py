@@ -465,11 +465,11 @@ class _Stacks:
 
 
 class Alternatives(NamedTuple):
-    """Actions of which one is enough for each game.
+    """Actions of several games. A search may stop at the first suitable action of each game.
 
     Attributes:
         game: number of the game of each action, int [n].
-        reaches: whether a position after it that reaches its threshold is wanted, and else one that does not, bool [n].
+        reaches: whether the position after a suitable action reaches its threshold; False: it does not, bool [n].
     """
 
     game: Array
@@ -477,7 +477,7 @@ class Alternatives(NamedTuple):
 
 
 class Dropped:
-    """Positions that need no search, since an alternative was enough.
+    """Positions that need no search, since another action of their game was suitable.
 
     Attributes:
         rows: whether each position is dropped, bool [n].
@@ -519,12 +519,17 @@ def opening_table(env: Env) -> Path | None:
 
 
 def questions(exact: bool) -> Questions:
-    """Yield thresholds until a score for the player to move is known, or unless `exact` its sign; return the score."""
+    """Yield thresholds until the score for the player to move is known, or only its sign if not `exact`; return it."""
     low = -FAR
     high = FAR
-    while low < high if exact else not (low > 0 or high < 0 or low == high):
-        # First ask for the sign. A win is then asked to be faster, a loss to be later, until the bounds meet.
-        threshold = low + 1 if low > 0 else high if high < 0 else int(high > 0)
+    while low < high and (exact or low <= 0 <= high):
+        # First ask for the sign. Then ask for a faster win, or a later loss, until the bounds meet.
+        threshold = high if high < 0 else int(high > 0)
+        if low > 0:
+            threshold = low + 1
         reached, bound = yield threshold
-        low, high = (max(low, bound), high) if reached else (low, min(high, bound))
+        if reached:
+            low = max(low, bound)
+        else:
+            high = min(high, bound)
     return low if low > 0 or low == high else high

@@ -104,7 +104,9 @@ def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
         limits |= (bounds.high.astype(np.int32) + OFFSET).astype(np.uint32) << np.uint32(16)
         rest = bounds.work.astype(np.uint32) << np.uint32(16) | np.uint32(UNKNOWN_ACTION)
         rows = np.zeros((len(words), entries.shape[2]), np.uint32)
-        rows[:, :position], rows[:, position], rows[:, position + 1] = words, limits, rest
+        rows[:, :position] = words
+        rows[:, position] = limits
+        rows[:, position + 1] = rest
         rows[:, position + 2 : used] = 0xFFFFFFFF
         others = np.concatenate([words[:, : position - 1], rows[:, position:used]], 1)
         rows[:, position - 1] ^= checks(others)

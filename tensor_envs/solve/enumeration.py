@@ -378,7 +378,8 @@ class Solution(ExactValues):
         for rows, actions, _, table in self._game.after(buffers, state.batch):
             values = farther(self._lookup(self._game.rows(table), "what an action leads to"))
             at = rows[::outcomes], actions[::outcomes] // outcomes
-            scores[at], legal[at] = values.reshape(-1, outcomes).mean(1), True
+            scores[at] = values.reshape(-1, outcomes).mean(1)
+            legal[at] = True
         return scores, legal
 
     # *** all positions ***

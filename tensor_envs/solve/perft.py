@@ -204,5 +204,6 @@ def _row(game: Expander, ply: int, layer: Positions, counts: Array) -> Ply:
     for number, result in enumerate(game.results, 1):
         here = layer.results == number
         if here.any():
-            ended[result], positions[result] = int(counts[here].sum()), int(here.sum())
+            ended[result] = int(counts[here].sum())
+            positions[result] = int(here.sum())
     return Ply(ply, int(counts.sum()), len(layer), ended, positions)

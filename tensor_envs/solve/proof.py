@@ -206,7 +206,8 @@ class Prover:
         self.list_actions(s, frame, count)
         best = registers(1, INT32)
         wrong = registers(1, INT32)
-        best[0], wrong[0] = -FAR, 0
+        best[0] = -FAR
+        wrong[0] = 0
         self.play_all(s, depth, frame, count[0], best, wrong)
         children = count[0]
         # a child that is not finished has bounds of one ply less, and an immediate win is the best result
@@ -386,7 +387,9 @@ class Prover:
         with branch((depth <= claims.MAX_CLAIMED_DEPTH) & (frame.visited > 0)), loop(children) as i:
             self.claims.defer(self.child(frame, i))
         best, chosen, highest = (registers(1, INT32) for _ in range(3))
-        best[0], chosen[0], highest[0] = -(2**30), -1, -FAR
+        best[0] = -(2**30)
+        chosen[0] = -1
+        highest[0] = -FAR
         with loop(children) as i:
             child = self.child(frame, i)
             high = child.high

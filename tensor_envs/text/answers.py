@@ -254,5 +254,6 @@ def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
         patterns.append(f"{before}{ahead}(?:{'|'.join(text for text, _ in spellings)})")
     actions = [action for spellings in groups.values() for _, action in spellings]
     if form:
-        patterns, actions = [*patterns, rf"(?<![\w/-])((?-i:{form}))(?![\w/-])"], [*actions, ILLEGAL]
+        patterns.append(rf"(?<![\w/-])((?-i:{form}))(?![\w/-])")
+        actions.append(ILLEGAL)
     return _Names(re.compile("|".join(patterns), re.IGNORECASE), tuple(actions))

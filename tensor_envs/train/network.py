@@ -170,7 +170,8 @@ class Network:
         """Return the weights by name as `save` writes them, [outputs, inputs] and [outputs, inputs, 3, 3]; lazy."""
         result = {}
         for name, layer in self.layers.items():
-            result[f"{name}.weight"], result[f"{name}.bias"] = self._weight(name).contiguous(), layer.bias
+            result[f"{name}.weight"] = self._weight(name).contiguous()
+            result[f"{name}.bias"] = layer.bias
         return result
 
     def _weight(self, name: str) -> Tensor:

@@ -105,7 +105,8 @@ class GameBlock:
             thread = grid_index("thread", games * grid.team)
             lane = group % grid.workgroups * games + thread // grid.team
             block = cls(grid.lanes, (group // grid.workgroups).to(dtype), unroll, thread=lane)
-            block.team, block.member = grid.team, thread % grid.team
+            block.team = grid.team
+            block.member = thread % grid.team
             current().team = grid.team
             yield block
             return

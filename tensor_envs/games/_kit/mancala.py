@@ -113,9 +113,11 @@ def tile(rules: Any) -> Tile:
     for player in (0, 1):
         houses = [_pixel(rules, "houses", k) for k in range(2 * rules.houses)]
         stores = [_pixel(rules, "stores", k) for k in (0, 1)]
-        south, north = houses[: rules.houses], houses[rules.houses :]
+        south = houses[: rules.houses]
+        north = houses[rules.houses :]
         if player:
-            south, north, stores = north, south, stores[::-1]
+            south, north = north, south
+            stores.reverse()
         views.append([stores[1], *north[::-1], stores[0], stores[1], *south, stores[0]])
     return Tile(rules.houses + 2, tuple(views))
 

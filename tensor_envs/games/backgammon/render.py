@@ -87,7 +87,8 @@ def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
     picture.rect(MARGIN, MARGIN, width, height, BOARD)
     picture.rect(MARGIN + 6 * WIDTH, MARGIN, WIDTH, height, FRAME)
     for pip in range(1, POINTS + 1):
-        left, base, sign = MARGIN + column(pip) * WIDTH, *edge(pip > 12)
+        left = MARGIN + column(pip) * WIDTH
+        base, sign = edge(pip > 12)
         triangle = [(left, base), (left + WIDTH, base), (left + WIDTH / 2, base + sign * TALL)]
         picture.polygon(triangle, LIGHT if pip % 2 else DARK)
         picture.text((left + WIDTH / 2, base - sign * 10), str(pip), 12, BOARD)

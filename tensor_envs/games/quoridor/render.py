@@ -38,7 +38,8 @@ def status(rules: Quoridor, game: dict[str, Any], names: Sequence[str] = NAMES) 
 
 def to_string(rules: Quoridor, game: dict[str, Any]) -> str:
     """Return rows of squares, X and O for the pawns, lines for walls, and the status."""
-    n, lines = rules.inner, []
+    n = rules.inner
+    lines = []
     signs = [SIGNS[stone] for stone in game["board"]]
     for row in range(rules.size):
         line = f"{rules.size - row:>2} "

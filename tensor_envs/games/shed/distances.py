@@ -95,7 +95,8 @@ class Distances:
 
     def _update(self, talon: int, top: int) -> None:
         """Update the positions with one top of the pile from those with a higher top and from quiet ones."""
-        (win, lose), (play, pick_up) = self.tables[talon], UNITS[self.unit]
+        win, lose = self.tables[talon]
+        play, pick_up = UNITS[self.unit]
         rest = [card for card in range(self.cards) if not talon >> card & 1]
         n = len(rest)
         part = tuple(slice(0, 3) if i < top else 2 if i == top else slice(0, 2) for i in range(n))

@@ -202,7 +202,8 @@ def slices(cards: int, fixed: int) -> tuple[dict[tuple[int, int], int], int]:
             holes[k : k + 1] = [rest] if rest < end else []
             if rest < end:
                 begins[end], ends[rest] = rest, end
-            places[group.talon, card], taken[place] = place, rest
+            places[group.talon, card] = place
+            taken[place] = rest
             size = max(size, rest)
         for card in group.split(talon=True):
             place = places[group.talon ^ 1 << card, card]

@@ -36,6 +36,7 @@ def deal(rules: RuleFields, chance: Chance) -> list[Scalar]:
         dealt.append(card)
         greatest = card
         for i, other in enumerate(taken):
-            taken[i], greatest = minimum(other, greatest), maximum(other, greatest)
+            taken[i] = minimum(other, greatest)
+            greatest = maximum(other, greatest)
         taken.append(greatest)
     return dealt

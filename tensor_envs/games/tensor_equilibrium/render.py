@@ -241,7 +241,9 @@ def draw_seat(
     picture: Drawing, rules: RuleFields, game: dict[str, Any], seat: int, corner: Point, gap: int = GAP
 ) -> None:
     """Draw a seat's panel; a narrow one has a second row of holdings."""
-    (x, y), (board_width, board_height), (width, height) = corner, board_size(rules), panel(rules, gap)
+    x, y = corner
+    board_width, board_height = board_size(rules)
+    width, height = panel(rules, gap)
     bottom = y + height - GAP - TILE / 2
     second = bottom + (TILE + GAP / 2) * (gap == NARROW)
     mover = seat == game["actor"]

@@ -201,7 +201,8 @@ class Resolution:
         moved = scalar(False)
         cards = [c for c in self.rules.deck if c.either or order == (0, 1)]  # playable in this order
         for number in order:
-            start, (step, open_cells) = cell, ways[number]
+            start = cell
+            step, open_cells = ways[number]
             spaces = [c.moves[number][1] for c in cards if number < len(c.moves)]
             for k in range(max(spaces, default=0)):
                 further = [c for c in cards if number < len(c.moves) and c.moves[number][1] > k]

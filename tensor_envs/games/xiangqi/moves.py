@@ -184,8 +184,10 @@ def rays_of(pieces: XiangqiSets, general: GridSet) -> list[Ray]:
     for step in SIDES:
         within = GRID.full if step == SIDES[0] else of_ranks(range(3))  # rank within the palace
         empty = within - occupied
-        upto, found = list[GridSet](), list[GridSet]()
-        start, seen_so_far = general, GRID.empty
+        upto = list[GridSet]()
+        found = list[GridSet]()
+        start = general
+        seen_so_far = GRID.empty
         for _ in range(3):
             seen_so_far = seen_so_far | GRID.slide(start, empty, step) & within
             start = (seen_so_far & occupied) - union_of([GRID.empty, *found])
