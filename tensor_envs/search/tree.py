@@ -328,22 +328,17 @@ class HostTree:
         batch, slots = self.nodes.shape[:2]
         rows = np.arange(batch)
         edges = self.tried()
-        linked = edges.child > 0
-        # parents by slot, and the slot and outcome that the action of each row leads to
-        parent = np.zeros((batch, slots), np.int32)
+        # slot and outcome that the action of each row leads to
         first = np.zeros(batch, np.int32)
         outcome = np.zeros(batch, np.int32)
-        parent[edges.row[linked], edges.child[linked]] = edges.slot[linked]
         taken = (edges.slot == 0) & (edges.action == action[edges.row])
         first[edges.row[taken]] = edges.child[taken]
         outcome[edges.row[taken]] = edges.outcome[taken]
-        inside = np.arange(slots) == np.where(first > 0, first, -1)[:, None]
-        for slot in range(1, slots):  # a child's slot is higher than its parent's
-            inside[:, slot] |= inside[rows, parent[:, slot]]
+        inside = self._subtrees(edges, first)
         # nodes keep their order, without gaps
-        place = np.maximum(np.cumsum(inside, axis=1) - 1, 0)  # new slots
+        new_slots = np.maximum(np.cumsum(inside, axis=1) - 1, 0)
         row, old = np.nonzero(inside)
-        new = place[row, old]
+        new = new_slots[row, old]
         root = np.where(first > 0, self.nodes[rows, first, Node.visits.index], 0)
         size = 1 << int(max(1, root.max()) - 1).bit_length()  # a tree has at most as many nodes as visits
 
@@ -373,13 +368,27 @@ class HostTree:
         result = HostTree(self.config, self.width, roots, nodes, words, states)
         if self.config.packed:
             result._take_edges(self, row, old, new)
-        # links of edges point to the new slots
-        row, _, _, address, distance = result._addresses(slice(None))
-        address += Edge.link.index * distance
-        link = words[row, address]
-        child = np.where(link & SLOTS, place[row, link & SLOTS], 0)
-        words[row, address] = child | np.where(holds[row], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
+        result._relink(new_slots, holds)
         return result
+
+    def _subtrees(self, edges: TriedEdges, first: np.ndarray) -> np.ndarray:
+        """Return whether each node is in the subtree of its row's node `first`, bool [B, slots]; none for slot 0."""
+        batch, slots = self.nodes.shape[:2]
+        linked = edges.child > 0
+        parent = np.zeros((batch, slots), np.int32)
+        parent[edges.row[linked], edges.child[linked]] = edges.slot[linked]
+        inside = np.arange(slots) == np.where(first > 0, first, -1)[:, None]
+        for slot in range(1, slots):  # a child's slot is higher than its parent's
+            inside[:, slot] |= inside[np.arange(batch), parent[:, slot]]
+        return inside
+
+    def _relink(self, new_slots: np.ndarray, holds: np.ndarray) -> None:
+        """Point the links of edges to new slots [B, slots], and drop outcomes in rows where they do not hold."""
+        row, _, _, address, distance = self._addresses(slice(None))
+        address += Edge.link.index * distance
+        link = self.edges[row, address]
+        child = np.where(link & SLOTS, new_slots[row, link & SLOTS], 0)
+        self.edges[row, address] = child | np.where(holds[row], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
 
     @property
     def _players(self) -> int:
