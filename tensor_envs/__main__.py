@@ -13,12 +13,12 @@ from pathlib import Path
 from tensor_envs._command import EXAMPLE, command_parser, run
 
 FOLDER = Path(__file__).parent
-TYPED = re.compile(r'parser = command_parser\("(python -m [\w. ]+)"')  # in every module that is a command
+TYPED = re.compile(r'parser = command_parser\("(python -m [\w. ]+)"')  # stands in the module of every command
 MAX_WIDTH = 100  # characters of a line, also in a wider terminal
 
 
 def commands() -> dict[str, str]:
-    """Return the first line of every command's docstring by what a user types, without importing the modules."""
+    """Return commands as typed, each with the first line of its docstring, without importing the modules."""
     result = {}
     for path in FOLDER.rglob("*.py"):
         text = path.read_text("utf-8")

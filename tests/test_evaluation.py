@@ -15,7 +15,7 @@ from tensor_envs.evaluation.oracles import oracle_of
 from tensor_envs.evaluation.ratings import _elo, ratings_of
 from tensor_envs.games.shed.solve import solve
 from tensor_envs.solve import enumeration
-from tensor_envs.train.network import FOLDER, Network, load, look, save
+from tensor_envs.train.network import FOLDER, Network, load, network_inputs, save
 from tests.games.shared import shared_env
 
 
@@ -241,7 +241,7 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
     made = Network(env, 4)
     weights = made.weights()
     save(env, weights, path)
-    seen, mask = look(env, env.init(1))
+    seen, mask = network_inputs(env, env.init(1))
     assert agents.load(path, 0)(env.init(1)).item() == made(seen, mask)[0].argmax(1).item()
     with pytest.raises(ValueError, match=r"state must be of <Env tic_tac_toe.*got one of <Env kuhn_poker"):
         agents.load(path)(shared_env("kuhn_poker").init(1))

@@ -21,7 +21,7 @@ from tensor_envs.envs.registry import env_metadata
 from tensor_envs.evaluation import agents
 from tensor_envs.files.arrays import write_arrays
 from tensor_envs.train import fused
-from tensor_envs.train.network import Network, load, look, save
+from tensor_envs.train.network import Network, load, network_inputs, save
 from tests.games.shared import shared_env
 
 HIDDEN, BLOCKS, CHANNELS = 8, 2, 4
@@ -71,7 +71,7 @@ def test_a_tower_by_reference(activation: str) -> None:
     env = shared_env("connect_four")
     state = te.rollout(env, "uniform", batch=5, steps=9).state
     weights = random_weights(env)
-    seen, mask = look(env, state)
+    seen, mask = network_inputs(env, state)
     logs, values = (x.numpy() for x in Network(env, weights=weights, activation=activation)(seen, mask))
     logits, expected = reference(env, weights, seen.numpy(), activation)
     legal = np.where(mask.numpy(), np.exp(logits), 0)
@@ -88,7 +88,7 @@ def test_a_tower_is_saved_and_played(tmp_path: Path) -> None:
     again = load(path).weights
     assert again.keys() == weights.keys() and all((again[name] == weights[name]).all() for name in weights)
     state = env.step(env.init(3), [0, 4, 8])
-    logits = Network(env, weights=weights)(*look(env, state))[0].numpy()
+    logits = Network(env, weights=weights)(*network_inputs(env, state))[0].numpy()
     assert (agents.load(path, 0)(state).numpy() == logits.argmax(1)).all()
     actions = agents.load(path, 4)(state).numpy()
     assert state.legal_action_mask.numpy()[range(3), actions].all()
@@ -158,7 +158,7 @@ def test_a_file_without_an_activation_is_of_tanh(tmp_path: Path) -> None:
     save(env, network.weights(), path, "tanh")
     assert load(path).activation == "tanh" and load(path).weights.keys() == weights.keys()
     state = env.step(env.init(3), [0, 4, 8])
-    logits = Network(env, weights=weights, activation="tanh")(*look(env, state))[0].numpy()
+    logits = Network(env, weights=weights, activation="tanh")(*network_inputs(env, state))[0].numpy()
     assert (agents.load(path, 0)(state).numpy() == logits.argmax(1)).all()
     for wrong, error in (("gelu", ValueError), (1, TypeError)):
         with pytest.raises(error, match="activation must be"):
@@ -173,7 +173,7 @@ def test_learning_agrees_with_tinygrad(blocks: int, activation: str, monkeypatch
     """Steps of Adam in a capture change the weights alike with the fused kernels and with tinygrad's."""
     env, learned = shared_env("tic_tac_toe"), []
     state = te.rollout(env, "uniform", batch=40, steps=4).state
-    seen, mask = look(env, state)
+    seen, mask = network_inputs(env, state)
     random = np.random.default_rng(0)
     targets, values = Tensor(random.random((40, 9), np.float32)) * mask, Tensor(random.random(40, np.float32))
     Tensor.realize(targets, values)
@@ -208,17 +208,17 @@ import sys
 import numpy as np
 import tensor_envs as te
 from tensor_envs.train import fused
-from tensor_envs.train.network import Network, look
+from tensor_envs.train.network import Network, network_inputs
 env = te.make("connect_four")
 weights = {k: np.load(sys.argv[1])[k] for k in np.load(sys.argv[1])}
 state = te.rollout(env, "uniform", batch=5, steps=9, device=sys.argv[2]).state
-logs, values = Network(env, weights=weights, device=sys.argv[2])(*look(env, state))
-assert not fused.is_fused(None, look(env, state)[0])
+logs, values = Network(env, weights=weights, device=sys.argv[2])(*network_inputs(env, state))
+assert not fused.is_fused(None, network_inputs(env, state)[0])
 np.savez(sys.argv[1], logs=logs.numpy(), values=values.numpy())
 """
     env, weights = shared_env("connect_four"), random_weights(shared_env("connect_four"))
     state = te.rollout(env, "uniform", batch=5, steps=9, device="CPU").state
-    expected = [x.numpy() for x in Network(env, weights=weights, device="CPU")(*look(env, state))]
+    expected = [x.numpy() for x in Network(env, weights=weights, device="CPU")(*network_inputs(env, state))]
     for device, setting in (("CL", "CL"), ("CPU", "CPU:LLVM")):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "arrays.npz")

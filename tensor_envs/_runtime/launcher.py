@@ -48,7 +48,7 @@ def base_of(u: UOp) -> UOp:
 
 
 def rebase(u: UOp, base: UOp) -> UOp:
-    """Return the same view of another base."""
+    """Return a view with its base replaced by another one."""
     return u.replace(src=(rebase(u.src[0], base), *u.src[1:])) if u.op in VIEWS else base
 
 

@@ -56,7 +56,7 @@ class SingleAgentVecEnv(VecEnv):
 
     A game that ends is reset in the same step, and its info has the `terminal_observation`. `seed` and `set_options`
     take effect at the next `reset`; without a seed one is drawn. The option "state" holds a position; all games have
-    one or none has. `env_method("set_opponent", policy)` and `set_attr("opponent", policy)` replace the opponent.
+    one, or none has one. `env_method("set_opponent", policy)` and `set_attr("opponent", policy)` replace the opponent.
     """
 
     def __init__(self, game: str | Env, num_envs: int = 1, **options: Any):

@@ -44,7 +44,7 @@ class SortedEnds(NamedTuple):
     others: Sequence[Array]
 
     def among(self, rows: slice) -> tuple[Array, Array]:
-        """Return the player's sequences that have ends in a range of rows, and the first row of each in the range."""
+        """Return the sequences with ends in a range of rows, and where the ends of each begin within the range."""
         # The ends of the first sequence may begin before the range.
         first = int(np.searchsorted(self.starts, rows.start, "right")) - 1
         stop = int(np.searchsorted(self.starts, rows.stop, "left"))

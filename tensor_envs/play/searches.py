@@ -43,7 +43,7 @@ class Searcher:
 
     @property
     def is_compiling(self) -> bool:
-        """Return whether the first answer is awaited, for which the kernels of the game are compiled."""
+        """Whether the first answer is pending, which waits for the compilation of the game's kernels."""
         return bool(self._waiting) and not self._has_answered
 
     def prepare(self, state: State, exploration: float | None) -> None:

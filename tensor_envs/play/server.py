@@ -305,7 +305,7 @@ class Handler(BaseHTTPRequestHandler):
 def own_address() -> str:
     """Return the address by which other machines reach this one; 127.0.0.1 without a network."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
-        probe.connect((ELSEWHERE, 1))  # sends nothing, and chooses the way there
+        probe.connect((ELSEWHERE, 1))  # sends nothing: it selects the network interface
         return str(probe.getsockname()[0])
     return ADDRESS
 

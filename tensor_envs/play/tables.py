@@ -527,7 +527,7 @@ class Tables:
         return self.view(name)
 
     def find(self, name: str) -> Table:
-        """Return the table of a name or of a key, which says who asks."""
+        """Return a table by its name, or by the key of a seat, which then is the seat that asks."""
         name, seat = self.seats.get(name, (name, None))
         if name not in self.open:
             raise BadRequest(410, f"there is no table {name!r}; it may have been closed for newer ones")

@@ -24,7 +24,7 @@ class Bits:
 
 @dataclass(frozen=True)
 class OneHot:
-    """Entries of which entry `value` is 1 and the others are 0; all are 0 for a value out of range."""
+    """One-hot entries: entry `value` is 1, the others are 0; all are 0 for a value out of range."""
 
     value: Scalar
     size: int

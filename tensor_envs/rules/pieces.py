@@ -64,7 +64,7 @@ class Pieces(PieceRules):
     # *** notation ***
 
     def to_dict(self, s: Game) -> Game:
-        """Return the position of the fields of a game."""
+        """Return the dictionary of a game, given its fields."""
         player = s["current_player"]
         count = len(self.places)
         sets = {name: unpack(self._words(s[name]), count) for name in self._set_names}

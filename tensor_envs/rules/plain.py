@@ -13,7 +13,7 @@ Allowed = tuple[int, int] | Set[int] | Limits | type[bool]  # least and greatest
 
 
 def checked(game: Mapping[str, Any], limits: Mapping[str, Limits]) -> dict[str, Any]:
-    """Return the entries that `limits` names. TypeError or ValueError for other lengths or values."""
+    """Return the entries of a dictionary that `limits` names. TypeError or ValueError if they break a limit."""
     return {name: nested_entry(name, game[name], *allowed) for name, allowed in limits.items()}
 
 

@@ -275,7 +275,7 @@ def result_arrays(env: Env, layout: BatchLayout, counted: BatchLayout | None = N
 
 
 class PlayoutRunner:
-    """Playout search of one chunk at a time, with its memory."""
+    """Playout search, one chunk of a batch at a time, in memory that all chunks share."""
 
     def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, depth: int):
         self.engine = engine
@@ -301,7 +301,7 @@ def playout_runner(
 
 
 class NetworkRunner:
-    """Search with a network of one chunk at a time, with its memory."""
+    """Search with a network, one chunk of a batch at a time, in memory that all chunks share."""
 
     def __init__(
         self,

@@ -100,9 +100,9 @@ class FieldMaps:
         return np.concatenate(parts, axis=1)
 
     def bit_maps(self, words: list[int]) -> BitMaps:
-        """Return the symmetries for positions of some words of the layout.
+        """Return the symmetries as permutations of the bits of some of the layout's words.
 
-        There are none if fields follow from others, or if a symmetry maps the values of numbers.
+        There are none if a field is derived from others, or if a symmetry maps values, not bits.
         """
         if self._derived or self._numbers:
             return BitMaps()

@@ -156,7 +156,10 @@ def plies_below(count: Scalar, words: int) -> list[Scalar]:
 
 
 def pushed(plies: Sequence[Scalar], lowest: Scalar, recent: list[Scalar]) -> list[Scalar]:
-    """Shift a set of plies by one ply: `lowest` is the bit of the new last ply, `recent` has the plies to keep."""
+    """Shift a set of plies by one ply.
+
+    lowest: bit of the new last ply. recent: the plies to keep.
+    """
     lows = [uint32(lowest), *(w >> WORD_BITS - 1 for w in plies)]
     return [(w << 1 | low) & keep for w, low, keep in zip(plies, lows, recent, strict=False)]
 

@@ -278,7 +278,7 @@ class LayerSolver:
         ]
 
     def slice(self, layer: TalonLayer, card: int) -> dict[str, int]:
-        """Return the numbers of a `Launch` for the slices of a fixed card."""
+        """Return the entries of a `Launch` that locate the slices of a fixed card."""
         group = layer.group
         rank = layer.group.rank(card)
         first = self.slice_places[group.talon, card]

@@ -97,7 +97,7 @@ class Launch(NamedTuple):
 
     sets: Any  # number of sets to sweep
     first: Any  # first of the sets that are swept together
-    sweep: Any  # from 1
+    sweep: Any  # number of the sweep, from 1
     ranks: Any  # n
     blocks: Any  # 3^(n-8): blocks of a set in this layer
     old_blocks: Any  # blocks of a set in the layer before

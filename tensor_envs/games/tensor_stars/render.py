@@ -191,7 +191,7 @@ def players(rules: StarsRules, game: dict[str, Any] | None) -> list[str]:
 
 
 def scores(rules: StarsRules, game: dict[str, Any]) -> list[str]:
-    """Return the points of each player, where a win takes more than one."""
+    """Return the points of each player; empty texts where one point wins."""
     return [f"{n} of {rules.points_to_win} points" if rules.points_to_win > 1 else "" for n in game["points"]]
 
 

@@ -72,7 +72,7 @@ class StarsRules(StarsFields):
         return {"pos": self.board.start_indices, "hand": [ALL_CARDS] * 2, "winner": -1, **NEW_TURN, **flip}
 
     def legal_action_mask(self, s: GameState) -> Mask:
-        """Return the cards in hand, or both answers to a question of order."""
+        """Allow the cards in hand, or both orders when the player orders a card's parts."""
         return [uint32(where(s.placed == ALL_PLACED, BOTH_ORDERS, select(s.hand, s.current_player)))]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:

@@ -28,7 +28,7 @@ def squares_of(agents: AgentWords, level: int) -> Scalar:
 
 
 class Direction(NamedTuple):
-    """Option of the directive: its step from the side of the player to act, and whether it exists."""
+    """Option of the directive: a step, as the player to act sees the board, and whether the option exists."""
 
     forward: Scalar
     right: Scalar

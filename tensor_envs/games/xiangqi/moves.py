@@ -109,7 +109,7 @@ def moved(s: GameState, action: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar,
     planes = [GRID.set(cells) for cells in s.pieces]
     has = [(cells & a).any() for cells in planes]
     kind = number(has)
-    # An elephant goes two steps in the planes of an advisor's one.
+    # An elephant uses the planes of an advisor's step, and goes twice as far.
     steps = [FILES * ranks + files for ranks, files in LEAPS + DIAGONALS]
     leap = lookup(steps, maximum(minimum(plane - len(LINES), len(steps) - 1), 0))
     twice = (plane >= len(LINES) + len(LEAPS)) & (kind == PIECES.index("B"))
@@ -182,7 +182,7 @@ def rays_of(pieces: XiangqiSets, general: GridSet) -> list[Ray]:
     cannons = pieces.other & pieces.cannons
     rays = []
     for step in SIDES:
-        within = GRID.full if step == SIDES[0] else of_ranks(range(3))  # rank within the palace
+        within = GRID.full if step == SIDES[0] else of_ranks(range(3))  # ahead the whole file, else the palace's ranks
         empty = within - occupied
         upto = list[GridSet]()
         found = list[GridSet]()
