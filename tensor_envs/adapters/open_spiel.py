@@ -6,7 +6,8 @@
     game = pyspiel.load_game("tensor_envs_shed(cards=8)")
 
 Importing this module registers every game under "tensor_envs_" and its id. Games of later calls of `te.register` are
-registered as well. Rule fields that are ints, bools or strings are parameters. Returns are paid at the end of a game.
+registered as well. Rule fields that are ints, bools or strings are parameters, of which -1 stands for a default that
+depends on other fields. Returns are paid at the end of a game.
 
 A game with chance in its first state only, such as a deal of cards, starts with a chance node of all first states, so
 that counterfactual regret minimisation and exploitability are exact. In other games with chance, the start and every
@@ -31,9 +32,10 @@ import numpy as np
 
 from tensor_envs import text
 from tensor_envs._engine.entry import GameEntry
+from tensor_envs._engine.inputs import INT32_END
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS
-from tensor_envs._validate import shown
+from tensor_envs._validate import integer, shown
 from tensor_envs.envs import registry
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.interpreter import debug
@@ -458,10 +460,15 @@ def packed_first_states(env: Env) -> np.ndarray | None:
 
 def _parameters(env: Env, fixed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a game with their defaults: the seed, and rule fields of types that pyspiel has."""
-    fields = [field.name for field in dataclasses.fields(env.rules) if field.name not in fixed]
-    return {"seed": -1} | {
-        field: value for field in fields if isinstance(value := getattr(env.rules, field), (bool, int, str))
-    }
+    values = {"seed": -1}
+    for field in dataclasses.fields(env.rules):
+        value = getattr(env.rules, field.name)
+        # pyspiel adds defaults to what a user gives: as a number, one that depends on other fields would look chosen
+        if field.default is None and value is not None:
+            value = -1
+        if field.name not in fixed and isinstance(value, (bool, int, str)):
+            values[field.name] = value
+    return values
 
 
 def _game_type(name: str, spec: Spec, parameters: Mapping[str, Any]) -> functools.partial[pyspiel.GameType]:
@@ -500,8 +507,8 @@ def game_class(name: str, entry: GameEntry) -> tuple[pyspiel.GameType, type]:
         def __init__(self, params: dict[str, Any] | None = None):
             chosen = {key: value for key, value in (params or {}).items() if value != parameters[key]}
             seed = chosen.pop("seed", -1)
-            env = registry.make(name, **chosen)  # without defaults, since they may depend on each other
-            self.tree = PositionTree(env, seed)
+            env = registry.make(name, **chosen)
+            self.tree = PositionTree(env, integer("seed", seed, -1, INT32_END - 1))
             spec = env.spec
             info = pyspiel.GameInfo(
                 num_distinct_actions=spec.num_actions,

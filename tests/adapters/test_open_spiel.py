@@ -320,3 +320,13 @@ def test_cfr_takes_at_most_five_times_as_long_as_with_openspiels_own_game() -> N
     ratio = np.median(times[0]) / np.median(times[1])
     print(f"CFR on Leduc poker: {ratio:.1f} times OpenSpiel's own game")
     assert ratio < 5
+
+
+def test_parameters_are_the_rules() -> None:
+    """A game has the rule fields of its text, also where their default depends on other fields."""
+    for text, hand in (("", 5), ("players=4", 4), ("players=4,hand_size=5", 5)):
+        game = pyspiel.load_game(f"tensor_envs_hanabi({text})")
+        assert game.tree.env.rules.hand_size == hand
+        assert pyspiel.load_game(str(game)).tree.env.rules == game.tree.env.rules
+    with pytest.raises(ValueError, match="seed must be in -1"):
+        pyspiel.load_game("tensor_envs_hanabi(seed=-5)")
