@@ -26,7 +26,7 @@ from uuid import uuid4
 
 from tensor_envs import __version__
 from tensor_envs._command import add_rules, command_parser, run, whole
-from tensor_envs._validate import integer
+from tensor_envs._validate import instance, integer
 from tensor_envs.referee.options import add_settings, settings_of
 from tensor_envs.referee.sessions import REWARDS, Feedback, Session
 
@@ -121,11 +121,18 @@ class TextEnvironment(Environment[Answer, View, SessionState]):
         opponent: str | list[str] | None = None,
         player: int | None = None,
         reward: str | None = None,
+        **others: Any,
     ) -> View:
         """Start a game of a seed, or of a random one, and return its first position.
 
         Arguments other than None replace those of the server. Another `game` has no rule fields but `rules`.
         """
+        # without `others`, OpenEnv drops what is misspelt
+        if others:
+            allowed = "seed, episode_id, game, rules, opponent, player and reward"
+            raise TypeError(f"reset takes {allowed}, got {min(others)!r}")
+        if episode_id is not None:
+            instance("episode_id", episode_id, str)
         turn = self.session.reset(seed, game, rules, opponent, player, reward)
         self._episode_id = str(uuid4()) if episode_id is None else episode_id
         return _view(turn)

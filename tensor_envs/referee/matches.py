@@ -151,6 +151,7 @@ class Episode:
         from tensor_envs.referee.players import MAX_ANSWER  # agents, which make the chain of imports too long above
 
         instance("answer", answer, str)
+        answer = answer.encode(errors="replace").decode()  # half an emoji cannot be sent back
         noted = self._noted
         noted["seconds"] = round(noted["seconds"] + seconds, 6)
         noted["answers"].append(answer[:MAX_ANSWER])

@@ -203,6 +203,12 @@ def test_errors_reach_the_client() -> None:
     with served() as url, GameClient(base_url=url).sync() as client:
         with pytest.raises(RuntimeError, match=r"player must be in 0\.\.1, got 7"):
             client.reset(player=7)
+        with pytest.raises(RuntimeError, match=r"reset takes seed, .* and reward, got 'opponet'"):
+            client.reset(opponet="perfect")
+        with pytest.raises(RuntimeError, match="episode_id must be of type str, got 5"):
+            client.reset(episode_id=5)
+        client.reset(player=0)
+        assert client.step(Answer(text="half an emoji: \ud83d")).done and client.state().record
         assert client.reset(game="hex", rules={"size": 3}).observation.prompt.startswith("You are ")
 
 

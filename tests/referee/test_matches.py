@@ -102,6 +102,9 @@ def test_answers_that_are_none_lose() -> None:
     assert len(asked) == 4 and asked[2].startswith(asked[1])
     assert asked[3].endswith("\nYour answer was: (0,0)\nIt cannot be played: it names a move that is not legal.\n")
     assert "Moves so far, each after its player: X (0,0); O (2,2)\n" in asked[1] and "# Hyperdimensional" in asked[1]
+    cut = Participant("cut", ask=lambda text: "half an emoji: \ud83d")
+    game = play(TTT, [cut, cut], settings=Settings(tries=1, opening=0))
+    assert game.notes["moves"][0]["answers"] == ["half an emoji: ?"]  # what every client can be sent
 
 
 def test_prompts_without_history_and_legal_moves() -> None:
