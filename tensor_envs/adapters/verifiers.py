@@ -45,8 +45,8 @@ class GameTasksetConfig(vf.TasksetConfig):
     limit: int = 10_000
     disguise: Sequence[str] = ()
     image: bool = False
-    games: int = 1000
-    seed: int = 0
+    games: int = Field(1000, ge=1, le=2**32)
+    seed: int = Field(0, ge=0, le=2**63)
 
     def session(self) -> Session:
         """Return a session of these settings. ValueError or TypeError for wrong ones."""

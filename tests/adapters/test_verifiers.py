@@ -96,6 +96,8 @@ def test_pictures_are_parts_of_messages() -> None:
         ({"reward": "all"}, "reward must be"),
         ({"tries": 0}, "tries must be in"),
         ({"gane": "hex"}, "gane"),
+        ({"games": 0}, "games\n.*greater than or equal to 1"),
+        ({"seed": -1}, "seed\n.*greater than or equal to 0"),
     ],
 )
 def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
