@@ -411,3 +411,33 @@ def test_a_reset_with_a_seed_starts_the_games_of_that_seed(options: dict[str, An
         with pytest.raises(ValueError, match=message):
             vector.reset(mask, seed)
     equal(vector.state, new.state)
+
+
+@pytest.mark.parametrize("final_states", [False, True])
+def test_an_interrupted_step_loses_no_game(final_states: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt before the launch leaves the games as they were; one behind it hides no step."""
+    vector = te.VectorEnv(TTT, 4, observe=True, final_states=final_states)
+    run = vector.engine.run
+    first = vector.state
+    actions = Tensor([0, 1, 2, 3])  # no launch is prepared for a caller's buffer
+
+    def interrupt(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    def run_and_interrupt(*arguments: Any) -> None:
+        run(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vector.engine, "run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            vector.step(actions)
+    equal(vector.state, first)
+    with monkeypatch.context() as patch:
+        patch.setattr(vector.engine, "run", run_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            vector.step(actions)
+    if final_states:  # the result is not taken over
+        vector.step(actions)
+    equal(vector.state, TTT.step(first, actions))
+    np.testing.assert_array_equal(vector.numpy()["observation"], TTT.observe(vector.state).numpy())

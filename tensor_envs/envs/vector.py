@@ -261,8 +261,8 @@ class VectorEnv:
         self._check_outside_jit()
         buffers = self.engine.reset(buffers) if self.autoreset == "same_step" else buffers
         if buffers.row_keys is current.row_keys:
-            self.engine.copy(buffers, live=False, new=current.words)
             self._snapshot = self._before = None
+            self.engine.copy(buffers, live=False, new=current.words)
             if self._outputs is not None:
                 self.engine.write_outputs(current, self._outputs)
         else:  # prepared launches are bound to the row keys
@@ -494,19 +494,20 @@ class VectorEnv:
             actions: a buffer, or another library's array.
             lent: address of the actions in such an array.
         """
-        buffers, spare = self.buffers, self._spare
-        if spare is not None:  # from one buffer into the other
-            self._before = buffers
-            self.buffers = buffers._replace(words=spare)
-            self._spare = buffers.words
+        buffers = self.buffers
+        spare = self._spare
+        after = buffers if spare is None else buffers._replace(words=spare)  # from one buffer into the other
         # launches are prepared for a kernel and the buffers that it is bound to
         bound = actions if isinstance(actions, Tensor) else self._wide if kernel.wide else self._uploaded
         reusable = lent or bound is self._uploaded or bound is self._sampled
-        key = (kernel.uniform, kernel.wide, len(lent), id(self.buffers.words)) if reusable else None
+        key = (kernel.uniform, kernel.wide, len(lent), id(after.words)) if reusable else None
         launch = self._launches.get(key)
+        # an interrupt may follow at once: before the launch the games stay, behind it nothing old is read
+        self._count = self._count + 1
+        self._snapshot = None
         if launch is None:
             old = None if spare is None else buffers.words
-            arrays = Step.Arrays(self.buffers.words, old, buffers.row_keys, bound, self._outputs)
+            arrays = Step.Arrays(after.words, old, buffers.row_keys, bound, self._outputs)
             if lent:
                 launch = self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays, bound)
                 launch(*lent)
@@ -519,8 +520,10 @@ class VectorEnv:
                 launch(*lent)
         else:
             launch(*lent)
-        self._count = self._count + 1
-        self._snapshot = None
+        if spare is not None:
+            self._before = buffers
+            self._spare = buffers.words
+            self.buffers = after
         return Transition(self, actions)
 
     def reset(self, mask: Any = None, seed: int | None = None) -> State:
