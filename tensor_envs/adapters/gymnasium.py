@@ -270,7 +270,7 @@ class SingleAgentVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarra
         """Return the info of some rows in Gymnasium's form; `all_rewards` count if the learner moves for all."""
         games = self.games
         info = {"action_mask": action_mask, "_action_mask": rows.copy()}
-        if games.seats is None or len(games.seats) > 1:
+        if games.names_players:
             info |= {"player": games.players * rows, "_player": rows.copy()}
         if games.seats is None:
             info |= {"rewards": (all_rewards * rows[:, None]).astype(np.float64), "_rewards": rows.copy()}

@@ -171,6 +171,7 @@ class SingleAgent:
         action_mask: legal actions of the learner, int8 [B, A].
         over: whether games have ended, bool [B]; read-only.
         players: the learner's player, int64 [B], or the player to move if the learner moves for all.
+        names_players: whether results name `players`, since the argument `player` is no single index.
     """
 
     observation: np.ndarray
@@ -192,6 +193,7 @@ class SingleAgent:
         self.env = env
         self.batch = batch
         self.seats = seats("player", player, env.num_players)
+        self.names_players = isinstance(player, (str, tuple, list, range))
         self._layout = layout = env.engine.batch_layout(batch, open_device(device))
         self._actions = HostBuffer(layout, 1, dtypes.int32)
         self._mask = HostBuffer(layout, env.num_actions, dtypes.int8)

@@ -59,7 +59,7 @@ class SingleAgentTorchEnv(EnvBase):
         specs = {"observation": observation, "action_mask": mask}
         games = self.vector.games
         players = games.env.num_players
-        if games.seats is None or len(games.seats) > 1:
+        if games.names_players:
             specs["player"] = Categorical(players, shape=self.batch_size, dtype=torch.int64)
         if games.seats is None:
             specs["rewards"] = Unbounded((num_envs, players), dtype=torch.float32)
@@ -122,7 +122,7 @@ class SingleAgentTorchEnv(EnvBase):
         if games.over.any():
             mask = mask | games.over[:, None]
         arrays = {"observation": games.observation, "action_mask": mask}
-        if games.seats is None or len(games.seats) > 1:
+        if games.names_players:
             arrays["player"] = games.players
         if games.seats is None:
             arrays["rewards"] = games.all_rewards

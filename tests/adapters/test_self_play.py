@@ -45,6 +45,14 @@ def test_a_drawn_seat(mode: AutoresetMode, choose: Any) -> None:
     assert ends > 15 and len(paid) > 5
 
 
+@pytest.mark.parametrize("player", ["random", "all", [0], range(1)])
+def test_info_names_the_only_player(player: Any) -> None:
+    """Unless `player` is an index, info has the player of every game, also of games for one."""
+    vector = SingleAgentVectorEnv("yahtzee", 2, player=player)
+    assert vector.reset(seed=0)[1]["player"].tolist() == [0, 0]
+    assert vector.step([0, 0])[4]["player"].tolist() == [0, 0]
+
+
 @pytest.mark.slow
 def test_seats_of_a_list() -> None:
     compare(SingleAgentVectorEnv(TOLL_ROAD, ROWS, player=(2, 0, 2)), TOLL_ROAD, [2, 0, 2], 12)
