@@ -330,7 +330,10 @@ class SingleAgentEnv(gymnasium.Env[np.ndarray, Any]):
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, Info]:
         """Play an action of the learner, then the other players. Raise ResetNeeded once the game is over."""
-        observation, rewards, terminated, truncated, info = self.vector.step(np.asarray(action)[None])
+        action = np.asarray(action)
+        if action.shape:
+            raise ValueError(f"action must be a single integer, got an array of shape {action.shape}")
+        observation, rewards, terminated, truncated, info = self.vector.step(action[None])
         return (observation[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), self._info(info))
 
     @staticmethod

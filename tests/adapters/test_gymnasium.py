@@ -153,6 +153,9 @@ def test_wrong_arguments() -> None:
     single = SingleAgentEnv("shed")
     with pytest.raises(ValueError, match="no key but 'state', got 'player'"):
         single.reset(options={"player": 1})
+    single.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action must be a single integer, got an array of shape \(1,\)"):
+        single.step([0])
 
 
 # *** pictures, wrappers, registration ***
