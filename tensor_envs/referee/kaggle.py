@@ -150,4 +150,9 @@ def _game_of(text: str) -> Env:
         if parameters.get(parameter, value) != value:
             raise ValueError(f"{parameter} of its game must be {value}, got {shown(parameters[parameter])}")
     fields = dict(re.findall(r"(\w+)={(\w+)}", ALL[name].name))
-    return make(name, **{field: parameters[ours] for ours, field in fields.items() if ours in parameters})
+    env = make(name, **{field: parameters[ours] for ours, field in fields.items() if ours in parameters})
+    if name in ("hex", "dark_hex"):  # whose boards may be rectangles in OpenSpiel
+        for side in ("num_rows", "num_cols"):
+            if parameters.get(side, env.rules.size) != env.rules.size:
+                raise ValueError(f"{side} of its game must be {env.rules.size}, got {shown(parameters[side])}")
+    return env

@@ -74,6 +74,8 @@ def test_replays(game: str, actions: list[int], fields: dict[str, Any], names: t
         (replay_of("bridge()", []), "its game must be one of amazons, breakthrough, .*, got 'bridge"),
         (replay_of("go(board_size=9,handicap=2)", []), "handicap of its game must be 0, got 2"),
         (replay_of("breakthrough(rows=6,columns=8)", []), "rows of its game must be 8, got 6"),
+        (replay_of("hex(board_size=5,num_cols=5,num_rows=4)", [0]), "num_rows of its game must be 5, got 4"),
+        (replay_of("dark_hex(num_cols=4)", [0]), "num_cols of its game must be 3, got 4"),
         (replay_of("tic_tac_toe()", [0, 99]), "ply 1: OpenSpiel's action 99 is not legal"),
         (replay_of("lines_of_action()", [1]), "ply 0: OpenSpiel's action 1 is not legal"),
         (replay_of("connect_four(rows=99)", []), "rows must be"),
