@@ -80,6 +80,8 @@ class Disguise:
         # a label of the game that is not shown stands for none
         self._meant = self.labels | {new: old for old, new in self.labels.items()}
         self._lower = {new.lower(): old for new, old in self._meant.items()}
+        # letters of pieces in drops such as "G*3a" are no labels, also where a rank is "g"
+        self._meant = {name[0]: name[0] for name in env.action_names if name[1:2] == "*"} | self._meant
 
     @property
     def notes(self) -> dict[str, Any]:

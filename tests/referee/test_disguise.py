@@ -95,6 +95,17 @@ def test_labels_that_are_not_shown_name_nothing() -> None:
         skin.parse("move: g1f3", state)
 
 
+@pytest.mark.parametrize("kind", ["renamed", "permuted"])
+def test_pieces_of_drops_are_no_ranks(kind: str) -> None:
+    """A chick in hand is dropped as "C", beside the rank "c"."""
+    env = te.make("animal_shogi")
+    state = te.replay(te.record(env, ["2c2b", "2a2b"]))
+    skin = Disguise(env, [kind], 1)
+    names = env.legal_actions(state)
+    assert sum(name.startswith("C*") for name in names.values()) == 6
+    assert [skin.parse(f"move: {skin.spell(name)}", state) for name in names.values()] == [*names]
+
+
 @pytest.mark.parametrize("seed", [906, 1232])
 def test_made_up_words_are_none_of_an_answer(seed: int) -> None:
     """By these seeds "move" and "take" had been labels."""
