@@ -460,7 +460,7 @@ def packed_first_states(env: Env) -> np.ndarray | None:
 
 def _parameters(env: Env, fixed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a game with their defaults: the seed, and rule fields of types that pyspiel has."""
-    values = {"seed": -1}
+    values: dict[str, Any] = {"seed": -1}
     for field in dataclasses.fields(env.rules):
         value = getattr(env.rules, field.name)
         # pyspiel adds defaults to what a user gives: as a number, one that depends on other fields would look chosen
