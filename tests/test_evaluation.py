@@ -210,7 +210,6 @@ def test_trained_players_come_with_the_package() -> None:
     for file in files:
         env, weights, *_ = load(file)
         assert env.id == file.stem and file.stat().st_size <= 500_000
-        assert not any(name.startswith("tower") for name in weights)  # the web page has no player for towers
         assert all(
             np.isfinite(array).all() and np.std(array, dtype=np.float32) > 0.01
             for array in weights.values()
