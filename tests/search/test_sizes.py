@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
+from tensor_envs._engine import engine
 from tensor_envs._runtime import programs
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import network, played
@@ -16,7 +17,7 @@ NUMBERS = (8, 20, 33)  # of simulations
 
 @pytest.mark.slow
 def test_programs_do_not_depend_on_the_size_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Collect the sources of all kernels; each environment records its kernels anew."""
+    """Collect the sources of all kernels; each environment records its kernels anew, in an engine of its own."""
     printed, sources = programs.printed, dict[str, set[str]]()
 
     def record(name: str, *arguments: Any) -> Any:
@@ -25,6 +26,7 @@ def test_programs_do_not_depend_on_the_size_of_a_search(monkeypatch: pytest.Monk
         return result
 
     monkeypatch.setattr(programs, "printed", record)
+    monkeypatch.setattr(engine, "_shared_engine", engine.Engine)  # else an earlier test may have recorded them
     evaluate = network(shared_env("tic_tac_toe"))
     for number in NUMBERS:
         env = te.make("tic_tac_toe")
