@@ -102,8 +102,8 @@ class Equilibrium(TabularPolicy):
 
     def regret(self, state: State, action: Any) -> Array:
         """Return how much less an action is worth than the best one, float64 [B]; an illegal one or -1 is worth -1."""
-        actions = host_ints("action", action, state.batch, self.tree.env.num_actions, low=-1)
         values = self.action_values(state)
+        actions = host_ints("action", action, state.batch, self.tree.env.num_actions, low=-1)
         legal = np.asarray(state.legal_action_mask.numpy())
         best = np.where(legal, values, -np.inf).max(1)
         chosen = (np.arange(state.batch), actions)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensor_envs._validate import file_path, instance, integer, wrong_type
+from tensor_envs._validate import errors_at, file_path, instance, integer, wrong_type
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.state import State
 from tensor_envs.equilibria.storage import Storage, new_folder
@@ -224,13 +224,16 @@ def game_tree(
     return tree_of(start, max_nodes, progress, weights, folder=folder)
 
 
-def tree_for(game: GameTree | Env | State, max_nodes: int = DEFAULT_NODES) -> GameTree:
-    """Return a tree as it is, and make that of anything else."""
+def tree_for(game: GameTree | Env | State, max_nodes: int | None = None) -> GameTree:
+    """Return a tree as it is, and make that of anything else; None stands for `DEFAULT_NODES`."""
     if isinstance(game, GameTree):
         return game
     if not isinstance(game, (Env, State)):
         raise wrong_type("game", "a GameTree, an Env or a State", game)
-    return game_tree(game, max_nodes)
+    if max_nodes is None:
+        with errors_at("te.game_tree(game)"):  # whose arguments the caller does not have
+            return game_tree(game)
+    return tree_of(game, max_nodes, False, None, name="game")
 
 
 def tree_of(
@@ -242,10 +245,11 @@ def tree_of(
     values: Any = None,
     folder: str | Path | None = None,
     cut: Cut | None = None,
+    name: str = "start",
 ) -> GameTree:
     """Return `game_tree`, at whose start a player may end the games for values [B] if `player` is not -1.
 
-    At a depth limit the same player chooses how the rest is played.
+    At a depth limit the same player chooses how the rest is played. Errors call the start by `name`.
     """
     # the package's longest chain of imports has room for no other link
     from tensor_envs.equilibria.histories import Histories
@@ -253,7 +257,7 @@ def tree_of(
 
     max_nodes = integer("max_nodes", max_nodes, 1, MAX_NODES)
     instance("progress", progress, bool)
-    game = Branches(start)
+    game = Branches(start, name)
     belief = belief_of(game, weights, player, values)
     path = None if folder is None else new_folder(file_path("folder", folder))
     parts = Histories(game, max_nodes, belief, Storage(path), cut).built(progress)

@@ -104,7 +104,7 @@ def resolve(
     # The opponent could expect its best response to the policy that is replaced.
     if isinstance(values, TabularPolicy) or callable(values):
         values, cut = _expected(state, opponent, values, weights, max_nodes, cut)
-    tree = tree_of(state, max_nodes, False, weights, opponent, values, cut=cut)
+    tree = tree_of(state, max_nodes, False, weights, opponent, values, cut=cut, name="state")
     return equilibrium(tree, algorithm, iterations, until)
 
 
@@ -117,9 +117,9 @@ def _expected(
     """
     from tensor_envs.equilibria.histories import first_views
 
-    tree = tree_of(state, max_nodes, False, weights, opponent, cut=cut)
+    tree = tree_of(state, max_nodes, False, weights, opponent, cut=cut, name="state")
     form = tree.forms[opponent]
-    payoffs = form.payoffs(plans_of(tree.forms, strategies_of(tree, function_of(policy))))
+    payoffs = form.payoffs(plans_of(tree.forms, strategies_of(tree, function_of(policy, "values"), "values")))
     values, _ = form.action_values(payoffs, form.best_response(payoffs)[1])
     # These are the numbers of the offers in the tree, which come from the same views.
     number = groups(first_views(Branches(state), opponent)).number

@@ -58,9 +58,12 @@ class ResponseValues:
         values: expected return of every player if all follow the policy, float64 [P].
     """
 
-    def __init__(self, start: Env | State, policy: Callable[[State], Array], max_states: int):
-        """Enumerate the states; the policy returns checked probabilities [B, A]. ValueError for too many states."""
-        self.game = game = Branches(start)
+    def __init__(self, start: Env | State, policy: Callable[[State], Array], max_states: int, name: str = "start"):
+        """Enumerate the states; the policy returns checked probabilities [B, A]. ValueError for too many states.
+
+        name: what errors call the start.
+        """
+        self.game = game = Branches(start, name)
         self.states = 0
         self.players = game.spec.num_players
         self.plies = list[StatesOfPly]()

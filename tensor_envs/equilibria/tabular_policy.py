@@ -96,37 +96,40 @@ def exploitability_of(forms: Sequence[SequenceForm], plans: Sequence[Array]) -> 
     return float(sum(gains)) / len(gains)
 
 
-def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities) -> list[Array]:
-    """Return every player's strategy under a policy. ValueError for a policy of another tree."""
+def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities, name: str = "policy") -> list[Array]:
+    """Return every player's strategy under a policy, an argument of that name. ValueError for one of another tree."""
     if isinstance(policy, TabularPolicy):
         if not tree.is_like(policy.tree):
-            raise ValueError(f"policy must be of {tree!r}, got one of {policy.tree!r}")
+            raise ValueError(f"{name} must be of {tree!r}, got one of {policy.tree!r}")
         return list(policy.strategies)
-    function("policy", policy)
+    function(name, policy)
     table = np.zeros((len(tree), tree.width))
     choices = tree.choices
     # Choices before the games and at leaves are no positions that a policy could be asked about.
     playing = np.flatnonzero(~choices)
     states = tree.states[playing] if choices.any() else tree.states
-    table[playing, : tree.env.num_actions] = asked(policy, states)
+    table[playing, : tree.env.num_actions] = asked(policy, states, name)
     table[choices, 0] = 1
     return tree.strategies(table)
 
 
-def asked(policy: Probabilities, states: State) -> Array:
-    """Return a policy's probabilities in all games of a State, float64 [B, A]. ValueError for no probabilities."""
+def asked(policy: Probabilities, states: State, name: str = "policy") -> Array:
+    """Return a policy's probabilities in all games of a State, float64 [B, A]. ValueError for no probabilities.
+
+    name: name of the argument that the policy is, for errors.
+    """
     tables = list[Array]()
     count = states.batch
     for begin in range(0, count, GAMES_AT_ONCE):
         rows = np.arange(begin, min(begin + GAMES_AT_ONCE, count))
         # one batch size for all, so that nothing is captured twice
         state = states[np.resize(rows, min(GAMES_AT_ONCE, count))]
-        probabilities = host_array("a policy's probabilities", policy(state))
+        probabilities = host_array(f"the probabilities of {name}", policy(state))
         shape = (state.batch, states.env.num_actions)
         if probabilities.shape != shape or probabilities.dtype.kind not in "biuf":
-            raise ValueError(f"policy must give probabilities {shape}, got {probabilities.dtype} {probabilities.shape}")
+            raise ValueError(f"{name} must give probabilities {shape}, got {probabilities.dtype} {probabilities.shape}")
         tables.append(probabilities[: len(rows)].astype(np.float64))
-    return checked(np.concatenate(tables), states.legal_action_mask.numpy(), "a policy's probabilities")
+    return checked(np.concatenate(tables), states.legal_action_mask.numpy(), f"the probabilities of {name}")
 
 
 def checked(table: Array, legal: Array, name: str) -> Array:

@@ -40,29 +40,30 @@ class Branches:
         ply: ply of the initial positions.
     """
 
-    def __init__(self, start: Env | State):
+    def __init__(self, start: Env | State, name: str = "start"):
         """Prepare the kernels and the initial positions.
 
         Args:
             start: an environment, or games of one environment at the same ply.
+            name: what errors call the start.
 
         Raises:
             TypeError, ValueError: a start that cannot be searched.
         """
         if not isinstance(start, (Env, State)):
-            raise wrong_type("start", "an Env or a State", start)
+            raise wrong_type(name, "an Env or a State", start)
         self.env = env = start if isinstance(start, Env) else start.env
         if env.engine.game.has_memory:
-            raise ValueError(f"start must be of a game that can be searched, {env!r} is too large")
+            raise ValueError(f"{name} must be of a game that can be searched, {env!r} is too large")
         device = open_device(None) if isinstance(start, Env) else start.device
         if not isinstance(device, str):
-            raise ValueError(f"start must be on one device, got {device}")
+            raise ValueError(f"{name} must be on one device, got {device}")
         try:
             self.outcomes, self.rules_read_ply = facts(env.rules)
             with announced(f"listing the first states of {env!r}", LONG_SECONDS):
                 first = list(first_states(env.rules)) if isinstance(start, Env) else []
         except ValueError as error:
-            raise ValueError(f"start must be of a game whose chance can be counted: {error}") from None
+            raise ValueError(f"{name} must be of a game whose chance can be counted: {error}") from None
         self.origin = start
         self.device = device
         # A game with chance is searched as one without, whose actions name the draws as well.
@@ -76,7 +77,7 @@ class Branches:
         # All games of a table are at one ply, which is then a number of the table instead of a column.
         plies = self.number(self.first_table, self.ply_slot)
         if (plies != plies[0]).any():
-            raise ValueError(f"start must be games of one ply, got plies {plies.min()} to {plies.max()}")
+            raise ValueError(f"{name} must be games of one ply, got plies {plies.min()} to {plies.max()}")
         self.ply = int(plies[0])
 
     def pack(self, state: State) -> Array:

@@ -128,15 +128,14 @@ def solve(
     """
     one_of("method", method, ("enumerate", "search"))
     memory = integer("memory", memory, 1, MAX_MEMORY)
-    if method == "search":
-        if depth is not None or path is not None:
-            raise ValueError(f"depth and path must be None with method='search', got {shown(depth)}, {shown(path)}")
-        instance("progress", progress, bool)
-        return SearchSolution(start, memory, progress)
-    depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
     instance("symmetry", symmetry, bool)
     instance("progress", progress, bool)
     max_positions = integer("max_positions", max_positions, 1, MAX_POSITIONS)
+    if method == "search":
+        if depth is not None or path is not None:
+            raise ValueError(f"depth and path must be None with method='search', got {shown(depth)}, {shown(path)}")
+        return SearchSolution(start, memory, progress)
+    depth = None if depth is None else integer("depth", depth, 0, MAX_DEPTH)
     # Equal positions at different plies are one, so that games with cycles have finitely many.
     game = Expander(start, symmetry, count_plies=False)
     spec = game.env.spec

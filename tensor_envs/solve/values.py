@@ -86,10 +86,11 @@ class ExactValues(ABC):
 
     def regret(self, state: State, action: Any) -> Array:
         """Return how much of the position's value an action gives away, [B]; an illegal one, or -1, has value -1."""
+        values = self.value(state)
         actions = host_ints("action", action, state.batch, self.env.num_actions, low=-1)
         chosen = np.arange(state.batch), actions
         legal = state.numpy()["legal_action_mask"][chosen] & (actions >= 0)
-        return self.value(state) - np.where(legal, self.action_values(state)[chosen], -1)
+        return values - np.where(legal, self.action_values(state)[chosen], -1)
 
     def distance(self, state: State) -> Array:
         """Return the plies to the end if the winner plays the fastest win and the loser resists, int32 [B].

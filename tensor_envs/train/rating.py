@@ -52,7 +52,7 @@ class Judges(NamedTuple):
         if config.exploitability:
             from tensor_envs.solve.branches import Branches  # only for the runs that want it
 
-            Branches(env)
+            Branches(env, "env")
         return cls(exact_oracle(env, device) if config.regret else None, config.exploitability)
 
 

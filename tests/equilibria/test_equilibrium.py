@@ -341,6 +341,13 @@ def test_files_of_something_else(name: str, change: Callable[[Any], Any], messag
         te.Equilibrium.load(path)
 
 
+def two_plies() -> te.State:
+    """Return two games of Kuhn poker at different plies."""
+    env = shared_env("kuhn_poker")
+    state = env.init(1)
+    return env.state_from_dicts([env.state_to_dict(state), env.state_to_dict(env.step(state, [1]))])
+
+
 BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: te.game_tree(3), TypeError, "start must be an Env or a State, got 3"),  # type: ignore[arg-type]
     (lambda: te.game_tree(shared_env("kuhn_poker"), max_nodes=0), ValueError, r"max_nodes must be in 1\.\.2147483647"),
@@ -356,6 +363,22 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (lambda: te.game_tree(te.make("three_will")), ValueError, "chance can be counted: the game draws whole words"),
     (lambda: te.equilibrium(3), TypeError, "game must be a GameTree, an Env or a State, got 3"),  # type: ignore[arg-type]
+    (
+        lambda: te.equilibrium(shared_env("three_will")),
+        ValueError,
+        r"te.game_tree\(game\): start must be of a game whose chance can be counted",
+    ),
+    (lambda: te.exploitability(two_plies(), uniform), ValueError, "game must be games of one ply, got plies 0 to 1"),
+    (
+        lambda: te.exploitability(two_plies(), random_policy(tree("kuhn_poker"), 1)),
+        ValueError,
+        "game must be games of one ply, got plies 0 to 1",
+    ),
+    (
+        lambda: te.regret(shared_env("tic_tac_toe"), te.agents.uniform, te.equilibrium(tree("kuhn_poker"))),
+        ValueError,
+        "the state belongs to <Env tic_tac_toe-v0",
+    ),
     (lambda: te.equilibrium(tree("kuhn_poker"), "cfr"), ValueError, "algorithm must be one of 'cfr"),  # type: ignore[arg-type]
     (lambda: te.equilibrium(tree("kuhn_poker"), iterations=0), ValueError, "iterations must be in 1"),
     (lambda: te.equilibrium(tree("kuhn_poker"), until=-1.0), ValueError, "until must be in 0"),
@@ -371,7 +394,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: te.exploitability(tree("kuhn_poker"), lambda s: Unreadable()),
         TypeError,
-        "a policy's probabilities must be an",
+        "the probabilities of policy must be an",
     ),
     (lambda: te.agents.equilibrium(uniform), TypeError, "policy must be of type TabularPolicy"),  # type: ignore[arg-type]
     (

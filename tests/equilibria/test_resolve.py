@@ -178,10 +178,6 @@ def test_leduc_poker(iterations: int) -> None:
 def test_weights_are_copies() -> None:
     """A game of weight two is one that stands twice; weights have any unit."""
     state = bets()
-
-    def uniform(at: te.State) -> np.ndarray:
-        return np.asarray(at.legal_action_mask.numpy() / 2)
-
     weighted = te.best_response(te.game_tree(state, weights=np.arange(6) * 7), uniform, 1)
     copied = te.best_response(te.game_tree(state[np.repeat(np.arange(6), np.arange(6))]), uniform, 1)
     assert weighted.values == pytest.approx(copied.values, abs=1e-12)
@@ -207,6 +203,10 @@ def test_files(tmp_path: Path) -> None:
 
 def limited(**arguments: Any) -> te.Equilibrium:
     return te.resolve(bets(), 1, [0] * 6, **arguments)
+
+
+def uniform(state: te.State) -> np.ndarray:
+    return np.asarray(state.legal_action_mask.numpy() / 2)
 
 
 def one_value(state: te.State) -> tuple[Tensor, Tensor]:
@@ -237,6 +237,48 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
         lambda: te.resolve(deals_of_kuhn(), 1, [0] * 6, depth=1, leaf=lambda state: 3),  # type: ignore[arg-type,return-value]
         TypeError,
         "leaf must return two arrays, logits and values, got 3",
+    ),
+    (
+        lambda: te.resolve(bets(), 1, lambda state: np.zeros((1, 2))),
+        ValueError,
+        r"values must give probabilities \(3, 2\), got float64 \(1, 2\)",
+    ),
+    (
+        lambda: te.resolve(bets(), 1, lambda state: np.ones((state.batch, 2))),
+        ValueError,
+        "the probabilities of values must be those of legal actions, with a sum of 1",
+    ),
+    (
+        lambda: te.resolve(bets(), 1, te.equilibrium(hidden_dice(2), iterations=1)),
+        ValueError,
+        "values: the state belongs to <Env kuhn_poker-v0>, not to",
+    ),
+    (
+        lambda: te.resolve(deals_of_kuhn(), 1, te.equilibrium(te.game_tree(bets()), iterations=1)),
+        ValueError,
+        "values: state must have games that show their information state, row 0 is not in the tree",
+    ),
+    (
+        lambda: te.resolve(deals_of_kuhn(), 1, [0] * 6, depth=1, leaf=[uniform, lambda state: 3]),
+        ValueError,
+        r"leaf\[1\] must give probabilities \(6, 2\), got int64 \(\)",
+    ),
+    (
+        lambda: te.resolve(
+            deals_of_kuhn(), 1, [0] * 6, depth=1, leaf=lambda state: (Tensor.zeros(1), np.full(state.batch, np.nan))
+        ),
+        ValueError,
+        r"leaf must return finite values, got float64 \[nan",
+    ),
+    (
+        lambda: te.resolve(deals_of_kuhn(), 1, [0] * 6, depth=1, leaf=lambda state: (Tensor.zeros(1), ["x"] * 12)),  # type: ignore[arg-type,return-value]
+        ValueError,
+        r"leaf must return finite values, got <U1 \['x'",
+    ),
+    (
+        lambda: te.resolve(te.concat([bets(), deals_of_kuhn()]), 1, [0] * 12),
+        ValueError,
+        "state must be games of one ply, got plies 0 to 1",
     ),
     (
         lambda: te.resolve(hidden_dice(3).init(1), 0, [0]),

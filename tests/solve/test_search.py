@@ -337,6 +337,11 @@ def search_of(*arguments: Any, **options: Any) -> te.SearchSolution:
             "depth and path must be None with method='search', got 3",
         ),
         (lambda: search_of(te.make("connect_four"), progress=1), "progress must be of type bool, got 1"),
+        (lambda: search_of(te.make("connect_four"), symmetry=1), "symmetry must be of type bool, got 1"),
+        (
+            lambda: search_of(te.make("connect_four"), max_positions=0),
+            r"max_positions must be in 1\.\.2147483647, got 0",
+        ),
         (lambda: search_of(te.make("hex")).value(te.make("connect_four").init(1)), "the state belongs to"),
         (lambda: search_of(te.make("shed", cards=8).init(1)), "whose lines of play end within 1000 plies to be searc"),
         (lambda: search_of(custom(Promising()).init(1)), "promise must give an int, got bool"),
