@@ -39,7 +39,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser = command_parser("python scripts/hyperdimensional_tictactoe.py", __doc__)
     sides = "x".join(map(str, SHAPE))
     parser.add_argument(
-        "--shape", type=int, nargs="+", metavar="N", help=f"side lengths of the board (default: {sides})"
+        "--shape",
+        action="sequence",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help=f"side lengths of the board (default: {sides})",
     )
     parser.add_argument("--k", type=int, default=K, help="marks in a line that win (default: %(default)s)")
     parser.add_argument("--gravity", action="store_true", help="marks fall to the last index of the first axis")

@@ -81,12 +81,16 @@ def _example(example: str, width: int) -> str:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Parser in which options of several values add up when they are given twice, also in subcommands."""
+    """Parser in which options of several values add up when they are given twice, also in subcommands.
+
+    Each of the values is given once, since commands do something with each; those of the action "sequence" may repeat.
+    """
 
     def __init__(self, *arguments: Any, **named: Any):
         super().__init__(*arguments, **named)
         for name in (None, "store"):
-            self.register("action", name, _Store)
+            self.register("action", name, _StoreDistinct)
+        self.register("action", "sequence", _Store)
 
 
 class _Store(argparse.Action):
@@ -99,6 +103,20 @@ class _Store(argparse.Action):
         if option is not None and self.nargs in ("+", "*") and before is not self.default:
             values = [*before, *values]
         setattr(namespace, self.dest, values)
+
+
+class _StoreDistinct(_Store):
+    """Store a value, or several that differ."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        super().__call__(parser, namespace, values, option)
+        if self.nargs not in ("+", "*"):
+            return
+        given = getattr(namespace, self.dest)
+        if repeated := [value for k, value in enumerate(given) if value in given[:k]]:
+            raise argparse.ArgumentError(self, f"{repeated[0]} is given twice")
 
 
 class _StoreRules(_Store):

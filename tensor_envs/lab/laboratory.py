@@ -121,7 +121,8 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
         and so are combinations that the rules refuse.
 
     Raises:
-        TypeError, ValueError: an unknown field or value, or a field without values that is no bool.
+        TypeError, ValueError: an unknown field or value, one that stands twice, or a field without values that is no
+            bool.
 
     Examples:
         >>> list(te.lab.variants(te.make("three_will"), {"loan": [], "to_win": [2, 3]}))
@@ -146,6 +147,8 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
             )
         if not isinstance(values, (list, tuple)):
             raise wrong_type(f"fields[{name!r}]", "a list of values", values)
+        if repeated := [value for k, value in enumerate(values) if value in values[:k]]:
+            raise ValueError(f"fields[{name!r}] must have each value once, got {shown(repeated[0])} twice")
         if not values and not isinstance(own[name], bool):
             raise ValueError(f"fields[{name!r}] must name values, since {shown(own[name])} is no bool")
         others = [value for value in values or [not own[name]] if value != own[name]]

@@ -196,6 +196,8 @@ def test_command_refuses(tmp_path: Path) -> None:
             ["three_will", "--vary", "to_win=2", "--vary", "to_win=3"],
             "--vary must have each field once, got to_win twice",
         ),
+        (["three_will", "--vary", "to_win=2,2"], "fields['to_win'] must have each value once, got 2 twice"),
+        (["three_will", "--vary", "loan", "loan"], "--vary: loan is given twice"),
         (["hyper_tic_tac_toe", "--vary", "shape=()"], "shape must have one or more entries, got ()"),
         (
             ["tic_tac_toe", "--players", "none"],

@@ -397,6 +397,23 @@ def test_options_that_are_given_twice_add_up() -> None:
     assert parser.parse_args(["inner", "--letters", "a", "--letters", "b"]).letters == ["a", "b"]
 
 
+@pytest.mark.parametrize("numbers", [["2", "1", "2"], ["2", "1", "--numbers", "02"]])
+def test_values_of_an_option_differ(numbers: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A command would do the work of a value that stands twice twice; sides of a board may be equal."""
+    parser = command_parser("a", "A.")
+    parser.add_argument("--numbers", nargs="+", type=whole(0), default=[5, 5])
+    parser.add_argument("--shape", action="sequence", nargs="+", type=whole(0))
+    parser.add_argument("files", nargs="*")
+    with pytest.raises(SystemExit) as end:
+        parser.parse_args(["--numbers", *numbers])
+    assert end.value.code == 2 and "argument --numbers: 2 is given twice" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as end:
+        parser.parse_args(["x", "y", "x"])
+    assert end.value.code == 2 and "argument files: x is given twice" in capsys.readouterr().err
+    options = parser.parse_args(["x", "y", "--shape", "3", "3", "--shape", "3"])
+    assert (options.numbers, options.shape, options.files) == ([5, 5], [3, 3, 3], ["x", "y"])
+
+
 @pytest.mark.parametrize("rules", [["k=4", "k=5"], ["k=4", "--rules", "k=5"], ["k=4", "misere=True", "k=4"]])
 def test_a_rule_field_is_given_once(rules: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     parser = command_parser("a", "A.")
