@@ -42,7 +42,7 @@ from tensor_envs.search.policies import MAX_EXPLORATION
 from tensor_envs.solve.enumeration import solve
 from tensor_envs.train import PPO, AlphaZero, Progress, TensorBoard, Trainer, WandB, distributed
 from tensor_envs.train.config import RunSettings, read_config
-from tensor_envs.train.network import Player
+from tensor_envs.train.network import WEIGHTS, Player, weights_file
 from tensor_envs.train.network import load as load_network
 from tensor_envs.train.options import add_settings, settings_of
 from tensor_envs.train.parallel import connect, is_started
@@ -80,7 +80,7 @@ def make_trainer(options: argparse.Namespace, env: Env, folder: Path, rank: int 
         run = RunSettings(env, kind.Config(**settings), network)
     trainer: Trainer = kind.from_settings(run, options.device, folder, rank)
     if options.weights is not None:
-        player = load_network(options.weights)
+        player = load_network(weights_file(Path(options.weights)))
         if not player.env.plays_like(trainer.env):
             raise ValueError(f"--weights must be weights for {trainer.env!r}, got those for {player.env!r}")
         check_network(player, trainer)
@@ -160,6 +160,10 @@ def train(options: argparse.Namespace) -> None:
     if options.weights is not None and (folder / CHECKPOINT).exists():
         print(f"the run goes on from its own weights, not from {options.weights}", flush=True)
     say_at_signal(f"stopped; the same command continues the run in {folder}")
+    if (folder / CHECKPOINT).exists():
+        for name in (CONFIG, WEIGHTS):
+            if not (folder / name).exists():
+                print(f"{folder} has no {name}: it is written anew, to fit the checkpoint", flush=True)
     # Actors play on the cluster, and this process learns from what they send.
     if not is_local:
         address = None if options.ray == "local" else options.ray
@@ -245,7 +249,9 @@ def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
     text = "budget in steps, in all; on one thread the weights then depend on the settings alone"
     budget.add_argument("--steps", type=whole(1, MAX_COUNT), help=text)
     parser.add_argument("--folder", type=Path, help="folder of the run; default: runs/<algorithm>-<game>")
-    parser.add_argument("--weights", metavar="FILE", help="weights to start from, in a new run")
+    parser.add_argument(
+        "--weights", metavar="FILE", help="weights to start from, in a new run: a file, a run's folder or a game's id"
+    )
     parser.add_argument("--device", help="any tinygrad device; default: tinygrad's default device")
     text = "play by actors of a Ray cluster (extra `ray`): auto or host:port; without an address one of this machine"
     parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)

@@ -25,6 +25,12 @@ def digest_until(folder: Path, step: int) -> str | None:
     return hashlib.sha256(content).hexdigest() if ends_with == step else None
 
 
+def steps_of(folder: Path) -> int:
+    """Return the number of lines of a folder's metrics, the last of which may be cut off; 0 if there are none."""
+    path = folder / METRICS
+    return len(path.read_bytes().splitlines()) if path.exists() else 0
+
+
 class MetricsFile:
     """File of the metrics of a run that goes on.
 

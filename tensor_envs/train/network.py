@@ -357,10 +357,16 @@ def weights_file(path: Path) -> Path:
     """Return the file of weights of a run's folder, or of a game whose weights come with the package.
 
     Raises:
-        FileNotFoundError: there is neither a file, a folder nor a game of this name.
+        FileNotFoundError: there is neither a file, a folder with weights, nor a game of this name.
     """
-    if path.exists():
-        return path / WEIGHTS if path.is_dir() else path
+    if path.is_file():
+        return path
+    folder = path.parent if path.name == WEIGHTS else path
+    if folder.is_dir():
+        if not (folder / WEIGHTS).is_file():
+            hint = "the command of a run writes it from the folder's checkpoint, if there is one"
+            raise FileNotFoundError(f"{str(folder)!r} has no {WEIGHTS}; {hint}")
+        return folder / WEIGHTS
     packaged = FOLDER / f"{path}.safetensors"
     if not packaged.is_file():
         ids = ", ".join(sorted(path.stem for path in FOLDER.glob("*.safetensors")))

@@ -26,9 +26,8 @@ from tensor_envs.files.arrays import lock_file, read_arrays, replace_file, write
 from tensor_envs.files.states import state_arrays, state_of
 from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, read_config, write_config
 from tensor_envs.train.curves import curves
-from tensor_envs.train.metrics_file import Metrics, MetricsFile, digest_until
+from tensor_envs.train.metrics_file import Metrics, MetricsFile, digest_until, steps_of
 from tensor_envs.train.network import WEIGHTS
-from tensor_envs.train.network import load as load_network
 from tensor_envs.train.parallel import num_learners, of_first
 from tensor_envs.train.replay import ReplayBuffer
 from tensor_envs.train.trainable import OwnNetwork, TrainableNetwork
@@ -381,10 +380,10 @@ class Trainer(ABC):
     def from_settings(
         cls, settings: RunSettings[Any], device: str | None = None, folder: str | Path | None = None, rank: int = 0
     ) -> Self:
-        """Return a new trainer of settings. The form of the parameters of JAX is that of the weights in the folder.
+        """Return a new trainer of settings. The form of the parameters of JAX is that of the folder's checkpoint.
 
         Raises:
-            FileNotFoundError: there are no such weights.
+            FileNotFoundError: there is no such checkpoint.
             ValueError: the network cannot be imported or constructed.
         """
         network: OwnNetwork = None
@@ -393,7 +392,8 @@ class Trainer(ABC):
             from tensor_envs.train import jax_network  # its module imports JAX
 
             assert folder is not None
-            network = jax_network.build(settings.network, load_network(Path(folder) / WEIGHTS).weights)
+            _, arrays = read_arrays(Path(folder) / CHECKPOINT, FORMAT)
+            network = jax_network.build(settings.network, _group("network", arrays))
         elif settings.network is not None:
             need("torch", "the network of this run", "torch")
             from tensor_envs.train.torch_network import build  # its module imports PyTorch
@@ -544,6 +544,10 @@ class RunFolder:
                     raise ValueError(text)
         elif (path / WEIGHTS).exists():
             raise ValueError(f"{str(path)!r} has weights of a run, but not its {CHECKPOINT}: name another folder")
+        # Without files of a checkpoint a run was interrupted before its first one, or its files are lost.
+        elif (steps := steps_of(path)) > trainer.config.checkpoint_steps:
+            lost = f"neither its {CHECKPOINT} nor its {WEIGHTS}"
+            raise ValueError(f"{str(path)!r} has metrics of {steps} steps of a run, but {lost}: name another folder")
         self.metrics = MetricsFile(path, trainer.steps, metadata.get("metrics"))
 
     def add(self, trainer: Trainer, metrics: Metrics) -> None:

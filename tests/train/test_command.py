@@ -85,10 +85,18 @@ def test_weights_to_start_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     whole = (run / "weights.safetensors").read_bytes()
     for lost in ("checkpoint.safetensors", "weights.safetensors"):  # as if the run was killed before them
         (run / lost).unlink()
-    same = ["alphazero", "kuhn_poker-v0", *still, f"--weights={path}"]  # the id with its version is the same game
+    same = [
+        "alphazero",
+        "kuhn_poker-v0",
+        *still,
+        f"--weights={start}",
+    ]  # a folder; the id with its version is the same game
     code, out, _ = run_here(main, same)
     assert (code, "goes on" in out) == (0, False) and (run / "weights.safetensors").read_bytes() == whole
-    assert f"the run goes on from its own weights, not from {path}" in run_here(main, same)[1]
+    assert f"the run goes on from its own weights, not from {start}" in run_here(main, same)[1]
+    (run / "weights.safetensors").unlink()  # of a run that is complete
+    assert f"{run} has no weights.safetensors: it is written anew, to fit the checkpoint\n" in run_here(main, same)[1]
+    assert (run / "weights.safetensors").read_bytes() == whole
     started = list[dict[str, np.ndarray]]()
     monkeypatch.setattr(command, "distributed", lambda *_, weights, **__: started.append(weights))
     at_first = [

@@ -202,6 +202,24 @@ def test_files_that_are_lost_or_older(tmp_path: Path) -> None:
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
+def test_files_of_a_checkpoint_that_are_missing(tmp_path: Path) -> None:
+    """A player without weights says what is missing, and a run without its checkpoint does not start anew."""
+    trainer = saved(tmp_path, steps=3)
+    (tmp_path / "weights.safetensors").unlink()
+    for path in (tmp_path, tmp_path / "weights.safetensors"):
+        with pytest.raises(FileNotFoundError, match=rf"'{tmp_path}' has no weights.safetensors; the command of a run"):
+            te.agents.load(path)
+    (tmp_path / CHECKPOINT).unlink()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=r"has metrics of 3 steps of a run, but neither its checkpoint.safetensors"):
+        opened(tmp_path)
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    # A run that is killed before its first checkpoint starts anew.
+    (tmp_path / "config.toml").unlink()
+    RunFolder(tmp_path, ppo(trainer.env, checkpoint_steps=3)).close()
+    assert not lines_of(tmp_path)
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("damage", ['{"step": 2, "posi', "", "5", "{}", "\udcff\udcfe"])
 def test_damaged_metrics(damage: str, tmp_path: Path) -> None:

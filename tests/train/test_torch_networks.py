@@ -358,7 +358,10 @@ def softmax(logits: np.ndarray, legal: np.ndarray) -> np.ndarray:
 
 
 def test_export_of_what_is_not_there(tmp_path: Path) -> None:
-    for path, message in ((tmp_path, "no file '.*weights.safetensors'"), (tmp_path / "x", "no file .*; games whose")):
+    for path, message in (
+        (tmp_path, "has no weights.safetensors; the comm"),
+        (tmp_path / "x", "no file .*; games whose"),
+    ):
         code, _, errors = run_here(main, ["export", str(path), "--to=onnx"])
         assert code == 2 and re.search(message, errors) and errors.count("\n") == 1, errors
 
