@@ -93,6 +93,31 @@ def test_mean_ratings_are_0(games: int) -> None:
         assert abs(ratings_of([str(k) for k in range(count)], points, games).elo.mean()) < 1e-6
 
 
+def test_a_round_robin_of_a_game_of_chips_compares_mean_returns() -> None:
+    """Who always bets and calls in Kuhn poker wins more hands than who folds jacks and, as the first, queens.
+
+    The latter earns 1/6 a hand: a king wins 2, a queen of the second player nothing in the mean; other hands lose 1.
+    """
+    env = shared_env("kuhn_poker")
+
+    def careful(state: te.State) -> np.ndarray:
+        player = np.maximum(state.current_player.numpy(), 0)
+        card = state.cards.numpy()[np.arange(state.batch), player]
+        return (card + player >= 2).astype(np.int32)
+
+    players: dict[str, agents.Policy] = {"wild": lambda state: [1] * state.batch, "careful": careful}
+    ratings = te.arena(env, players, games=2048, opening=0)
+    pair = te.evaluate(env, [*players.values()], games=2048)
+    assert ratings.returns is not None and ratings.return_intervals is not None
+    assert ratings.returns[0, 1] == pair.mean_returns[0] < 0 and np.isnan(np.diag(ratings.returns)).all()
+    assert ratings.returns[1, 0] == pair.mean_returns[1]
+    assert ratings.return_intervals == pytest.approx(pair.interval(pair.returns))
+    assert ratings.elo[0] > ratings.elo[1] and abs(pair.mean_returns[1] - 1 / 6) < 0.1
+    heading, first, _ = str(ratings).splitlines()
+    assert "mean return" in heading and "Elo of wins" in heading
+    assert first.split()[:2] == ["careful", f"{pair.mean_returns[1]:+.3f}"]
+
+
 @pytest.mark.slow
 def test_a_round_robin_orders_the_players() -> None:
     env = shared_env("tic_tac_toe")

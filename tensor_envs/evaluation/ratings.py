@@ -1,9 +1,9 @@
-"""Elo ratings of policies, by a round robin."""
+"""Elo ratings and mean returns of policies, by a round robin."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -30,9 +30,12 @@ class Ratings:
         intervals: half the width of the 95 % interval of each rating, float64 [N].
         scores: mean points of each policy (row) against each other, float64 [N, N]; NaN on the diagonal.
         games: number of games of each pair.
-        returns: in cooperative games, whose players have equal returns, the mean return of each policy with each other
-            as its partner, float64 [N, N], on the diagonal with itself, NaN for pairs that have not played; else None.
-            There `elo` is NaN, `intervals` are those of the diagonal.
+        returns: in games with other returns than -1, 0 and 1, such as chips of poker, the mean return of each policy
+            (row) against each other, float64 [N, N], NaN on the diagonal; else None. In cooperative games, whose
+            players have equal returns, that of each policy with each other as its partner, on the diagonal with
+            itself, NaN for pairs that have not played. There `elo` is NaN, `intervals` are those of the diagonal.
+        return_intervals: half the width of the 95 % interval of each policy's mean return against all others,
+            float64 [N]; None in cooperative games and where `returns` is None.
 
     Examples:
         >>> policies = {"uniform": te.agents.uniform, "first": lambda state: state.legal_action_mask.numpy().argmax(1)}
@@ -47,18 +50,15 @@ class Ratings:
     scores: np.ndarray
     games: int
     returns: np.ndarray | None = None
+    return_intervals: np.ndarray | None = None
 
     def __str__(self) -> str:
-        """Return a table of ratings and scores, the best policy first."""
+        """Return a table of ratings and scores, the best policy first; of mean returns where `returns` has them."""
         width = max(map(len, self.names))
+        if self.returns is not None and self.return_intervals is not None:
+            return self._points(self.returns, self.return_intervals, width)
         if self.returns is not None:
-            lines = [f"{'team':{width}}   mean return    with: {' '.join(self.names)}"]
-            own_team = np.diag(self.returns)
-            for k in np.argsort(-np.where(np.isnan(own_team), np.nanmean(self.returns, 1), own_team)):
-                row = " ".join(f"{x:{max(len(n), 5)}.3f}" for n, x in zip(self.names, self.returns[k], strict=True))
-                own = " " * 17 if np.isnan(own_team[k]) else f"{own_team[k]:+8.3f} +- {self.intervals[k]:.3f}"
-                lines.append(f"{self.names[k]:{width}} {own}    {row}")
-            return "\n".join(lines)
+            return self._teams(self.returns, width)
         lines = [f"{'player':{width}}   Elo        against: {' '.join(self.names)}"]
         for k in np.argsort(-self.elo):
             row = " ".join(
@@ -66,6 +66,29 @@ class Ratings:
                 for i, (name, score) in enumerate(zip(self.names, self.scores[k], strict=True))
             )
             lines.append(f"{self.names[k]:{width}} {self.elo[k]:+6.0f} +- {self.intervals[k]:3.0f}    {row}")
+        return "\n".join(lines)
+
+    def _points(self, returns: np.ndarray, intervals: np.ndarray, width: int) -> str:
+        """Return a table of mean returns against each other policy, beside Elo ratings, which count games won alone."""
+        lines = [f"{'player':{width}}   mean return           Elo of wins   against: {' '.join(self.names)}"]
+        mean = np.nanmean(returns, 1)
+        for k in np.argsort(-mean):
+            row = " ".join(
+                f"{value:+{max(len(name), 8)}.3f}" if i != k else " " * max(len(name), 8)
+                for i, (name, value) in enumerate(zip(self.names, returns[k], strict=True))
+            )
+            own = f"{mean[k]:+9.3f} +- {intervals[k]:<7.3f} {self.elo[k]:+6.0f} +- {self.intervals[k]:3.0f}"
+            lines.append(f"{self.names[k]:{width}} {own}    {row}")
+        return "\n".join(lines)
+
+    def _teams(self, returns: np.ndarray, width: int) -> str:
+        """Return a table of mean returns with each policy as the partner."""
+        lines = [f"{'team':{width}}   mean return    with: {' '.join(self.names)}"]
+        own_team = np.diag(returns)
+        for k in np.argsort(-np.where(np.isnan(own_team), np.nanmean(returns, 1), own_team)):
+            row = " ".join(f"{x:{max(len(n), 5)}.3f}" for n, x in zip(self.names, returns[k], strict=True))
+            own = " " * 17 if np.isnan(own_team[k]) else f"{own_team[k]:+8.3f} +- {self.intervals[k]:.3f}"
+            lines.append(f"{self.names[k]:{width}} {own}    {row}")
         return "\n".join(lines)
 
 
@@ -80,8 +103,9 @@ def arena(
 ) -> Ratings:
     """Play a round robin of a game for two players, and estimate Elo ratings by maximum likelihood.
 
-    In a cooperative game, whose players have equal returns, each policy also plays with itself, and the measure is the
-    mean return.
+    In a game with other returns than -1, 0 and 1, such as chips of poker, the measure is the mean return, since Elo
+    counts games won. So it is in a cooperative game, whose players have equal returns; there each policy also plays
+    with itself.
 
     Args:
         env: an environment of two players.
@@ -117,11 +141,26 @@ def arena(
         pair = [policies[names[i]], policies[names[k]]]
         results[i, k] = evaluate(env, pair, games, "rotate", opening, seed, limit, device)
         points[i, k], points[k, i] = results[i, k].points.sum(0)
-    if share_returns(np.concatenate([result.returns for result in results.values()]), env.spec.zero_sum):
+    returns = np.concatenate([result.returns for result in results.values()])
+    if share_returns(returns, env.spec.zero_sum):
         for k, name in enumerate(names):
             results[k, k] = evaluate(env, [policies[name]] * 2, games, "rotate", opening, seed, limit, device)
         return _teams(names, results, games)
-    return ratings_of(names, points, games)
+    ratings = ratings_of(names, points, games)
+    return ratings if np.isin(returns, (-1, 0, 1)).all() else replace(ratings, **_mean_returns(count, results))
+
+
+def _mean_returns(count: int, results: Mapping[tuple[int, int], Evaluation]) -> dict[str, np.ndarray]:
+    """Return the mean returns of a round robin, `Ratings.returns` and `Ratings.return_intervals`."""
+    returns = np.full((count, count), np.nan)
+    of_games: list[list[np.ndarray]] = [[] for _ in range(count)]
+    for (i, k), result in results.items():
+        returns[i, k], returns[k, i] = result.mean_returns
+        of_games[i].append(result.returns[:, 0])
+        of_games[k].append(result.returns[:, 1])
+    every = [np.concatenate(games) for games in of_games]
+    intervals = np.array([Z * games.std() / np.sqrt(len(games)) for games in every])
+    return {"returns": returns, "return_intervals": intervals}
 
 
 def _teams(names: tuple[str, ...], results: Mapping[tuple[int, int], Evaluation], games: int) -> Ratings:

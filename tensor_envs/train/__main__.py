@@ -53,7 +53,8 @@ ALGORITHMS: dict[str, type[Trainer]] = {kind.algorithm: kind for kind in (AlphaZ
 NETWORKS = {name.lower(): f"tensor_envs.train.modules:{name}" for name in ("Dense", "ResNet", "Transformer")}
 SIZES = ("hidden", "blocks", "channels", "tanh")  # settings that define a network of tinygrad
 MINUTE = 60.0
-OPENING = 2  # random plies before rated games
+OPENING = 2  # random plies before rated games that all begin with the same position
+SAMPLED = 16  # first positions that are compared
 RIVALS = (128, 1024)  # simulations of the playout searches that players are rated by
 
 
@@ -159,11 +160,11 @@ def train(options: argparse.Namespace) -> None:
     # The command that began a run also continues it, so that the argument is no mistake.
     if options.weights is not None and (folder / CHECKPOINT).exists():
         print(f"the run goes on from its own weights, not from {options.weights}", flush=True)
-    say_at_signal(f"stopped; the same command continues the run in {folder}")
     if (folder / CHECKPOINT).exists():
         for name in (CONFIG, WEIGHTS):
             if not (folder / name).exists():
                 print(f"{folder} has no {name}: it is written anew, to fit the checkpoint", flush=True)
+    say_at_signal(f"stopped; the same command continues the run in {folder}")
     # Actors play on the cluster, and this process learns from what they send.
     if not is_local:
         address = None if options.ray == "local" else options.ray
@@ -189,7 +190,8 @@ def rate(options: argparse.Namespace) -> None:
     path = options.weights or env.id
     # Regret is measured by a table of all positions or, after some random plies, by search of single ones.
     oracle = exact_oracle(env) if options.regret else None
-    opening = OPENING
+    first_plies = default_opening(env) if options.opening is None else options.opening
+    opening = first_plies
     if options.search_regret is not None:
         oracle = solve(env, method="search")
         opening = options.search_regret
@@ -201,9 +203,10 @@ def rate(options: argparse.Namespace) -> None:
     if not players:
         raise ValueError("--simulations or --rivals must have a number, got none")
     games = f"{options.games} games of each {'pair' if env.num_players == 2 else 'player'}"
-    print(f"{env.id} on {device_of()}, {games}, weights of {path}", flush=True)
+    plies = f" after {first_plies} random plies" if first_plies else ""
+    print(f"{env.id} on {device_of()}, {games}{plies}, weights of {path}", flush=True)
     everyone = {"uniform": agents.uniform, **players}
-    common: dict[str, Any] = {"opening": OPENING, "seed": options.seed}
+    common: dict[str, Any] = {"opening": first_plies, "seed": options.seed}
     # Games for two give ratings; a game for one gives mean returns, since nobody is beaten.
     with busy("compiling and playing"):
         if options.engine:
@@ -223,6 +226,13 @@ def rate(options: argparse.Namespace) -> None:
             value = regret(env, player, judge, options.games, options.seed, opening=opening)
             share = f"keeps the value in {judge.kept} of {judge.count} critical positions"
             print(f"{name}: mean exact regret {value:.5f}, {share}", flush=True)
+
+
+def default_opening(env: Env) -> int:
+    """Return the number of random plies before rated games: none where chance makes games differ from the start."""
+    state = env.init(SAMPLED)
+    first, *others = (env.state_to_dict(state, row) for row in range(SAMPLED))
+    return OPENING if all(position == first for position in others) else 0
 
 
 def rate_by_engine(
@@ -302,6 +312,8 @@ def add_rating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--games", type=count, default=256, help="games of each pair, or of each player alone; default: %(default)s"
     )
+    text = "random plies before each game; default: 2, or none in games that begin by chance, as by a deal"
+    parser.add_argument("--opening", type=whole(0, 10_000), metavar="PLIES", help=text)
     parser.add_argument("--seed", type=whole(0, 2**32 - 2), default=1)
     text = "engines of others, which these players play instead of each other: see below"
     parser.add_argument("--engine", nargs="+", default=[], metavar="NAME", help=text)

@@ -16,6 +16,7 @@ from tensor_envs.train import __main__ as command
 from tensor_envs.train import network
 from tensor_envs.train.__main__ import main
 from tests.games import dice_race
+from tests.games.shared import shared_env
 from tests.scripts.here import run_here
 from tests.train.sizes import ALPHAZERO
 
@@ -136,10 +137,28 @@ def test_ratings() -> None:
     small = ["--games=8", "--rivals", "4", "--simulations", "0", "4", "--regret"]
     code, out, errors = run_here(main, ["rate", "tic_tac_toe", *small])
     assert (code, errors) == (0, "")
-    assert out.startswith("tic_tac_toe on CPU, 8 games of each pair, weights of tic_tac_toe\n")
+    assert out.startswith("tic_tac_toe on CPU, 8 games of each pair after 2 random plies, weights of tic_tac_toe\n")
     share = r"keeps the value in \d+ of \d+ critical positions"
     assert re.search(rf"playout search of 4: mean exact regret 0\.\d{{5}}, {share}\n", out)
     assert re.search(rf"trained, 4 simulations: mean exact regret 0\.\d{{5}}, {share}\n$", out)
+
+
+@pytest.mark.parametrize(
+    ("game", "plies"), [("kuhn_poker", 0), ("backgammon", 0), ("tic_tac_toe", 2), ("phantom_tic_tac_toe", 2)]
+)
+def test_random_plies_make_games_differ_that_begin_alike(game: str, plies: int) -> None:
+    assert command.default_opening(shared_env(game)) == plies
+
+
+@pytest.mark.slow
+def test_ratings_of_a_game_of_chips() -> None:
+    small = ["rate", "kuhn_poker", "--games=8", "--rivals", "4", "--simulations"]
+    code, out, errors = run_here(main, small)
+    assert (code, errors) == (0, "")
+    assert out.startswith("kuhn_poker on CPU, 8 games of each pair, weights of kuhn_poker\nplayer")
+    assert re.search(r"^uniform +[+-][\d.]+ \+- [\d.]+ +[+-]\d+ \+- +\d+ ", out, re.MULTILINE)
+    out = run_here(main, [*small, "--opening=1"])[1]
+    assert out.startswith("kuhn_poker on CPU, 8 games of each pair after 1 random plies, weights")
 
 
 @pytest.mark.slow
