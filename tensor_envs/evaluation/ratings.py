@@ -147,10 +147,13 @@ def arena(
             results[k, k] = evaluate(env, [policies[name]] * 2, games, "rotate", opening, seed, limit, device)
         return _teams(names, results, games)
     ratings = ratings_of(names, points, games)
-    return ratings if np.isin(returns, (-1, 0, 1)).all() else replace(ratings, **_mean_returns(count, results))
+    if np.isin(returns, (-1, 0, 1)).all():
+        return ratings
+    mean_returns, intervals = _mean_returns(count, results)
+    return replace(ratings, returns=mean_returns, return_intervals=intervals)
 
 
-def _mean_returns(count: int, results: Mapping[tuple[int, int], Evaluation]) -> dict[str, np.ndarray]:
+def _mean_returns(count: int, results: Mapping[tuple[int, int], Evaluation]) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean returns of a round robin, `Ratings.returns` and `Ratings.return_intervals`."""
     returns = np.full((count, count), np.nan)
     of_games: list[list[np.ndarray]] = [[] for _ in range(count)]
@@ -160,7 +163,7 @@ def _mean_returns(count: int, results: Mapping[tuple[int, int], Evaluation]) -> 
         of_games[k].append(result.returns[:, 1])
     every = [np.concatenate(games) for games in of_games]
     intervals = np.array([Z * games.std() / np.sqrt(len(games)) for games in every])
-    return {"returns": returns, "return_intervals": intervals}
+    return returns, intervals
 
 
 def _teams(names: tuple[str, ...], results: Mapping[tuple[int, int], Evaluation], games: int) -> Ratings:
