@@ -145,13 +145,7 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
             raise TypeError(
                 f"{base.id!r} has no rule field {name!r} to vary; its fields are {', '.join(changed) or 'none'}"
             )
-        if not isinstance(values, (list, tuple)):
-            raise wrong_type(f"fields[{name!r}]", "a list of values", values)
-        if repeated := [value for k, value in enumerate(values) if value in values[:k]]:
-            raise ValueError(f"fields[{name!r}] must have each value once, got {shown(repeated[0])} twice")
-        if not values and not isinstance(own[name], bool):
-            raise ValueError(f"fields[{name!r}] must name values, since {shown(own[name])} is no bool")
-        others = [value for value in values or [not own[name]] if value != own[name]]
+        others = _other_values(name, values, own[name])
         choices[name] = [(f"{name}={x}" if isinstance(x, (str, int)) else f"{name}={shown(x)}", x) for x in others]
     envs = {base.id: base}
     # Variants with fewer changes come first, so that tables show single switches before combinations.
@@ -167,6 +161,17 @@ def variants(base: Env, fields: Mapping[str, Sequence[Any]] | None = None, toget
                         text += f" ({sum(name.startswith(text) for name in envs) + 1})"
                     envs[text] = env
     return envs
+
+
+def _other_values(name: str, values: Sequence[Any], own: Any) -> list[Any]:
+    """Return the values of a field but the base's own one; no values stand for the opposite of a bool."""
+    if not isinstance(values, (list, tuple)):
+        raise wrong_type(f"fields[{name!r}]", "a list of values", values)
+    if repeated := [value for k, value in enumerate(values) if value in values[:k]]:
+        raise ValueError(f"fields[{name!r}] must have each value once, got {shown(repeated[0])} twice")
+    if not values and not isinstance(own, bool):
+        raise ValueError(f"fields[{name!r}] must name values, since {shown(own)} is no bool")
+    return [value for value in values or [not own] if value != own]
 
 
 def _checked(players: Sequence[str | int]) -> list[str | int]:

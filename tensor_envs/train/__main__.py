@@ -219,13 +219,9 @@ def rate(options: argparse.Namespace) -> None:
             for name, result in alone.items():
                 interval = result.interval(result.returns)[0]
                 print(f"{name}: mean return {result.mean_returns[0]:,.1f} +- {interval:,.1f}", flush=True)
+    # The uniform player has no regret of interest, so it is left out.
     if oracle is not None:
-        # The uniform player has no regret of interest, so it is left out.
-        for name, player in players.items():
-            judge = CriticalPositions(oracle)
-            value = regret(env, player, judge, options.games, options.seed, opening=opening)
-            share = f"keeps the value in {judge.kept} of {judge.count} critical positions"
-            print(f"{name}: mean exact regret {value:.5f}, {share}", flush=True)
+        rate_by_oracle(env, players, oracle, options.games, common | {"opening": opening})
 
 
 def default_opening(env: Env) -> int:
@@ -233,6 +229,17 @@ def default_opening(env: Env) -> int:
     state = env.init(SAMPLED)
     first, *others = (env.state_to_dict(state, row) for row in range(SAMPLED))
     return OPENING if all(position == first for position in others) else 0
+
+
+def rate_by_oracle(
+    env: Env, players: dict[str, agents.Policy], oracle: agents.Oracle, games: int, settings: dict[str, Any]
+) -> None:
+    """Print the exact regret of players, and in how many critical positions they keep the value."""
+    for name, player in players.items():
+        judge = CriticalPositions(oracle)
+        value = regret(env, player, judge, games, **settings)
+        share = f"keeps the value in {judge.kept} of {judge.count} critical positions"
+        print(f"{name}: mean exact regret {value:.5f}, {share}", flush=True)
 
 
 def rate_by_engine(
