@@ -18,7 +18,7 @@ from typing import Any
 from tensor_envs._runtime.clang import without_compile_processes
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.progress import announced
-from tensor_envs._validate import literal
+from tensor_envs._validate import literal, repeated
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make, registered
 
@@ -114,9 +114,8 @@ class _StoreDistinct(_Store):
         super().__call__(parser, namespace, values, option)
         if self.nargs not in ("+", "*"):
             return
-        given = getattr(namespace, self.dest)
-        if repeated := [value for k, value in enumerate(given) if value in given[:k]]:
-            raise argparse.ArgumentError(self, f"{repeated[0]} is given twice")
+        if twice := repeated(getattr(namespace, self.dest)):
+            raise argparse.ArgumentError(self, f"{twice[0]} is given twice")
 
 
 class _StoreRules(_Store):

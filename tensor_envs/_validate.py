@@ -8,7 +8,7 @@ import importlib
 import math
 import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -28,6 +28,11 @@ def shown(value: Any) -> str:
         text = f"<{type(value).__name__}>"
     text = " ".join(text.split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def repeated(values: Sequence[Any]) -> list[Any]:
+    """Return the values that stand earlier in the list, too."""
+    return [value for k, value in enumerate(values) if value in values[:k]]
 
 
 def literal(text: str | ast.expr) -> Any:

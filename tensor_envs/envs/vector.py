@@ -502,7 +502,7 @@ class VectorEnv:
         reusable = lent or bound is self._uploaded or bound is self._sampled
         key = (kernel.uniform, kernel.wide, len(lent), id(after.words)) if reusable else None
         launch = self._launches.get(key)
-        # an interrupt may follow at once: before the launch the games stay, behind it nothing old is read
+        # Ctrl-C may come at any point: before the launch the games are unchanged, after it no old copy is returned
         self._count = self._count + 1
         self._snapshot = None
         if launch is None:

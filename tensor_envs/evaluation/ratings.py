@@ -56,9 +56,9 @@ class Ratings:
         """Return a table of ratings and scores, the best policy first; of mean returns where `returns` has them."""
         width = max(map(len, self.names))
         if self.returns is not None and self.return_intervals is not None:
-            return self._points(self.returns, self.return_intervals, width)
+            return self._return_table(self.returns, self.return_intervals, width)
         if self.returns is not None:
-            return self._teams(self.returns, width)
+            return self._team_table(self.returns, width)
         lines = [f"{'player':{width}}   Elo        against: {' '.join(self.names)}"]
         for k in np.argsort(-self.elo):
             row = " ".join(
@@ -68,7 +68,7 @@ class Ratings:
             lines.append(f"{self.names[k]:{width}} {self.elo[k]:+6.0f} +- {self.intervals[k]:3.0f}    {row}")
         return "\n".join(lines)
 
-    def _points(self, returns: np.ndarray, intervals: np.ndarray, width: int) -> str:
+    def _return_table(self, returns: np.ndarray, intervals: np.ndarray, width: int) -> str:
         """Return a table of mean returns against each other policy, beside Elo ratings, which count games won alone."""
         lines = [f"{'player':{width}}   mean return           Elo of wins   against: {' '.join(self.names)}"]
         mean = np.nanmean(returns, 1)
@@ -81,7 +81,7 @@ class Ratings:
             lines.append(f"{self.names[k]:{width}} {own}    {row}")
         return "\n".join(lines)
 
-    def _teams(self, returns: np.ndarray, width: int) -> str:
+    def _team_table(self, returns: np.ndarray, width: int) -> str:
         """Return a table of mean returns with each policy as the partner."""
         lines = [f"{'team':{width}}   mean return    with: {' '.join(self.names)}"]
         own_team = np.diag(returns)

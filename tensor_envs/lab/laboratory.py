@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensor_envs._validate import instance, integer, number, shown, wrong_type
+from tensor_envs._validate import instance, integer, number, repeated, shown, wrong_type
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make
 from tensor_envs.evaluation import agents
@@ -167,8 +167,8 @@ def _other_values(name: str, values: Sequence[Any], own: Any) -> list[Any]:
     """Return the values of a field but the base's own one; no values stand for the opposite of a bool."""
     if not isinstance(values, (list, tuple)):
         raise wrong_type(f"fields[{name!r}]", "a list of values", values)
-    if repeated := [value for k, value in enumerate(values) if value in values[:k]]:
-        raise ValueError(f"fields[{name!r}] must have each value once, got {shown(repeated[0])} twice")
+    if twice := repeated(values):
+        raise ValueError(f"fields[{name!r}] must have each value once, got {shown(twice[0])} twice")
     if not values and not isinstance(own, bool):
         raise ValueError(f"fields[{name!r}] must name values, since {shown(own)} is no bool")
     return [value for value in values or [not own] if value != own]

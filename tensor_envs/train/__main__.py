@@ -190,11 +190,11 @@ def rate(options: argparse.Namespace) -> None:
     path = options.weights or env.id
     # Regret is measured by a table of all positions or, after some random plies, by search of single ones.
     oracle = exact_oracle(env) if options.regret else None
-    first_plies = default_opening(env) if options.opening is None else options.opening
-    opening = first_plies
+    opening = default_opening(env) if options.opening is None else options.opening
+    regret_opening = opening
     if options.search_regret is not None:
         oracle = solve(env, method="search")
-        opening = options.search_regret
+        regret_opening = options.search_regret
     # Playout search is the yardstick, unless an engine is, or the user names rivals.
     rival = functools.partial(agents.playout_search, seed=1, exploration=options.exploration)
     rivals = options.rivals if options.rivals is not None else [] if options.engine else RIVALS
@@ -203,10 +203,10 @@ def rate(options: argparse.Namespace) -> None:
     if not players:
         raise ValueError("--simulations or --rivals must have a number, got none")
     games = f"{options.games} games of each {'pair' if env.num_players == 2 else 'player'}"
-    plies = f" after {first_plies} random plies" if first_plies else ""
+    plies = f" after {opening} random plies" if opening else ""
     print(f"{env.id} on {device_of()}, {games}{plies}, weights of {path}", flush=True)
     everyone = {"uniform": agents.uniform, **players}
-    common: dict[str, Any] = {"opening": first_plies, "seed": options.seed}
+    common: dict[str, Any] = {"opening": opening, "seed": options.seed}
     # Games for two give ratings; a game for one gives mean returns, since nobody is beaten.
     with busy("compiling and playing"):
         if options.engine:
@@ -221,7 +221,7 @@ def rate(options: argparse.Namespace) -> None:
                 print(f"{name}: mean return {result.mean_returns[0]:,.1f} +- {interval:,.1f}", flush=True)
     # The uniform player has no regret of interest, so it is left out.
     if oracle is not None:
-        rate_by_oracle(env, players, oracle, options.games, common | {"opening": opening})
+        rate_by_oracle(env, players, oracle, options.games, common | {"opening": regret_opening})
 
 
 def default_opening(env: Env) -> int:

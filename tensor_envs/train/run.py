@@ -168,8 +168,10 @@ class Trainer(ABC):
         common = self.config, device, self.loss, self.adam_epsilon
         modes = [name for name in ("bfloat16", "compiled", "overlap") if getattr(self.config, name, False)]
         library = "PyTorch"
-        if network is None or isinstance(network, tuple):
-            library = "tinygrad" if network is None else "JAX"
+        if network is None:
+            library = "tinygrad"
+        elif isinstance(network, tuple):
+            library = "JAX"
         if modes and library != "PyTorch":
             raise ValueError(f"{modes[0]} must be False for a network of {library}")
         if num_learners() > 1 and library != "PyTorch":

@@ -86,12 +86,8 @@ def test_weights_to_start_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     whole = (run / "weights.safetensors").read_bytes()
     for lost in ("checkpoint.safetensors", "weights.safetensors"):  # as if the run was killed before them
         (run / lost).unlink()
-    same = [
-        "alphazero",
-        "kuhn_poker-v0",
-        *still,
-        f"--weights={start}",
-    ]  # a folder; the id with its version is the same game
+    # weights by their folder; the id with its version is the same game
+    same = ["alphazero", "kuhn_poker-v0", *still, f"--weights={start}"]
     code, out, _ = run_here(main, same)
     assert (code, "goes on" in out) == (0, False) and (run / "weights.safetensors").read_bytes() == whole
     assert f"the run goes on from its own weights, not from {start}" in run_here(main, same)[1]
