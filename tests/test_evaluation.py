@@ -169,6 +169,26 @@ def test_networks_play() -> None:
     assert result.scores[0] > 0.85
 
 
+@pytest.mark.slow
+def test_networks_play_what_their_search_proves() -> None:
+    env = shared_env("tic_tac_toe")
+
+    def misleading(state: te.State) -> tuple[Tensor, Tensor]:
+        """Return that every position is lost for its player, who should play a high cell."""
+        return Tensor.arange(9).float().reshape(1, 9).expand(state.batch, 9), -Tensor.ones(state.batch)
+
+    state = env.init(256)
+    for _ in range(5):
+        state = env.step(state, agents.uniform(state))
+    oracle = te.solve(env)
+    mistakes = [
+        int((oracle.regret(state, agents.gumbel(misleading, 64, prove=prove)(state)) > 0).sum())
+        for prove in (False, True)
+    ]
+    assert mistakes[0] > 0
+    assert mistakes[1] == 0
+
+
 class Wrong:
     """Oracle with a constant answer."""
 
@@ -205,6 +225,7 @@ def wrong(says: Any) -> Any:
         (lambda e: te.regret(e, agents.uniform, wrong(np.zeros(8)), 8, opening=-1), "opening must be in 0"),
         (lambda e: agents.greedy(cast(Any, 5)), "evaluate must be a function"),
         (lambda e: agents.gumbel(network, 0), "num_simulations must be in 1"),
+        (lambda e: agents.gumbel(network, 1, prove=cast(Any, 1)), "prove must be of type bool"),
         (lambda e: agents.playout_search(cast(Any, "1")), "num_simulations must be an int"),
         (lambda e: agents.playout_search(1, exploration=-1), "exploration must be in"),
         (lambda e: agents.perfect()(te.make("kuhn_poker").init(1)), "needs an oracle"),

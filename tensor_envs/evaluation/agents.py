@@ -210,11 +210,13 @@ def playout_search(
     return lambda state: playout_policy(state, count, weight, seed, determinize=determinize).action
 
 
-def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 0.0, seed: int = 0) -> Policy:
-    """Return a policy that plays by `te.search.gumbel_muzero_policy`.
+def gumbel(
+    evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 0.0, seed: int = 0, prove: bool = True
+) -> Policy:
+    """Return a policy that plays by `te.search.gumbel_muzero_policy`, by default with proofs.
 
     Args:
-        evaluate, num_simulations, gumbel_scale, seed: arguments of that search.
+        evaluate, num_simulations, gumbel_scale, seed, prove: arguments of that search.
 
     Returns:
         A policy.
@@ -232,7 +234,9 @@ def gumbel(evaluate: Evaluate, num_simulations: int = 32, gumbel_scale: float = 
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     seed_words(seed)
     number("gumbel_scale", gumbel_scale, 0.0, 1e6)
-    return lambda state: gumbel_muzero_policy(state, evaluate, count, gumbel_scale=gumbel_scale, seed=seed).action
+    instance("prove", prove, bool)
+    search = functools.partial(gumbel_muzero_policy, gumbel_scale=gumbel_scale, seed=seed, prove=prove)
+    return lambda state: search(state, evaluate, count).action
 
 
 def league(policies: Sequence[Policy], weights: Sequence[float] | None = None, seed: int = 0) -> Policy:
@@ -305,8 +309,8 @@ def load(path: str | Path, num_simulations: int = 32, seed: int = 0) -> Policy:
 
     Args:
         path: path of the file or of a run's folder, or the id of a game in tensor_envs/weights/README.md.
-        num_simulations: simulations of each decision by `te.search.gumbel_muzero_policy` without noise; 0 plays the
-            highest logit.
+        num_simulations: simulations of each decision by `te.search.gumbel_muzero_policy` without noise, with proofs; 0
+            plays the highest logit.
         seed: seed of the search.
 
     Returns:

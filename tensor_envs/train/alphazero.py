@@ -108,7 +108,8 @@ class AlphaZero(Trainer):
             """Return the search's probabilities of all actions."""
             return gumbel_muzero_policy(state, self.evaluate, config.num_simulations, gumbel_scale=0.0).action_weights
 
-        searching = gumbel(self.evaluate, config.num_simulations)
+        # without proofs, as self-play searches
+        searching = gumbel(self.evaluate, config.num_simulations, prove=False)
         alone = greedy(self.evaluate)
         ratings = rate(env, searching, weights, *common)
         return ratings | rate(env, alone, self.probabilities, *common, prefix="network_")
