@@ -9,7 +9,7 @@ Besides `to_string`, `draw` or `to_svg`, and `seen_by`, a `render` module may ha
 - `visible_moves(rules, moves, player)`: the names of all moves so far, without those that are hidden from a player.
 - `explain(rules, game, action)`: what a legal action does, in a phrase. Where names of actions are codes, `SPOKEN` is
   True, and people read the phrases instead.
-- `symbol(rules, game, action)`: a symbol for an action in a choice of several, such as a piece of chess, or "".
+- `symbols(rules, game, actions)`: symbols for all legal actions, such as a piece of chess, or "".
 - `last_move(rules, before, after, action)`: outlines that mark an action in the picture after it. By default they are
   the parts of the picture before it that stand for the action.
 
@@ -80,6 +80,9 @@ def scene(
                 names[k] = render.explain(rules, seen(rules, render, before, player), action)
     # a game without a function has empty texts, so that pages need not ask
     count = rules.spec.num_players
+    symbols = dict[str, str]()
+    if hasattr(render, "symbols"):
+        symbols = dict(zip(map(str, actions), render.symbols(rules, shown, actions), strict=True))
     return {
         "svg": picture(rules, render, shown, player, marked),
         "narrow": picture(rules, render, shown, player, marked, True) if hasattr(render, "draw_narrow") else "",
@@ -88,7 +91,7 @@ def scene(
         "scores": render.scores(rules, shown) if hasattr(render, "scores") else [""] * count,
         "reason": render.reason(rules, game) if over and hasattr(render, "reason") else "",
         "phrases": {str(a): render.explain(rules, shown, a) for a in actions} if hasattr(render, "explain") else {},
-        "symbols": {str(a): render.symbol(rules, shown, a) for a in actions} if hasattr(render, "symbol") else {},
+        "symbols": symbols,
         "spoken": spoken,
         "zero_sum": rules.spec.zero_sum,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -417,3 +418,30 @@ def test_actions_of_equilibrium_are_called_as_in_its_rulebook() -> None:
         state = env.step(state, te.agents.uniform(state))
     starts = {" ".join(phrase.split()[:2]) for phrase in phrases}
     assert {"Download Data", "Load Data", "Ethical Hack", "Code SUB", "Run MUL", "pass: no", "tweak: token"} <= starts
+
+
+@pytest.mark.parametrize("game", NAMES)
+def test_texts_of_actions_do_not_read_the_position_again(game: str) -> None:
+    env = shared_env(game)
+    state = env.init(1)
+    for _ in range(4):
+        state = env.step(state, te.agents.uniform(state))
+    legal = np.flatnonzero(te.to_numpy(state.legal_action_mask)[0]).tolist()
+    position = env.state_to_dict(state)
+
+    def readings(actions: list[int]) -> int:
+        """Return how often positions are read for a scene with some actions."""
+        count = 0
+
+        def note(frame: Any, event: str, _: Any) -> None:
+            nonlocal count
+            count += event == "call" and frame.f_code.co_name == "from_dict"
+
+        sys.setprofile(note)
+        try:
+            scene(env.rules, env.entry.load("render"), position, actions=actions)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    assert readings(legal) == readings(legal[:1])

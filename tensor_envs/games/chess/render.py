@@ -1,5 +1,6 @@
 """Positions of chess as text and as drawings, with White below, or else the viewer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs.games._kit.kings import Ending, draw_choices, draw_labels, king_texts, missing, repeated, tile_of
@@ -151,9 +152,10 @@ def sets_of(rules: Chess, game: dict[str, Any]) -> dict[str, int]:
     return rules.board.sets_of(rules.board.seen_by(mover(game), pieces_of(rules, game)))
 
 
-def symbol(rules: Chess, game: dict[str, Any], action: int) -> str:
+def symbols(rules: Chess, game: dict[str, Any], actions: Sequence[int]) -> list[str]:
     """Return the piece that a pawn becomes as a symbol; "" for other moves."""
-    return GLYPHS.get(promoted(rules, action, sets_of(rules, game)), "")
+    sets = sets_of(rules, game)
+    return [GLYPHS.get(promoted(rules, action, sets), "") for action in actions]
 
 
 def tile(rules: Chess) -> Tile:

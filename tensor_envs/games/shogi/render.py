@@ -1,5 +1,6 @@
 """Positions of shogi as text and as drawings, with Black below, or else the viewer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tensor_envs.games._kit.kings import Ending, Ends, draw_choices, draw_labels, king_texts, repeated, tile_of
@@ -134,8 +135,8 @@ def draw_piece(picture: Drawing, piece: str, corner: Point, viewer: int) -> None
 def explain(rules: Shogi, game: dict[str, Any], action: int) -> str:
     """Return the piece, the start and the end of a move, or the piece and the square of a drop."""
     board = rules.board
-    fields = from_dict(rules, game)
-    pieces = position_of(rules, fields).pieces
+    (pieces, player), _ = parse(rules, game["sfen"])  # `from_dict` would look for mates by every drop
+    fields = board.fields_of(board.seen_by(player, pieces)) | {"current_player": player}
     start, end = ends_of(rules, fields, action)
     name = next(form.name for form in board.forms if form.letter == pieces[start].upper())
     if start not in board.names:
@@ -144,15 +145,20 @@ def explain(rules: Shogi, game: dict[str, Any], action: int) -> str:
     return f"{name} {board.names[start]} {'takes' if end in pieces else 'to'} {board.names[end]}{promotes}"
 
 
-def symbol(rules: Shogi, game: dict[str, Any], action: int) -> str:
-    """Return "+" for a move with promotion and "=" for one without it where there is a choice, else ""."""
+def symbols(rules: Shogi, game: dict[str, Any], actions: Sequence[int]) -> list[str]:
+    """Return "+" for moves with promotion and "=" for those without it where there is a choice, else ""."""
     board = rules.board
-    plane = action // board.size
-    fields = from_dict(rules, game)
-    promotes = board.ways <= plane < board.drops
-    other = action - board.ways * board.size if promotes else action + board.ways * board.size
-    choice = plane < board.drops and other in open_actions(rules, game, fields) and board.variant.orthodox
-    return "" if not choice else "+" if promotes else "="
+    legal = {*actions}
+
+    def symbol(action: int) -> str:
+        plane = action // board.size
+        promotes = board.ways <= plane < board.drops
+        # the same move, with promotion instead of without it, or the other way round
+        other = action - board.ways * board.size if promotes else action + board.ways * board.size
+        choice = plane < board.drops and other in legal and board.variant.orthodox
+        return "" if not choice else "+" if promotes else "="
+
+    return [symbol(action) for action in actions]
 
 
 def tile(rules: Shogi) -> Tile:

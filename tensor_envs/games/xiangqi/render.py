@@ -4,7 +4,7 @@ from typing import Any
 
 from tensor_envs.games._kit.kings import Ending, draw_choices, draw_labels, king_texts, missing, repeated, tile_of
 from tensor_envs.games.xiangqi.moves import BOARD, FILES, GRID, KIND_DIGITS, PIECES, RANKS, legal_moves, pieces_of
-from tensor_envs.games.xiangqi.notation import ends_of, from_dict, pieces_on
+from tensor_envs.games.xiangqi.notation import ends_of, from_dict, parse, pieces_on
 from tensor_envs.games.xiangqi.rules import PAST, START, Xiangqi, ends
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import INK, SquareGrid
@@ -104,9 +104,8 @@ def scores(rules: Xiangqi, game: dict[str, Any]) -> list[str]:
 
 def explain(rules: Xiangqi, game: dict[str, Any], action: int) -> str:
     """Return the piece, the start and the end of a move by their names, for either colour."""
-    fields = from_dict(rules, game)
-    pieces = pieces_on(fields)
-    start, end = (BOARD.number_for(fields["current_player"], square or 0) for square in ends_of(action))
+    pieces, black, *_ = parse(rules, game["fen"])  # without reading the history
+    start, end = (BOARD.number_for(black, square or 0) for square in ends_of(action))
     word = "takes" if end in pieces else "to"
     return f"{PIECE_LOOKS[pieces[start].upper()][0]} {BOARD.names[start]} {word} {BOARD.names[end]}"
 
