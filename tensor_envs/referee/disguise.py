@@ -20,6 +20,9 @@ KINDS = ("symmetry", "renamed", "permuted", "retold")
 MAX_SYMMETRIES = 1000  # that one is drawn from
 RESERVED = {"move", "action", "answer"}  # `te.text.parse` looks for them
 RUN = r"[A-Za-z]+|\d+"  # a label: letters, or digits
+SQUARE = r"[a-z]\d+|\d+[a-z]\b"
+# in algebraic notation, such as "Nf3" and "exd5": the letter of a piece, and one of a square
+PIECE, SQUARE_LETTER = r"[A-Z](?=[a-z]?\d?x?[a-z]\d)", r"[a-z](?=x?[a-z]?\d)"
 # words of rulebooks, and those of a retold one
 NOUNS = {
     **{"board": "field", "cell": "spot", "square": "spot", "column": "lane", "diagonal": "slope", "corner": "edge"},
@@ -102,11 +105,19 @@ class Disguise:
         if not self.labels:
             return answer
         made_up = [*self.labels.values()] if "renamed" in self.kinds else []  # such as both of "biikofuumi"
+        words = f"(?=(?:(?:{'|'.join(made_up)})x?)+(?![A-Za-z]))"
         # a letter that is no label may stand before made-up words, such as e in "biikoefuumi"
-        bare = [f"[A-Za-z](?=(?:{'|'.join(made_up)})+(?![A-Za-z]))"] if made_up else []
-        pattern = "|".join([*made_up, *bare, RUN])
+        bare = [f"[A-Za-z]x?{words}"] if made_up else []
+        # the letter of a piece is no label, also where a file has the same letter
+        pieces, letters = list[str](), list[str]()
+        if self.env.names_depend_on_position:
+            pieces = [rf"(?P<piece>(?-i:{PIECE}{f'|[A-Z]x?{words}' if made_up else ''}))"]
+            letters = [f"(?-i:{SQUARE_LETTER})"]
+        pattern = "|".join([*made_up, *pieces, *bare, *letters, RUN])
 
         def meant(run: re.Match[str]) -> str:
+            if run.lastgroup == "piece":
+                return run[0]
             return self._meant.get(run[0]) or self._lower.get(run[0].lower(), run[0])
 
         return re.sub(pattern, meant, answer, flags=re.IGNORECASE)
@@ -133,10 +144,12 @@ class Disguise:
 def _labels(env: Env) -> list[str]:
     """Return all words and numbers in the names of a game's actions, numbers first."""
     names = list(env.action_names)
-    if env.names_depend_on_position:  # then those are not what players read
+    if env.names_depend_on_position:  # then players read other names, of the squares with which these begin
+        squares = [square[0] for name in names if (square := re.match(SQUARE, name))]
         state = env.init(1)
-        names = [*env.legal_actions(state).values()]
-        names += env.legal_actions(env.step(state, [env.string_to_action(names[0], state)])).values()
+        legal = env.legal_actions(state)
+        names = [*squares, *legal.values()]
+        names += env.legal_actions(env.step(state, [min(legal)])).values()
     labels = {label for name in names for label in re.findall(RUN, name)} - RESERVED
     return sorted(labels, key=lambda label: (not label.isdigit(), int(label) if label.isdigit() else 0, label))
 

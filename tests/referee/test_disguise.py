@@ -10,6 +10,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs.files.records import Record, begin
 from tensor_envs.referee import KINDS, Disguise, Participant, Settings, packaged, scores, tournament
+from tensor_envs.referee.disguise import RESERVED, RUN
 from tests.games.shared import shared_env
 from tests.referee.players import TTT, labels_of, legal, reader, translated
 
@@ -104,6 +105,43 @@ def test_pieces_of_drops_are_no_ranks(kind: str) -> None:
     names = env.legal_actions(state)
     assert sum(name.startswith("C*") for name in names.values()) == 6
     assert [skin.parse(f"move: {skin.spell(name)}", state) for name in names.values()] == [*names]
+
+
+@pytest.mark.few("shogi")
+@pytest.mark.parametrize("name", te.registered())
+def test_every_legal_move_has_a_name_of_its_own(name: str) -> None:
+    """A name in a disguise is no other action's, is read as its action, and has the labels of the disguise alone."""
+    env = shared_env(name)
+    skins = [Disguise(env, [kind], 3) for kind in ("renamed", "permuted")]
+    state = env.init(1, 3)
+    for ply in range(24):
+        legal = env.legal_actions(state)
+        for skin in skins:
+            shown = {action: skin.spell(called) for action, called in legal.items()}
+            assert len({*shown.values()}) == len(shown)
+            for action in [*shown][ply % 5 :: 5]:
+                assert skin.parse(f"move: {shown[action]}", state) == action, (legal[action], shown[action])
+                # letters of pieces, as in drops and promotions, stay
+                kept = {*re.findall(RUN, legal[action])} - skin.labels.keys() - RESERVED
+                assert not kept or (env.names_depend_on_position and kept <= {*"PLNSGRBCEqrn"}), legal[action]
+        state = env.step(state, te.agents.uniform(state))
+
+
+@pytest.mark.parametrize("kind", ["renamed", "permuted"])
+@pytest.mark.parametrize("name", ["chess", "shogi"])
+def test_algebraic_notation_in_a_disguise(name: str, kind: str) -> None:
+    """ "Nf3" and "exd5" are read with the shown labels of their squares; a bishop is no file "b"."""
+    env = shared_env(name)
+    skin = Disguise(env, [kind], 3)
+    moves = ["e4", "d5", "Nc3", "Nf6", "Bb5"] if name == "chess" else ["7g7f", "3c3d", "2g2f", "4a3b"]
+    state = te.replay(te.record(env, moves[:-1]))
+    read = 0
+    for called, action in env.spellings(state).items():
+        if "O" not in called:
+            read += 1
+            shown = re.sub(r"[a-i]|\d", lambda label: skin.labels[label[0]], called)
+            assert skin.parse(f"move: {shown}", state) == action, (called, shown)
+    assert read > 60
 
 
 @pytest.mark.parametrize("seed", [906, 1232])
