@@ -86,6 +86,34 @@ CHESS: list[tuple[str, str, str]] = [  # moves so far, answer, move
     # denials
     ("", "I don’t play e4.", REFUSED), ("", "I cannot play e4", REFUSED), ("", "I do not want to play e4", REFUSED),
     ("", "I refuse to play e4", REFUSED), ("e4", "Against e4 I play e5", "e7e5"),
+    ("", "I wouldn't recommend e4.", REFUSED), ("", "Neither e4 nor d4: c4", REFUSED), ("", "not e4 or d4", REFUSED),
+    ("", "It's too early for e4", REFUSED), ("", "I'm not sure about e4", REFUSED),
+    ("", "If I play e4, I lose", REFUSED),
+    ("", "e4 is bad.", REFUSED), ("", "e4 would be a mistake", REFUSED), ("", "e4 isn't good", REFUSED),
+    ("", "The position after e4 is unclear", REFUSED), ("", "e4 is worse than Nf3", "g1f3"),
+    ("", "They may reply with e4", REFUSED), ("", "My opponent played e4", REFUSED), ("", "Wrong move: e4", REFUSED),
+    ("", "Black threatens e4", REFUSED),
+    # refusals
+    ("", "I resign. e4 was my idea", REFUSED), ("", "e4 was my idea.\nI resign.", REFUSED),
+    ("", "Sorry, I can't help with that; e4 is a square.", REFUSED), ("", "move: none (e4 is legal)", REFUSED),
+    ("", '{"move": null, "considered": "e4"}', REFUSED), ("", '{"move": "", "note": "e4"}', REFUSED),
+    ("", "<move>none</move> e4", REFUSED), ("", "move: resign, since e4 fails", REFUSED),
+    # questions
+    ("", "Should I play e4?", REFUSED), ("", "I play d4.\nWhat about e4?", "d2d4"), ("", "Nf3\nIs e4 better?", "g1f3"),
+    ("", "e4?", "e2e4"), ("", "move: Nf3!?", "g1f3"),
+    # several moves without a mark, and remarks on other moves
+    ("", "1. e4\n2. d4\n3. Nf3", REFUSED), ("", "1) e4\n2) d4", REFUSED), ("", "- e4\n- d4", REFUSED),
+    ("", "1) e4", "e2e4"),
+    ("e4 e5", "1. e4 e5\n2. Nf3", "g1f3"), ("", "e4\n(d4 was also possible)", REFUSED),
+    ("", "e4\n\nYour turn!", "e2e4"),
+    ("", "I'll go with e4.\nIt prepares d4.", REFUSED), ("", "I choose e4.\nThen I can play Nf3.", REFUSED),
+    ("", "I play d4 now.\nBlack may reply d5.", "d2d4"), ("", "Candidates: e4, d4. I choose Nf3", "g1f3"),
+    ("", "The natural move is e4.\nI play d4", "d2d4"), ("", "I play e4 and d4", REFUSED),
+    # corrections, and marks of moves that are not played
+    ("", "Move: e4? No, d4.", REFUSED), ("", "move: e4 no wait d4", REFUSED),
+    ("", "Move: e4\nWait, d4 is better", REFUSED),
+    ("", "Move: e4\nActually, I prefer d4.", REFUSED), ("", "Move: e4\nAlternative move: d4", "e2e4"),
+    ("", "Illegal move: e4\nd4", "d2d4"), ("", "I choose this move: e4\nIt prepares d4.", "e2e4"),
     # starts and targets
     ("", '{"move": {"from": "g1", "to": "f3"}}', "g1f3"), ("", '{\n"from": "g1",\n"to": "f3"\n}', "g1f3"),
     ("", "From: g1, to: f3", "g1f3"), ("", '["g1", "f3"]', "g1f3"), ("", "move: g1, f3", "g1f3"),
@@ -207,6 +235,12 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("connect_four", "3/4", REFUSED), ("tic_tac_toe", "（1，1）", "(1,1)"),
     ("tic_tac_toe", "<move>1,2</move>", "(1,2)"),
     ("oware", "the largest house, i.e. C", "C"), ("amazons", "d1-g4/g1", REFUSED), ("amazons", "d1-g4(g1)", REFUSED),
+    # full stops behind numbers that are names, or parts of names
+    ("connect_four", "I play column 3. It blocks column 5.", "3"), ("connect_four", "3. It blocks 5", REFUSED),
+    ("connect_four", "I choose 3.\nGood luck", "3"), ("kalah", "I sow 2. It captures", "2"),
+    ("hanabi", "Play 4. Then discard 2", "Play 4"), ("yahtzee", "reroll 1 4. I keep the rest", "reroll 1 4"),
+    ("yahtzee", "reroll 1 or 2", REFUSED), ("connect_four", "I have 2 options", REFUSED),
+    ("connect_four", "There are 7 columns", REFUSED),
     # words and numbers that are no moves
     ("connect_four", "move: 4 in a row with column 3", "3"), ("connect_four", "I block 3-in-a-row", REFUSED),
     ("connect_four", "2 threats: column 5", "5"), ("kalah", "move: sow 4 seeds from house 2", "2"),

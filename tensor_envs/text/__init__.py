@@ -228,13 +228,18 @@ def position(state: State, row: int, player: int | None) -> str:
 def parse(env: Env, answer: str, state: State | None = None, row: int = 0) -> int:
     """Return the action that an answer names: after the last "move:" or "answer:", in its last line, or anywhere.
 
+    An answer that may mean several moves names none, since a player can be asked again.
+
     Case and spaces do not count, unless moves differ by case alone. "e2-e4", "e2xe4" and "e2 to e4" are read as "e2e4",
     numbers of moves as in "1.e4" are left out, and all names of `Env.string_to_action` and the synonyms of the game's
     notation are understood; "1,2" alone in a line and "[1, 2]" are "(1,2)". Behind "move:" the first move counts,
     unless "or" and another follow or a word such as "if" precedes, and without one the answer names none. A last line
-    that is nothing but a move must not differ from it. "Opponent's move:" is no mark. Where a line or an answer names
-    several, the only legal one of them is taken. A move behind "not" is not named. Elements such as <think> are left
-    out. Of a long answer the last 65,536 characters are read.
+    that is nothing but a move must not differ from it, and neither must a line behind "wait" or "actually".
+    "Opponent's move:" is no mark, and "move: none" names no move. Without a mark, the last line must not differ from a
+    first line that is nothing but a move, from the other lines of a list of moves at the end, and from a sentence such
+    as "I play e4". Where a line or an answer names several, the only legal one of them is taken. A move in a question,
+    behind words such as "not" and "if", or before "is bad" is not named; "I resign" names none. Elements such as
+    <think> are left out. Of a long answer the last 65,536 characters are read.
 
     Args:
         env: the environment.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensor_envs._validate import shown
@@ -26,10 +27,18 @@ MARK = re.compile(
     r"(?:\b|_|(?-i:(?<=[a-z])(?=[MA])))(?:move|action|answer)\b[\s*_`'\"]*[:=]|<(?:move|action|answer)>|\\boxed\{",
     re.IGNORECASE,
 )
-PHRASE = re.compile(r"\b(?:move|action|answer)\b[\s*_`'\"]*is\b", re.IGNORECASE)
-# words directly before a mark of a move that is another's or an earlier one
+# words before a move where an answer has no mark, unless they are a condition or a plan, as in "if I play e4"
+PHRASE = re.compile(
+    r"\b(?:move|action|answer)\b[\s*_`'\"]*is\b"
+    r"|(?:^|[.!?;:,]|\b(?:so|thus|hence|therefore|but|instead|now))[\s*_`]{0,8}"
+    r"I(?:'ll|'d|\s+will|\s+would|(?:'m|\s+am)\s+going\s+to)?(?:\s+(?:now|therefore|simply|thus|then))?"
+    r"\s+(?:play|choose|pick|select|move|take|place|put|drop|mark|open\s+with|go(?:\s+(?:with|for))?|decide\s+on)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+# words directly before a mark of a move that is another's, an earlier one, or one that is not played
 OTHERS = re.compile(
-    r"(?:last|previous|prior|earlier|opponent(?:'?s)?|their|his|her)"
+    r"(?<![A-Za-z])(?:last|previous|prior|earlier|opponent(?:'?s)?|their|his|her"
+    r"|other|another|alternative|candidate|illegal|invalid|bad|worst|wrong|losing|no)"
     r"(?:[\s_]+(?:best|next|only|likely|strongest|possible))?[\s_]*$",
     re.IGNORECASE,
 )
@@ -38,16 +47,59 @@ CLAUSE = re.compile(
     r"\b(?:if|since|because|as|after|although|though|while|when|unless|given|consider\w*|thought|thinking|was|were|had)\b",
     re.IGNORECASE,
 )
-# words directly before a name that is not played
-DENIAL = re.compile(
-    r"(?:\b(?:not?|never|cannot|avoid(?:ing)?|without|refus(?:e|ing)|declin(?:e|ing)|against)|n't"
-    r"|\b(?:instead\s+of|rather\s+than))\s+"
-    r"(?:(?:to|be|do|an?|able|going|want|wish|like|play|playing|choose|choosing|the|move|is)\s+)*[\s*_`'\"]*$",
+# words behind a mark by which no move follows, such as null in JSON
+NOTHING = re.compile(
+    r"[\s*_`]*(?:\"\"|''|[\"'*_`]*(?:none|null|nil|n/?a|nothing|unknown|undecided|resign(?:s|ed|ing)?)\b)",
     re.IGNORECASE,
 )
+# words by which a text without a mark plays no move
+REFUSAL = re.compile(
+    r"\bI(?:'ll|'d|\s+(?:will|would|must|have\s+to))?\s+(?:resign|surrender|forfeit|give\s+up)\b"
+    r"|\b(?:refuse|decline|unable)\s+to\s+(?:move|answer|continue|help)\b"
+    r"|\b(?:can(?:not|\s+not|'?t)|won't|will\s+not)\s+(?:help|assist|continue|answer|comply|make\s+a\s+move)\b",
+    re.IGNORECASE,
+)
+# words directly before a name that is not played
+DENIAL = re.compile(
+    r"(?:\b(?:not?|never|neither|nor|cannot|avoid(?:ing)?|without|refus(?:e|ing)|declin(?:e|ing)|against|if|after|suppos\w+"
+    r"|threaten(?:s|ed|ing)?)"
+    r"|n't|\b(?:instead\s+of|rather\s+than|too\s+\w+)"
+    r"|\b(?:illegal|invalid|bad|worst|wrong|losing|last|previous|opponent(?:'?s)?)\s+(?:move|action|answer)s?\b[\s:*_`'\"]*"
+    r"(?:is|was)?|\b(?:opponent|they|he|she)(?:\s+(?:just|has|have|may|might|could|will|would|can|also))*"
+    r"\s+(?:play|threaten|take|took|move|reply|replie|respond|answer|chose)(?:s|d|ed)?(?:\s+with)?)\s+"
+    r"(?:(?:to|be|do|an?|able|going|want|wish|like|play|playing|choose|choosing|the|move|is|I|we|for|sure|about"
+    r"|recommend|suggest|advise|consider|think|pick)\s+)*[\s*_`'\"]*$",
+    re.IGNORECASE,
+)
+# words directly behind a name that is not played
+DISMISSAL = re.compile(
+    r"[\s*_`'\")]*(?:\b(?:is|are|was|were|looks?|seems?|(?:would|will)\s+be)\s+(?:(?:an?|also|clearly|just|very)\s+)*"
+    r"(?:not|too|bad|weak|wrong|worse|illegal|invalid|impossible|losing|premature|mistake|blunder|taken|occupied)\b"
+    r"|\b(?:is|are|was|were|would|does|do|did|will|can|could)n't\b|\b(?:would|does|will|could|can)\s*not\b"
+    r"|\b(?:loses|fails|blunders)\b)",
+    re.IGNORECASE,
+)
+# a sentence that asks, whose moves are not played
+QUESTION = re.compile(
+    r"(?:^|[.!?;:,]\s)[\W_]{0,8}(?:what|why|how|which|who|where|when|should|shall|could|can|would|will|is|are|am|do|does"
+    r"|did|may|might)\b[^.!?\n]{1,256}\?",
+    re.IGNORECASE | re.MULTILINE,
+)
+# words behind a move by which another one may replace it
+CORRECTION = re.compile(
+    r"\bno,?\s+wait\b|(?:^|[.!?;,(-])[\s*_`]{0,8}(?:no(?=[,.:;!])|wait|actually|correction|scratch\s+that"
+    r"|on\s+second\s+thought)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 BEFORE = 64  # characters in which such words are looked for
-# numbers of moves, as in "1.e4" and "1.24/20"
-MOVE_NUMBER = re.compile(r"(?<![\w.])\d{1,3}\s?\.{1,3}\s*(?=[*_`]*(?:[A-Za-z♔-♟]|\d+\s*(?:[-x/]|[a-z]\b)))")
+# numbers of moves, as in "1.e4" and "1.24/20": before a word where a line or a name begins, elsewhere before squares
+NUMBER = r"\d{1,3}[ \t]?\.{1,3}[ \t]*"
+MOVE_NUMBER = re.compile(
+    rf"(?:^[ \t]*|(?<=[:=>*_`'\"({{\[])[ \t]?){NUMBER}(?=[*_`]*[A-Za-z♔-♟])"
+    rf"|(?<![\w.]){NUMBER}(?=[*_`]*(?:[A-Za-z]{{1,3}}\d|[♔-♟]|O-O|\d+[ \t]*(?:[-x/]|[a-z]\b)))",
+    re.MULTILINE,
+)
+NUMBERED = re.compile(r"^[ \t]*\d{1,3}\)[ \t]+(?=[*_`]*[A-Za-z♔-♟])", re.MULTILINE)  # an item of a list, as in "1) e4"
 SIGNS = str.maketrans(
     dict.fromkeys("‐‑‒–—−→⇒➔➜", "-")
     | dict.fromkeys("×✕✖⨯", "x")
@@ -64,7 +116,8 @@ FROM_TO = re.compile(
 # between two moves of which an answer leaves the choice open, and between those of a list
 GAP = r"[\s*_`'\"]*"
 OR = re.compile(
-    rf"{GAP}(?:[/|]|,?{GAP}\bor\b(?:\s+(?:else|maybe|perhaps|possibly|even|alternatively))*){GAP}", re.IGNORECASE
+    rf"{GAP}(?:[/|]|,?{GAP}\b(?:or|and)\b(?:\s+(?:else|maybe|perhaps|possibly|even|alternatively))*){GAP}",
+    re.IGNORECASE,
 )
 OR_NUMBER = re.compile(rf"{GAP}\bor\b{GAP}\d+\b(?!\s*[.-])", re.IGNORECASE)  # as in "play 0 or 1"
 COMMA = re.compile(rf"{GAP},{GAP}")
@@ -97,30 +150,49 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
     notation = env.entry.find("notation")
     form = notation.move_pattern(named_by_position) if env.names_depend_on_position else ""
     names = _names(tuple((every | named_by_position).items()), form, getattr(notation, "COMMENT_SIGNS", ""))
-    read = _normalized(answer, getattr(notation, "SYNONYMS", ()))
+    has_numbers = any(name.isdecimal() for name in named_by_position)
+    read = _normalized(answer, getattr(notation, "SYNONYMS", ()), has_numbers)
 
     def named_in(place: str, is_marked: bool) -> dict[int, str]:
         """Return the actions that a text names, with their names there."""
-        matches = [match for match in names.pattern.finditer(place) if not _denied(place, match.start())]
+        if not is_marked and REFUSAL.search(place):
+            return {}
+        matches = _played(place, list(names.pattern.finditer(place)))
+        if matches and OR_NUMBER.match(place, matches[0].end()):
+            raise ValueError(f"answer must name one move, got {shown(place.strip())}")
         if is_marked and matches and not CLAUSE.search(place, 0, matches[0].start()):
-            if OR_NUMBER.match(place, matches[0].end()):
-                raise ValueError(f"answer must name one move, got {shown(place.strip())}")
             matches = _alternatives(place, matches)  # text after a move explains it
         return {names.action(match): match.group() for match in matches}
 
-    # a last line that is nothing but a move counts beside a mark; other places follow, the likeliest first
+    # places where a move may stand, the likeliest first, and moves `beside` it that must not differ
     lines = [line for line in read.splitlines() if any(map(str.isalnum, line))]
     last = lines[-1] if lines else ""
-    final = named_in(last, False) if _is_move_alone(names, last) else {}
-    marked = _marked(names, read)
-    phrases = [mark.end() for mark in PHRASE.finditer(read)]
-    phrase = read[phrases[-1] :].partition("\n")[0] if phrases else ""
-    places: list[tuple[str, bool]] = [(marked, True)]
-    if not marked:
-        places = [(last, False)] if final else [(phrase, True), (last, False), (read, False)]
+    alone = list(takewhile(partial(_is_move_alone, names), reversed(lines)))  # last lines that are nothing but a move
+    beside = dict[int, str]()
+    marked, behind = _marked(names, read)
+    if marked:
+        if NOTHING.match(marked) and not names.pattern.match(marked.strip()):
+            raise ValueError(f"answer must name a move, got {shown(marked.strip())}; {_listed(env, legal)}")
+        places = [(marked, True)]
+        if alone:
+            places.append((last, False))
+            beside = named_in(last, False)
+    elif alone:
+        places = [("\n".join(alone), False)]  # a list leaves the choice open
+    else:
+        phrase, behind = _phrase(read)
+        places = [(phrase, True), (last, False), (read, False)]
+        if lines and _is_move_alone(names, lines[0]):
+            beside = named_in(lines[0], False)
+        if any(map(str.isalnum, behind.partition("\n")[2])):  # the phrase is not in the last line
+            beside |= named_in(last, False)
+    if correction := CORRECTION.search(behind):
+        beside |= named_in(behind[correction.end() :].partition("\n")[0], False)
     # the first place that names one move decides; one that names several asks for a clearer answer
     for place, is_marked in places:
-        named = final | named_in(place, is_marked)
+        named = named_in(place, is_marked)
+        if named:
+            named = beside | named
         if legal is not None and len(named) > 1:
             named = {action: text for action, text in named.items() if action in legal}
         if len(named) == 1:
@@ -136,18 +208,26 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
     raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
 
 
-def _marked(names: _Names, read: str) -> str:
-    """Return the text behind the last mark of an own move in its line, or the next line if that is a move alone."""
+def _marked(names: _Names, read: str) -> tuple[str, str]:
+    """Return the text behind the last mark of an own move, in its line or the next move alone, and all of it."""
     own = [
         mark for mark in MARK.finditer(read) if not OTHERS.search(read[max(0, mark.start() - BEFORE) : mark.start()])
     ]
     if not own:
-        return ""
-    line, _, below = read[own[-1].end() :].partition("\n")
+        return "", ""
+    behind = read[own[-1].end() :]
+    line, _, below = behind.partition("\n")
     if any(map(str.isalnum, line)):
-        return line
+        return line, behind
     following = next((line for line in below.splitlines() if any(map(str.isalnum, line))), "")
-    return following if _is_move_alone(names, following) else ""
+    return following if _is_move_alone(names, following) else "", behind
+
+
+def _phrase(read: str) -> tuple[str, str]:
+    """Return the text behind the last phrase such as "I play", in its line and all."""
+    ends = [phrase.end() for phrase in PHRASE.finditer(read)]
+    behind = read[ends[-1] :] if ends else ""
+    return behind.partition("\n")[0], behind
 
 
 def _is_move_alone(names: _Names, line: str) -> bool:
@@ -166,8 +246,11 @@ def _alternatives(place: str, matches: list[re.Match[str]]) -> list[re.Match[str
     return matches[:1]
 
 
-def _normalized(answer: str, synonyms: Sequence[tuple[str, Any]]) -> str:
-    """Return the end of an answer with plain signs, without numbers of moves, and with names for synonyms."""
+def _normalized(answer: str, synonyms: Sequence[tuple[str, Any]], has_numbers: bool) -> str:
+    """Return the end of an answer with plain signs, and with names for synonyms.
+
+    Numbers of moves are left out unless the game `has_numbers` for names, as in "I choose 3. It blocks 5".
+    """
     if len(answer) > MAX_READ:
         answer = answer[-MAX_READ:].partition(" ")[2]  # a name may be cut
     text = answer.translate(SIGNS)
@@ -176,12 +259,23 @@ def _normalized(answer: str, synonyms: Sequence[tuple[str, Any]]) -> str:
     for words, replacement in synonyms:
         text = re.sub(words, replacement, text)
     text = FROM_TO.sub(r"\1-", text)
-    return BARE.sub(r"\1(\2)", LIST.sub(r"(\1)", MOVE_NUMBER.sub("", text)))
+    if not has_numbers:
+        text = NUMBERED.sub("", MOVE_NUMBER.sub("", text))
+    return BARE.sub(r"\1(\2)", LIST.sub(r"(\1)", text))
 
 
-def _denied(text: str, start: int) -> bool:
-    """Return whether the name that starts there stands behind a word such as "not"."""
-    return DENIAL.search(text[max(0, start - BEFORE) : start]) is not None
+def _played(text: str, matches: Sequence[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the matches of names that a text neither denies, nor dismisses, nor asks about."""
+    questions = [question.span() for question in QUESTION.finditer(text)]
+    played = list[re.Match[str]]()
+    is_denied = False
+    for k, match in enumerate(matches):
+        goes_on = is_denied and OR.fullmatch(text, matches[k - 1].end(), match.start())  # "not e4 or d4"
+        is_denied = bool(goes_on or DENIAL.search(text[max(0, match.start() - BEFORE) : match.start()]))
+        is_asked = any(start <= match.start() < end for start, end in questions)
+        if not (is_denied or is_asked or DISMISSAL.match(text, match.end())):
+            played.append(match)
+    return played
 
 
 def _listed(env: Env, legal: dict[int, str] | None) -> str:

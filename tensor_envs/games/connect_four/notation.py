@@ -11,7 +11,10 @@ from tensor_envs.rules.plain import ended
 
 # numbers that are no column, as in "4 in a row" and "2 threats"
 SYNONYMS = (
-    (r"(?i)\b\d+(?=[\s-]+(?:in[\s-]+(?:a[\s-]+)?(?:row|line)|(?:disc|stone|piece|threat|way|move|turn)s?)\b)", ""),
+    (
+        r"(?i)\b\d+(?=[\s-]+(?:in[\s-]+(?:a[\s-]+)?(?:row|line)|(?:disc|stone|piece|threat|way|move|turn|column|row|option)s?)\b)",
+        "",
+    ),
 )
 to_dict = stones.to_dict  # C8
 
