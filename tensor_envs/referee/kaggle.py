@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._validate import literal, shown
+from tensor_envs._validate import instance, integer, literal, shown
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make
 from tensor_envs.evaluation.engines.open_spiel import GAMES, SpielGame
 from tensor_envs.files.records import Record, begin, extend, warn_after_end
+from tensor_envs.rules.spec import INT_HIGH, INT_LOW
 
 GAME = re.compile(r"(\w+?)(?:_proxy)?\((.*)\)")  # OpenSpiel's name, such as "connect_four_proxy(rows=6,columns=7)"
 
@@ -74,7 +75,9 @@ def read(path: Path) -> Record:
     try:
         info = _entry(json.loads(path.read_bytes()), "info")
         env = _game_of(str(_entry(info, "openSpielGameStringResolved")))
-        actions = [int(action) for action in _entry(info, "actionHistory")]
+        history = _entry(info, "actionHistory")
+        instance("its entry 'actionHistory'", history, list)
+        actions = [_action(ply, action) for ply, action in enumerate(history)]
         game, rest = _played(env, actions)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} holds no replay that can be read: {error}") from None
@@ -85,6 +88,12 @@ def read(path: Path) -> Record:
     if isinstance(teams, list) and len(teams) == 2:
         notes["players"] = [str(team) for team in teams[:: -1 if env.id in SECOND_BEGINS else 1]]
     return replace(game, notes=notes)
+
+
+def _action(ply: int, value: Any) -> int:
+    """Return OpenSpiel's number of an action, which replays have as digits or as an int."""
+    digits = isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value)
+    return integer(f"actionHistory[{ply}]", int(value) if digits else value, INT_LOW, INT_HIGH)
 
 
 def _played(env: Env, history: Sequence[int]) -> tuple[Record, list[str]]:

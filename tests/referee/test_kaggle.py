@@ -115,6 +115,21 @@ def test_whole_games_of_openspiel(game: str, tmp_path: Path) -> None:
     assert decided > 1 or game == "checkers"  # which OpenSpiel draws early
 
 
+@pytest.mark.parametrize("action", [3.9, 3.0, True, None, [3], "3.9", "x", " 3", "³", float("nan"), 2**80])
+def test_an_action_that_is_no_integer_is_refused(action: Any, tmp_path: Path) -> None:
+    """3.9 is not action 3."""
+    path = tmp_path / "replay.json"
+    info = {"openSpielGameStringResolved": "connect_four()", "actionHistory": ["3", action]}
+    path.write_text(json.dumps({"info": info}))
+    with pytest.raises(ValueError, match=r"read: actionHistory\[1\] must be "):
+        read(path)
+    path.write_text(json.dumps({"info": info | {"actionHistory": "33"}}))
+    with pytest.raises(ValueError, match="its entry 'actionHistory' must be of type list, got '33'"):
+        read(path)
+    path.write_text(json.dumps({"info": info | {"actionHistory": ["3", 3]}}))
+    assert read(path).actions == (3, 3)
+
+
 @pytest.mark.parametrize("actions", [[4, 5, 8, 4], [4, 9]])
 def test_an_illegal_action_is_named(actions: list[int], tmp_path: Path) -> None:
     path = tmp_path / "replay.json"
