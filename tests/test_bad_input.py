@@ -496,6 +496,9 @@ def error_of(call: Callable[[Any], Any], value: Any, where: str) -> str:
         ),
         (lambda env: te.make("tensor_envs/TicTacToe-v9"), ValueError, "did you mean 'tensor_envs/TicTacToe-v0'"),
         (lambda env: te.make("tic_tac_toe-v9"), ValueError, "did you mean 'tic_tac_toe-v0'"),
+        (lambda env: te.make("tensor_envs/Chess"), ValueError, r"did you mean 'chess'\?"),
+        (lambda env: te.make("tensor_envs/TicTacToe"), ValueError, r"did you mean 'tic_tac_toe'\?"),
+        (lambda env: te.make("CHESS-V0"), ValueError, r"did you mean 'chess'\?"),
     ],
 )
 def test_habits_of_gymnasium(call: Any, kind: type[Exception], message: str) -> None:

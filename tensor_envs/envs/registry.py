@@ -114,6 +114,11 @@ def _with_versions(ids: dict[str, GameEntry]) -> dict[str, str]:
     return {write(name, e.version): name for name, e in ids.items() for write in (gymnasium_id, "{}-v{}".format)}
 
 
+def _letters(name: str) -> str:
+    """Return an id in small letters and digits, without a prefix, a version and signs: "tictactoe"."""
+    return re.sub(r"[\W_]", "", re.sub(r"(?i)-v\d+$", "", name.rpartition("/")[2].strip())).lower()
+
+
 def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any) -> Env:
     """Make an environment by id, with the fields of the game's rules as keyword arguments.
 
@@ -148,7 +153,10 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
     id = versioned.get(id, id)
     if id not in ids:
         names = list(versioned or ids)
-        near = " or ".join(map(repr, difflib.get_close_matches(id[:SHOWN], names, n=3, cutoff=0.4)))
+        # an id that differs in case, signs, a prefix or a version alone is the one that is meant
+        same = [name for name in names if _letters(name) == _letters(id[:SHOWN])]
+        close = difflib.get_close_matches(id[:SHOWN], same or names, n=3, cutoff=0.0 if same else 0.4)
+        near = " or ".join(map(repr, close))
         hint = f"did you mean {near}? " if near else ""
         raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")
     entry = ids[id]
