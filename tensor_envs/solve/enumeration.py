@@ -196,6 +196,8 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
     orbits = [new.orbits]
     first = 0
     total = len(new)
+    if total > max_positions:  # known before the kernels of a step are compiled
+        raise _too_many(game, max_positions)
     # A bar shows the progress; without one, a report comes now and then.
     watch = None if progress else _Watch(game, max_positions)
     while len(layers) < depth and len(live := np.flatnonzero(new.results == 0)):

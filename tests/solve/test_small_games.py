@@ -18,6 +18,7 @@ from tensor_envs._runtime import progress
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.rules import Chance, Field, GameState, Mask, Outcome, Part, Scalar, Spec, one_hot, where
 from tensor_envs.solve.enumeration import FORMAT
+from tensor_envs.solve.positions import Expander
 
 NAMES = itertools.count()
 
@@ -219,3 +220,10 @@ def test_a_long_solution_says_how_long_it_would_take(
     assert numbers is not None and int(numbers[2]) == 1 and 1 < int(numbers[1]) <= 10 and float(numbers[4]) <= 9
     te.solve(env, progress=True)
     assert "solving" not in capsys.readouterr().err.replace("solving a", "")
+
+
+def test_a_bound_below_the_first_positions_needs_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels of a step compile for minutes in large games, so the bound is checked before."""
+    monkeypatch.setattr(Expander, "expand", None)
+    with pytest.raises(ValueError, match="max_positions must be more than 100 to hold those of <Env yahtzee"):
+        te.solve(te.make("yahtzee"), max_positions=100)
