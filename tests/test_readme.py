@@ -19,7 +19,8 @@ CATALOGUE = ROOT / "scripts" / "documents" / "catalogue.md"
 CONTENTS = ROOT / "scripts" / "documents" / "contents.md"
 DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("scripts/**/README.md"))]
 DOCUMENTS += sorted(ROOT.glob("scripts/documents/*.md"))
-DOCUMENTS += [path for name in ("GUIDE", "README") for path in sorted(ROOT.glob(f"tensor_envs/**/{name}.md"))]
+ROOM_PAGES = "GUIDE", "README", "STRENGTH"  # pages of the package, by name
+DOCUMENTS += [path for name in ROOM_PAGES for path in sorted(ROOT.glob(f"tensor_envs/**/{name}.md"))]
 LENGTH = 90  # upper bound of lines in the README
 BLOCKS = [
     (str(path.relative_to(ROOT)), language, text)
@@ -63,8 +64,8 @@ def links(path: Path) -> set[Path]:
 def test_documents() -> None:
     """The README is short, and one page that it links lists all others."""
     assert len(README.splitlines()) <= LENGTH
-    names = {path.name for path in ROOT.glob("scripts/documents/*.md")}
-    assert {path.name for path in DOCUMENTS} == names | {"README.md", "GUIDE.md"} and len(DOCUMENTS) >= 11
+    names = {path.name for path in ROOT.glob("scripts/documents/*.md")} | {f"{name}.md" for name in ROOM_PAGES}
+    assert {path.name for path in DOCUMENTS} == names and len(DOCUMENTS) >= 11
     assert len(PYTHON) >= 12 and len(COMMANDS) >= 5
     first = links(ROOT / "README.md")
     inner = {ROOT / "tensor_envs" / room / "README.md" for room in ("_compiler", "_runtime")}

@@ -69,6 +69,7 @@ SECTIONS: dict[str, dict[str, str | Callable[[], str]]] = {
         "how_it_works.md": "scripts/documents/how_it_works.md",
         "questions.md": "scripts/documents/questions.md",
         "own/costs.md": "scripts/documents/costs.md",
+        "search/strength.md": "tensor_envs/search/STRENGTH.md",
         "speed/index.md": "scripts/benchmark/README.md",
         "speed/devices.md": "scripts/measured/devices.md",
         "speed/gpu_kernels.md": "scripts/measured/gpu_kernels.md",

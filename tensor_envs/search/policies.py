@@ -52,7 +52,7 @@ def playout_policy(
     Args:
         state: the games.
         num_simulations: simulations of each game, 1..2^20.
-        exploration: weight of the exploration term; None is 4. The search's README has a table of others.
+        exploration: weight of the exploration term; None is 4. `tensor_envs/search/STRENGTH.md` compares weights.
         seed: seed of playouts and chance. A game at a ply has the same draws in any batch.
         limit: maximum number of actions of a playout.
         chance: in games with chance, "open" replays every simulation from the root with its own chance, so that nodes
