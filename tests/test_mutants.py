@@ -124,9 +124,9 @@ MUTANTS = {
     ),
     "a value is loaded again after a store": Mutant(
         "_compiler/lanes.py",
-        "(x.array in self.private or self.stored.get(x.array, last) != last)",
+        "(x.array in self.private or self.storing_parts.get(x.array, last) != last)",
         "x.array in self.private",
-        "compiler/test_lanes.py::test_a_loop_over_lanes_that_is_turned_inside_out[changed_before_a_loop]",
+        "compiler/test_lanes.py::test_a_loop_over_lanes_that_is_exchanged_with_inner_loops[changed_before_a_loop]",
     ),
     "an opening too few may end": Mutant(
         "_engine/kernels/until.py",

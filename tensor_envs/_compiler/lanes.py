@@ -1,31 +1,42 @@
-"""Loops over lanes, recorded anew from their instructions, so that a processor works on many lanes at once.
+"""Transformations of loops over lanes, for the vectors and the out-of-order execution of a processor.
 
-A loop without blocks is unrolled: a few of its turns are taken together, see `unroll_lanes`.
+A loop without inner blocks is unrolled and its iterations are interleaved (`unroll_lanes`).
 
-Loops inside it are turned inside out, so that compilers vectorise them: `for lane { a; while { b } c }` becomes
-`for lane { a } while { for lane { b } } for lane { c }`. All lanes take as many turns as the one that needs most, so
-that this is for loops whose further turns change nothing (`Block.together`). A loop with another number of turns in
-each lane becomes `for lane { for turns { b } }`, since often few lanes need it.
+A loop with inner loops would not be vectorised by compilers. It is distributed over its parts, and exchanged with each
+inner loop (`interchange_loops`: loop distribution and interchange):
+
+    for lane {              for lane { a }
+      a                     while {
+      while { b }    ->       for lane { b }
+      c                     }
+    }                       for lane { c }
+
+All lanes then take as many iterations as the lane that needs most. So further iterations of the inner loop must change
+nothing (`Block.together`). A "for" whose number of iterations is computed stays within the loop over lanes,
+`for lane { for n { b } }`: often few lanes need it at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import FLOAT32, INT32, STORES, Array, Block, Instruction, Tape
 
-ADDRESSES = {"+": arithmetic.add, "*": arithmetic.multiply}  # operations of addresses
-MAX_RECOMPUTED = 3  # operations of a value that is computed again rather than stored for a later part
+# functions that record the operations of addresses in canonical form
+ADDRESSES = {"+": arithmetic.add, "*": arithmetic.multiply}
+MAX_RECOMPUTED = 3  # operations of a value that later parts compute again; longer computations are stored
 
 
 def unroll_lanes(tape: Tape, count: int) -> None:
-    """Unroll the last loop of the open block, which has no blocks: `count` of its turns, far apart, are taken at once.
+    """Unroll the last loop of the open block, which has no inner blocks, by `count`.
 
-    The instructions of these turns alternate, so that a processor works on all of them while it waits for one. Stores
-    come last: one between the loads of two turns would keep compilers from vectorising the loop.
+    The lanes of one new iteration are a share of all lanes apart: lanes k, k + share, k + 2 * share, ... Their
+    instructions are interleaved, so that a processor works on some lanes while others wait for memory. Stores come
+    last: a store between the loads of two lanes would keep compilers from vectorising the loop.
     """
     loop = tape.block.body.pop()
     assert isinstance(loop, Block)
@@ -33,10 +44,11 @@ def unroll_lanes(tape: Tape, count: int) -> None:
     ranked: list[tuple[int, Instruction]] = []
     stores: list[Instruction] = []
     with tape.nested("for", arithmetic.const(share, INT32)) as unrolled:
-        ranks: dict[Instruction, int] = {}  # places in the order that all turns share
-        for turn in range(count):
+        # Instructions are sorted by rank. The n-th instructions of all copies of the body have about the same rank.
+        ranks: dict[Instruction, int] = {}
+        for k in range(count):
             unrolled.body.clear()
-            copies = {loop.index: arithmetic.add(unrolled.index, arithmetic.const(turn * share, INT32))}
+            copies = {loop.index: arithmetic.add(unrolled.index, arithmetic.const(k * share, INT32))}
             for x in loop.body:
                 assert isinstance(x, Instruction)
                 copies[x] = _copy(tape, x, [copies.get(operand, operand) for operand in x.operands])
@@ -49,10 +61,11 @@ def unroll_lanes(tape: Tape, count: int) -> None:
                     stores.append(new)
                     continue
                 assert new.op != "load" or new.array not in stored, "stores come last, and this array is read after one"
-                # after the instruction before it, and after its operands, which an earlier turn may have recorded
-                rank = ranks[new] = max(rank, *(ranks.get(operand, 0) for operand in new.operands), 0) + 1
+                # after the instruction before it, and after its operands, which an earlier copy may have recorded
+                rank = max(rank, *(ranks.get(operand, 0) for operand in new.operands), 0) + 1
+                ranks[new] = rank
                 ranked.append((rank, new))
-        # The sort is stable: within a rank the turns keep their order.
+        # The sort is stable: within a rank the copies keep their order.
         ranked.sort(key=lambda item: item[0])
         unrolled.body[:] = [*(x for _, x in ranked), *stores]
 
@@ -62,46 +75,54 @@ def _copy(tape: Tape, x: Instruction, operands: Sequence[Instruction]) -> Instru
     if x.array is not None:
         return getattr(tape, x.op)(x.array, *operands)  # type: ignore[no-any-return]
     if x.op in ADDRESSES and x.dtype is not FLOAT32:
-        # a lane's number may now end in a constant, and addresses share what comes before it
+        # A lane's number may now end in a constant. `arithmetic` moves it to the end of an address, so that the
+        # addresses of all copies share what comes before.
         return ADDRESSES[x.op](*operands)
     return tape.pure(x.op, x.dtype, tuple(operands), x.low, x.high, x.wraps)
 
 
-def turn_inside_out(tape: Tape, private: Sequence[Array]) -> bool:
-    """Turn the last loop of the open block inside out if lanes may take the loops in it together; return whether.
+def interchange_loops(tape: Tape, private: Sequence[Array]) -> bool:
+    """Exchange the last loop of the open block, over lanes, with its inner loops, and return whether that is possible.
 
-    private: arrays of one lane's own, which get the values of all lanes.
+    private: arrays with the numbers of one lane; they are enlarged to those of all lanes.
     """
     loop = tape.block.body[-1]
     assert isinstance(loop, Block)
     inner = [x for x in loop.body if isinstance(x, Block)]
-    if not inner or not all(map(_together, inner)):
+    if not inner or not all(map(_is_exchangeable, inner)):
         return False
     tape.block.body.pop()
-    _InsideOut(tape, loop, private).record()
+    _Interchange(tape, loop, private).record()
     return True
 
 
-def _together(block: Block) -> bool:
-    """Return whether lanes may take the turns of a loop, and of the loops in it, together, or it is `_apart`."""
+def _is_exchangeable(block: Block) -> bool:
+    """Return whether lanes may take the iterations of a loop together; one of computed length has no inner blocks."""
     inner = [x for x in block.body if isinstance(x, Block)]
-    return block.together and (not inner if _apart(block) else all(map(_together, inner)))
+    return block.together and (not inner if _has_computed_length(block) else all(map(_is_exchangeable, inner)))
 
 
-def _apart(block: Block) -> bool:
-    """Return whether the number of a loop's turns is computed."""
+def _has_computed_length(block: Block) -> bool:
+    """Return whether the number of a loop's iterations is computed, and may differ between lanes."""
     return block.head is not None and block.head.op != "const"
 
 
-class _InsideOut:
-    """A loop over lanes that is recorded anew.
+class _Interchange:
+    """A loop over lanes that is distributed over its parts and recorded again.
+
+    A part is a run of instructions between inner loops. It becomes a loop over lanes of its own, so the values that it
+    uses of other parts either are stored for all lanes (spilled) and loaded again, or are computed again.
 
     Attributes:
-        parts: parts of the loop and of each one in it: sequences of instructions, each with the loop that follows.
-        home: the part, by identity, in which an instruction stands.
-        stored: the parts that store to an array.
-        imports: values of other parts that a part loads first, in the order of recording.
-        spilled: arrays of values that are stored for other parts.
+        parts: the parts of the loop and of each inner one, each with the inner loop that follows it, or None.
+        part_of: the part of each instruction, by the part's identity.
+        storing_parts: the parts that store to an array.
+        imports: the values of other parts that a part loads first, in the order of recording.
+        spilled: the array of each value that is stored for other parts.
+        costs: the number of operations that compute a value again.
+        indices: the new index of each inner loop, by the old one.
+        part, lane, copies: of the part that is being recorded its identity, the index of its loop over lanes, and the
+            new instruction of each old one.
     """
 
     def __init__(self, tape: Tape, loop: Block, private: Sequence[Array]):
@@ -110,56 +131,60 @@ class _InsideOut:
         self.lanes = loop.head
         self.private = {*private}
         self.parts: dict[Block, list[tuple[list[Instruction], Block | None]]] = {}
-        self.home: dict[Any, int] = {}
-        self.stored: dict[Array, set[int]] = {}
+        self.part_of: dict[Any, int] = {}
+        self.storing_parts: dict[Array, set[int]] = {}
         self.imports: dict[int, list[Instruction]] = {}
         self.spilled: dict[Instruction, Array] = {}
         self.costs: dict[Instruction, float] = {}
-        self.indices: dict[Instruction, Instruction] = {}  # new indices of the inner loops
-        self._cut(loop)
+        self.indices: dict[Instruction, Instruction] = {}
+        self.part = 0
+        self.lane = loop.index
+        self.copies: dict[Instruction, Instruction] = {}
+        self._divide(loop)
         for block in self.parts:
-            self._plan(block)
+            self._find_imports(block)
 
     def record(self) -> None:
         for array in self.private:
             array.size *= self.lanes.value
-        self._record(self.loop)
+        self._record_block(self.loop)
 
     # *** what a part needs of others ***
 
-    def _cut(self, block: Block) -> None:
-        """Cut a block into parts, each with the loop that follows; it begins and ends with a part."""
+    def _divide(self, block: Block) -> None:
+        """Divide a block into parts, each with the loop that follows; the first and the last part may be empty."""
         part: list[Instruction] = []
         parts = self.parts[block] = []
         for x in block.body:
             if isinstance(x, Block):
-                self._cut(x)
+                self._divide(x)
                 parts.append((part, x))
                 part = []
                 continue
             part.append(x)
-            self.home[x] = id(part)
+            self.part_of[x] = id(part)
             if x.op in STORES:
-                self.stored.setdefault(x.array, set()).add(id(part))
+                self.storing_parts.setdefault(x.array, set()).add(id(part))
         parts.append((part, None))
 
-    def _plan(self, block: Block) -> None:
+    def _find_imports(self, block: Block) -> None:
         """Find the values of other parts that the parts of a block need."""
         for part, inner in self.parts[block]:
             needed: set[Instruction] = set()
             for x in part:
                 for operand in x.operands:
                     self._need(id(part), operand, needed)
+            # The last part also computes whether the loop goes on, and a loop of computed length has one part.
             for end in () if inner else (block.condition, block.head):
                 if end is not None:
                     self._need(id(part), end, needed)
             self.imports[id(part)] = sorted(needed, key=lambda x: x.number)
 
     def _need(self, part: int, x: Instruction, needed: set[Instruction]) -> None:
-        if self.home.get(x, part) == part or x in needed:
+        """Add what a part has to load or compute first, if it uses a value, to `needed`."""
+        if self.part_of.get(x, part) == part or x in needed:
             return
-        # A stored value costs a store and a load for each lane, and memory for all lanes; a cheap one is computed
-        # again.
+        # Cheap values are computed again: a stored one costs a store and a load for each lane, and memory for all.
         if self._cost(x) > MAX_RECOMPUTED:
             needed.add(x)
             if x not in self.spilled:
@@ -172,76 +197,79 @@ class _InsideOut:
             self._need(part, operand, needed)
 
     def _cost(self, x: Instruction) -> float:
-        """Return the number of operations that compute a value again in another part."""
-        if x not in self.home:
+        """Return the number of operations that compute a value again in another part; infinite if none can."""
+        if x not in self.part_of:
             return 0
         if x not in self.costs:
-            # A value is loaded again only if its array is as it was. Private arrays change in every turn. The last part
-            # is an exception: it runs once, after all others.
-            last = {id(self.parts[self.loop][-1][0])}  # a part loads what it imports before it stores
-            changes = x.op == "load" and (x.array in self.private or self.stored.get(x.array, last) != last)
+            # A load is repeated only if its array has not changed. Private arrays change in every iteration. Stores of
+            # the last part are harmless: it runs once, after all others, and loads its imports before it stores.
+            last = {id(self.parts[self.loop][-1][0])}
+            changes = x.op == "load" and (x.array in self.private or self.storing_parts.get(x.array, last) != last)
             self.costs[x] = inf if changes else 1 + sum(map(self._cost, x.operands))
         return self.costs[x]
 
     # *** recording ***
 
-    def _record(self, block: Block, any_lane: Array | None = None) -> None:
-        """Record the parts and loops of a block. any_lane: becomes 1 if the block's condition holds for a lane."""
-        zero = arithmetic.const(0, INT32)
+    def _record_block(self, block: Block, any_lane: Array | None = None) -> None:
+        """Record the parts and inner loops of a block. any_lane: becomes 1 if its condition holds for a lane."""
         for part, inner in self.parts[block]:
-            with self.tape.nested("for", self.lanes) as lanes:
-                self.part = id(part)
-                self.lane = lanes.index
-                self.copies = {self.loop.index: lanes.index}
-                for x in (*self.imports[self.part], *part):
-                    self._copy(x)
+            with self._each_lane(part):
+                self._copy_all(part)
                 if inner is None and any_lane is not None and block.condition is not None:
+                    zero = arithmetic.const(0, INT32)
                     again = arithmetic.cast(self._value(block.condition), INT32)
                     self.tape.store(any_lane, zero, arithmetic.bit_or(self.tape.load(any_lane, zero), again))
-            if inner is not None and _apart(inner):
-                self._each_lane(inner)
-            elif inner is not None:
-                self._inner(inner)
+            if inner is not None:
+                self._record_loop(inner)
 
-    def _each_lane(self, block: Block) -> None:
-        """Record a loop of which every lane takes its own turns."""
-        ((part, _),) = self.parts[block]
-        with self.tape.nested("for", self.lanes) as lanes:
-            self.part = id(part)
-            self.lane = lanes.index
-            self.copies = {self.loop.index: lanes.index}
-            for x in self.imports[self.part]:
-                self._copy(x)
-            with self.tape.nested("for", self._value(block.head)) as turns:
-                self.copies[block.index] = turns.index
-                for x in part:
-                    self._copy(x)
-
-    def _inner(self, block: Block) -> None:
+    def _record_loop(self, block: Block) -> None:
+        """Record an inner loop: around the loops over lanes of its parts, or within one if its length is computed."""
+        if _has_computed_length(block):
+            ((part, _),) = self.parts[block]
+            with self._each_lane(part), self.tape.nested("for", self._value(block.head)) as own:
+                self.copies[block.index] = own.index
+                self._copy_all(part)
+            return
         with self.tape.nested(block.kind, block.head) as new:
             new.unroll = block.unroll
             new.vector = block.vector
             if block.kind == "for":
                 self.indices[block.index] = new.index
-                self._record(block)
-            else:
-                # The loop goes on while it does for any lane: the or of all lanes is a register that each turn clears.
-                any_lane = self.tape.register(INT32, 1)
-                zero = arithmetic.const(0, INT32)
-                self.tape.store(any_lane, zero, zero)
-                self._record(block, any_lane)
-                new.condition = arithmetic.less(zero, self.tape.load(any_lane, zero))
+                self._record_block(block)
+                return
+            # The loop goes on while it does for any lane: a register has the OR of all lanes, and each iteration
+            # clears it.
+            any_lane = self.tape.register(INT32, 1)
+            zero = arithmetic.const(0, INT32)
+            self.tape.store(any_lane, zero, zero)
+            self._record_block(block, any_lane)
+            new.condition = arithmetic.less(zero, self.tape.load(any_lane, zero))
+
+    @contextmanager
+    def _each_lane(self, part: list[Instruction]) -> Iterator[None]:
+        """Record a loop over lanes for a part, which starts with the values that the part imports."""
+        with self.tape.nested("for", self.lanes) as lanes:
+            self.part = id(part)
+            self.lane = lanes.index
+            self.copies = {self.loop.index: lanes.index}
+            self._copy_all(self.imports[self.part])
+            yield
 
     def _value(self, x: Instruction) -> Instruction:
         """Return a value of the original loop as an instruction of the part that is being recorded."""
-        if x not in self.copies and x in self.home:
+        if x not in self.copies and x in self.part_of:
             self._copy(x)
         return self.copies.get(x) or self.indices.get(x, x)
+
+    def _copy_all(self, instructions: Sequence[Instruction]) -> None:
+        for x in instructions:
+            self._copy(x)
 
     def _copy(self, x: Instruction) -> None:
         """Record an instruction for this part: a load if another part has spilled its value, else the computation."""
         tape = self.tape
-        if self.home[x] != self.part and x in self.spilled:
+        is_own = self.part_of[x] == self.part
+        if x in self.spilled and not is_own:
             copy = tape.load(self.spilled[x], self.lane)
         else:
             operands = [*map(self._value, x.operands)]
@@ -250,5 +278,5 @@ class _InsideOut:
                 operands[0] = arithmetic.add(arithmetic.multiply(operands[0], self.lanes), self.lane)
             copy = _copy(tape, x, operands)
         self.copies[x] = copy
-        if self.home[x] == self.part and x in self.spilled:
+        if x in self.spilled and is_own:
             tape.store(self.spilled[x], self.lane, copy)

@@ -193,12 +193,12 @@ class Block:
 
     Attributes:
         kind: "kernel", "for", "while" (runs once, then while `condition` holds) or "if".
-        head: the number of turns of a "for", the condition of an "if".
+        head: the number of iterations of a "for", the condition of an "if".
         condition: whether a "while" runs again.
         index: the counter of a "for".
         unroll: whether compilers may unroll a "for".
-        vector: turns of a "for" that one vector takes, a divisor of their number; 0 leaves it to the compiler.
-        together: whether lanes may take the turns of a loop together, as many as the one that needs most.
+        vector: iterations of a "for" that one vector computes, a divisor of their number; 0 leaves it to the compiler.
+        together: whether lanes may take the iterations of a loop together, as many as the lane that needs most.
         live: whether it contains a store to a used array; set by `Tape.finish`, which removes other blocks.
     """
 
@@ -235,7 +235,7 @@ class Tape:
         self.arrays = [Array(dtype, size, k, f"data{k}") for k, (dtype, size) in enumerate(parameters)]
         self.registers: list[Array] = []
         self.grid: dict[str, int] = {}  # workgroups ("group") and threads ("thread") of a GPU
-        self.team = 1  # threads of a GPU that play a game together: all take the same branches and the same turns
+        self.team = 1  # threads of a GPU that play a game together: all take the same branches and iterations
         # whether each thread has many loads under way: compilers may give it registers that other threads lack
         self.few_threads = False
         self.count = 0  # instructions recorded
@@ -327,7 +327,7 @@ class Tape:
         outer = self.block
         block = self.block = Block(kind, outer, head)
         if kind == "for":
-            # A loop may take no turn at all. Its index still needs bounds that are a range.
+            # A loop may have no iteration at all. Its index still needs bounds that are a range.
             block.index = Instruction("index", INT32, (), 0, max(head.high - 1, 0))
             block.index.block = block
         yield block
@@ -394,11 +394,11 @@ class Tape:
                 if isinstance(x, Block):
                     prune(x)
 
-        # Blocks go with their stores: a loop without effect would still take its turns.
+        # Blocks go with their stores: a loop without effect would still run.
         prune(self.root)
 
     def instructions(self) -> Iterator[tuple[Instruction, int]]:
-        """Yield the instructions, and how often each runs: a loop of unknown length for one turn, a branch as taken."""
+        """Yield the instructions, and how often each runs: a loop of unknown length once, a branch as taken."""
 
         def walk(block: Block, times: int) -> Iterator[tuple[Instruction, int]]:
             for x in block.body:

@@ -1,4 +1,4 @@
-"""Loops over lanes that are unrolled or turned inside out compute the same, without a compiler."""
+"""Loops over lanes that are unrolled or exchanged with inner loops compute the same, without a compiler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tensor_envs._compiler.lanes import turn_inside_out, unroll_lanes
+from tensor_envs._compiler.lanes import interchange_loops, unroll_lanes
 from tensor_envs._compiler.tape import INT32, Block, Tape, current
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers, trace
 from tests.compiler.evaluator import run
@@ -94,14 +94,14 @@ STAGES = [
 ]  # fmt: skip
 
 
-def recorded(stage: Stage, inside_out: bool) -> Tape:
+def recorded(stage: Stage, interchanged: bool) -> Tape:
     def body(*cells: Cells) -> None:
         tape = current()
         before = len(tape.registers)
         with loop(LANES) as lane:
             stage(*cells, lane)
-        if inside_out:
-            assert turn_inside_out(tape, tape.registers[before:])
+        if interchanged:
+            assert interchange_loops(tape, tape.registers[before:])
 
     return trace(body, [(INT32, LANES)] * 3)
 
@@ -112,13 +112,13 @@ def innermost(block: Block) -> list[Block]:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_loop_over_lanes_that_is_turned_inside_out(stage: Stage) -> None:
-    lane_by_lane, inside_out = (recorded(stage, chosen) for chosen in (False, True))
+def test_a_loop_over_lanes_that_is_exchanged_with_inner_loops(stage: Stage) -> None:
+    lane_by_lane, interchanged = (recorded(stage, chosen) for chosen in (False, True))
     expected = run(lane_by_lane, *ROWS)
     assert expected[2] != ROWS[2]
-    assert run(inside_out, *ROWS) == expected
-    inside_out.finish()
-    assert run(inside_out, *ROWS) == expected, "and without what no output needs"
+    assert run(interchanged, *ROWS) == expected
+    interchanged.finish()
+    assert run(interchanged, *ROWS) == expected, "and without what no output needs"
 
 
 @pytest.mark.parametrize("stage", [x for x in STAGES if x is not own_turns])
@@ -139,7 +139,7 @@ def test_branches_and_other_loops_stay_inside() -> None:
             out[lane] = out[lane] + b[lane]
 
     for stage in (with_branch, with_loop):
-        with pytest.raises(AssertionError, match="turn_inside_out"):
+        with pytest.raises(AssertionError, match="interchange_loops"):
             recorded(stage, True)
 
 

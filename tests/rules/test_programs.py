@@ -18,7 +18,7 @@ from tinygrad import Tensor
 
 from tensor_envs import rules
 from tensor_envs._compiler import arithmetic
-from tensor_envs._compiler.lanes import turn_inside_out
+from tensor_envs._compiler.lanes import interchange_loops
 from tensor_envs._compiler.tape import LIMITS, UINT32, Instruction, current, recording
 from tensor_envs._runtime.buffers import download, empty_buffer, upload
 from tensor_envs._runtime.launch import launch
@@ -131,7 +131,7 @@ class Suite:
                     line += 1
 
     def kernel(self, device: str, by_lanes: bool = False) -> np.ndarray:
-        """Return the results of a kernel with all programs, like `expected`. by_lanes: see `turn_inside_out`."""
+        """Return the results of a kernel with all programs, like `expected`. by_lanes: see `interchange_loops`."""
         inputs = [np.concatenate([self.table[name] for name in names]) for names in FIELDS.values()]
         arrays = [empty_buffer(self.expected.size, UINT32, device), *(upload(x, device) for x in inputs)]
         after = launch("programs", partial(trace, partial(self.record, device, by_lanes)), *arrays)
@@ -176,7 +176,7 @@ def _each_row(size: int, device: str, by_lanes: bool) -> Iterator[Scalar]:
     with loop(size) as row:
         yield row
     if by_lanes:
-        turn_inside_out(tape, tape.registers[before:])
+        interchange_loops(tape, tape.registers[before:])
 
 
 def _words(x: Scalar) -> list[Scalar]:
@@ -204,7 +204,7 @@ def find_differences(seeds: range, device: str, plain: bool = False, portable: b
         suite = Suite(list(texts), table)
         runs = {device: suite.kernel(device)} | ({"plain numbers": suite.plain()} if plain else {})
         if device in SEQUENTIAL:
-            runs[f"{device}, loops inside out"] = suite.kernel(device, by_lanes=True)
+            runs[f"{device}, loops exchanged"] = suite.kernel(device, by_lanes=True)
         for name, results in runs.items():
             wrong = suite.differences(results)
             problems += [f"{name}, seed {texts[suite.texts[d[0]]]}\n{suite.describe(d)}" for d in wrong]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from tinygrad.dtype import DType
 
-from tensor_envs._compiler.lanes import turn_inside_out, unroll_lanes
+from tensor_envs._compiler.lanes import interchange_loops, unroll_lanes
 from tensor_envs._compiler.tape import INT32, INT64, UINT32, current
 from tensor_envs._engine.batch_layout import BlockGrid
 from tensor_envs._engine.random import KEY_WORDS
@@ -132,7 +132,7 @@ class GameBlock:
         with loop(self.lanes) as lane:
             stage(self.at(lane))
         # A loop within a lane keeps clang from vectorising the lanes, so loops are exchanged where that is possible.
-        if self.lanes > 1 and turn_inside_out(tape, tape.registers[before:]):
+        if self.lanes > 1 and interchange_loops(tape, tape.registers[before:]):
             return
         # Several lanes at once: one works while another waits for memory.
         if self.unrolled_lanes > 1 and block.ends_with_short_loop(unroll_max):
