@@ -309,7 +309,7 @@ class CUDA(GPU):
         if self.tape.team == 1:
             return
         if isinstance(x, Block):
-            # accesses in a later turn of a loop, or after a branch, may conflict with those before it
+            # accesses in a later iteration of a loop, or after a branch, may conflict with those before it
             if self.stored or (self.loaded and _stores(x)):
                 self.wait()
         elif x.array is not None and x.array.slot is not None:
@@ -335,7 +335,7 @@ class CUDA(GPU):
 
     def loop_hint(self, block: Block) -> str:
         # NVRTC copies bodies up to 16 times, those of loops around them too. A search then takes 20 s to compile, and
-        # its code outgrows the cache of instructions. Four turns of a short body have enough loads under way at once.
+        # its code outgrows the cache of instructions. Four iterations of a short body have enough loads in flight.
         if block.unroll and block.head.op != "const":
             is_short = len(block.body) <= MAX_UNROLLED and not any(isinstance(x, Block) for x in block.body)
             return "#pragma unroll 4" if is_short else self.keep_loop

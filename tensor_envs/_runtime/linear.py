@@ -100,7 +100,7 @@ class Linear:
             size = self.append(UOp(Ops.NOOP)) if block.head is None else self.value(block.head)
             if block.head is not None and block.head.low < 0:
                 # tinygrad's LLVM renderer compares a loop's index with its size as unsigned numbers (0.14.0), so a
-                # loop of fewer than no turns would take billions.
+                # loop of a negative number of iterations would take billions.
                 none = self.const(0, INT32)
                 size = self.new(Ops.WHERE, INT32, self.new(Ops.CMPLT, BOOL, size, none), none, size)
             dtype = dtypes.void if block.head is None else INT32

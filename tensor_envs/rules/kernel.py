@@ -85,8 +85,8 @@ def grid_index(axis: str, size: int) -> Scalar:
 def loop(size: Value, unroll: bool = True, together: bool = False, vector: int = 0) -> Iterator[Scalar]:
     """Record a loop over 0..size-1; a size of 0 or less skips it.
 
-    vector: turns that one vector of a CPU takes, a divisor of the size. Sums of floats may be reordered.
-    together: whether games may take the turns together, as many as the one that needs most, see `_compiler.lanes`.
+    vector: iterations that one vector of a CPU computes, a divisor of the size. Sums of floats may be reordered.
+    together: whether games may iterate together, as often as the game that needs most, see `_compiler.lanes`.
     """
     with current().nested("for", scalar(size).instruction()) as block:
         block.unroll, block.together = unroll, together
@@ -102,25 +102,25 @@ def branch(condition: Scalar) -> Iterator[None]:
         yield
 
 
-class Turn:
-    """A turn of a `do_while`.
+class Iteration:
+    """An iteration of a `do_while`.
 
     Attributes:
-        again: whether another turn follows, to be set inside.
+        again: whether another iteration follows, to be set inside.
     """
 
     again: Scalar
 
 
 @contextmanager
-def do_while(together: bool = False) -> Iterator[Turn]:
-    """Record a loop that runs once, and again while `turn.again` holds at its end. together: see `loop`."""
-    turn = Turn()
+def do_while(together: bool = False) -> Iterator[Iteration]:
+    """Record a loop that runs once, and again while `iteration.again` holds at its end. together: see `loop`."""
+    iteration = Iteration()
     with current().nested("while") as block:
         block.together = together
-        yield turn
-        assert turn.again.dtype is BOOL
-        block.condition = turn.again.instruction()
+        yield iteration
+        assert iteration.again.dtype is BOOL
+        block.condition = iteration.again.instruction()
 
 
 @contextmanager
@@ -283,12 +283,12 @@ def repeat(
             refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
         return scalars
 
-    # Outside a kernel, for fewer than two turns, and without a loop, the steps are taken in Python.
+    # Outside a kernel, for fewer than two steps, and without a loop, the steps are taken in Python.
     values = of_one_kind(start)
     written_out = None if recording() is None or is_gpu() else most
-    turns = whole("a number of turns", size if written_out is None else written_out)
-    if not values or (turns.is_plain and (written_out is not None or recording() is None or turns.value < 2)):
-        for _ in range(int(turns.value)):
+    steps = whole("the number of steps", size if written_out is None else written_out)
+    if not values or (steps.is_plain and (written_out is not None or recording() is None or steps.value < 2)):
+        for _ in range(int(steps.value)):
             before = values
             values = of_one_kind(step(values))
             if all(a.is_plain and b.is_plain and a.value == b.value for a, b in zip(before, values, strict=True)):
@@ -299,7 +299,7 @@ def repeat(
     variables = registers(count, values[0].dtype)
     remaining = registers(1, INT32)
 
-    def turn() -> Scalar:
+    def take_step() -> Scalar:
         """Take a step; return whether it has changed a variable."""
         old = [variables[k] for k in range(count)]
         new = of_one_kind(step(old))
@@ -309,17 +309,17 @@ def repeat(
 
     for k, x in enumerate(values):
         variables[k] = x
-    if turns.is_plain:
-        remaining[0] = turns
+    if steps.is_plain:
+        remaining[0] = steps
         # A loop of a fixed size ends for all games together once no game changes.
         with do_while(together=True) as block:
-            changed = turn()
+            changed = take_step()
             remaining[0] = remaining[0] - 1
             block.again = changed & (remaining[0] > 0)
     else:
         # Games with sizes of their own take all of their steps, without a test for changes.
-        with loop(turns, together=True):
-            turn()
+        with loop(steps, together=True):
+            take_step()
     return [variables[k] for k in range(count)]
 
 

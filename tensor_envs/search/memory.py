@@ -337,17 +337,17 @@ class TreeMemory:
     @contextmanager
     def each_number(self, count: Value) -> Iterator[Scalar]:
         """Iterate over the numbers of a node's edges, with padding; a thread of a team visits its own ones."""
-        turns: Value = self.own_width
+        size: Value = self.own_width
         vector = 0
         if self.config.packed and is_gpu():
-            turns = (minimum(maximum(count, 0), self.width) + (self.team - 1)) // self.team
+            size = (minimum(maximum(count, 0), self.width) + (self.team - 1)) // self.team
         elif self.config.packed:
             # the mask of bits shows the compiler that vectors are whole: it writes no scalar loop for a remainder
-            turns = minimum(maximum(whole_vectors(count), 0), self.width) & -VECTOR
+            size = minimum(maximum(whole_vectors(count), 0), self.width) & -VECTOR
             vector = VECTOR
-        with loop(turns, vector=vector) as turn:
+        with loop(size, vector=vector) as k:
             # neighbours in a team read neighbours in memory
-            yield turn if self.team == 1 else turn * self.team + self.t.block.member
+            yield k if self.team == 1 else k * self.team + self.t.block.member
 
     def own(self, edge: Scalar) -> Scalar:
         """Return the place of an edge of `each_number` in registers of the thread that visits it."""

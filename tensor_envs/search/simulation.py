@@ -200,7 +200,7 @@ class Search(TreeMemory):
         # the queue has the roots whose simulations are still inside their trees
         counts.queued = counts.steps = 0
         self.each_root(self._start)
-        with do_while() as turn:
+        with do_while() as iteration:
             # live roots are appended to the same queue again: never more of them than have been read
             active = counts.queued
             counts.queued = 0
@@ -210,7 +210,7 @@ class Search(TreeMemory):
                 self.each_root(lambda at: self._enqueue(at, self.walk(at).live != 0))
             # a level has a step for each root that was still inside
             counts.steps += active
-            turn.again = counts.queued > 0
+            iteration.again = counts.queued > 0
         # the backup may be in the next kernel, after the network
         self.root(self.first_root).num_steps = counts.steps
         if not replays:

@@ -113,9 +113,9 @@ class Prover:
             # meanwhile.
             with branch(self.depth[0] > 1):
                 self.resume()
-            with do_while() as turn:
-                # One turn does one step of the search. The modes follow each other within a turn where they can: a
-                # node that is entered may be left, and the node above then selects its next child.
+            with do_while() as iteration:
+                # An iteration is one step of the search. Modes follow each other within it where they can: a node that is
+                # entered may be left, and the node above then selects its next child.
                 with branch(self.mode[0] == ENTER):
                     self.enter()
                 with branch(self.mode[0] == LEAVE):
@@ -123,7 +123,7 @@ class Prover:
                 with branch(self.mode[0] == SELECT):
                     self.select()
                 # Stop only before a node is entered, so that the next launch finds a whole path.
-                turn.again = (self.status[0] == RUNNING) & ((self.nodes[0] < budget) | (self.mode[0] != ENTER))
+                iteration.again = (self.status[0] == RUNNING) & ((self.nodes[0] < budget) | (self.mode[0] != ENTER))
             control.status = self.status[0]
             control.mode = self.mode[0]
             control.depth = self.depth[0]
@@ -436,7 +436,7 @@ class Prover:
         level = registers(1, INT32)
         depth = self.depth[0]
         level[0] = 0
-        with do_while() as turn:
+        with do_while() as iteration:
             level[0] = level[0] + 1
             frame = self.frame(level[0])
             entry = self.table.look_up(frame.bucket, self.position(level[0], key=True))
@@ -450,7 +450,7 @@ class Prover:
                 self.reached[0], self.result[0] = int32(wins), where(wins, entry.low, entry.high)
                 self.must.put(self.must.only(where(wins, entry.low > 0, entry.high < 0), entry.region))
                 frame.visited = 0  # it is stored already
-            turn.again = ~decided & (level[0] < depth - 1)
+            iteration.again = ~decided & (level[0] < depth - 1)
 
     def chosen_player(self, depth: Scalar, child: Scalar) -> Scalar:
         (slot,) = self.packing.layout.slots["current_player"]

@@ -18,21 +18,21 @@ Stage = Callable[..., None]  # of the arrays and the lane
 
 
 def count_down(a: Cells, b: Cells, out: Cells, lane: int) -> None:
-    """A loop of as many turns as the lane with the most needs; further turns change nothing."""
+    """A loop of as many iterations as the lane that needs most; further ones change nothing."""
     left = registers(1, INT32)
     left[0] = a[lane]
     total = registers(1, INT32)
     total[0] = 0
-    with do_while(together=True) as turn:
+    with do_while(together=True) as iteration:
         goes_on = left[0] > 0
         total[0] = total[0] + b[lane] * (goes_on & (left[0] > 0))
         left[0] = left[0] - goes_on * 1
-        turn.again = left[0] > 0
+        iteration.again = left[0] > 0
     out[lane] = total[0]
 
 
-def own_turns(a: Cells, b: Cells, out: Cells, lane: int) -> None:
-    """A loop with another number of turns in every lane."""
+def own_lengths(a: Cells, b: Cells, out: Cells, lane: int) -> None:
+    """A loop with another number of iterations in every lane."""
     total = registers(1, INT32)
     total[0] = b[lane]
     with loop(a[lane], together=True) as k:
@@ -90,7 +90,7 @@ def long_expression(a: Cells, b: Cells, out: Cells, lane: int) -> None:
 
 
 STAGES = [
-    count_down, own_turns, nested, changed_before_a_loop, changed_in_a_loop, changed_at_the_end, long_expression,
+    count_down, own_lengths, nested, changed_before_a_loop, changed_in_a_loop, changed_at_the_end, long_expression,
 ]  # fmt: skip
 
 
@@ -121,14 +121,14 @@ def test_a_loop_over_lanes_that_is_exchanged_with_inner_loops(stage: Stage) -> N
     assert run(interchanged, *ROWS) == expected, "and without what no output needs"
 
 
-@pytest.mark.parametrize("stage", [x for x in STAGES if x is not own_turns])
+@pytest.mark.parametrize("stage", [x for x in STAGES if x is not own_lengths])
 def test_loops_over_lanes_are_innermost(stage: Stage) -> None:
     blocks = innermost(recorded(stage, True).root)
     assert blocks and all(x.kind == "for" and x.head.value == LANES for x in blocks)
 
 
 def test_branches_and_other_loops_stay_inside() -> None:
-    """A branch may be taken by some lanes; a loop that is not said to go together may change with further turns."""
+    """A branch may be taken by some lanes; a loop without `together` may change with further iterations."""
 
     def with_branch(a: Cells, b: Cells, out: Cells, lane: int) -> None:
         with branch(a[lane] > 3):
@@ -163,8 +163,8 @@ def test_a_loop_over_lanes_that_is_unrolled(count: int) -> None:
     assert run(unrolled, *ROWS) == run(recorded(straight, False), *ROWS)
     (block,) = (x for x in unrolled.root.body if isinstance(x, Block))
     assert block.head.value == LANES // count
-    turns = [x for x in block.body if not isinstance(x, Block)]
-    stores = turns[-2 * count :]
-    assert {x.op for x in stores} == {"store"} and "store" not in {x.op for x in turns[: -2 * count]}
-    for accesses in (stores, [x for x in turns if x.op == "load"]):
+    instructions = [x for x in block.body if not isinstance(x, Block)]
+    stores = instructions[-2 * count :]
+    assert {x.op for x in stores} == {"store"} and "store" not in {x.op for x in instructions[: -2 * count]}
+    for accesses in (stores, [x for x in instructions if x.op == "load"]):
         assert len({(x.array, x.operands[0]) for x in accesses}) == len(accesses) == 2 * count

@@ -53,7 +53,7 @@ GRID = Grid(3, 3)
         (lambda: bool(FixedList([1, 2])), "a field's list is no condition of Python's"),
         (lambda: select([1, 2, 3], float32(1.0)), r"an index is a whole number, got a float32: write int32\(x\)"),
         (lambda: put([1, 2, 3], float32(1.5), 5), "an index is a whole number"),
-        (lambda: repeat(float32(2.0), [int32(1)], lambda now: now), "a number of turns is a whole number"),
+        (lambda: repeat(float32(2.0), [int32(1)], lambda now: now), "the number of steps is a whole number"),
         (lambda: one_hot(float32(1.5), 3), "a one-hot value is a whole number"),
         (lambda: KeyedChance([0, 0]).draw(0, float32(2.5)), "a number of values is a whole number"),
         (lambda: bits([int32(3), int32(1)], 2), "bits are a list of uint32 words or of bools, got int32"),

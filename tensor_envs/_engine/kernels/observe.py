@@ -248,8 +248,8 @@ class OutputStage:
 
         whole, rest = divmod(run.size, WORD_BITS)
         if whole > INLINE_MAX_WORDS:
-            with loop(whole) as turn:
-                store(turn)
+            with loop(whole) as k:
+                store(k)
         else:
             for w in range(whole):
                 store(w)

@@ -136,12 +136,12 @@ class BlockState:
         count[0] = 0
         if self.moves is not None:
             self.moves.clear()
-        with do_while() as turn:
+        with do_while() as iteration:
             count[0] = count[0] + 1
             n = count[0]
             self.step_all(None if override is None else override(n))
             # The whole block goes on until its last game ends.
-            turn.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
+            iteration.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
 
     def returns(self, at: Coords) -> list[Scalar]:
         """Return the returns of all players."""
@@ -301,14 +301,14 @@ class UniformRollout:
         t.block.each(begin)
         count = registers(1, INT32)
         count[0] = 0
-        with do_while() as turn:
+        with do_while() as iteration:
             count[0] = count[0] + 1
             # a step after the last game's end follows, which makes the rewards 0 as any number of such steps does
             live = goes_on()
             state.step_all()
             if t.resets_in_branch(self.reset):
                 t.auto_reset(state.words, state.resetting, a.row_keys)
-            turn.again = live & (count[0] < a.scalars[0])
+            iteration.again = live & (count[0] < a.scalars[0])
         t.block.each(finish)
 
 

@@ -87,11 +87,11 @@ class PlayUntil:
         else:
             count = registers(1, INT32)
             count[0] = 0
-            with do_while() as turn:
+            with do_while() as iteration:
                 block.play(count[0] == 0)
                 count[0] = count[0] + 1
-                # The first turn plays the commands, every other one the opponents.
-                turn.again = t.block.any(lambda at: block.others_to_move(block.target, at))
+                # The first iteration plays the commands, every other one the opponents.
+                iteration.again = t.block.any(lambda at: block.others_to_move(block.target, at))
         t.block.each(block.finish)
         viewer: Any = None if self.seats is None else self.seats[0]
         if block.drawn is not None:
