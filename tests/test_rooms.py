@@ -51,6 +51,8 @@ FLOORS = [
         "train.torch_network",
         "train.jax_network",
         "train.network",
+        "train.architecture",
+        "train.fused_source",
         "train.fused",
         "train.fused_gpu",
     },

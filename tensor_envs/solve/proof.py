@@ -114,8 +114,8 @@ class Prover:
             with branch(self.depth[0] > 1):
                 self.resume()
             with do_while() as iteration:
-                # An iteration is one step of the search. Modes follow each other within it where they can: a node that is
-                # entered may be left, and the node above then selects its next child.
+                # An iteration is one step of the search. Modes follow each other within it where they can: a node
+                # that is entered may be left, and the node above then selects its next child.
                 with branch(self.mode[0] == ENTER):
                     self.enter()
                 with branch(self.mode[0] == LEAVE):

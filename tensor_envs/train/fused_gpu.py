@@ -30,7 +30,9 @@ from tensor_envs.envs.sampling import FLOOR, masked_logits
 from tensor_envs.rules.kernel import Cells, bitcast, branch, divide, grid_index, loop, registers, trace
 from tensor_envs.rules.scalar import Scalar, Value, float32, maximum, minimum, where
 from tensor_envs.search.selection import exp
-from tensor_envs.train.fused import TYPES, Architecture, complete_gradients
+from tensor_envs.train.architecture import Architecture
+from tensor_envs.train.fused import complete_gradients
+from tensor_envs.train.fused_source import TYPES
 
 WARP = 32  # neighbouring threads of a workgroup, which compute the same units of different rows
 # A thread computes a tile of rows and units: 4 x 8 numbers take 12 loads for 32 products. A small batch has smaller

@@ -20,6 +20,8 @@ from tensor_envs.envs.registry import env_metadata, env_of
 from tensor_envs.envs.sampling import masked_logits
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.train import fused, fused_gpu
+from tensor_envs.train.architecture import Architecture
+from tensor_envs.train.fused_source import TYPES
 
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
@@ -105,7 +107,7 @@ class Network:
                 f"blocks must be 0 where [planes, rows, columns] are not observed, got {blocks} for {env!r}"
             )
         # A tower stands for the first hidden layer.
-        self.architecture = fused.Architecture(
+        self.architecture = Architecture(
             math.prod(self.shape),
             (hidden,) * (1 if blocks else 2),
             (env.num_actions, 1),
@@ -197,7 +199,7 @@ class Network:
         for name, tensor in (("observation", observation), ("mask", mask)):
             if tensor.device not in (device, None):
                 raise ValueError(f"{name} must be on the network's device {device!r}, got {tensor.device!r}")
-        if observation.dtype not in fused.TYPES:
+        if observation.dtype not in TYPES:
             observation = observation.float()
         weights = [x for layer in self.layers.values() for x in (layer.matrix, layer.bias)]
         if fused_gpu.is_layered(self.architecture, observation):

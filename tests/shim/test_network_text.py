@@ -11,7 +11,7 @@ from tinygrad.dtype import _from_np_dtype
 from tensor_envs._compiler.dialects import CUDA
 from tensor_envs._engine.batch_layout import LANES
 from tensor_envs.rules.kernel import trace
-from tensor_envs.train.fused import Architecture
+from tensor_envs.train.architecture import Architecture
 from tensor_envs.train.fused_gpu import DenseKernel, HeadsKernel
 from tests import nvrtc
 from tests.shim.emulator import POISON, Kernel, load

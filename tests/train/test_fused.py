@@ -13,7 +13,8 @@ from tinygrad.renderer.cstyle import ClangRenderer
 import tensor_envs as te
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.opening import open_device
-from tensor_envs.train.fused import Architecture, evaluate, is_fused
+from tensor_envs.train.architecture import Architecture
+from tensor_envs.train.fused import evaluate, is_fused
 
 pytestmark = pytest.mark.skipif(
     not isinstance(Device[str(open_device("CPU"))].renderer, ClangRenderer), reason="kernels in C for the CPU"

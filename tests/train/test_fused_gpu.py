@@ -12,8 +12,9 @@ from tinygrad.helpers import Context
 import tensor_envs as te
 from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs.train import fused_gpu
-from tensor_envs.train.fused import TYPES, Architecture
+from tensor_envs.train.architecture import Architecture
 from tensor_envs.train.fused_gpu import DenseKernel, evaluate, is_layered
+from tensor_envs.train.fused_source import TYPES
 from tensor_envs.train.network import Network, evaluator
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import played
