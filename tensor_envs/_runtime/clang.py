@@ -58,7 +58,7 @@ def cache_folders(create: bool = False) -> list[Path]:
 
 
 def store(name: str, content: bytes, mode: int = 0o644) -> str | None:
-    """Write a file, whole or not at all, to the first folder that takes it, and return its path."""
+    """Write a file atomically to the first writable folder of the cache, and return its path; None if there is none."""
     for folder in cache_folders(create=True):
         path = folder / name
         # Other processes and threads may write the same file. Each one writes its own, and the last rename wins.

@@ -271,7 +271,7 @@ def _current() -> int | None:
 
 
 def _restore(before: int | None) -> None:
-    """Make a context current that was so before an operation."""
+    """Make the context current again that was current before an operation."""
     # a caller's own operations on Tensors leave tinygrad's context current, in which no other library may work
     own = any(before == each.own.value for each in _cards.values())
     check(driver().cuCtxSetCurrent(None if own else before))
@@ -296,7 +296,7 @@ class Deferral:  # a generator's context manager would take longer than a launch
 
 
 def settle(device: str | tuple[str, ...]) -> None:
-    """Have a caller's own operations on a card's Tensors follow the launches so far."""
+    """Order a caller's later operations on Tensors of a card behind all launches so far."""
     if is_cuda(device) and _cards:
         with _tinygrads_turn():
             pass

@@ -45,7 +45,7 @@ DTYPE_BY_CODE = {(code, 8 * dtype.itemsize): dtype for dtype, code in CODES.item
 
 
 class _Tensor(Structure):
-    """DLTensor and the two last members of DLManagedTensor."""
+    """DLManagedTensor: a DLTensor, then a pointer to the manager and the deleter."""
 
     _fields_ = [
         ("data", c_void_p),

@@ -144,7 +144,7 @@ class Linear:
         return self.new(UOPS[x.op], dtype, *src)
 
     def wrapping_sum(self, dtype: Any, *src: UOp) -> UOp:
-        """Add numbers; signed ones as unsigned.
+        """Add two numbers; signed integers are converted to unsigned ones, and back.
 
         tinygrad's LLVM renderer leaves the overflow of signed ones undefined (0.14.0,
         https://github.com/tinygrad/tinygrad/pull/10249).

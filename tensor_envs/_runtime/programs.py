@@ -48,7 +48,7 @@ VERSIONS: dict[str, tuple[str, str, list[Any]]] = {
         ("CPULLVMCompiler", "AMDLLVMCompiler", "LVPCompiler"), ("llvm", "LLVMGetVersion", [ctypes.c_uint32] * 3)
     ),
 }
-COMMANDS = {"NVCCCompiler": "nvcc", "HIPCCCompiler": "hipcc"}  # compilers that are programs
+COMMANDS = {"NVCCCompiler": "nvcc", "HIPCCCompiler": "hipcc"}  # compilers that are executables
 THREAD_SAFE = {"ClangCompiler", "NVRTCCompiler"}
 ANY_SIZE = 2**40  # stands for the length of an array, which is a part of tinygrad's programs
 

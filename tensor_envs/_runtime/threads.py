@@ -95,7 +95,7 @@ class _Native:
         # PTHREAD_CREATE_DETACHED: workers live as long as the process, and no thread joins them.
         detached = 2 if sys.platform == "darwin" else 1
         self._libc.pthread_attr_setdetachstate(ctypes.byref(self.pool.attributes), detached)
-        # A kernel's own arrays lie on the stack, and the default for threads is small on some systems.
+        # The arrays of a kernel are on its thread's stack, whose default size is small on some systems.
         self._libc.pthread_attr_setstacksize(ctypes.byref(self.pool.attributes), ctypes.c_size_t(2**24))
 
 

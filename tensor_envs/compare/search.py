@@ -192,7 +192,7 @@ def _end(over: bool) -> str:
 
 
 def _listed(actions: set[int], names: dict[int, str]) -> str:
-    """Return the actions of one engine alone."""
+    """Return the names of the actions that only one of the engines allows."""
     if not actions:
         return "none beside those of both"
     listed = [names.get(action, f"number {action}") for action in sorted(actions)]

@@ -487,12 +487,12 @@ class VectorEnv:
         return None if any(address in memory for memory in self._written) else address
 
     def _advance(self, kernel: Step, actions: Any, *lent: int) -> Transition:
-        """Run a step in place, by a prepared launch if `actions` is one of this object's buffers, or lent.
+        """Run a step in place, by a prepared launch if the actions are read from the same memory in every step.
 
         Args:
             kernel: the step.
             actions: a buffer, or another library's array.
-            lent: address of the actions in such an array.
+            lent: address of the actions, if they are read from an array of the caller's.
         """
         buffers = self.buffers
         spare = self._spare

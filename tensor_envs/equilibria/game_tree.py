@@ -111,9 +111,9 @@ class GameTree:
 
     @property
     def choices(self) -> Array:
-        """Information states that are no turns, bool [I]: a player may end the games, or chooses at a leaf.
+        """Information states without a decision of the game, bool [I], which only trees of `te.resolve` have.
 
-        They are in trees of `te.resolve`. Action 0 is to begin, or the first continuation.
+        A player either may decline the game, and action 0 is to begin; or the player chooses a continuation at a leaf.
         """
         return self._view < 0
 

@@ -172,7 +172,7 @@ class Histories:
             paid = nodes.paid + np.where(np.arange(self.players) == player, 1, -1) * cut.values[:, choice, None]
             self.ends.add(*merged(Ends(sequence, nodes.chance, nodes.chance[:, None] * paid)))
         row = np.zeros_like(every)
-        # Any history of an information state stands for it.
+        # One history represents each information state; any will do.
         row[number] = np.arange(len(number))
         columns = {"player": player * every, "before": nodes.sequence[row, player], "view": LEAF * every}
         actions = np.tile(np.arange(choices), len(every))
@@ -210,9 +210,9 @@ class Histories:
             nodes.number[rows] = number
             fresh = np.empty(len(states.rows) - num_known, np.int64)
             new = np.flatnonzero(number >= num_known)[::-1]
-            fresh[number[new] - num_known] = rows.start + new  # NumPy stores the last one of equal indices
+            fresh[number[new] - num_known] = rows.start + new  # of equal indices, NumPy stores the last
             firsts.append(fresh)
-        # Sorted states give the same numbers whatever the slices were.
+        # Sorted states have the same numbers for any division into slices.
         order = np.argsort(places_of_states := states.places())
         row = np.concatenate(firsts)[order]
         view, before = (column[order].astype(np.int64) for column in states.rows.columns())
@@ -269,7 +269,7 @@ class Histories:
         game = self.game
         over = self.game.over(table)
         self.nodes += len(table)
-        if self.nodes > self.max_nodes:  # chance has added to them
+        if self.nodes > self.max_nodes:  # chance multiplies histories
             raise ValueError(f"max_nodes must be more than {self.max_nodes} to hold the histories of {game.env!r}")
         if over.any():
             self.ends.add(*merged(Ends(sequence[over], chance[over], chance[over, None] * paid[over])))

@@ -17,7 +17,7 @@ from tensor_envs.equilibria.ends import SortedEnds
 from tensor_envs.equilibria.storage import Storage
 from tensor_envs.solve.packed import Array
 
-# views of information states that are no turns: a player may end the games before they begin, or chooses at a leaf
+# views of information states without a decision of the game: a player may decline the game, or chooses at a leaf
 OFFER = -1
 LEAF = -2
 

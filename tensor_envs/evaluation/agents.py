@@ -139,7 +139,10 @@ def softmax(evaluate: Evaluate) -> Callable[[State], Tensor]:
 
 
 def _of_network(evaluate: Evaluate, captured: Callable[[State, Tensor | None], Tensor]) -> Callable[[State], Tensor]:
-    """Return a function of a State. `captured` evaluates a network of tinygrad, and takes the logits of others."""
+    """Return a function of a State that evaluates a network of any library.
+
+    captured: a captured function of a state and logits. Without logits, it evaluates a network of tinygrad itself.
+    """
     on_host = False
 
     def call(state: State) -> Tensor:

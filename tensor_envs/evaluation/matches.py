@@ -65,7 +65,7 @@ class Evaluation:
 
     @property
     def wins(self) -> np.ndarray:
-        """Games in which a policy alone has the highest return, int64 [P]."""
+        """Number of games that each policy wins, int64 [P]: it alone has the highest return."""
         return (self.points == 1).sum(0)
 
     @property
@@ -115,7 +115,7 @@ class Evaluation:
         return share_returns(self.returns, self.zero_sum)
 
     def by_player(self) -> np.ndarray:
-        """Return the mean return of each policy as each player, float64 [P, P]; NaN for a player it never was."""
+        """Return the mean return of each policy as each player, float64 [P, P]; NaN where it was never that player."""
         count = self.returns.shape[1]
         table = np.full((count, count), np.nan)
         for policy in range(count):
@@ -132,7 +132,7 @@ class Evaluation:
         returns = self.interval(self.returns)
         if self.is_cooperative:  # all share every result
             return f"{lines[0]}; the team's mean return {self.mean_returns[0]:+.3f} +- {returns[0]:.3f}"
-        if len(returns) == 1:  # there is nobody to win against
+        if len(returns) == 1:  # a game for one player has no score
             return f"{lines[0]}; mean return {self.mean_returns[0]:+.3f} +- {returns[0]:.3f}"
         for k, (score, value) in enumerate(zip(self.scores, self.mean_returns, strict=True)):
             interval = f"score {score:.3f} +- {errors[k]:.3f}, mean return {value:+.3f} +- {returns[k]:.3f}"

@@ -300,7 +300,7 @@ class _Variant:
         return _Series([match], lambda played: measures.scores(played[0]))
 
     def _contests(self, policies: Mapping[str | int, Policy]) -> dict[str, _Series]:
-        """Return contests of consecutive players by name."""
+        """Return matches by name: each player against the next stronger one."""
         contests = dict[str, _Series]()
         searches = [one for one in policies if isinstance(one, int)]
         if "uniform" in policies and searches:

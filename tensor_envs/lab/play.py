@@ -106,13 +106,14 @@ def play_uniform(env: Env, games: int, seed: int, first_row: int = 0) -> Played:
 
 @dataclass(frozen=True)
 class Match:
-    """Games of the rows of a seed between policies.
+    """Match between policies: games on consecutive rows of a seed.
 
     Attributes:
         policies: one for each player, called with some of the games in which that player is to move.
         games: number of games.
         first_row: number of the first row.
-        replica: number of a repetition, 0..15: policies draw anew, and the chance of a row stays the same.
+        replica: number of a repetition, 0..15: the policies get other random numbers, and the chance of a row is the
+            same.
         opening: number of uniformly random plies at the start.
         valued: whether to value positions.
         counted: simulations of a search whose playouts from positions of the games are counted; 0 for none. The games

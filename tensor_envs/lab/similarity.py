@@ -64,6 +64,6 @@ def distance(a: Profile, b: Profile) -> float:
 
 
 def closest(own: Profile, count: int, but: str = "") -> list[tuple[str, float]]:
-    """Return the ids of the closest games but one with their distances, the closest first."""
+    """Return the ids of the closest games with their distances, the closest first; the game `but` is left out."""
     distances = [(id, distance(own, other)) for id, other in profiles().items() if id != but]
     return sorted(distances, key=lambda pair: pair[1])[:count]

@@ -43,8 +43,8 @@ class Line(NamedTuple):
     start: tuple[int, ...]
 
     def cells(self, k: int) -> list[tuple[int, ...]]:
-        """Return the coordinates of its k cells."""
-        return [tuple(c + t * e for c, e in zip(self.start, self.direction, strict=True)) for t in range(k)]
+        """Return the coordinates of the k cells of this line."""
+        return [tuple(c + n * step for c, step in zip(self.start, self.direction, strict=True)) for n in range(k)]
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ class Handler(BaseHTTPRequestHandler):
         raise BadRequest(404, f"there is nothing at {path!r}")
 
     def post(self, path: str) -> tuple[bytes, str]:
-        # guests play, and begin nothing
+        # guests may play at a table, but not create games or tables
         if path in ("/api/games", "/api/tables") and self.server.tables.invites and not self.is_from_here():
             raise BadRequest(403, "games are begun on the machine that invites")
         # games of the form, new tables, and files of games

@@ -195,7 +195,7 @@ class Table:
         self._check_ply(ply)
 
     def _check_searched(self, what: str) -> None:
-        """Raise BadRequest for a game too large to search, or of which a search would see what is hidden."""
+        """Raise BadRequest if the game is too large to search, or if a search would use hidden information."""
         if self.env.engine.game.has_memory or not is_fair(self.env):
             raise BadRequest(404, f"there is no {what} for {self.key}")
 

@@ -264,7 +264,7 @@ def endpoint(
     if secret:
         headers["Authorization"] = f"Bearer {secret}"
 
-    # endpoints may repeat what they got, and texts are printed and saved
+    # An endpoint may repeat a request in its answer, and answers are printed and saved.
     def without_key(text: str) -> str:
         for spelled in {secret, json.dumps(secret)[1:-1]} - {""}:
             text = text.replace(spelled, "***")
@@ -470,7 +470,7 @@ def _watched(seconds: float, message: str) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        watcher.join()  # an action never meets what the next block opens
+        watcher.join()  # so that no action interrupts the next block
         del _of_thread.actions
 
 

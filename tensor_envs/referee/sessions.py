@@ -155,7 +155,7 @@ class Session:
 
     def step(self, answer: str) -> Feedback:
         """Play the move that an answer names, and those of the other seats. Errors name what is wrong."""
-        from tensor_envs.evaluation.oracles import oracle_of  # see `_start`
+        from tensor_envs.evaluation.oracles import oracle_of  # imported late, as in `_start`
         from tensor_envs.referee.matches import COMPUTING
 
         episode = self.episode

@@ -196,7 +196,10 @@ class PieceRules:
         return union_of(moved or [self.sets.empty])  # type: ignore[no-any-return] # sets give a set
 
     def _differences(self, down: int, right: int) -> list[tuple[int, GridSet | None]]:
-        """Return by how much a step changes the numbers of cells, and of which ones; None if it drops the others."""
+        """Return the differences between the numbers of a step's ends and starts, each with the set of such starts.
+
+        The set is None where a shift of any set by the difference drops all other cells anyway.
+        """
         columns = self.board.columns
         places = {cell: place for place, cell in enumerate(self.places)}
         groups: dict[int, list[int]] = {}

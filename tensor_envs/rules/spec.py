@@ -162,7 +162,7 @@ class Spec:
 
     @property
     def all_fields(self) -> tuple[Field, ...]:
-        """Fields of the game and those that every game has; of the latter, rules set only `current_player`."""
+        """Fields that every game has, of which rules set only `current_player`, then the fields of this game."""
         plies = INT_HIGH if self.max_plies is None else self.max_plies
         core = (
             Field("current_player", low=-1, high=self.num_players - 1),

@@ -152,7 +152,7 @@ class TreeSizes(NamedTuple):
 
     @property
     def bytes(self) -> Any:
-        """Bytes of a tree."""
+        """Size of a tree in bytes."""
         return 4 * (self.states + self.nodes + self.edges)
 
 
@@ -354,13 +354,13 @@ class TreeMemory:
         return edge // self.team
 
     def take_edges(self, at: Coords, slot: Value, mask: MaskWord, live: Value) -> None:
-        """Give a new node a packed edge for each action of a mask.
+        """Allocate a packed edge for each action of a mask, for a new node.
 
-        It gets none if its game is over, or if the actions are more than `Spec.max_legal`.
+        A node has none if its game is over, or if it has more than `Spec.max_legal` legal actions.
         """
         root = self.root(at)
         node = self.node(at, slot)
-        # the array is handed out from the front, like a stack that only grows
+        # edges are allocated from the front of the array and never freed
         used = root.edge_words
         actions = self.lane(at) * self.sizes.edges + self.index(used)
 

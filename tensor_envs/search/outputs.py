@@ -135,7 +135,7 @@ def host_array_of(library: str, x: Any) -> Any:
 
 
 class ArrayForm:
-    """Form of an array, whatever its values are: what `checked` depends on."""
+    """Type, shape, dtype and device of an array: all that `checked` depends on but the values."""
 
     def __init__(self, array: Any):
         self.type = type(array)

@@ -75,7 +75,7 @@ class Search(TreeMemory):
         self.current = t.registers()  # current positions of the simulations
         self.queue = t.block.registers(1, INT32)  # lanes of the roots whose simulations take another step
         self.counts = Counts(registers(Counts.size, INT32))
-        # outcome for player 0 of the position after the step that `prove` visits next
+        # proven outcome, for player 0, of the position behind the edge that `prove` visits next
         self.outcomes = t.block.registers(1, INT32)
 
     def each_root(self, stage: Callable[[Coords], None]) -> None:
@@ -318,7 +318,7 @@ class Search(TreeMemory):
         on_leaf(at, s, flags, returns, rewards)
 
     def _begin(self, at: Coords, slot: Scalar) -> None:
-        """Load the root for a simulation that replays."""
+        """Load the root's position, from which a simulation replays its actions."""
         t = self.t
         walk = self.walk(at)
         words, place = self.words(at, 0)
@@ -326,7 +326,7 @@ class Search(TreeMemory):
         flags = t.layout.get_flags(loaded)
         s = self._rekeyed(at, slot, t.layout.get_state(loaded))
         if self.config.determinizes:
-            # hidden information is drawn anew, so that the search cannot exploit what the player does not know
+            # hidden information is resampled, so that the search cannot exploit what the player does not know
             low, high = self.key(at, slot)
             s = t.game.determinize(s, s.current_player, KeyedChance([~low, high]))
         self.current.store(at, s=s, flags=flags)

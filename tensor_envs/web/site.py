@@ -101,7 +101,7 @@ def build(
         file = out / "games" / id.replace(":", ".")
         sizes[id] = write_game(id, which, env, file, weight)
         rules = f"games/{file.name}.txt"
-        # no network runs in the page, and perfect play is by a table
+        # the page cannot run networks, and plays perfectly only from a table
         left_out = {TRAINED} if has_table(env) else {TRAINED, PERFECT}
         available = [kind for kind in kinds(env) if kind not in left_out]
         entry = catalogue_entry(id, which, env, rules, available, f"games/{file.name}.svg")

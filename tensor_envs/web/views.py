@@ -30,7 +30,7 @@ def views_of(title: str, rules: Any, notation: Any, render: Any, layout: Any) ->
     def position(words: list[int]) -> dict[str, Any]:
         """Return the dictionary of a game from a state's words."""
         values = layout.plain(words)
-        # pictures and texts tell the end of a game by these where the dictionary does not
+        # pictures and texts show the end of a game by these flags, where the dictionary has none
         ends = {name: True for name in ("terminated", "truncated") if values[name]}
         return {**notation.to_dict(rules, values), **ends}
 

@@ -448,7 +448,7 @@ class MoveList:
         self.block.each(lambda at: store(self.lengths, at.register, [0]))
 
     def advance(self) -> None:
-        """Go on to the next move of all games."""
+        """Advance to the next move of every game."""
         self.turn[0] = minimum(self.turn[0] + 1, self.LENGTH)
 
     def _place(self, at: Coords, number: Scalar) -> Scalar:

@@ -205,11 +205,11 @@ class Decisions:
             self.counts[place] = value
 
     def record(self, at: Coords, s: GameState, mask: Sequence[Scalar], action: Scalar) -> None:
-        """Record a decision in a state; `mask` is 0 if the game is over."""
+        """Store a decision of a game in registers, for `count`; the mask of a finished game is empty."""
         *_, last, before = load(self.chosen, at.register, 4)
-        # A game that is over has an empty mask.
         live = functools.reduce(operator.or_, mask) != 0
         store(self.mask, at.register, mask)
+        # the players of the last decision and of the one before; a finished game keeps them
         players = where(live, s.current_player, last), where(live, last, before)
         store(self.chosen, at.register, [action, s.ply, *players])
 

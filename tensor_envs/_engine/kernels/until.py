@@ -158,7 +158,7 @@ class _Block:
         # A command for a finished game begins a new episode, whatever its action was.
         opens = (command == OPEN) | (command == RESTART) | (over & (command >= PASS))
         decides = (command >= PASS) & ~over & ~self.others_to_move(self.source, at)
-        # Rewards of an opening belong to the learner's first decision, and count from the last one on after that.
+        # The reward counts from the learner's last decision on. That of the first decision includes the opening's.
         reward = where(opens | (decides & (openings == 0.0)), 0.0, reward)
         openings = where(opens, OPENINGS + 1.0, where(decides, 0.0, openings))
         steps = [where(opens, 0.0, x + float32(decides)) for x in tally[STEPS:PLAYER]]

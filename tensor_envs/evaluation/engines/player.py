@@ -165,7 +165,7 @@ class EnginePlayer:
         return turn
 
     def close(self) -> None:
-        """End the engine. Otherwise it ends with this object or with Python."""
+        """Terminate the engine's process, which otherwise ends when this object is deleted or Python exits."""
         self.engine.close()
 
     def __enter__(self) -> EnginePlayer:

@@ -23,7 +23,7 @@ class RecordedMove(NamedTuple):
 
 
 class ExternalEngine(Protocol):
-    """Engine that gets the whole game with every question, so that games can take turns.
+    """Engine that gets the whole game with every request, so that one engine can play several games.
 
     Attributes:
         games: ids of the games that it plays.

@@ -14,7 +14,8 @@ class CheckLimits(NamedTuple):
 
     Attributes:
         check: whether the king is attacked.
-        goals: squares where a move of another piece leaves no check: all without one, none with two.
+        goals: squares to which another piece may move without leaving the king in check: all squares if it is not
+            in check, none in a double check.
         unpinned: the pieces beside the king that are not pinned.
         free: for each way of sliding pieces, the pieces beside the king that may move along it.
         attacked: squares where the king would be attacked.

@@ -14,10 +14,10 @@ COLOURS = {1: "#c8372d", -1: "#2457a6"}
 FREE = "#f4efe3"
 GRID = "#a79d88"
 RING = "#ffffff"
-# pixels: of a cell, around and below the board
-RADIUS = 20
-MARGIN = 34
-FOOT = 44
+# in pixels
+RADIUS = 20  # of a cell
+MARGIN = 34  # around the board
+FOOT = 44  # below the board
 MIN_WIDTH = 328
 BAR = 0.34 * RADIUS  # half the length of the bar on a stone
 ACROSS = RADIUS * 3**0.5  # from a cell to the next one in its row

@@ -60,7 +60,7 @@ def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
         return f"{POINTS + 1 - pip if game['current_player'] else pip:>4}"
 
     def line(text: Callable[[int], str], pips: list[int]) -> str:
-        """Return a text of each pip, with the bar in the middle."""
+        """Return a line of the board: the texts of its pips, with the bar between the halves."""
         half = len(pips) // 2
         return "".join(map(text, pips[:half])) + " |" + "".join(map(text, pips[half:]))
 
@@ -73,8 +73,8 @@ def to_string(rules: Backgammon, game: dict[str, Any]) -> str:
 
 def column(pip: int) -> int:
     """Return the column of White's pip 1..24, from the left; the bar is column 6."""
-    at = 12 - pip if pip <= 12 else pip - 13
-    return at + (at >= 6)
+    pips_left = 12 - pip if pip <= 12 else pip - 13
+    return pips_left + (pips_left >= 6)
 
 
 def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:

@@ -163,7 +163,7 @@ def tile(rules: Chess) -> Tile:
     board = rules.board
 
     def colour(y: int, x: int, black: int, key: int) -> str:
-        """Return the colour of a pixel for the bits of its square, also for keys that no square can have."""
+        """Return the colour of a pixel by the bits of its square; any combination of bits has a colour."""
         own, other, pawn, knight, diagonal, line = (key >> i & 1 for i in range(6))
         kind = "p" if pawn else "n" if knight else "kbrq"[diagonal + 2 * line]
         if (own or other) and SMALL_SHAPES[kind][y % 3][x % 3] == "#":

@@ -48,12 +48,12 @@ class DotsAndBoxes:
 
     @cached_property
     def grid(self) -> Grid:
-        """Boxes."""
+        """Grid of the boxes."""
         return Grid(self.rows, self.columns)
 
     @cached_property
     def row(self) -> Grid:
-        """Lines in the order of actions, as a board of one row."""
+        """Grid of one row, whose cells are the lines in the order of actions."""
         return Grid(1, self.lines)
 
     @property

@@ -77,9 +77,9 @@ class Go:
 
     @property
     def spec(self) -> Spec:
-        if self.superko:  # boards as own and other, newest first
+        if self.superko:  # the last boards, newest first, each the stones of both players
             past = Field("history", (self.superko, 2 * self.words), kind="uint32")
-        else:  # the point that is closed; or `points`
+        else:  # the point where a ko may not be retaken; `points` if there is none
             past = Field("ko", high=self.points)
         return Spec(
             num_players=2,

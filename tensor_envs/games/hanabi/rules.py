@@ -157,7 +157,7 @@ class Hanabi:
         return card, self.removed(copies, card)
 
     def removed(self, copies: Scalar, card: Scalar) -> Scalar:
-        """Return a set without the last copy of a card in it."""
+        """Return a set of copies with one copy of a card less: the last one."""
         same = copies & self.copies_of(card)
         return copies & ~(same & ~(same >> 1))
 
@@ -263,7 +263,7 @@ class Hanabi:
         turns, value, tells_color = self.hint_of(s.last_action)
         hints = kinds[2] | kinds[3]
         moves = kinds[0] | kinds[1]
-        actor = s.current_player - 1 + 2 * self.players  # so that no difference is below 0
+        actor = s.current_player - 1 + 2 * self.players  # a multiple of `players` is added: dividends are not negative
         touched = [has_bit(self.hints_of(card), value) for card in s.hands[(actor + turns) % self.players]]
         return [
             one_hot(where(hints | moves, (actor - player) % self.players, -1), self.players),

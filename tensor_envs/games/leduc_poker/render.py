@@ -10,10 +10,10 @@ from tensor_envs.render.status import outcome, seats, to_move
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 from tensor_envs.rules.plain import open_actions
 
-# pixels; the colour of hearts
+# in pixels
 WIDTH = 460
 HEIGHT = 262
-RED = "#b3261e"
+RED = "#b3261e"  # colour of hearts
 RANK_COLOURS = ("#9fc5e8", "#f6b26b", "#cc4125")  # cards in the small picture
 
 scores = poker.scores

@@ -24,7 +24,7 @@ from tensor_envs.rules.plain import check_fields
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
 STRIDE = 8  # between crossings of adjacent rows
-DIGITS = 6  # binary digits of a crossing
+DIGITS = 6  # bits of the number of a crossing
 MIN_SIZE = 3
 MAX_SIZE = 9
 MAX_WALLS = 31

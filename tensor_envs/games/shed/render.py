@@ -7,10 +7,10 @@ from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.status import seats
 from tensor_envs.render.tile import Pixel, StateBits, Tile
 
-# pixels of a card, between cards, of the names, around all
+# in pixels
 CARD = (30, 42)
-GAP = 5
-LEFT = 132
+GAP = 5  # between cards
+LEFT = 132  # width of the names
 MARGIN = 14
 TABLE = "#2f6b4f"
 CLOTH = "#3a7d5d"
@@ -21,7 +21,7 @@ FACES = {NAMES[0]: "#fbf7ea", "pile": "#f4c95d", "talon": "#cfd8dc", NAMES[1]: "
 
 
 def _places(game: dict[str, Any]) -> dict[str, list[int]]:
-    """Return the cards by the name of their place."""
+    """Return the cards of each hand, of the pile and of the talon, by name."""
     hands = game["hands"]
     return dict(zip(FACES, (hands[0], game["pile"], game["talon"], hands[1]), strict=True))
 

@@ -98,7 +98,7 @@ class Launch(NamedTuple):
     sets: Any  # number of sets to sweep
     first: Any  # first of the sets that are swept together
     sweep: Any  # number of the sweep, from 1
-    ranks: Any  # n
+    ranks: Any  # n, the number of ranks
     blocks: Any  # 3^(n-8): blocks of a set in this layer
     old_blocks: Any  # blocks of a set in the layer before
     quiet: Any  # 2^(n-3): quiet words of a set

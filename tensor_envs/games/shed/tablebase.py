@@ -52,9 +52,10 @@ class Tablebase:
     """
 
     def __init__(self, cards: int, a_to_move: Tensor, b_to_move: Tensor):
-        self.cards, self.results = cards, [a_to_move, b_to_move]
+        self.cards = cards
+        self.results = [a_to_move, b_to_move]
         self.device = device_of(a_to_move)
-        # by rules, since the layout of a state depends on `max_plies`
+        # functions by rules, since the layout of a state depends on `max_plies`, and by partition of the batch
         self._lookups: dict[tuple[Shed, BlockGrid], tuple[CapturedFunction, Tensor]] = {}
 
     def __repr__(self) -> str:

@@ -65,7 +65,7 @@ class PlayerBoard:
 
     @cached_property
     def empty(self) -> Scalar:
-        """Light cells without a tile."""
+        """Light cells that hold no tile."""
         return ~self.occupied & self.light
 
     @cached_property

@@ -43,7 +43,7 @@ class DecodedAction:
         self.edges = index >= Act.CELL + rules.cells
         # CODE and RUN begin at 2 and 6, which agree modulo 4
         self.operation = index - Act.CODE & len(OPERATIONS) - 1
-        # every kind with a type begins at a multiple of 5, except TYPE
+        # The actions of a kind with types start at a multiple of 5, those of TYPE do not.
         small = where(index < Act.TYPE, index, where(index < Act.CELL, index - Act.TYPE, 0))
         fifth = small * 52 >> 8  # small // 5, for small < 64
         self.type = small - fifth * TYPES

@@ -79,7 +79,7 @@ def holdings(rules: RuleFields, s: GameState, player: Scalar) -> dict[str, Part 
 
 
 def place_of(player: Scalar, order: Sequence[Scalar]) -> Scalar:
-    """Return a player's position in an order, or -1."""
+    """Return the index of a player in an order, or -1 if the player is not in it."""
     place = int32(-1)
     for i, other in enumerate(order):
         place = where(other == player, i, place)

@@ -214,7 +214,7 @@ def explain(rules: StarsRules, game: dict[str, Any], action: int) -> str:
 
 
 def course(part: tuple[int, int], own: bool) -> str:
-    """Return a part of a card in words, from the side of the card's owner; own: whether that is who reads it."""
+    """Return a move of a card in words. own: whether the reader owns the card, whose side gives the directions."""
     direction, count = part
     owner, whose = ("you", "your") if own else ("them", "their")
     ways = f"toward {owner}", f"away from {owner}", f"to {whose} left", f"to {whose} right"
