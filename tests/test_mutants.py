@@ -106,8 +106,8 @@ MUTANTS = {
     ),
     "two numbers share a bit": Mutant(
         "_engine/layout.py",
-        "return Slot(place[0], place[1] - width, width, low)",
-        "return Slot(place[0], max(0, place[1] - width - 1), width, low)",
+        "return Slot(word, used, width, low)",
+        "return Slot(word, max(0, used - 1), width, low)",
         "engine/test_layout.py::test_no_two_numbers_share_a_bit",
     ),
     "2 // 3 is 1": Mutant(

@@ -130,7 +130,7 @@ class C:
     def register(self, array: Array) -> str:
         return f"{self.types[array.dtype]} {array.name}[{array.size}];"
 
-    def place(self, axis: str) -> str:
+    def grid_index(self, axis: str) -> str:
         """Return the number of the workgroup or thread."""
         raise NotImplementedError
 
@@ -268,7 +268,7 @@ class C:
             case "popcount":
                 return f"{self.popcount}({values[0]})"
             case "group" | "thread":
-                return self.place(x.op)
+                return self.grid_index(x.op)
         return self.arithmetic(x, *values)
 
 
@@ -286,7 +286,7 @@ class GPU(C):
 class CUDA(GPU):
     """NVIDIA's C++. The threads of a team are neighbours in a warp, and all of them do all work that is not shared.
 
-    So they store equal numbers at one place. Between a load and a store of an array they wait for each other, as no
+    So they store equal numbers to one element. Between a load and a store of an array they wait for each other, as no
     thread may read what another one has stored too early, and none may miss what it has to read.
     """
 
@@ -341,7 +341,7 @@ class CUDA(GPU):
             return "#pragma unroll 4" if is_short else self.keep_loop
         return super().loop_hint(block)
 
-    def place(self, axis: str) -> str:
+    def grid_index(self, axis: str) -> str:
         return "((int)blockIdx.x)" if axis == "group" else "((int)threadIdx.x)"
 
     def bitcast(self, x: Instruction, value: str) -> str:
@@ -368,7 +368,7 @@ class HIP(GPU):
         size = f"__attribute__((amdgpu_flat_work_group_size(1, {self.threads})))"
         return f'extern "C" __attribute__((global)) void {size} {name}({arrays})'
 
-    def place(self, axis: str) -> str:
+    def grid_index(self, axis: str) -> str:
         return f"((int)__ockl_get_{'group' if axis == 'group' else 'local'}_id(0))"
 
 
@@ -384,7 +384,7 @@ class OpenCL(GPU):
         arrays = ", ".join(f"__global {types[a.dtype]} *restrict {a.name}" for a in self.parameters)
         return f"__kernel void {name}({arrays})"
 
-    def place(self, axis: str) -> str:
+    def grid_index(self, axis: str) -> str:
         return f"((int)get_{'group' if axis == 'group' else 'local'}_id(0))"
 
     def bitcast(self, x: Instruction, value: str) -> str:
@@ -396,10 +396,13 @@ class Metal(OpenCL):
 
     def signature(self, name: str) -> str:
         arrays = [f"device {self.types[a.dtype]} *{a.name} [[buffer({k})]]" for k, a in enumerate(self.parameters)]
-        places = ["uint3 group [[threadgroup_position_in_grid]]", "uint3 thread [[thread_position_in_threadgroup]]"]
-        return f"kernel void {name}({', '.join(arrays + places)})"
+        grid_indices = [
+            "uint3 group [[threadgroup_position_in_grid]]",
+            "uint3 thread [[thread_position_in_threadgroup]]",
+        ]
+        return f"kernel void {name}({', '.join(arrays + grid_indices)})"
 
-    def place(self, axis: str) -> str:
+    def grid_index(self, axis: str) -> str:
         return f"((int){axis}.x)"
 
     def bitcast(self, x: Instruction, value: str) -> str:
@@ -436,13 +439,13 @@ class WGSL(C):
         return super().source(name)
 
     def signature(self, name: str) -> str:
-        places = "@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) thread: vec3<u32>"
-        return f"@compute @workgroup_size({self.tape.grid.get('thread', 1)}) fn {name}({places})"
+        grid_indices = "@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_id) thread: vec3<u32>"
+        return f"@compute @workgroup_size({self.tape.grid.get('thread', 1)}) fn {name}({grid_indices})"
 
     def register(self, array: Array) -> str:
         return f"var {array.name}: array<{self.types[array.dtype]}, {array.size}>;"
 
-    def place(self, axis: str) -> str:
+    def grid_index(self, axis: str) -> str:
         return f"i32({axis}.x)"
 
     def declare(self, x: Instruction, value: str) -> str:

@@ -295,7 +295,7 @@ class Tape:
         array.version += 1
         self._access(Instruction("store_bits", None, (index, bits), 0, 0), array)
 
-    def place(self, axis: str, size: int) -> Instruction:
+    def grid_index(self, axis: str, size: int) -> Instruction:
         """Return the number of the workgroup ("group") or of the thread in it ("thread"), of `size` on the grid."""
         assert self.gpu and self.grid.setdefault(axis, size) == size
         return self.pure(axis, INT32, (), 0, size - 1)

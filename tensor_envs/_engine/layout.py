@@ -25,7 +25,7 @@ FLAGS = ("terminated", "truncated")
 
 
 class Slot(NamedTuple):
-    """Place of a number: bits shift..shift+width-1 of a word hold it minus `low`; a uint64 takes two words."""
+    """Location of a number: bits shift..shift+width-1 of a word hold it minus `low`; a uint64 takes two words."""
 
     word: int
     shift: int
@@ -92,10 +92,11 @@ class Layout:
 
     def _small(self, width: int, low: int) -> Slot:
         # First fit: a number goes into the first word that has room for its bits.
-        for place in self._free:
-            if place[1] + width <= WORD_BITS:
-                place[1] += width
-                return Slot(place[0], place[1] - width, width, low)
+        for free in self._free:
+            word, used = free
+            if used + width <= WORD_BITS:
+                free[1] += width
+                return Slot(word, used, width, low)
         self._free.append([self.words, width])
         self.words += 1
         return Slot(self.words - 1, 0, width, low)

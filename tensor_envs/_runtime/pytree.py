@@ -16,7 +16,7 @@ class Leaves:
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
 
-    def place(self, tensor: Tensor) -> int:
+    def index_of(self, tensor: Tensor) -> int:
         """Add a tensor and return its position."""
         self.tensors.append(tensor)
         return len(self.tensors) - 1
@@ -27,14 +27,14 @@ class DistinctLeaves(Leaves):
 
     def __init__(self, tensors: Sequence[Tensor] = ()):
         super().__init__()
-        self._places: dict[UOp, int] = {}
+        self._indices: dict[UOp, int] = {}
         for tensor in tensors:
-            self.place(tensor)
+            self.index_of(tensor)
 
-    def place(self, tensor: Tensor) -> int:
-        if tensor.uop not in self._places:
-            self._places[tensor.uop] = super().place(tensor)
-        return self._places[tensor.uop]
+    def index_of(self, tensor: Tensor) -> int:
+        if tensor.uop not in self._indices:
+            self._indices[tensor.uop] = super().index_of(tensor)
+        return self._indices[tensor.uop]
 
 
 def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
@@ -52,7 +52,7 @@ def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
         TypeError: a value of another type.
     """
     if isinstance(value, Tensor):
-        return leaves.place(value)
+        return leaves.index_of(value)
     if isinstance(value, (tuple, list)):
         return "items", type(value), *[flatten(item, leaves, static) for item in value]
     if hasattr(value, "__flatten__"):

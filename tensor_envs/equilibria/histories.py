@@ -162,7 +162,7 @@ class Histories:
             # A leaf's information state is what the player observes there, and its own actions until then.
             numbers.append(states.add(Packed.of([*seen_by(self.game, table, player), before.astype(np.uint32)])))
         number = np.concatenate(numbers)
-        cut = cut.at(self.game.state(nodes.table))
+        cut = cut.with_leaves(self.game.state(nodes.table))
         every = np.ones(len(states.rows), np.int64)
         choices = cut.values.shape[1]
         for choice in range(choices):

@@ -66,7 +66,7 @@ class Cut(NamedTuple):
     depth: int
     values: Any
 
-    def at(self, leaves: State) -> Cut:
+    def with_leaves(self, leaves: State) -> Cut:
         """Return the limit with the values of these leaves. ValueError for those of other leaves."""
         values = self.values(leaves) if callable(self.values) else self.values
         if values.ndim != 2 or len(values) != leaves.batch or not values.size or not np.isfinite(values).all():

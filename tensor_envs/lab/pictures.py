@@ -59,14 +59,14 @@ def colour(number: int) -> str:
 
 def _panel(
     drawing: Drawing,
-    place: tuple[float, float],
+    origin: tuple[float, float],
     measure: str,
     players: Sequence[str],
     variants: Sequence[tuple[str, Measurements]],
     marked: Collection[tuple[str, tuple[str, str]]],
 ) -> None:
     """Draw the numbers of a measure with their intervals; of plies also the middle 90 % and 50 % of the games."""
-    left, y = place
+    left, y = origin
     drawing.text((left, y + 12), measure, 12, INK, "start", bold=True)
     # All variants share one scale, from the lowest to the highest end of any interval.
     shown = [measure] + [f"plies, {q} % quantile" for q in ("5", "95") if measure == "plies"]
@@ -77,11 +77,11 @@ def _panel(
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     scale = PLOT / (high - low)
 
-    def at(value: float) -> float:
+    def to_pixels(value: float) -> float:
         return left + NAMES + (value - low) * scale
 
     for end, anchor in ((low, "start"), (high, "end")):
-        drawing.text((at(end), y + 25), f"{end:.3g}", 9, INK, anchor)
+        drawing.text((to_pixels(end), y + 25), f"{end:.3g}", 9, INK, anchor)
     y += HEAD
     for name, numbers in variants:
         height = max(LINE * len(players), 12)
@@ -99,9 +99,9 @@ def _panel(
             if measure == "plies":
                 for ends_of, thick in ((("5", "95"), 1.0), (("25", "75"), 3.0)):
                     values = [numbers[who, f"plies, {q} % quantile"].value for q in ends_of]
-                    drawing.line(*((at(v), middle) for v in values), stroke=colour(k), width=thick, opacity=0.4)
-            drawing.line((at(number.low), middle), (at(number.high), middle), stroke=colour(k), width=1.5)
-            drawing.circle((at(number.value), middle), DOT, fill=colour(k))
+                    drawing.line(*((to_pixels(v), middle) for v in values), stroke=colour(k), width=thick, opacity=0.4)
+            drawing.line((to_pixels(number.low), middle), (to_pixels(number.high), middle), stroke=colour(k), width=1.5)
+            drawing.circle((to_pixels(number.value), middle), DOT, fill=colour(k))
         y += height + 4
 
 

@@ -75,7 +75,7 @@ def registers(size: int, dtype: DType) -> Cells:
 
 def grid_index(axis: str, size: int) -> Scalar:
     """Return the number of the workgroup (axis "group") or of the thread in it ("thread"), on a GPU."""
-    return Scalar(current().place(axis, size), INT32)
+    return Scalar(current().grid_index(axis, size), INT32)
 
 
 # *** blocks ***

@@ -10,7 +10,7 @@ A node's edges are int32 [words, edges]: one row for each entry of `Edge`. They 
 
 - Packed: a node has an edge for each legal action, in ascending order, and a row of actions before the others. A tree
   hands out its array of edges node by node, from the front. So a node of chess has 35 edges, not 4,674.
-- All actions: edge k is action k, legal or not, at a place that follows from the slot. Games have this form if they do
+- All actions: edge k is action k, legal or not, at an index that follows from the slot. Games have this form if they do
   not declare `Spec.max_legal` or if one vector has room for all actions. It is also the form where simulations replay:
   there the legal actions of a node differ from visit to visit.
 """
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.batch_layout import LANES
-from tensor_envs._engine.kernels.base import Coords, Place, Tracer, Words
+from tensor_envs._engine.kernels.base import ArrayCoords, Coords, Tracer, Words
 from tensor_envs.rules.kernel import Cells, loop, registers, sum_in_range
 from tensor_envs.rules.lists import num_words, popcount
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, is_gpu, maximum, minimum, scalar, uint32, where
@@ -246,8 +246,8 @@ class TreeMemory:
         """First root of a thread."""
         return self.t.block.at(int32(0) if self.t.block.thread is None else self.t.block.thread)
 
-    def place(self, at: Coords) -> Place:
-        """Return a root's place in the arrays of trees.
+    def coords(self, at: Coords) -> ArrayCoords:
+        """Return a root's coordinates in the arrays of trees.
 
         A search in one kernel reuses the memory of a thread's first block for all its blocks: it stays in cache.
         """
@@ -300,17 +300,17 @@ class TreeMemory:
 
     @property
     def _first_row(self) -> Scalar:
-        return self.place(self.first_root).row  # type: ignore[no-any-return]
+        return self.coords(self.first_root).row  # type: ignore[no-any-return]
 
     def words(self, at: Coords, slot: Value) -> tuple[Words, Coords]:
-        """Return a slot's fields and flags, and their place."""
-        place = self.place(at)
+        """Return a slot's fields and flags, and their coordinates."""
+        coords = self.coords(at)
         # the slots of a block are like blocks of a batch: a state's words lie lane beside lane
-        place = place._replace(block=place.block * (1 if self.config.replays else self.slots) + slot)
-        return Words(self.t.layout, self.states, count=self.t.layout.field_words), Coords(place, at.register)
+        coords = coords._replace(block=coords.block * (1 if self.config.replays else self.slots) + slot)
+        return Words(self.t.layout, self.states, count=self.t.layout.field_words), Coords(coords, at.register)
 
     def in_batch(self, at: Coords) -> Coords:
-        """Return a root's place in the whole batch; a kernel searches a part of its blocks."""
+        """Return a root's coordinates in the whole batch; a kernel searches a part of its blocks."""
         # the last chunk may exceed the batch: its surplus blocks search the last block again
         block = maximum(minimum(at.batch.block + self.params.first_block, self.params.blocks - 1), 0)
         return Coords(at.batch._replace(block=block), at.register)
@@ -327,8 +327,8 @@ class TreeMemory:
         """Return the history of an action by a player."""
         first = self._first_row * self.sizes.nodes + self.lane(at) * self.sizes.nodes + self.sizes.history
         # the counts of a player lie beside each other, and so do the sums, for the vectors of a selection
-        place = self.index(player * (ActionHistory.size * self.padded_actions) + action)
-        return ActionHistory(self.nodes, first + place, self.padded_actions)
+        index = self.index(player * (ActionHistory.size * self.padded_actions) + action)
+        return ActionHistory(self.nodes, first + index, self.padded_actions)
 
     def edge_number(self, x: Scalar) -> Scalar:
         """Bound the number of an edge, so that it is in range whatever the scores are."""
@@ -350,7 +350,7 @@ class TreeMemory:
             yield k if self.team == 1 else k * self.team + self.t.block.member
 
     def own(self, edge: Scalar) -> Scalar:
-        """Return the place of an edge of `each_number` in registers of the thread that visits it."""
+        """Return the index of an edge of `each_number` in registers of the thread that visits it."""
         return edge // self.team
 
     def take_edges(self, at: Coords, slot: Value, mask: MaskWord, live: Value) -> None:
@@ -379,7 +379,7 @@ class Edges:
     """Edges of a node, by their numbers.
 
     Attributes:
-        at, slot: place of the node.
+        at, slot: tree and slot of the node.
         node: the node.
         count: number of edges, without padding.
         stride: number of edges, with padding.
@@ -413,10 +413,10 @@ class Edges:
 
     def history(self, k: Scalar) -> ActionHistory:
         """Return the history of an edge's action, by the player to move."""
-        return self.tree.history(self.at, maximum(self.mover, 0), self._place(k))
+        return self.tree.history(self.at, maximum(self.mover, 0), self._action_index(k))
 
-    def _place(self, k: Scalar) -> Scalar:
-        """Return the place of an edge's action among the `padded` ones."""
+    def _action_index(self, k: Scalar) -> Scalar:
+        """Return the index of an edge's action among the `padded` ones."""
         raise NotImplementedError
 
     def each(self, whole: bool = False) -> AbstractContextManager[tuple[Scalar, Scalar]]:
@@ -444,7 +444,7 @@ class PackedEdges(Edges):
         # padding has any number, and is read with the rest of its vector
         return clamp(self[k].action, self.tree.actions)
 
-    def _place(self, k: Scalar) -> Scalar:
+    def _action_index(self, k: Scalar) -> Scalar:
         return self.action(k)
 
     @contextmanager
@@ -472,7 +472,7 @@ class AllActions(Edges):
     def action(self, k: Scalar) -> Scalar:
         return minimum(k, self.tree.actions - 1)
 
-    def _place(self, k: Scalar) -> Scalar:
+    def _action_index(self, k: Scalar) -> Scalar:
         return k
 
     @contextmanager

@@ -140,7 +140,7 @@ class Node(Position):
 
     @property
     def first_edge(self) -> Scalar:
-        """Place in the tree's array where the statistics of its packed edges begin."""
+        """Index in the tree's array at which the statistics of its packed edges begin."""
         return self.get(self.size + self.players)
 
     @property

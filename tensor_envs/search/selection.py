@@ -220,9 +220,9 @@ class Softmax:
         # relative to the highest logit, so that no exponential overflows and the largest term is 1
         highest = from_sort_key(team_max(top[0]))
         with edges.each() as (edge, legal):
-            place = base + self.tree.own(edge)
-            self.logits[place] -= highest
-            self.terms[place] = where(legal, 1.0, 0.0)
+            index = base + self.tree.own(edge)
+            self.logits[index] -= highest
+            self.terms[index] = where(legal, 1.0, 0.0)
 
     def set_terms(self, count: Value) -> None:
         """Store the exponentials of the logits of the first `count` roots, 0 for illegal actions, and their sums.
@@ -240,8 +240,8 @@ class Softmax:
             num_edges = self.counts[k]
             if self.tree.config.packed:
                 with self.tree.each_number(num_edges) as edge:
-                    place = base + self.tree.own(edge)
-                    self.terms[place] *= exp(self.logits[place])
+                    index = base + self.tree.own(edge)
+                    self.terms[index] *= exp(self.logits[index])
             total[0] = 0  # compilers vectorise sums of integers, but not those of floats
             with self.tree.each_number(num_edges) as edge:
                 total[0] += int32(self.terms[base + self.tree.own(edge)] * fixed_point + 0.5)
@@ -406,7 +406,7 @@ class GumbelMuZero(ActionSelection):
         with branch(below_root):
             self.policy.set_terms(count)
 
-    def place(self, k: Value, edge: Scalar) -> Scalar:
+    def index(self, k: Value, edge: Scalar) -> Scalar:
         """Return where the value of an edge of a group's root `k` stands."""
         return k * self.tree.own_width + self.tree.own(edge)
 
@@ -414,7 +414,7 @@ class GumbelMuZero(ActionSelection):
         """Store the values of all edges, and what their scale depends on."""
         values, self.low[k], self.high[k] = self.value_range(edges)
         with self.tree.each_number(edges.count) as edge:
-            self.values[self.place(k, edge)] = values(edge)
+            self.values[self.index(k, edge)] = values(edge)
         # copies, since the next stage must not read the tree
         for name, array in self.node.items():
             array[k] = getattr(edges.node, name)
@@ -446,9 +446,9 @@ class GumbelMuZero(ActionSelection):
 
         def logit(number: Scalar) -> Scalar:
             edge = edges[number]
-            place = self.place(k, number)
-            scaled = factor * (where(edge.visits > 0, self.values[place], mixed) - low) * 0.1
-            self.values[place] = scaled
+            index = self.index(k, number)
+            scaled = factor * (where(edge.visits > 0, self.values[index], mixed) - low) * 0.1
+            self.values[index] = scaled
             return edge.prior + scaled
 
         self.policy.set_logits(k, edges, logit)
@@ -465,7 +465,7 @@ class GumbelMuZero(ActionSelection):
             # the action that lags most behind the improved policy
             below_root = weight(edge) - divide(float32(n), float32(visits) + 1.0)
             # the root compares noise plus logit plus value: the best of these is a draw from the improved policy
-            root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[self.place(k, edge)]
+            root = tree.root_noise[tree.noise(edges.at, 0, edge)] + self.values[self.index(k, edge)]
             planned = ~at_root | is_planned(n)
             if not tree.config.proves:
                 return where(at_root, root, below_root), planned
@@ -546,6 +546,6 @@ class GumbelMuZero(ActionSelection):
             survives = edge.visits >= least
             if tree.config.proves:  # a proven edge is not searched any more, but a draw may be the best
                 survives |= edge.outcome == DRAW
-            return noise + self.values[self.place(0, number)], survives
+            return noise + self.values[self.index(0, number)], survives
 
         return self.policy.weights(0), self.wins_first(edges, score)

@@ -104,8 +104,8 @@ class Search(TreeMemory):
         root.key_low, root.key_high = threefry(key, (uint32(s.ply), 0))
         root.slot = root.num_steps = root.num_legal = 0
         # slot 0 is the root: the search starts from the position of the batch, with returns of 0
-        words, place = self.words(at, 0)
-        words.store(place, s=s, flags=flags)
+        words, coords = self.words(at, 0)
+        words.store(coords, s=s, flags=flags)
         self.walk(at).set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
         # without visits, a resumed tree may have the edges of another position
         is_new = (self.resumed == 0) | (self.node(at, 0).visits == 0)
@@ -293,8 +293,8 @@ class Search(TreeMemory):
     def _fetch(self, at: Coords) -> None:
         """Copy a simulation's leaf from the tree into registers, for the vectorised stage."""
         walk = self.walk(at)
-        words, place = self.words(at, walk.leaf)
-        self.current.store_words(at, words.load(place), words.count)
+        words, coords = self.words(at, walk.leaf)
+        self.current.store_words(at, words.load(coords), words.count)
         walk.set_returns(self.node(at, walk.leaf).returns())
 
     def _advance(self, at: Coords, slot: Scalar, on_leaf: LeafHandler) -> None:
@@ -311,8 +311,8 @@ class Search(TreeMemory):
             flags[0] = flags[0] | (walk.live == 0)  # a proven root has no playout
         # returns are sums of rewards since the root, so that rewards before the end count
         returns = [x + r for x, r in zip(walk.returns(), rewards, strict=True)]
-        words, place = self.words(at, slot)
-        words.store(place, s=s, flags=flags)
+        words, coords = self.words(at, slot)
+        words.store(coords, s=s, flags=flags)
         walk.untried = 1
         walk.set_position(self.mover(s, flags), returns, self.mask(s))
         on_leaf(at, s, flags, returns, rewards)
@@ -321,8 +321,8 @@ class Search(TreeMemory):
         """Load the root's position, from which a simulation replays its actions."""
         t = self.t
         walk = self.walk(at)
-        words, place = self.words(at, 0)
-        loaded = words.load(place)
+        words, coords = self.words(at, 0)
+        loaded = words.load(coords)
         flags = t.layout.get_flags(loaded)
         s = self._rekeyed(at, slot, t.layout.get_state(loaded))
         if self.config.determinizes:
@@ -454,8 +454,8 @@ class Search(TreeMemory):
             # a deeper step has a higher number
             step = self.step(num_steps - 1 - number)
             at = self.root_in(step.lane)
-            place = at.register.index(0, 1)
-            outcome = self.outcomes[place]
+            index = at.register.index(0, 1)
+            outcome = self.outcomes[index]
             with branch(outcome != 0):  # an action is proven if the position after it is
                 node = self.node_at(step.node)
                 edge = self._edge_of(step, node)
@@ -465,7 +465,7 @@ class Search(TreeMemory):
                 slot = self.slot_at(step.node, at)
                 of_mover = self._outcome(at, self.edges_of(at, slot))
                 of_first = where((of_mover != 0) & (node.mover != 0), LOSS + WIN - of_mover, of_mover)
-                self.outcomes[place] = of_first
+                self.outcomes[index] = of_first
                 # a proven root ends its search, see `_start`
                 with branch(slot == 0):
                     self.root(at).proven = of_mover
@@ -551,8 +551,8 @@ class Search(TreeMemory):
         first = row * num_results(size)
         if num_counts:
             # results of a block are followed by its counts
-            place = self.in_batch(at).batch
-            first = first + place.block * (place.lanes * num_counts)
+            coords = self.in_batch(at).batch
+            first = first + coords.block * (coords.lanes * num_counts)
         # the value of the root is the mean of all simulations; a network's own value counts as one
         total[0] = node.raw_value if self.config.values else 0.0
         if self.config.packed:  # actions without an edge

@@ -516,16 +516,16 @@ def tree_svg(edges: TriedEdges, count: int, names: Callable[[Sequence[tuple[int,
     width = max(max(columns), 1) * STEP + 2 * MARGIN
     height = max(len(node.path) for node in nodes) * LEVEL + 2 * MARGIN
     drawing = Drawing(width, height, title="Search tree")
-    places = [(x * STEP + MARGIN, len(node.path) * LEVEL + MARGIN) for x, node in zip(columns, nodes, strict=True)]
+    centres = [(x * STEP + MARGIN, len(node.path) * LEVEL + MARGIN) for x, node in zip(columns, nodes, strict=True)]
     visits = max(nodes[0].visits, 1)
     # Lines come first, so that nodes cover their ends.
-    for place, node in zip(places, nodes, strict=True):
+    for centre, node in zip(centres, nodes, strict=True):
         for child in node.children:
-            drawing.line(place, places[child], stroke="#8a8a8a", width=1 + 7 * nodes[child].visits / visits)
+            drawing.line(centre, centres[child], stroke="#8a8a8a", width=1 + 7 * nodes[child].visits / visits)
     # Colours are relative to the largest value, since returns of different games have different scales.
     largest = max(abs(node.value) for node in nodes) or 1.0
     labels = ["", *names([node.path for node in nodes[1:]])]
-    for (x, y), label, node in zip(places, labels, nodes, strict=True):
+    for (x, y), label, node in zip(centres, labels, nodes, strict=True):
         part = node.value / largest
         ends = zip(NEITHER, GOOD if part > 0 else BAD, strict=True)
         colour = "#" + "".join(f"{round(a + (b - a) * abs(part)):02x}" for a, b in ends)

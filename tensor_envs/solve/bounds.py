@@ -110,12 +110,12 @@ def fill(table: Array, bounds: Bounds, region: int, maps: BitMaps) -> None:
         rows[:, position + 2 : used] = 0xFFFFFFFF
         others = np.concatenate([words[:, : position - 1], rows[:, position:used]], 1)
         rows[:, position - 1] ^= checks(others)
-        for place in range(BUCKET):
-            free = np.flatnonzero(entries[numbers, place, 0] == 0)
+        for entry in range(BUCKET):
+            free = np.flatnonzero(entries[numbers, entry, 0] == 0)
             # The first of several positions for one entry, that of most work, is stored; the others try the next
             # entry.
             stored = free[np.unique(numbers[free], return_index=True)[1]]
-            entries[numbers[stored], place] = rows[stored]
+            entries[numbers[stored], entry] = rows[stored]
             numbers = np.delete(numbers, stored)
             rows = np.delete(rows, stored, 0)
 

@@ -28,24 +28,24 @@ class Claims:
         self.cells = cells
         self.question = question
 
-    def place(self, child: Child) -> tuple[Scalar, Scalar]:
-        """Return a child's place in the table, and its value there."""
+    def entry(self, child: Child) -> tuple[Scalar, Scalar]:
+        """Return the index of a child in the table, and its value there."""
         claimed = child.bucket + self.question
         return int32(claimed * MULTIPLIER >> WORD_BITS - (ENTRIES - 1).bit_length()), claimed
 
     def add(self, child: Child) -> None:
         """Claim a child."""
-        place, claimed = self.place(child)
-        self.cells[place] = claimed
+        index, claimed = self.entry(child)
+        self.cells[index] = claimed
 
     def remove(self, child: Child) -> None:
         """Withdraw a claim."""
-        self.cells[self.place(child)[0]] = uint32(0)
+        self.cells[self.entry(child)[0]] = uint32(0)
 
     def defer(self, child: Child) -> None:
         """Lower the priority of a child that another thread has claimed."""
         priority = child.priority
-        place, claimed = self.place(child)
-        # Two children may share a place, and then one claim is lost. That costs time and no correctness.
-        taken = (self.cells[place] == claimed) & (priority > -DEFERRED // 2)
+        index, claimed = self.entry(child)
+        # Two children may share an index, and then one claim is lost. That costs time and no correctness.
+        taken = (self.cells[index] == claimed) & (priority > -DEFERRED // 2)
         child.priority = where(taken, priority - DEFERRED, priority)

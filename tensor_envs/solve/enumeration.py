@@ -236,17 +236,17 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
         player = game.player(fields) == 0
         # Merge the parts, and number the edges by the merged positions.
         new, same = joined(parts)
-        places = same.number.astype(np.int32)
+        numbers_in_table = same.number.astype(np.int32)
         if game.by_ply:
             # Positions of another ply are other positions: each ply has a table of its own.
-            places += np.int32(total)
+            numbers_in_table += np.int32(total)
             tables.append(new.keys)
         else:
             # Equal positions of all plies are one: a single table grows, and a cycle is an edge to an earlier row.
-            tables[0], places, new = _added(tables[0], places, new)
+            tables[0], numbers_in_table, new = _added(tables[0], numbers_in_table, new)
         if total + len(new) > max_positions:
             raise _too_many(game, max_positions)
-        edges = np.concatenate([places[number] for number in numbers])
+        edges = np.concatenate([numbers_in_table[number] for number in numbers])
         layers.append(PlyGraph((first + live).astype(np.int32), player, edges, degrees))
         first = total
         total = total + len(new)
@@ -292,8 +292,8 @@ def _too_many(game: Expander, max_positions: int) -> ValueError:
     return ValueError(f"max_positions must be more than {max_positions} to hold those of {game.env!r}")
 
 
-def _added(table: Packed, places: Array, new: Positions) -> tuple[Packed, Array, Positions]:
-    """Append positions that a table lacks. Returns the table, the numbers of `places` in it, and these positions."""
+def _added(table: Packed, numbers: Array, new: Positions) -> tuple[Packed, Array, Positions]:
+    """Append positions that a table lacks, and return the table, the mapped `numbers`, and the appended positions."""
     whole = concat([table, new.keys])
     count = len(table)
     same = groups(whole)
@@ -303,7 +303,7 @@ def _added(table: Packed, places: Array, new: Positions) -> tuple[Packed, Array,
     # Old positions keep their numbers, new ones follow in order.
     number = np.where(fresh, count - 1 + np.cumsum(fresh), first).astype(np.int32)
     rows = np.concatenate([np.arange(count), first[fresh]])
-    return whole[rows], number[same.number[count:]][places], new.take(first[fresh] - count)
+    return whole[rows], number[same.number[count:]][numbers], new.take(first[fresh] - count)
 
 
 class Solution(ExactValues):
@@ -358,14 +358,14 @@ class Solution(ExactValues):
         for ply in np.unique(plies).tolist():
             here = live[plies == ply]
             if 0 <= ply < len(self._tables):
-                places = self._tables[ply].find([column[here] for column in rows.columns])
+                numbers_in_table = self._tables[ply].find([column[here] for column in rows.columns])
             else:
-                places = np.full(len(here), -1)
-            if (places < 0).any():
-                row = int(here[np.argmax(places < 0)])
+                numbers_in_table = np.full(len(here), -1)
+            if (numbers_in_table < 0).any():
+                row = int(here[np.argmax(numbers_in_table < 0)])
                 within = "" if self.depth is None else f" within {self.depth} plies"
                 raise ValueError(f"{what} must have positions that the start leads to{within}, row {row} is none")
-            values[here] = self._values[self._ply_starts[ply] + places]
+            values[here] = self._values[self._ply_starts[ply] + numbers_in_table]
         return values
 
     def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
@@ -440,14 +440,14 @@ class Solution(ExactValues):
             fields = [name for name in values if self._game.by_ply or name not in ("ply", "rewards")]
             rows = [b"".join(values[name][row].tobytes() for name in fields) for row in range(state.batch)]
             # Equal positions of a ply, and those that were compared before, are compared once.
-            fresh = {row: place for place, row in enumerate(rows) if row not in visited}
+            fresh = {row: k for k, row in enumerate(rows) if row not in visited}
             visited |= fresh.keys()
             over = values["terminated"] | values["truncated"]
-            places = np.array([place for place in fresh.values() if not over[place]], np.int32)
-            if not len(places):
+            unfinished = np.array([k for k in fresh.values() if not over[k]], np.int32)
+            if not len(unfinished):
                 break
             # All legal moves of all sampled positions are one step of a larger batch.
-            state = state[rng.choice(places, min(limit, len(places)), replace=False)]
+            state = state[rng.choice(unfinished, min(limit, len(unfinished)), replace=False)]
             scores = self._scores(state).astype(np.float64)
             values = state.numpy()
             parents, actions = np.nonzero(values["legal_action_mask"])

@@ -56,10 +56,10 @@ class FieldMaps:
         for name in {*NO_KEY, *self._derived, *by_value} & layout.slots.keys():
             for slot in layout.slots[name]:
                 for bit in range(slot.width):
-                    at = place(slot, bit)
-                    self.masks[at // WORD_BITS] &= np.uint32(0xFFFFFFFF ^ 1 << at % WORD_BITS)
+                    index = bit_index(slot, bit)
+                    self.masks[index // WORD_BITS] &= np.uint32(0xFFFFFFFF ^ 1 << index % WORD_BITS)
         self._numbers = [(name, slot) for name in sorted(by_value) for slot in layout.slots[name]]
-        # All values of the slot's bits have a place, also those that the field does not use.
+        # All values of the slot's bits are permuted, also those that the field does not use.
         self._sizes = [1 << slot.width for _, slot in self._numbers]
         self.permutations = [self._permutation(symmetry, fields) for symmetry in declared]
 
@@ -116,7 +116,7 @@ class FieldMaps:
         return BitMaps(tuple(maps))
 
 
-def place(slot: Slot, bit: int) -> int:
+def bit_index(slot: Slot, bit: int) -> int:
     """Return the number of a slot's bit among all bits of a state."""
     return WORD_BITS * slot.word + slot.shift + bit
 
@@ -129,12 +129,12 @@ def rows_of(field: Field, slots: list[Slot]) -> list[list[int]]:
     count = field.shape[-1] if field.shape else 1
     lists = [slots[k : k + count] for k in range(0, len(slots), count)]
     if field.shape and field.kind == "int32":
-        return [[place(slot, bit) for slot in row] for row in lists for bit in range(row[0].width)]
-    return [[place(slot, bit) for slot in row for bit in range(slot.width)] for row in lists]
+        return [[bit_index(slot, bit) for slot in row] for row in lists for bit in range(row[0].width)]
+    return [[bit_index(slot, bit) for slot in row for bit in range(slot.width)] for row in lists]
 
 
 def within(words: list[int], bit: int) -> tuple[int, int]:
-    """Return the place of a bit: the number of its word among `words`, and the bit of that word."""
+    """Return the location of a bit: the number of its word among `words`, and the bit of that word."""
     return words.index(bit // WORD_BITS), bit % WORD_BITS
 
 

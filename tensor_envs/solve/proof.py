@@ -326,8 +326,8 @@ class Prover:
             # Moves are remembered separately by how often the action stands on the path already: in games with
             # repeated actions, such as sowing, the first and the second time differ.
             repeats = minimum(self.path_count(action), REPEATS - 1)
-            place = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
-            child.history = place
+            index = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
+            child.history = index
             # A finished child has equal bounds and is not looked up.
             with branch((child.known != 0) & (child.low < child.high)):
                 entry = self.table.look_up(child.bucket, self.words(depth, i, key=True))
@@ -344,7 +344,7 @@ class Prover:
                     best[0] = maximum(best[0], child.low)
             # A killer is the move that decided the last sibling at this depth. It is likely to decide this one as
             # well.
-            priority = where(action == frame.killer, PRIORITY, history[place])
+            priority = where(action == frame.killer, PRIORITY, history[index])
             if hasattr(self.game.rules, "promise"):
                 priority = child.priority + maximum(minimum(priority, TIES // 2 - 1), -TIES // 2)
             # The move that decided this position in an earlier search comes first.
@@ -369,7 +369,7 @@ class Prover:
         return maximum(minimum(action[0], self.actions - 1), 0)
 
     def path_index(self, action: Scalar) -> Scalar:
-        """Return the place of the number of times that an action stands on the path."""
+        """Return the index of the number of times that an action stands on the path."""
         return self.sizes.history * self.thread + 2 * REPEATS * self.actions + action
 
     def path_count(self, action: Scalar) -> Scalar:
@@ -525,11 +525,11 @@ class Prover:
             high = child.high
             # A child that loses in two plies needs hardly a search, and its move says nothing about the order.
             tried = (high < frame.threshold) & (high > 2 - FAR)
-            place = child.history
-            history[place] = maximum(history[place] - int32(tried), -PRIORITY)
+            index = child.history
+            history[index] = maximum(history[index] - int32(tried), -PRIORITY)
             failed[0] = failed[0] + int32(tried)
-        place = self.child(frame, frame.chosen).history
-        history[place] = minimum(history[place] + failed[0], PRIORITY)
+        index = self.child(frame, frame.chosen).history
+        history[index] = minimum(history[index] + failed[0], PRIORITY)
 
     def store(self, depth: Scalar, frame: Frame, result: Scalar, reached: Scalar) -> None:
         """Store a node's bounds in the table."""

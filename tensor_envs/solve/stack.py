@@ -64,7 +64,7 @@ class Child(NamedRecord):
     low = Entry()  # bounds of the node's score if it is played
     high = Entry()
     priority = Entry()
-    history = Entry()  # its place in the history of moves
+    history = Entry()  # its index in the history of moves
     bucket = Entry(UINT32)  # as of a frame
     known = Entry()  # whether its bucket may hold it
 
@@ -81,14 +81,14 @@ class Packing:
 
     def load(self, word_of: Callable[[int], Scalar]) -> GameState:
         """Return a state, given a function from a number to a kept word."""
-        places = {w: k for k, w in enumerate(self.kept)}
+        index_of = {w: k for k, w in enumerate(self.kept)}
         loaded: dict[int, Scalar] = {}
 
         def load_once(w: Any) -> Scalar:
-            if w not in places:
+            if w not in index_of:
                 return uint32(0)
             if w not in loaded:
-                loaded[w] = word_of(places[w])
+                loaded[w] = word_of(index_of[w])
             return loaded[w]
 
         return self.layout.get_state(load_once)

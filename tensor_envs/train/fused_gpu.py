@@ -205,9 +205,9 @@ class DenseKernel:
         columns = [Column(matrix, bias, unit, self.units) for unit in own_units]
         sums = products(x, own_rows, self.inputs, columns)
         for row, numbers in zip(own_rows, sums, strict=True):
-            place = first_place(row, self.units)
+            start = first_index(row, self.units)
             for unit, number in zip(own_units, numbers, strict=True):
-                y[place + unit * LANES] = activated(number, self.activation)
+                y[start + unit * LANES] = activated(number, self.activation)
 
     def _height(self, across: int) -> int:
         """Return the number of rows of a tile, given the number of tiles beside each other."""
@@ -275,7 +275,7 @@ class Column(NamedTuple):
     width: int
 
 
-def first_place(row: Scalar, units: int) -> Scalar:
+def first_index(row: Scalar, units: int) -> Scalar:
     """Return the index of a row's first number in an array [blocks, units, lanes]."""
     return row // LANES * (units * LANES) + row % LANES
 
@@ -289,24 +289,24 @@ def products(x: Cells, rows: Sequence[Scalar], inputs: int, columns: Sequence[Co
         start = column.bias[column.unit]
         for r in range(len(rows)):
             sums[r * width + c] = start
-    places = [first_place(row, inputs) for row in rows]
+    starts = [first_index(row, inputs) for row in rows]
     most = MAX_LOADS // (len(rows) + width)
     count = 1 << most.bit_length() - 1  # inputs of a turn
     if turns := inputs // count:
         with loop(turns) as i:
-            add_products(sums, x, places, columns, [i * count + k for k in range(count)])
-    add_products(sums, x, places, columns, range(turns * count, inputs))
+            add_products(sums, x, starts, columns, [i * count + k for k in range(count)])
+    add_products(sums, x, starts, columns, range(turns * count, inputs))
     return [[sums[r * width + c] for c in range(width)] for r in range(len(rows))]
 
 
 def add_products(
-    sums: Cells, x: Cells, places: Sequence[Scalar], columns: Sequence[Column], inputs: Sequence[Value]
+    sums: Cells, x: Cells, starts: Sequence[Scalar], columns: Sequence[Column], inputs: Sequence[Value]
 ) -> None:
-    """Add the products of some inputs to the sums of a tile, whose rows begin at these places."""
+    """Add the products of some inputs to the sums of a tile, whose rows begin at these starts."""
     # All is loaded first, and a sum is loaded and stored once.
-    features = [[float32(x[place + j * LANES]) for place in places] for j in inputs]
+    features = [[float32(x[start + j * LANES]) for start in starts] for j in inputs]
     weights = [[c.matrix[j * c.width + c.unit] for c in columns] for j in inputs]
-    for r in range(len(places)):
+    for r in range(len(starts)):
         for c in range(len(columns)):
             total = sums[r * len(columns) + c]
             for feature, weight in zip(features, weights, strict=True):

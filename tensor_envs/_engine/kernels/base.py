@@ -28,8 +28,8 @@ UNROLL_MAX_INSTRUCTIONS = 960
 UNROLL_LANES = 4
 
 
-class Place(NamedTuple):
-    """Position of a game in a flat array [blocks, words, lanes]."""
+class ArrayCoords(NamedTuple):
+    """Coordinates of a game in a flat array [blocks, words, lanes]."""
 
     block: Any
     lane: Any
@@ -45,21 +45,21 @@ class Place(NamedTuple):
 
 
 class Coords(NamedTuple):
-    """Position of a game in the batch's arrays, and in registers."""
+    """Coordinates of a game in the batch's arrays, and in registers; code for one game has them as `at`."""
 
-    batch: Place
-    register: Place
+    batch: ArrayCoords
+    register: ArrayCoords
 
 
-def load(cells: Cells, place: Place, words: int = 1) -> list[Scalar]:
+def load(cells: Cells, coords: ArrayCoords, words: int = 1) -> list[Scalar]:
     """Return all values of a game."""
-    return [cells[place.index(w, words)] for w in range(words)]
+    return [cells[coords.index(w, words)] for w in range(words)]
 
 
-def store(cells: Cells, place: Place, values: Sequence[Any]) -> None:
+def store(cells: Cells, coords: ArrayCoords, values: Sequence[Any]) -> None:
     """Store all values of a game."""
     for w, x in enumerate(values):
-        cells[place.index(w, len(values))] = x
+        cells[coords.index(w, len(values))] = x
 
 
 class GameBlock:
@@ -118,8 +118,8 @@ class GameBlock:
             yield cls(grid.lanes, first + k, unroll, first)
 
     def at(self, lane: Any) -> Coords:
-        batch = Place(self.number, lane, self.lanes)
-        return Coords(batch, Place(0, lane, self.lanes) if self.thread is None else Place(0, 0, 1))
+        batch = ArrayCoords(self.number, lane, self.lanes)
+        return Coords(batch, ArrayCoords(0, lane, self.lanes) if self.thread is None else ArrayCoords(0, 0, 1))
 
     def each(self, stage: Callable[[Coords], None], unroll_max: int = UNROLL_MAX_INSTRUCTIONS) -> None:
         """Record a stage for every lane. unroll_max: instructions up to which several lanes are played at once."""
@@ -167,28 +167,28 @@ class Words:
         self.in_registers = in_registers
         self.count = count or (layout.field_words if in_registers else layout.words)
 
-    def place(self, at: Coords) -> Place:
+    def coords(self, at: Coords) -> ArrayCoords:
         return at.register if self.in_registers else at.batch
 
     def load(self, at: Coords) -> Callable[[Any], Scalar]:
         """Return a function that loads a word by its number, each word once; the layout's `get_...` take it."""
-        place = self.place(at)
+        coords = self.coords(at)
         # A cached word is wrong after a store. The version of the array shows that in tests.
         version = self.cells.array.version
 
         @functools.cache
         def load_once(w: int) -> Scalar:
             assert self.cells.array.version == version, "a word is first read after a store to its array"
-            return self.cells[place.index(w, self.count)]
+            return self.cells[coords.index(w, self.count)]
 
-        return lambda w: load_once(w) if isinstance(w, int) else self.cells[place.index(w, self.count)]
+        return lambda w: load_once(w) if isinstance(w, int) else self.cells[coords.index(w, self.count)]
 
     def store(self, at: Coords, **values: Any) -> None:
         """Store parts of a state, see `Layout.put`."""
-        place = self.place(at)
+        coords = self.coords(at)
 
         def store_word(w: Any, x: Scalar) -> None:
-            self.cells[place.index(w, self.count)] = x
+            self.cells[coords.index(w, self.count)] = x
 
         self.layout.put(store_word, **values)
 
@@ -199,15 +199,15 @@ class Words:
         # Select all words before the first store, since a store ends the use of loaded words.
         selected = {w: where(condition, old(w), x) for w, x in words.items()}
         for w, x in selected.items():
-            self.cells[self.place(at).index(w, self.count)] = x
+            self.cells[self.coords(at).index(w, self.count)] = x
 
     def store_words(self, at: Coords, word: Callable[[int], Scalar], count: int) -> None:
         """Store the first words as they are."""
-        place = self.place(at)
+        coords = self.coords(at)
         # Load everything first: the arrays may be one, and a store in between would be seen as a change.
         values = [word(w) for w in range(count)]
         for w, x in enumerate(values):
-            self.cells[place.index(w, self.count)] = x
+            self.cells[coords.index(w, self.count)] = x
 
     def over(self, at: Coords) -> Scalar:
         """Return whether a game is over."""
@@ -269,13 +269,13 @@ class Tracer:
     def row_keys(self, cells: Cells, at: Coords) -> list[Scalar]:
         return load(cells, at.batch, KEY_WORDS)
 
-    def place_in(self, lanes: int, at: Coords) -> Coords:
+    def coords_in(self, lanes: int, at: Coords) -> Coords:
         """Return the coordinates of the same row in arrays with another number of lanes."""
         if lanes == self.grid.lanes:
             return at
         row = at.batch.row
         # Rows are counted without padding in all layouts.
-        return Coords(Place(row // lanes, row % lanes, lanes), at.register)
+        return Coords(ArrayCoords(row // lanes, row % lanes, lanes), at.register)
 
     def resets_in_branch(self, reset: Autoreset) -> bool:
         """Return whether finished games reset in a branch; else every game computes its first state."""
@@ -352,14 +352,14 @@ class Tracer:
 
         wide: whether the entries are int64, each as two words, the low one first.
         """
-        place = at.batch.index(0, 1)
+        index = at.batch.index(0, 1)
         if wide:
-            low = actions[2 * place]
-            high = actions[2 * place + 1]
+            low = actions[2 * index]
+            high = actions[2 * index + 1]
             # a number that int32 cannot hold is illegal, not the action of its low word
             action = where(high == where(low < 0, -1, 0), low, -1)
         else:
-            action = actions[place]
+            action = actions[index]
         # Rules see actions in range alone; one that had to be moved is illegal.
         near = minimum(maximum(action, 0), self.game.spec.num_actions - 1)
         return near, (near == action) & has_bit(mask, near)
@@ -451,14 +451,14 @@ class MoveList:
         """Advance to the next move of every game."""
         self.turn[0] = minimum(self.turn[0] + 1, self.LENGTH)
 
-    def _place(self, at: Coords, number: Scalar) -> Scalar:
-        place: Scalar = at.register.index(minimum(number, self.LENGTH), self.LENGTH + 1)
-        return place
+    def _index(self, at: Coords, number: Scalar) -> Scalar:
+        index: Scalar = at.register.index(minimum(number, self.LENGTH), self.LENGTH + 1)
+        return index
 
     def put(self, at: Coords, move: Scalar, idle: Scalar) -> None:
         """Note a game's move, unless the game is over: then its list ends before."""
         turn = self.turn[0]
-        self.moves[self._place(at, turn)] = move
+        self.moves[self._index(at, turn)] = move
         store(self.lengths, at.register, [where(idle, self.length(at), turn + 1)])
 
     def length(self, at: Coords) -> Scalar:
@@ -467,4 +467,4 @@ class MoveList:
 
     def get(self, at: Coords, number: Scalar) -> Scalar:
         """Return a game's move of a number."""
-        return self.moves[self._place(at, number)]
+        return self.moves[self._index(at, number)]

@@ -107,11 +107,11 @@ def in_registers(part: Part) -> bool:
 def add_one_hot(words: list[Scalar], first: int, value: Scalar, size: int) -> None:
     """Set bit `first + value` of a row of words; a value out of 0..size-1 sets none."""
     inside = (value >= 0) & (value < size)
-    places = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)
-    for place in places:
-        bit = uint32(value + (first - place * WORD_BITS))
-        here = inside if len(places) == 1 else inside & (bit < WORD_BITS)
-        words[place] = words[place] | where(here, uint32(1) << (bit & WORD_BITS - 1), 0)
+    word_numbers = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)
+    for w in word_numbers:
+        bit = uint32(value + (first - w * WORD_BITS))
+        here = inside if len(word_numbers) == 1 else inside & (bit < WORD_BITS)
+        words[w] = words[w] | where(here, uint32(1) << (bit & WORD_BITS - 1), 0)
 
 
 class OutputStage:
@@ -176,7 +176,7 @@ class OutputStage:
 
     def _fill(self, words: Words, at: Coords) -> None:
         """Collect the numbers and bits of a game in registers."""
-        source = self.t.place_in(self.lanes, at)
+        source = self.t.coords_in(self.lanes, at)
         game = words.load(source)
         layout = self.t.layout
         mask = layout.get_mask(game)
@@ -210,7 +210,7 @@ class OutputStage:
 
     def _store_numbers(self, words: Words, at: Coords) -> None:
         """Store the rewards, the flags and the player to move."""
-        game = words.load(self.t.place_in(self.lanes, at))
+        game = words.load(self.t.coords_in(self.lanes, at))
         layout = self.t.layout
         row = at.batch.row
         if self.a.rewards is not None:

@@ -34,10 +34,10 @@ class Read:
         count = a.new.size // t.grid.rows
 
         def read(at: Coords) -> None:
-            place = t.place_in(self.lanes, at)
-            word = Words(t.layout, a.old).load(place)
+            coords = t.coords_in(self.lanes, at)
+            word = Words(t.layout, a.old).load(coords)
             if self.property == "action_key":
-                low, high = t.row_keys(a.row_keys, place)[3:]
+                low, high = t.row_keys(a.row_keys, coords)[3:]
                 values: Any = threefry((low, high), (ACTION_COUNTER, t.layout.get(word, "episode")))
             elif self.property == "rewards":
                 values = [bitcast(word(t.layout.rewards + p), FLOAT32) for p in range(count)]

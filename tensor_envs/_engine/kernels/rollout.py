@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 
 from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs._engine.game import uniform_action
-from tensor_envs._engine.kernels.base import NEVER, Autoreset, Coords, MoveList, Place, Tracer, load, row_index, store
+from tensor_envs._engine.kernels.base import (
+    NEVER,
+    ArrayCoords,
+    Autoreset,
+    Coords,
+    MoveList,
+    Tracer,
+    load,
+    row_index,
+    store,
+)
 from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import Cells, do_while, loop, registers
 from tensor_envs.rules.lists import MemoryArray, num_words, popcount
@@ -175,7 +185,7 @@ class Decisions:
     """
 
     def __init__(self, t: Tracer, counts: Cells, index: Callable[[Coords, Value], Scalar]):
-        """Reset the counts. index: returns the place of a game's count of a number."""
+        """Reset the counts. index: returns the index of a game's count of a number."""
         self.t = t
         self.counts = counts
         self.index = index
@@ -198,11 +208,11 @@ class Decisions:
 
     def _add(self, at: Coords, *amounts: tuple[Value, Scalar]) -> None:
         """Add amounts to counts of different numbers."""
-        places = [self.index(at, number) for number, _ in amounts]
-        sums = [self.counts[place] + amount for place, (_, amount) in zip(places, amounts, strict=True)]
+        indices = [self.index(at, number) for number, _ in amounts]
+        sums = [self.counts[index] + amount for index, (_, amount) in zip(indices, amounts, strict=True)]
         # All loads come first, so that lanes can be interleaved.
-        for place, value in zip(places, sums, strict=True):
-            self.counts[place] = value
+        for index, value in zip(indices, sums, strict=True):
+            self.counts[index] = value
 
     def record(self, at: Coords, s: GameState, mask: Sequence[Scalar], action: Scalar) -> None:
         """Store a decision of a game in registers, for `count`; the mask of a finished game is empty."""
@@ -357,6 +367,6 @@ class Playout:
         t.block.each(lambda at: store(a.totals, at.batch, state.returns(at)))
 
     def _source(self, at: Coords, a: Arrays) -> Coords:
-        """Return the place of the game that this one copies."""
+        """Return the coordinates of the game that this one copies."""
         game = maximum(minimum(row_index(at) // self.copies, a.scalars[1] - 1), 0)
-        return Coords(Place(game // self.lanes, game % self.lanes, self.lanes), at.register)
+        return Coords(ArrayCoords(game // self.lanes, game % self.lanes, self.lanes), at.register)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tensor_envs._engine.kernels.base import NEVER, Coords, Place, Tracer, load, row_index, store
+from tensor_envs._engine.kernels.base import NEVER, ArrayCoords, Coords, Tracer, load, row_index, store
 from tensor_envs._engine.layout import FLAGS
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.rules.chance import POLICY_EPISODE, threefry
@@ -162,23 +162,23 @@ class Gather:
             row = load(a.rows, at.batch)[0]
             count = a.sizes[0]
             # Rows of the second batch follow those of the first. Both places are clamped, since both are loaded.
-            sources = [(a.old, a.old_keys, _place(row, count, self.lanes))]
+            sources = [(a.old, a.old_keys, _clamped_coords(row, count, self.lanes))]
             if a.more is not None:
                 more_keys = a.old_keys if a.more_keys is None else a.more_keys
-                sources.append((a.more, more_keys, _place(row - count, a.sizes[1], self.more_lanes)))
+                sources.append((a.more, more_keys, _clamped_coords(row - count, a.sizes[1], self.more_lanes)))
 
             def from_source(values: list[Any]) -> Any:
                 return values[0] if len(values) == 1 else where(row < count, *values)
 
             with loop(words) as k:
-                x = from_source([old[place.index(k, words)] for old, _, place in sources])
+                x = from_source([old[coords.index(k, words)] for old, _, coords in sources])
                 a.new[at.batch.index(k, words)] = x
-            store(a.new_keys, at.batch, from_source([load(keys, place, KEY_WORDS) for _, keys, place in sources]))
+            store(a.new_keys, at.batch, from_source([load(keys, coords, KEY_WORDS) for _, keys, coords in sources]))
 
         t.block.each(gather)
 
 
-def _place(row: Scalar, count: Scalar, lanes: int) -> Place:
-    """Return the place of a row, clamped to the batch."""
+def _clamped_coords(row: Scalar, count: Scalar, lanes: int) -> ArrayCoords:
+    """Return the coordinates of a row, clamped to the batch."""
     row = maximum(minimum(row, count - 1), 0)
-    return Place(row // lanes, row % lanes, lanes)
+    return ArrayCoords(row // lanes, row % lanes, lanes)

@@ -28,9 +28,9 @@ class Sample:
 
     def trace(self, t: Tracer, a: Arrays) -> None:
         def sample(at: Coords) -> None:
-            place = at if self.lanes is None else t.place_in(self.lanes, at)
-            old = t.words(a.old).load(place)
-            keys = t.row_keys(a.row_keys, place)
+            coords = at if self.lanes is None else t.coords_in(self.lanes, at)
+            old = t.words(a.old).load(coords)
+            keys = t.row_keys(a.row_keys, coords)
             s = t.layout.get_state(old)
             mask = t.layout.get_mask(old)
             action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=False)

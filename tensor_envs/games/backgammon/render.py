@@ -95,9 +95,9 @@ def draw(rules: Backgammon, game: dict[str, Any]) -> Drawing:
     for player, side in enumerate(game["men"]):
         for pip, men in enumerate(side, 1):
             for k in range(min(men, 5)):
-                picture.circle(place(player ^ viewer, pip, k), MAN, COLOURS[player][0], stroke=RIM, width=1)
+                picture.circle(man_centre(player ^ viewer, pip, k), MAN, COLOURS[player][0], stroke=RIM, width=1)
             if men > 5:
-                picture.text(place(player ^ viewer, pip, 4), str(men), 16, COLOURS[player][1], bold=True)
+                picture.text(man_centre(player ^ viewer, pip, 4), str(men), 16, COLOURS[player][1], bold=True)
         picture.polygon(field(player ^ viewer, 0), BOARD)
         base, sign = edge(player != viewer)
         for k in range(MEN - sum(side)):
@@ -144,7 +144,7 @@ def field(player: int, pip: int) -> list[Point]:
     return box(left, MARGIN + (0 if own > 12 else TALL + MIDDLE), WIDTH, TALL)
 
 
-def place(player: int, pip: int, k: int) -> Point:
+def man_centre(player: int, pip: int, k: int) -> Point:
     """Return the centre of the k-th man on a player's pip; player 0 sits below."""
     if pip == BAR:
         middle = MARGIN + TALL + MIDDLE / 2
@@ -179,8 +179,12 @@ def last_move(rules: Backgammon, before: dict[str, Any], after: dict[str, Any], 
     die = action % FACES + 1
     seat = player ^ after.get("viewer", 0)
     men = after["men"][player]
-    left = [disc(place(seat, pip, min(men[pip - 1], 4)), MAN)] if action else []
-    return left + ([disc(place(seat, pip - die, min(men[pip - die - 1], 5) - 1), MAN)] if action and pip > die else [])
+    if not action:
+        return []
+    start = disc(man_centre(seat, pip, min(men[pip - 1], 4)), MAN)
+    if pip <= die:
+        return [start]
+    return [start, disc(man_centre(seat, pip - die, min(men[pip - die - 1], 5) - 1), MAN)]
 
 
 def explain(rules: Backgammon, game: dict[str, Any], action: int) -> str:

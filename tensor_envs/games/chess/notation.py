@@ -164,7 +164,7 @@ def parse(rules: Chess, text: Any) -> tuple[dict[int, str], int, str, str, int, 
     board = rules.board
     pieces = board.read("fen", placed, PIECES, PIECES)
 
-    def at(name: str) -> str:
+    def piece_on(name: str) -> str:
         """Return the piece on a square."""
         return pieces.get(board.numbers[name], "")
 
@@ -181,7 +181,8 @@ def parse(rules: Chess, text: Any) -> tuple[dict[int, str], int, str, str, int, 
     rights = "" if rights == "-" else rights
     # A right needs its king and rook on their first squares, or castling would move other pieces.
     if not re.fullmatch("K?Q?k?q?", rights) or any(
-        at(CORNERS[right]) != "Rr"[right.islower()] or at(KINGS[right]) != "Kk"[right.islower()] for right in rights
+        piece_on(CORNERS[right]) != "Rr"[right.islower()] or piece_on(KINGS[right]) != "Kk"[right.islower()]
+        for right in rights
     ):
         raise ValueError(f"fen must have - or rights KQkq of kings and rooks in place, got {shown(rights)}")
     white = player == "w"
@@ -189,9 +190,9 @@ def parse(rules: Chess, text: Any) -> tuple[dict[int, str], int, str, str, int, 
     # The pawn stands one square beyond the target; the target and the pawn's first square are empty.
     if target and not (
         re.fullmatch("[a-h]" + ("6" if white else "3"), target)
-        and at(target[0] + ("5" if white else "4")) == "Pp"[white]
-        and not at(target)
-        and not at(target[0] + ("7" if white else "2"))
+        and piece_on(target[0] + ("5" if white else "4")) == "Pp"[white]
+        and not piece_on(target)
+        and not piece_on(target[0] + ("7" if white else "2"))
     ):
         raise ValueError(f"fen must have - or a square that a pawn has just passed, got {shown(target)}")
     return pieces, int(not white), rights, target, *counters(quiet, number, rules.quiet_plies)

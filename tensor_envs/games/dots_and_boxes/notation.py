@@ -10,7 +10,7 @@ from tensor_envs.render.grids import cell_name
 from tensor_envs.rules import Grid, Symmetry, pack, unpack
 from tensor_envs.rules.plain import ended
 
-Place = tuple[int, int]  # in a grid of half boxes: (2r, 2c) is a dot, (2r, 2c + 1) and (2r + 1, 2c) are lines
+GridPoint = tuple[int, int]  # in a grid of half boxes: (2r, 2c) is a dot, (2r, 2c + 1) and (2r + 1, 2c) are lines
 
 
 def to_dict(rules: DotsAndBoxes, s: dict[str, Any]) -> dict[str, Any]:
@@ -39,12 +39,12 @@ def from_dict(rules: DotsAndBoxes, game: dict[str, Any]) -> dict[str, Any]:
 def complete(rules: DotsAndBoxes, lines: list[int]) -> set[int]:
     """Return the boxes with four sides."""
     n = rules.columns
-    sides = {place(rules, line) for line, drawn in enumerate(lines) if drawn}
+    sides = {grid_point(rules, line) for line, drawn in enumerate(lines) if drawn}
     around = ((0, 1), (2, 1), (1, 0), (1, 2))
     return {b for b in range(rules.boxes) if all((2 * (b // n) + y, 2 * (b % n) + x) in sides for y, x in around)}
 
 
-def place(rules: DotsAndBoxes, line: int) -> Place:
+def grid_point(rules: DotsAndBoxes, line: int) -> GridPoint:
     """Return the row and the column of a line in the grid of dots and lines."""
     if line < rules.horizontal:
         return 2 * (line // rules.columns), 2 * (line % rules.columns) + 1
@@ -52,9 +52,9 @@ def place(rules: DotsAndBoxes, line: int) -> Place:
     return 2 * row + 1, 2 * column
 
 
-def ends_of(rules: DotsAndBoxes, line: int) -> tuple[Place, Place]:
+def ends_of(rules: DotsAndBoxes, line: int) -> tuple[GridPoint, GridPoint]:
     """Return the row and the column of each end of a line."""
-    y, x = place(rules, line)
+    y, x = grid_point(rules, line)
     return (y // 2, x // 2), ((y + 1) // 2, (x + 1) // 2)
 
 
@@ -78,7 +78,7 @@ def symmetries(rules: DotsAndBoxes) -> Iterator[Symmetry]:
     """Yield the reflections of the grid, and for a square one also those that exchange rows with columns (B10)."""
     high = 2 * rules.rows + 1
     wide = 2 * rules.columns + 1
-    lines = [wide * y + x for y, x in (place(rules, line) for line in range(rules.lines))]
+    lines = [wide * y + x for y, x in (grid_point(rules, line) for line in range(rules.lines))]
     boxes = [wide * y + x for y in range(1, high, 2) for x in range(1, wide, 2)]
     # Lines and boxes are places of one finer grid, so that its images move all of them at once.
     parities = ((0, 1), (1, 0), (1, 1), (1, 1))  # row and column parity of the places on each plane of an observation

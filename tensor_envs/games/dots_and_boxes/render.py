@@ -4,7 +4,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from tensor_envs.games._kit.stones import counts, status_of_counts
-from tensor_envs.games.dots_and_boxes.notation import complete, ends_of, place
+from tensor_envs.games.dots_and_boxes.notation import complete, ends_of, grid_point
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.render.drawing import Drawing, Point
 from tensor_envs.render.grids import INK, SquareGrid
@@ -37,7 +37,7 @@ def to_string(rules: DotsAndBoxes, game: dict[str, Any]) -> str:
                    for x in range(2 * rules.columns + 1)]  # fmt: skip
     for line, drawn in enumerate(game["lines"]):
         if drawn:
-            y, x = place(rules, line)
+            y, x = grid_point(rules, line)
             rows[y][x] = "|" if y % 2 else "---"
     return "\n".join([*("".join(row).rstrip() for row in rows), status(rules, game)])
 
@@ -108,14 +108,14 @@ def tile(rules: DotsAndBoxes) -> Tile:
     high = 2 * rules.rows + 1
     pixels = [Pixel((DRAWN,))] * (wide * high)
     for line in range(rules.lines):
-        y, x = place(rules, line)
+        y, x = grid_point(rules, line)
         pixels[y * wide + x] = Pixel((PAPER, DRAWN), (StateBits("lines", 0, line, 1),))
     for box in range(rules.boxes):
         y, x = divmod(box, rules.columns)
         sides = [
             k
             for k in range(rules.lines)
-            if abs(place(rules, k)[0] - 2 * y - 1) + abs(place(rules, k)[1] - 2 * x - 1) == 1
+            if abs(grid_point(rules, k)[0] - 2 * y - 1) + abs(grid_point(rules, k)[1] - 2 * x - 1) == 1
         ]
         bits = (*(StateBits("lines", 0, side, 1) for side in sides), StateBits("first", 0, box, 1))
         pixels[(2 * y + 1) * wide + 2 * x + 1] = Pixel(

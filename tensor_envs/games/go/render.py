@@ -52,22 +52,22 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
     left = (picture.width - side) / 2
     top = MARGIN
 
-    def at(row: float, column: float) -> tuple[float, float]:
+    def centre(row: float, column: float) -> tuple[float, float]:
         return left + column * CELL, top + (n - 1 - row) * CELL
 
     # The ground, the lines with their names, and the star points.
     picture.rect(left - 0.6 * CELL, top - 0.6 * CELL, side + 1.2 * CELL, side + 1.2 * CELL, WOOD)
     for k in range(n):
-        picture.line(at(k, 0), at(k, n - 1), stroke=LINE)
-        picture.line(at(0, k), at(n - 1, k), stroke=LINE)
-        picture.text((at(0, k)[0], top - 0.6 * CELL - 10), COLUMNS[k], 11, INK)
-        picture.text((left - 0.6 * CELL - 11, at(k, 0)[1]), str(k + 1), 11, INK)
+        picture.line(centre(k, 0), centre(k, n - 1), stroke=LINE)
+        picture.line(centre(0, k), centre(n - 1, k), stroke=LINE)
+        picture.text((centre(0, k)[0], top - 0.6 * CELL - 10), COLUMNS[k], 11, INK)
+        picture.text((left - 0.6 * CELL - 11, centre(k, 0)[1]), str(k + 1), 11, INK)
     for row in STARS.get(n, ()):
         for column in STARS[n]:
-            picture.circle(at(row, column), 3, LINE)
+            picture.circle(centre(row, column), 3, LINE)
     # Stones, and a square on the point that the ko rule forbids.
     for point, stone in enumerate(game["board"]):
-        x, y = at(*divmod(point, n))
+        x, y = centre(*divmod(point, n))
         if stone in COLOURS:
             picture.circle((x, y), 0.46 * CELL, COLOURS[stone], LINE)
         elif stone == KO:
@@ -76,13 +76,13 @@ def draw(rules: Go, game: dict[str, Any]) -> Drawing:
     if game.get("terminated"):
         for points, border in regions(rules, game["board"], empty=True):
             if len(owners := {game["board"][point] for point in border}) == 1:
-                for x, y in (at(*divmod(point, n)) for point in sorted(points)):
+                for x, y in (centre(*divmod(point, n)) for point in sorted(points)):
                     picture.rect(x - 5, y - 5, 10, 10, COLOURS[min(owners)], LINE)
     foot = top + side + 0.6 * CELL
     if not game.get("terminated"):
         # Areas for clicks come last, so that nothing covers them; the last legal action is the pass.
         for action in legal(rules, game)[:-1]:
-            x, y = at(*divmod(action, n))
+            x, y = centre(*divmod(action, n))
             picture.area(box(x - CELL / 2, y - CELL / 2, CELL, CELL), action)
         button = (picture.width / 2 - BUTTON[0] / 2, foot + 12, *BUTTON)
         name = action_to_string(rules, n * n)

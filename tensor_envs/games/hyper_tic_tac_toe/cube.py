@@ -2,7 +2,7 @@
 
 from math import cos, pi, sin
 
-from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, Lines, Marks, Place, draw_ball
+from tensor_envs.games.hyper_tic_tac_toe.paint import GOLD, GRID, INK, PALE, Coordinates, Lines, Marks, draw_ball
 from tensor_envs.render.drawing import Drawing, Point
 
 ACROSS = (62.0, 22.0)  # pixels of one step along the last axis
@@ -17,7 +17,7 @@ MARGIN = 48.0
 class Projection:
     """Projection of points of the board (layer, row and column with fractions) to the page; layer 0 is on top."""
 
-    def __init__(self, shape: Place):
+    def __init__(self, shape: Coordinates):
         layers, rows, columns = shape
         slope = rows * DOWN[1] + columns * ACROSS[1]  # height of a layer on the page
         sheet = rows * columns * (ACROSS[0] * DOWN[1] - ACROSS[1] * DOWN[0])  # its area
@@ -31,57 +31,57 @@ class Projection:
         x = self.left + column * ACROSS[0] + row * DOWN[0]
         return x, MARGIN + layer * self.layer + column * ACROSS[1] + row * DOWN[1]
 
-    def centre(self, place: Place) -> Point:
+    def centre(self, cell: Coordinates) -> Point:
         """Return the middle of a cell."""
-        return self(place[0], place[1] + 0.5, place[2] + 0.5)
+        return self(cell[0], cell[1] + 0.5, cell[2] + 0.5)
 
 
-def draw_cube(shape: Place, marks: Marks, lines: Lines, caption: str, room: int) -> Drawing:
+def draw_cube(shape: Coordinates, marks: Marks, lines: Lines, caption: str, room: int) -> Drawing:
     """Draw a board [layers, rows, columns] from the bottom layer up; `room` is the letters that fit below it."""
-    at = Projection(shape)
-    picture = Drawing(max(at.width, 7.4 * room + MARGIN), at.height + 20, title="Tic-tac-toe")
-    at.left += (picture.width - at.width) / 2
+    project = Projection(shape)
+    picture = Drawing(max(project.width, 7.4 * room + MARGIN), project.height + 20, title="Tic-tac-toe")
+    project.left += (picture.width - project.width) / 2
     for layer in reversed(range(shape[0])):
         if layer + 1 < shape[0]:
-            _draw_posts(picture, at, layer, shape)
-        _draw_sheet(picture, at, layer, shape)
-        for place in (p for p in marks if p[0] == layer and marks[p]):
-            _draw_shadow(picture, at.centre(place))
-            draw_ball(picture, at.centre(place), RADIUS, marks[place])
+            _draw_posts(picture, project, layer, shape)
+        _draw_sheet(picture, project, layer, shape)
+        for cell in (p for p in marks if p[0] == layer and marks[p]):
+            _draw_shadow(picture, project.centre(cell))
+            draw_ball(picture, project.centre(cell), RADIUS, marks[cell])
     for _, cells in lines:
         for width, opacity in ((20, 0.22), (13, 0.3), (6, 1.0)):
-            picture.line(at.centre(cells[0]), at.centre(cells[-1]), stroke=GOLD, width=width, opacity=opacity)
+            picture.line(project.centre(cells[0]), project.centre(cells[-1]), stroke=GOLD, width=width, opacity=opacity)
     for mark, cells in lines:
-        for place in reversed(cells):
-            picture.circle(at.centre(place), RADIUS + 3, GOLD)
-            draw_ball(picture, at.centre(place), RADIUS, mark)
-    for action, place in enumerate(marks):
-        if not marks[place]:
-            layer, row, column = place
+        for cell in reversed(cells):
+            picture.circle(project.centre(cell), RADIUS + 3, GOLD)
+            draw_ball(picture, project.centre(cell), RADIUS, mark)
+    for action, cell in enumerate(marks):
+        if not marks[cell]:
+            layer, row, column = cell
             corners = ((row, column), (row, column + 1), (row + 1, column + 1), (row + 1, column))
-            picture.area([at(layer, *corner) for corner in corners], action)
+            picture.area([project(layer, *corner) for corner in corners], action)
     picture.text((picture.width / 2, picture.height - 26), caption, 15, INK)
     return picture
 
 
-def _draw_sheet(picture: Drawing, at: Projection, layer: int, shape: Place) -> None:
+def _draw_sheet(picture: Drawing, project: Projection, layer: int, shape: Coordinates) -> None:
     """Draw a layer: a translucent pane with its grid and its number."""
     _, rows, columns = shape
-    corners = [at(layer, *corner) for corner in ((0, 0), (0, columns), (rows, columns), (rows, 0))]
+    corners = [project(layer, *corner) for corner in ((0, 0), (0, columns), (rows, columns), (rows, 0))]
     picture.polygon(corners, SHEET, opacity=0.72)
     for row in range(1, rows):
-        picture.line(at(layer, row, 0), at(layer, row, columns), stroke=GRID, width=1.4)
+        picture.line(project(layer, row, 0), project(layer, row, columns), stroke=GRID, width=1.4)
     for column in range(1, columns):
-        picture.line(at(layer, 0, column), at(layer, rows, column), stroke=GRID, width=1.4)
+        picture.line(project(layer, 0, column), project(layer, rows, column), stroke=GRID, width=1.4)
     picture.polygon(corners, stroke=EDGE, width=2)
-    x, y = at(layer, rows, 0)
+    x, y = project(layer, rows, 0)
     picture.text((x - 12, y), str(layer), 13, PALE, "end")
 
 
-def _draw_posts(picture: Drawing, at: Projection, layer: int, shape: Place) -> None:
+def _draw_posts(picture: Drawing, project: Projection, layer: int, shape: Coordinates) -> None:
     """Draw the edges of the cube from the corners of a layer to those of the layer below."""
     for corner in ((0, 0), (0, shape[2]), (shape[1], shape[2]), (shape[1], 0)):
-        picture.line(at(layer, *corner), at(layer + 1, *corner), stroke=EDGE, width=1.2, opacity=0.55)
+        picture.line(project(layer, *corner), project(layer + 1, *corner), stroke=EDGE, width=1.2, opacity=0.55)
 
 
 def _draw_shadow(picture: Drawing, centre: Point) -> None:

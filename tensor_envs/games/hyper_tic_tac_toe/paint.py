@@ -2,9 +2,9 @@
 
 from tensor_envs.render.drawing import Drawing, Point
 
-Place = tuple[int, ...]  # coordinates of a cell
-Marks = dict[Place, int]  # 1, -1 or 0
-Lines = list[tuple[int, list[Place]]]  # completed: whose, and the places in order
+Coordinates = tuple[int, ...]  # coordinates of a cell
+Marks = dict[Coordinates, int]  # 1, -1 or 0
+Lines = list[tuple[int, list[Coordinates]]]  # completed: whose, and the cells in order
 COLOURS = {1: "#e8590c", -1: "#1971c2"}  # distinct for all colour vision
 INK = "#24303f"
 PALE = "#6b7a8c"

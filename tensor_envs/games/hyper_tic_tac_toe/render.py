@@ -7,7 +7,17 @@ from typing import Any
 
 from tensor_envs.games._kit import stones
 from tensor_envs.games.hyper_tic_tac_toe.cube import draw_cube
-from tensor_envs.games.hyper_tic_tac_toe.paint import COLOURS, GOLD, GRID, INK, PALE, Lines, Marks, Place, draw_mark
+from tensor_envs.games.hyper_tic_tac_toe.paint import (
+    COLOURS,
+    GOLD,
+    GRID,
+    INK,
+    PALE,
+    Coordinates,
+    Lines,
+    Marks,
+    draw_mark,
+)
 from tensor_envs.games.hyper_tic_tac_toe.rules import HyperTicTacToe
 from tensor_envs.render.drawing import Drawing
 from tensor_envs.render.grids import SquareGrid
@@ -33,13 +43,13 @@ def status(rules: HyperTicTacToe, game: dict[str, Any], lines: Lines, names: Seq
     return stones.status_of_lines(game, {mark for mark, _ in lines}, rules.k, names)
 
 
-def _slices(shape: Place) -> Iterator[tuple[Place, list[list[Place]]]]:
+def _slices(shape: Coordinates) -> Iterator[tuple[Coordinates, list[list[Coordinates]]]]:
     """Yield the two-dimensional slices: coordinates on the axes before the last two, and rows of places."""
     lead, flat = shape[:-2], shape[-2:]
     rows, columns = flat if len(flat) == 2 else (1, *flat)
     for fixed in product(*map(range, lead)):
         inner = [[(r, c)[2 - len(flat) :] for c in range(columns)] for r in range(rows)]
-        yield fixed, [[fixed + place for place in row] for row in inner]
+        yield fixed, [[fixed + cell for cell in row] for row in inner]
 
 
 # *** text ***
@@ -51,7 +61,7 @@ def to_string(rules: HyperTicTacToe, game: dict[str, Any]) -> str:
     Coordinates stand at the edges of the grids. The status lists completed lines.
     """
     marks, lines = marks_and_lines(rules, game["board"])
-    marked = {place for _, cells in lines for place in cells}
+    marked = {cell for _, cells in lines for cell in cells}
     blocks = [_text_block(rules, fixed, rows, marks, marked) for fixed, rows in _slices(rules.shape)]
     beside = max(1, TEXT_WIDTH // (len(blocks[0][0]) + 2))
     if len(rules.shape) > 3 and beside > rules.shape[-3]:  # whole rows of the last leading axis
@@ -60,7 +70,7 @@ def to_string(rules: HyperTicTacToe, game: dict[str, Any]) -> str:
     for first in range(0, len(blocks), beside):
         text += ["  ".join(parts).rstrip() for parts in zip(*blocks[first : first + beside], strict=True)]
         text.append("")
-    listed = [" ".join(f"({','.join(map(str, place))})" for place in cells) for _, cells in lines[:MAX_LINES]]
+    listed = [" ".join(f"({','.join(map(str, cell))})" for cell in cells) for _, cells in lines[:MAX_LINES]]
     if len(lines) > MAX_LINES:
         listed.append(f"and {len(lines) - MAX_LINES} more")
     end = status(rules, game, lines, signed(players(rules, game))) + (": " if listed else "") + "; ".join(listed)
@@ -68,7 +78,7 @@ def to_string(rules: HyperTicTacToe, game: dict[str, Any]) -> str:
 
 
 def _text_block(
-    rules: HyperTicTacToe, fixed: Place, rows: list[list[Place]], marks: Marks, marked: set[Place]
+    rules: HyperTicTacToe, fixed: Coordinates, rows: list[list[Coordinates]], marks: Marks, marked: set[Coordinates]
 ) -> list[str]:
     """Return the text of a slice: title, column coordinates, rows; all lines have one width."""
     wide = max(len(str(max(rules.shape))), 1)
@@ -76,7 +86,7 @@ def _text_block(
     block = [f"[{', '.join([*map(str, fixed), ':', ':'])}]"] if fixed else []
     block.append(head)
     for number, row in enumerate(rows):
-        cells = (("({})" if place in marked else " {} ").format(stones.SIGNS[marks[place]]) for place in row)
+        cells = (("({})" if cell in marked else " {} ").format(stones.SIGNS[marks[cell]]) for cell in row)
         label = str(number) if len(rules.shape) > 1 else ""
         block.append(f"{label:>{wide}} " + "".join(f"{cell:>{wide + 2}}" for cell in cells))
     width = max(map(len, block))
@@ -111,7 +121,7 @@ def reason(rules: HyperTicTacToe, game: dict[str, Any]) -> str:
     return f"{rules.k} in a row" + (", which lose" if rules.misere else "")
 
 
-def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: int) -> Drawing:
+def _draw_table(shape: Coordinates, marks: Marks, lines: Lines, caption: str, room: int) -> Drawing:
     """Draw slices in a table: the first half of the leading axes down it, the others across it."""
     flat = len(shape) <= 2
     slices = dict(_slices(shape))
@@ -125,16 +135,16 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
     width = max(2 * MARGIN + len(across) * wide - GAP, 8 * room)
     picture = Drawing(width, 3 * MARGIN + len(down) * high - GAP, title="Tic-tac-toe")
     left = (width - len(across) * wide + GAP) / 2
-    # All slices look up the same marks, lines and actions by full places, of all axes.
-    marked = {place for _, cells in lines for place in cells}
-    actions = {place: action for action, place in enumerate(marks)}
+    # All slices look up the same marks, lines and actions by the coordinates of all axes.
+    marked = {coordinates for _, cells in lines for coordinates in cells}
+    actions = {coordinates: action for action, coordinates in enumerate(marks)}
     for fixed, rows in slices.items():
         x = left + across.index(fixed[half:]) * wide
         y = MARGIN + down.index(fixed[:half]) * high
         grid = SquareGrid(x, y, cell)
-        places = {place: (0, *place)[-2:] for row in rows for place in row}  # rows and columns of the slice
-        for place, at in places.items():
-            picture.polygon(grid.square(*at), "#ffe9a8" if place in marked else "#f8fafc", GRID)
+        squares = {coordinates: (0, *coordinates)[-2:] for row in rows for coordinates in row}  # in the slice
+        for coordinates, square in squares.items():
+            picture.polygon(grid.square(*square), "#ffe9a8" if coordinates in marked else "#f8fafc", GRID)
         # A board of one or two axes has room for names of columns and rows, and for lines through the marks.
         if flat:
             for column in range(len(rows[0])):
@@ -142,15 +152,15 @@ def _draw_table(shape: Place, marks: Marks, lines: Lines, caption: str, room: in
             for row in range(len(rows) if len(shape) == 2 else 0):
                 picture.text((x - 3, y + (row + 0.5) * cell), str(row), 14, PALE, "end")
             for _, cells in lines:
-                ends = (grid.centre(*places[place]) for place in (cells[0], cells[-1]))
+                ends = (grid.centre(*squares[end]) for end in (cells[0], cells[-1]))
                 picture.line(*ends, stroke=GOLD, width=0.24 * cell)
         else:
             picture.text((x, y - 10), f"[{', '.join(map(str, fixed))}, :, :]", 11, PALE, "start")
         # Marks cover the lines; areas for clicks cover everything.
-        for place, at in places.items():
-            draw_mark(picture, grid.centre(*at), cell, marks[place])
-            if not marks[place]:
-                picture.area(grid.square(*at), actions[place])
+        for coordinates, square in squares.items():
+            draw_mark(picture, grid.centre(*square), cell, marks[coordinates])
+            if not marks[coordinates]:
+                picture.area(grid.square(*square), actions[coordinates])
     picture.text((width / 2, picture.height - MARGIN), caption, 14, INK)
     return picture
 
@@ -165,8 +175,8 @@ def tile(rules: HyperTicTacToe) -> Tile:
     width = across * wide - 1
     pixels = [Pixel((GRID,))] * (width * (down * high - 1))
     for cell in range(rules.cells):
-        number, place = divmod(cell, (high - 1) * (wide - 1))
-        row, column = divmod(place, wide - 1)
-        at = (number // across * high + row) * width + number % across * wide + column
-        pixels[at] = stone_pixel(cell, "#f8fafc", COLOURS[1], COLOURS[-1])
+        number, rest = divmod(cell, (high - 1) * (wide - 1))
+        row, column = divmod(rest, wide - 1)
+        pixel = (number // across * high + row) * width + number % across * wide + column
+        pixels[pixel] = stone_pixel(cell, "#f8fafc", COLOURS[1], COLOURS[-1])
     return Tile(width, (pixels,))

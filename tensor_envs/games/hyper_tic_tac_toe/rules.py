@@ -120,8 +120,8 @@ class HyperTicTacToe:
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         mark = bit(action % WORD_BITS)
-        place = action // WORD_BITS
-        marks = self.word_by_word(lambda w: s.own[w] | where(w == place, mark, 0))
+        word = action // WORD_BITS
+        marks = self.word_by_word(lambda w: s.own[w] | where(w == word, mark, 0))
         won = self.any_line(marks) if self.unrolled else self.line_through(s.own, action)
         winner = 1 - s.current_player if self.misere else s.current_player  # G10
         after = s.replace(own=s.other, other=marks, current_player=1 - s.current_player)
@@ -134,22 +134,22 @@ class HyperTicTacToe:
     def line_through(self, marks: Any, cell: Scalar) -> Scalar:
         """Return whether a mark in one more cell completes a line, by the lines through that cell."""
         steps = strides(self.shape)
-        place = [cell // step % n for step, n in zip(steps, self.shape, strict=True)]
+        coordinates = [cell // step % n for step, n in zip(steps, self.shape, strict=True)]
 
         def complete(number: Scalar) -> Scalar:
-            entries = direction(number + 1, len(place))
+            entries = direction(number + 1, len(coordinates))
             step = sum(e * n for e, n in zip(entries, steps, strict=True))
             length: Any = 1
             for sign in (1, -1):
                 connected: Any = True
                 for t in range(sign, sign * self.k, sign):
-                    ahead = [c + e * t for c, e in zip(place, entries, strict=True)]
+                    ahead = [c + e * t for c, e in zip(coordinates, entries, strict=True)]
                     connected &= all_of((a >= 0) & (a < n) for a, n in zip(ahead, self.shape, strict=True))
                     connected &= has_bit(marks, where(connected, cell + step * t, cell))
                     length += connected
             return length >= self.k
 
-        return any_in_range(num_directions(len(place)), complete)
+        return any_in_range(num_directions(len(coordinates)), complete)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return the player's marks, then the opponent's (G7)."""

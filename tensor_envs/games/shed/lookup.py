@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tensor_envs._compiler.tape import INT64
 from tensor_envs._engine.batch_layout import BlockGrid
-from tensor_envs._engine.kernels.base import Coords, Place, Words
+from tensor_envs._engine.kernels.base import ArrayCoords, Coords, Words
 from tensor_envs._engine.layout import Layout
 from tensor_envs.rules import Scalar, int32, popcount, uint32, where
 from tensor_envs.rules.kernel import Cells, grid_index, loop
@@ -33,20 +33,20 @@ def judge(cards: int, layout: Layout, grid: BlockGrid, compact: bool = False) ->
         if grid.gpu:
             group = grid_index("group", grid.blocks)
             thread = grid_index("thread", grid.lanes)
-            _judge_game(cards, layout, compact, Place(group, thread, grid.lanes), *arrays)
+            _judge_game(cards, layout, compact, ArrayCoords(group, thread, grid.lanes), *arrays)
         else:
             with loop(grid.blocks) as block, loop(grid.lanes) as lane:
-                _judge_game(cards, layout, compact, Place(block, lane, grid.lanes), *arrays)
+                _judge_game(cards, layout, compact, ArrayCoords(block, lane, grid.lanes), *arrays)
 
     return body
 
 
-def _judge_game(cards: int, layout: Layout, compact: bool, place: Place, *arrays: Cells) -> None:
+def _judge_game(cards: int, layout: Layout, compact: bool, coords: ArrayCoords, *arrays: Cells) -> None:
     """Compute the values of one game."""
     values, tricks, words, *results, first_bytes = arrays
     everything = (1 << cards) - 1
     size = 1 << cards
-    load = Words(layout, words).load(Coords(place, place))
+    load = Words(layout, words).load(Coords(coords, coords))
     own, other, pile = (layout.get(load, name) for name in ("own", "other", "pile"))
     # Every bit up to the pile's highest card: only cards above it can be played.
     top = pile
@@ -87,7 +87,7 @@ def _judge_game(cards: int, layout: Layout, compact: bool, place: Place, *arrays
         a_to_move, b_to_move = results
         return bit(a_to_move, index) - bit(b_to_move, index ^ ((1 << rank) - 1))
 
-    begin = (place.row.to(INT64) if tricks.size > 2**31 else place.row) * size
+    begin = (coords.row.to(INT64) if tricks.size > 2**31 else coords.row) * size
     nothing = pile == 0  # without a pile, a card must be played (F3)
     # At first each cell holds the value of picking up, which ends the trick in a position of the tables.
     with loop(size) as d:
@@ -103,7 +103,7 @@ def _judge_game(cards: int, layout: Layout, compact: bool, place: Place, *arrays
             may = where(second_moves, theirs, mine) >> card & 1 != 0
             tricks[begin + d] = where(may & better, play, without)
     # A play's value is that of the cell with this card alone, for the player who has played it.
-    out = place.row * (cards + 2)
+    out = coords.row * (cards + 2)
     for card in range(cards):
         values[out + card] = where(mine >> card & 1 != 0, int32(tricks[begin + (1 << card)]), ILLEGAL)
     values[out + cards] = where(nothing, ILLEGAL, pick_up(uint32(0)))

@@ -29,7 +29,7 @@ def finish_turn(rules: RuleFields, s: GameState, result: TurnResult) -> Outcome:
     s, continuation = end_turn(rules, s, result)
     s = next_phase(rules, s, result, continuation)
     s, capped = backpropagate(rules, s, continuation.round_ends, continuation.game_ends)
-    s = next_flip(rules, s, continuation.round_ends | result.action.at(Phase.FLIP))
+    s = next_flip(rules, s, continuation.round_ends | result.action.in_phase(Phase.FLIP))
     between_actions = (s.phase == Phase.MAIN) | (s.phase == Phase.FLIP)
     late = between_actions & (s.ply + 1 >= rules.max_decisions)  # G43
     truncated = ~continuation.game_ends & (capped | late)
@@ -85,7 +85,7 @@ def next_turn(rules: RuleFields, s: GameState, final: Scalar, left: Scalar) -> S
 def next_phase(rules: RuleFields, s: GameState, result: TurnResult, continuation: Continuation) -> GameState:
     """Set the phase and the player to move, if the round goes on."""
     action = result.action
-    setup = result.action.at(Phase.SETUP_CELL)
+    setup = result.action.in_phase(Phase.SETUP_CELL)
     phase = s.phase + 1  # next part of a choice in several parts
     phase = where(setup, Phase.SETUP_CENTRE, phase)
     phase = where(action.runs, lookup(FIRST_PHASE, action.operation), phase)

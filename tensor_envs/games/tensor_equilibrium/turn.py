@@ -53,7 +53,7 @@ class DecodedAction:
         self.bit = Hexagon(rules.board_radius).bit_of_cell(cell - block * rules.cells)  # CELL and EDGE
         self.direction = block - 1  # EDGE
 
-    def at(self, *phases: int) -> Scalar:
+    def in_phase(self, *phases: int) -> Scalar:
         """Return whether the game is in one of these phases."""
         return any_of(self.phase == phase for phase in phases)
 
@@ -71,15 +71,15 @@ class TurnResult(NamedTuple):
 def act(rules: RuleFields, s: GameState, index: Scalar, chance: Chance) -> tuple[GameState, TurnResult]:
     """Apply an action and the refill; the phase stays as it was."""
     action = DecodedAction(rules, s, index)
-    player = where(action.at(Phase.PLACE), s.pend_target, s.current_player)
-    tweaks = action.at(*TWEAKED)
+    player = where(action.in_phase(Phase.PLACE), s.pend_target, s.current_player)
+    tweaks = action.in_phase(*TWEAKED)
     if not rules.op_needs_effect:  # G32
         possible = effects(board_of(rules, s, s.current_player), s.supply)
         tweaks = tweaks | action.runs & ~select(possible, action.operation)
     tiles, kind = move_tiles(rules, s, action, player)
     picks = picks_left(rules, s, action)
     picked = (action.downloads | action.takes) & (picks == 0)
-    set_up = action.at(Phase.SETUP_CELL) & (s.pos == rules.players - 1)
+    set_up = action.in_phase(Phase.SETUP_CELL) & (s.pos == rules.players - 1)
     level = select(s.level, player) + where(action.tweaks, tally.one(action.type), 0)
     after = s.replace(
         **tiles,
@@ -100,14 +100,14 @@ def move_tiles(rules: RuleFields, s: GameState, action: DecodedAction, player: S
     Returns:
         The changed fields, and the type of the tile.
     """
-    removes = action.at(Phase.SUB_CELL, Phase.ADD_REMOVE)
-    flips = action.at(Phase.FLIP)
-    divides = action.at(Phase.DIV_CELL)
-    copies = action.at(Phase.MUL_CELL)
-    centres = action.at(Phase.SETUP_CENTRE)
-    from_supply = action.at(Phase.ADD_CELL)
-    from_pile = centres | action.at(Phase.SETUP_CELL)
-    adds = from_pile | from_supply | action.at(Phase.PLACE)
+    removes = action.in_phase(Phase.SUB_CELL, Phase.ADD_REMOVE)
+    flips = action.in_phase(Phase.FLIP)
+    divides = action.in_phase(Phase.DIV_CELL)
+    copies = action.in_phase(Phase.MUL_CELL)
+    centres = action.in_phase(Phase.SETUP_CENTRE)
+    from_supply = action.in_phase(Phase.ADD_CELL)
+    from_pile = centres | action.in_phase(Phase.SETUP_CELL)
+    adds = from_pile | from_supply | action.in_phase(Phase.PLACE)
     board = board_of(rules, s, player)
 
     # The tile in question: a copy's comes from the pending pair, a new one's type from the action or the pending
@@ -208,9 +208,9 @@ def update_pending(rules: RuleFields, s: GameState, action: DecodedAction, kind:
     taken = where(action.takes, tile, 0)
     storage = select(s.storage, player) + taken - where(action.sends, tile, 0)
     drawn = where(action.codes, card, 0) - where(action.runs, card, 0)  # F20, F27
-    removes = action.at(Phase.ADD_REMOVE)
+    removes = action.in_phase(Phase.ADD_REMOVE)
     edges = action.edges
-    has_type = action.sends | action.types & ~action.at(Phase.SETUP_CENTRE)
+    has_type = action.sends | action.types & ~action.in_phase(Phase.SETUP_CENTRE)
     return {
         "storage": put(s.storage, player, storage),
         "market": s.market - taken,
@@ -218,7 +218,7 @@ def update_pending(rules: RuleFields, s: GameState, action: DecodedAction, kind:
         "ops": s.ops - drawn,
         "pend_target": where(action.hacks, wrapped(rules, player + action.offset), where(action.loads, player, -1)),
         "pend_type": where(has_type, action.type, where(removes, kind, -1)),
-        "pend_bit": where(removes | edges, action.bit, where(action.at(Phase.ADD_TYPE), s.pend_bit, -1)),
+        "pend_bit": where(removes | edges, action.bit, where(action.in_phase(Phase.ADD_TYPE), s.pend_bit, -1)),
         "pend_direction": where(edges, action.direction, 0),
     }
 
@@ -230,7 +230,7 @@ def tweaks_left(rules: RuleFields, s: GameState, action: DecodedAction, player: 
         bonus = bonus & (player == s.current_player)
     left = where(action.tweaks, s.tweaks_left - 1, where(action.stops, 0, s.tweaks_left))
     left = where(action.runs, lookup(rules.op_tweaks, action.operation), left)
-    return where(action.at(Phase.PLACE), where(bonus, rules.load_tweaks, 0), left)
+    return where(action.in_phase(Phase.PLACE), where(bonus, rules.load_tweaks, 0), left)
 
 
 def refill(rules: RuleFields, s: GameState, refills: Scalar, chance: Chance) -> GameState:

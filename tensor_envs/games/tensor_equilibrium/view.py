@@ -71,19 +71,19 @@ def holdings(rules: RuleFields, s: GameState, player: Scalar) -> dict[str, Part 
         "rows taken": bits(select(s.rows, player), 2 * TYPES),
         "types to flip": bits(select(s.pend_flip, player), TYPES),
         "has passed": number(select(s.passed, player)),
-        "place in the order": number(place_of(player, s.order)),
-        "place in the next order": number(place_of(player, s.next_order)),
+        "place in the order": number(index_in(player, s.order)),
+        "place in the next order": number(index_in(player, s.next_order)),
         "limits of hand, storage and income": numbers([by_tier(rules, level, values) for values in tiers]),
         "has the turn": number(turn == player),
     }
 
 
-def place_of(player: Scalar, order: Sequence[Scalar]) -> Scalar:
+def index_in(player: Scalar, order: Sequence[Scalar]) -> Scalar:
     """Return the index of a player in an order, or -1 if the player is not in it."""
-    place = int32(-1)
+    index = int32(-1)
     for i, other in enumerate(order):
-        place = where(other == player, i, place)
-    return place
+        index = where(other == player, i, index)
+    return index
 
 
 def counts(packed: Scalar, size: int = TYPES) -> list[Scalar]:

@@ -224,24 +224,24 @@ def course(part: tuple[int, int], own: bool) -> str:
 def draw_board(picture: Drawing, board: Board, d: dict[str, Any], corner: Point) -> None:
     """Draw the lines, spaces, starts, Stars and pieces."""
 
-    def at(space: Space) -> Point:
+    def centre(space: Space) -> Point:
         return corner[0] + STEP * (space[0] + 0.5), corner[1] + STEP * (space[1] + 0.5)
 
     picture.rect(*corner, STEP * board.width, STEP * board.height, CLOTH)
     for a, b in sorted(board.joins):
-        picture.line(at(a), at(b), stroke=LINE, width=3)
+        picture.line(centre(a), centre(b), stroke=LINE, width=3)
     for index in sorted(board.spaces):
-        picture.circle(at(board.space(index)), 7, PAPER, LINE, 2)
+        picture.circle(centre(board.space(index)), 7, PAPER, LINE, 2)
     for piece, start in enumerate(board.starts):
-        picture.circle(at(start), 15, stroke=PIECE_FILLS[piece], width=3)
-        x, y = at(start)
+        picture.circle(centre(start), 15, stroke=PIECE_FILLS[piece], width=3)
+        x, y = centre(start)
         picture.text((x + 20, y - 18), LETTERS[piece], 11, INK)
     for space, side in board.stars:
-        picture.polygon(star(at(space), 23), STAR_FILLS[side], INK, 2)
+        picture.polygon(star(centre(space), 23), STAR_FILLS[side], INK, 2)
     for piece, index in enumerate(d["pos"]):
         if index >= 0:
-            picture.circle(at(board.space(index)), 13, PIECE_FILLS[piece], INK, 2)
-            picture.text(at(board.space(index)), LETTERS[piece], 15, LETTER_FILLS[piece], bold=True)
+            picture.circle(centre(board.space(index)), 13, PIECE_FILLS[piece], INK, 2)
+            picture.text(centre(board.space(index)), LETTERS[piece], 15, LETTER_FILLS[piece], bold=True)
 
 
 def star(centre: Point, radius: float) -> list[Point]:

@@ -86,19 +86,19 @@ class BoardView(NamedTuple):
         """Words of all agents, own ones first."""
         return [*self.own, *self.other]
 
-    def at(self, place: Scalar) -> list[Scalar]:
+    def standing_on(self, place: Scalar) -> list[Scalar]:
         """Return the set of agents at a place."""
         # adding 127 to a byte sets FLAG unless the byte is 0
         return [~((four ^ place) + (FLAG - EACH)) & FLAG for four in self.words]
 
     def holds(self, place: Scalar) -> Scalar:
         """Return whether an agent is at a place."""
-        return union_of(self.at(place)) != 0
+        return union_of(self.standing_on(place)) != 0
 
     def locks(self, place: Scalar) -> Scalar:
         """Return whether a locked agent is at a place."""
         flags = [*locked(self.own), *locked(turned(self.other))]
-        return union_of(here & is_locked for here, is_locked in zip(self.at(place), flags, strict=True)) != 0
+        return union_of(here & is_locked for here, is_locked in zip(self.standing_on(place), flags, strict=True)) != 0
 
     def changed(self, changes: AgentWords) -> BoardView:
         """Return the agents after an exclusive or of their words with changes."""
@@ -109,7 +109,7 @@ class BoardView(NamedTuple):
         """Move the agents of all places to the goals of their places at the same time, and return the agents."""
         changes = [uint32(0)] * len(self.words)
         for place, goal in zip(places, goals, strict=True):
-            members = self.at(place)
+            members = self.standing_on(place)
             changes = [c ^ (m - (m >> 7) & (place ^ goal)) for c, m in zip(changes, members, strict=True)]
         return self.changed(changes)
 
@@ -119,6 +119,6 @@ class BoardView(NamedTuple):
         for square in squares:
             lower = square | LOWER
             wrong = self.locks(square) & self.holds(lower) & ~self.locks(lower)
-            both = zip(changes, self.at(square), self.at(lower), strict=True)
+            both = zip(changes, self.standing_on(square), self.standing_on(lower), strict=True)
             changes = [c | where(wrong, a | b, 0) for c, a, b in both]
         return self.changed([members >> 1 for members in changes])  # from FLAG to the bit of the level
