@@ -260,10 +260,10 @@ class _GamePool:
         values = [to_numpy(playout(positions, PLAYOUTS, seed=seed + 1 + half, limit=LIMIT)) for half in range(2)]
         return np.array(values, np.float64).reshape(2, MOMENTS, part.sum(), -1).transpose(2, 0, 1, 3)
 
-    def _searched(self, part: NDArray[Any], simulations: int, seed: int) -> NDArray[Any]:
+    def _searched(self, part: NDArray[Any], num_simulations: int, seed: int) -> NDArray[Any]:
         """Return counts of the playouts of a search from positions of games."""
         positions = self._positions(part, COUNTED)
-        output = playout_policy(positions, simulations, seed=seed, limit=LIMIT, count_actions=True)
+        output = playout_policy(positions, num_simulations, seed=seed, limit=LIMIT, count_actions=True)
         counts = output.search_tree.playouts
         legal = to_numpy(counts.legal_counts)
         taken = to_numpy(counts.action_counts)

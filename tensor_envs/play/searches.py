@@ -53,9 +53,9 @@ class Searcher:
         elif self.is_compiling and self._process is None:
             self._send()
 
-    def start(self, state: State, simulations: int, exploration: float | None) -> int:
+    def start(self, state: State, num_simulations: int, exploration: float | None) -> int:
         """Start a playout search of a batch of one game and return its number."""
-        return self._ask(searched, state, simulations, exploration)
+        return self._ask(searched, state, num_simulations, exploration)
 
     def _ask(self, *question: Any) -> int:
         self._last += 1
@@ -155,9 +155,9 @@ def serve() -> None:
         print(json.dumps(answer), flush=True)
 
 
-def searched(state: State, simulations: int, exploration: float | None) -> Searched:
+def searched(state: State, num_simulations: int, exploration: float | None) -> Searched:
     """Return the result of a playout search."""
-    output = playout_policy(state, simulations, exploration)
+    output = playout_policy(state, num_simulations, exploration)
     action = int(output.action.item())
     summary = output.search_tree.summary()
     return Searched(action, float(summary["qvalues"][0, action]), bool(summary["proven"][0]))

@@ -368,11 +368,11 @@ class Table:
         """Return the endings of files of this game."""
         return [JSON_LINES, *self.env.entry.files]
 
-    def _search(self, simulations: int) -> Searched | None:
+    def _search(self, num_simulations: int) -> Searched | None:
         """Return the result of a playout search of the position, or None while it is being searched."""
-        if simulations not in self.searches:
-            self.searches[simulations] = self.searcher.start(self.state, simulations, self.exploration)
-        return self.searcher.answer(self.searches[simulations], GLANCE)
+        if num_simulations not in self.searches:
+            self.searches[num_simulations] = self.searcher.start(self.state, num_simulations, self.exploration)
+        return self.searcher.answer(self.searches[num_simulations], GLANCE)
 
 
 class Tables:

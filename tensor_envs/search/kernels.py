@@ -54,7 +54,7 @@ class PlayoutSearch:
 
         search.each_root(init_root)
         # a simulation: select a leaf, expand it, play a random game from there, back up its returns
-        with loop(search.simulations) as k:
+        with loop(search.num_simulations) as k:
             slot = k + (1 + search.resumed)
             search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
             t.block.each(lambda at: store(keys, at.register, search.key(at, slot)))

@@ -101,20 +101,20 @@ class SearchSize:
     """Options that a search passes to its kernels as parameters.
 
     Attributes:
-        simulations: number of simulations of each game.
+        num_simulations: number of simulations of each game.
         resumed: slots for nodes of earlier trees, besides the root; 0 for a new search.
         return_tree: whether the search returns the trees of the whole batch.
         considered: maximum number of root actions that Gumbel MuZero considers.
     """
 
-    simulations: int
+    num_simulations: int
     resumed: int = 0
     return_tree: bool = False
     considered: int = 0
 
     @property
     def slots(self) -> int:
-        return self.resumed + self.simulations + 1
+        return self.resumed + self.num_simulations + 1
 
     def params(
         self, first_block: int, blocks: int, roots: int, rows: int, limit: int = 1, seed: tuple[int, int] = (0, 0)
@@ -122,7 +122,7 @@ class SearchSize:
         """Return the parameters of a kernel, see `Params`."""
         # trees that are copied to the host, or were written by it, must not share memory
         separate = self.return_tree or self.resumed > 0
-        own = self.simulations, self.resumed, self.considered, int(separate)
+        own = self.num_simulations, self.resumed, self.considered, int(separate)
         return (first_block, blocks, roots, rows, limit, *seed, *own)
 
 
@@ -234,11 +234,11 @@ class TreeMemory:
         self.team = t.block.team
         self.own_width = self.width // self.team  # edges of a node that a thread of a team visits, at most
         # loaded once, outside of all loops
-        self.simulations = self.params.simulations
+        self.num_simulations = self.params.num_simulations
         self.resumed = self.params.resumed
         self.considered = self.params.considered
         self.separate = self.params.separate
-        self.slots = self.resumed + self.simulations + 1
+        self.slots = self.resumed + self.num_simulations + 1
         self.sizes = TreeSizes.of(config, self.slots, t.game, t.layout)
 
     @property

@@ -88,11 +88,11 @@ def playout_policy(
         >>> counts.action_counts.sum(1).shape, counts.turns.tolist() == counts.width_counts.sum(1).tolist()
         ((2, 9), True)
     """
-    count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     weight = checked_exploration(exploration)
     limit = integer("limit", limit, 1, 2**31 - 1)
     config = _config(state, ProgressiveHistory, chance, keep_tree, determinize, count_actions, prove)
-    size = SearchSize(count, _resumed(state, config, tree), keep_tree)
+    size = SearchSize(num_simulations, _resumed(state, config, tree), keep_tree)
     # square roots come from tables: the host's have the same bits on every device
     table = exploration_table(weight, size.slots, state.env.num_actions)
     return run_search(state, config, size, table, seed, limit, tree)
@@ -145,13 +145,13 @@ def gumbel_muzero_policy(
         >>> output.action_weights.shape
         (2, 9)
     """
-    count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     _check_hashable(evaluate)
     considered = integer("max_num_considered_actions", max_num_considered_actions, 1, 1024)
     scale = number("gumbel_scale", gumbel_scale, 0.0, 1e6)
     config = _config(state, GumbelMuZero, chance, keep_tree, prove=prove)
-    size = SearchSize(count, 0, keep_tree, considered)
-    table = _considered_visits(considered, count)
+    size = SearchSize(num_simulations, 0, keep_tree, considered)
+    table = _considered_visits(considered, num_simulations)
 
     def noise(words: Tensor, actions: Tensor | None, columns: int) -> Tensor:
         return gumbel_noise(state, words, actions, columns, scale)
@@ -200,7 +200,7 @@ def muzero_policy(
         >>> te.search.muzero_policy(te.make("tic_tac_toe").init(2), evaluate, num_simulations=8).action.shape
         (2,)
     """
-    count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
+    num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     _check_hashable(evaluate)
     fraction = number("dirichlet_fraction", dirichlet_fraction, 0.0, 1.0)
     alpha = number("dirichlet_alpha", dirichlet_alpha, 1e-3, 16.0)
@@ -208,7 +208,7 @@ def muzero_policy(
     base = number("pb_c_base", pb_c_base, 1.0, 1e12)
     temperature = number("temperature", temperature, 0.0, 1e6)
     config = _config(state, MuZero, chance, keep_tree, prove=prove)
-    size = SearchSize(count, _resumed(state, config, tree), keep_tree)
+    size = SearchSize(num_simulations, _resumed(state, config, tree), keep_tree)
     visits = np.arange(size.slots)
     # in mctx the visits of a node include its own evaluation
     explore = np.sqrt(visits + 1) * (init + np.log((visits + base + 2) / base))
@@ -246,26 +246,26 @@ def _float32(values: np.ndarray) -> bytes:
 
 
 @functools.lru_cache(64)
-def _considered_visits(max_considered: int, simulations: int) -> bytes:
-    """Return the schedule of sequential halving, int32 [max_considered + 1, simulations].
+def _considered_visits(max_considered: int, num_simulations: int) -> bytes:
+    """Return the schedule of sequential halving, int32 [max_considered + 1, num_simulations].
 
     Row n is for n considered actions; entry s is the number of visits of the action that simulation s tries.
     """
-    table = np.zeros((max_considered + 1, simulations), np.int32)
+    table = np.zeros((max_considered + 1, num_simulations), np.int32)
     for considered in range(max_considered + 1):
         rounds = math.ceil(math.log2(max(considered, 2)))
         remaining = max(considered, 1)
         visits: list[int] = []
         done = 0
-        while len(visits) < simulations:
+        while len(visits) < num_simulations:
             # every round has an equal share of the simulations, and each of its actions the same visits
-            times = simulations if considered <= 1 else max(1, simulations // (rounds * remaining))
+            times = num_simulations if considered <= 1 else max(1, num_simulations // (rounds * remaining))
             for _ in range(times):
                 visits += [done] * remaining
                 done += 1
             # half of the actions go on to the next round
             remaining = max(2, remaining // 2) if considered > 1 else 1
-        table[considered] = visits[:simulations]
+        table[considered] = visits[:num_simulations]
     return table.tobytes()
 
 

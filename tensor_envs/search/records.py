@@ -76,7 +76,7 @@ class Params(NamedRecord):
     limit = Entry()  # maximum number of actions of a playout
     seed_low = Entry(UINT32)
     seed_high = Entry(UINT32)
-    simulations = Entry()
+    num_simulations = Entry()
     resumed = Entry()
     considered = Entry()
     separate = Entry()  # whether each block has its own trees: a thread reuses the memory of its first block otherwise

@@ -216,21 +216,21 @@ def root_actions(
 def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout) -> BatchLayout:
     """Return the layout of the part of a batch whose trees are in memory at once. ValueError if they do not fit."""
     lanes = whole.grid.lanes
-    count = size.simulations
+    num_simulations = size.num_simulations
 
-    def tree_bytes(simulations: int) -> int:
-        return tree_sizes(engine, config, size.resumed + simulations + 1).bytes  # type: ignore[no-any-return]
+    def tree_bytes(num_simulations: int) -> int:
+        return tree_sizes(engine, config, size.resumed + num_simulations + 1).bytes  # type: ignore[no-any-return]
 
     # trees that are returned are all kept; others have to fit one block at a time
     games = whole.rows if size.return_tree else lanes
-    each = tree_bytes(count)
+    each = tree_bytes(num_simulations)
     if games * each > MAX_TREE_BYTES:
         fewer = 1 << (MAX_TREE_BYTES // each).bit_length() >> 1
         hint = f"; or search {fewer} games at a time" if fewer and not is_gpu(whole.device) else ""
-        max_simulations = bisect.bisect_right(range(1, count), MAX_TREE_BYTES // games, key=tree_bytes)
+        max_simulations = bisect.bisect_right(range(1, num_simulations), MAX_TREE_BYTES // games, key=tree_bytes)
         raise ValueError(
             f"num_simulations must be at most {max_simulations} for {games} games"
-            f"{' with keep_tree=True' * size.return_tree}, got {count}: their trees need "
+            f"{' with keep_tree=True' * size.return_tree}, got {num_simulations}: their trees need "
             f"{games * each / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
         )
     # as many blocks as fit, so that threads have work and launches are few
@@ -383,7 +383,7 @@ class NetworkRunner:
         if host is not None and reads_in_place:
             launches = [functools.partial(host.pass_to, expand)]
         # few native calls: between two of them Python can be interrupted
-        count, rest = divmod(self.size.simulations, SIMULATIONS_PER_CALL)
+        count, rest = divmod(self.size.num_simulations, SIMULATIONS_PER_CALL)
         self.launches = [RepeatedLaunch(launches, SIMULATIONS_PER_CALL)] * count
         self.launches += [RepeatedLaunch(launches, rest)] * (rest > 0)
 
@@ -395,7 +395,7 @@ class NetworkRunner:
         # before the first expansion, which mixes the noise into the root's priors
         self.gather_noise(*self.tree, params, noise, self.root_noise)
         with Deferral(self.chunk.device):
-            # each turn evaluates the leaf, expands it, backs its value up and selects the next leaf
+            # each iteration evaluates the leaf, expands it, backs its value up and selects the next leaf
             for launch in self.launches:
                 launch()
             # the last leaf is selected and not yet evaluated

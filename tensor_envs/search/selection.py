@@ -484,10 +484,10 @@ class GumbelMuZero(ActionSelection):
         root = tree.root(edges.at)
         visits = edges.node.visits
         # the schedule depends on how many actions the root considers
-        schedule = minimum(root.num_legal, tree.considered) * tree.simulations
+        schedule = minimum(root.num_legal, tree.considered) * tree.num_simulations
 
         def wanted(turn: Scalar) -> Scalar:
-            return tree.params.table(schedule + minimum(turn, tree.simulations - 1), INT32)
+            return tree.params.table(schedule + minimum(turn, tree.num_simulations - 1), INT32)
 
         if not tree.config.proves:
             planned = wanted(visits)
@@ -500,12 +500,12 @@ class GumbelMuZero(ActionSelection):
             num_open[0] = 0
             with edges.each() as (edge, legal):
                 num_open[0] += int32(legal & self.is_open(edges[edge]) & (edges[edge].visits == planned))
-            skips = (team_sum(num_open[0]) == 0) & (turn < tree.simulations)
+            skips = (team_sum(num_open[0]) == 0) & (turn < tree.num_simulations)
             root.skipped += int32(skips)
             search.again = skips
         turn = visits + root.skipped
         planned = wanted(turn)
-        return lambda n: where(turn < tree.simulations, n == planned, n > planned)
+        return lambda n: where(turn < tree.num_simulations, n == planned, n > planned)
 
     def prior(self, edges: Edges, edge: Scalar, prior: Scalar, logit: Scalar) -> Scalar:
         self.tree.root_noise[self.tree.noise(edges.at, 0, edge)] += where(edges.slot == 0, logit, 0.0)
@@ -537,7 +537,11 @@ class GumbelMuZero(ActionSelection):
         least = edges.node.max_visits
         if tree.config.proves:
             # simulations after the last turn do not visit all survivors equally often
-            last = minimum(tree.root(edges.at).num_legal, tree.considered) * tree.simulations + tree.simulations - 1
+            last = (
+                minimum(tree.root(edges.at).num_legal, tree.considered) * tree.num_simulations
+                + tree.num_simulations
+                - 1
+            )
             least = minimum(least, tree.params.table(last, INT32) + 1)
 
         def score(number: Scalar) -> tuple[Scalar, Value]:
