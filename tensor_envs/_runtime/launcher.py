@@ -155,7 +155,10 @@ class ProgramLauncher:
 
     @cached_property
     def template(self) -> tuple[array[int], list[tuple[int, int, int]], list[tuple[int, int]]]:
-        """Words of the jobs; device, buffer and place of each argument; buffer and place of each number of blocks."""
+        """Words of the jobs, with what a call fills in.
+
+        The lists have (device, buffer, word) of each argument's address, and (buffer, word) of each number of blocks.
+        """
         # The addresses of internal buffers never change, so they are resolved once. A call copies these words and fills
         # in only the addresses of its arguments and their numbers of blocks.
         words = array("Q")
@@ -167,8 +170,10 @@ class ProgramLauncher:
             if p.share is not None:
                 counted.append((p.positions[p.share], len(words) + BLOCKS_AT))
             first = len(words) + ARGUMENTS_AT
-            used += [(p.device, place, first + k) for k, place in enumerate(p.positions) if place < outer]
-            memory = [None if place < outer else self.internal_memory[place - outer][p.device] for place in p.positions]
+            used += [(p.device, buffer, first + k) for k, buffer in enumerate(p.positions) if buffer < outer]
+            memory = [
+                None if buffer < outer else self.internal_memory[buffer - outer][p.device] for buffer in p.positions
+            ]
             device = self.devices[p.device]
             # Arguments have address 0 until a call fills in its own.
             words.extend(job.words([0 if part is None else part.get_buf(device).va_addr for part in memory]))
@@ -199,10 +204,10 @@ class ProgramLauncher:
             ]
             # Launches on other arguments share the template, so each one has a copy of its words.
             words = template[:]
-            for device, buffer, place in used:
-                words[place] = addresses[device][buffer]
-            for buffer, place in counted:
-                words[place] = _blocks(buffers[buffer])
+            for device, buffer, word in used:
+                words[word] = addresses[device][buffer]
+            for buffer, word in counted:
+                words[word] = _blocks(buffers[buffer])
             launches = [NativeLaunch(len(self.jobs), words, *replaced)]
         elif is_cuda(self.devices[0]):
             launches = [

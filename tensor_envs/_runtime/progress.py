@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-FIRST_REPORT, NEXT_REPORT = 5.0, 30.0  # seconds before a report on long work, and between reports
+FIRST_REPORT = 5.0  # seconds before the first report on long work
+NEXT_REPORT = 30.0  # seconds between reports
 
 
 class Reports:

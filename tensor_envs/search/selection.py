@@ -492,7 +492,8 @@ class GumbelMuZero(ActionSelection):
         if not tree.config.proves:
             planned = wanted(visits)
             return lambda n: n == planned
-        # the first turn whose visits an open edge has
+        # The schedule has the number of visits that the searched edge has at each visit of the root. A proven edge is
+        # not open: visits of the root for which no open edge has this number are skipped.
         with branch(at_root), do_while() as search:
             turn = visits + root.skipped
             planned = wanted(turn)
