@@ -164,35 +164,15 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
             matches = _alternatives(place, matches)  # text after a move explains it
         return {names.action(match): match.group() for match in matches}
 
-    # places where a move may stand, the likeliest first, and moves `beside` it that must not differ
-    lines = [line for line in read.splitlines() if any(map(str.isalnum, line))]
-    last = lines[-1] if lines else ""
-    alone = list(takewhile(partial(_is_move_alone, names), reversed(lines)))  # last lines that are nothing but a move
-    beside = dict[int, str]()
-    marked, behind = _marked(names, read)
-    if marked:
-        if NOTHING.match(marked) and not names.pattern.match(marked.strip()):
-            raise ValueError(f"answer must name a move, got {shown(marked.strip())}; {_listed(env, legal)}")
-        places = [(marked, True)]
-        if alone:
-            places.append((last, False))
-            beside = named_in(last, False)
-    elif alone:
-        places = [("\n".join(alone), False)]  # a list leaves the choice open
-    else:
-        phrase, behind = _phrase(read)
-        places = [(phrase, True), (last, False), (read, False)]
-        if lines and _is_move_alone(names, lines[0]):
-            beside = named_in(lines[0], False)
-        if any(map(str.isalnum, behind.partition("\n")[2])):  # the phrase is not in the last line
-            beside |= named_in(last, False)
-    if correction := CORRECTION.search(behind):
-        beside |= named_in(behind[correction.end() :].partition("\n")[0], False)
+    places, others = _places(names, read)
+    beside = {action: text for other in others for action, text in named_in(other, False).items()}
     # the first place that names one move decides; one that names several asks for a clearer answer
     for place, is_marked in places:
         named = named_in(place, is_marked)
+        # moves beside it must not differ
         if named:
             named = beside | named
+        # the only legal one of several is meant
         if legal is not None and len(named) > 1:
             named = {action: text for action, text in named.items() if action in legal}
         if len(named) == 1:
@@ -206,6 +186,37 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
             several = ", ".join(texts[action] for action in sorted(named.keys() & texts.keys())[:MAX_LISTED])
             raise ValueError(f"answer must name one move, got {shown(place.strip())}, which names {several}")
     raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
+
+
+def _places(names: _Names, read: str) -> tuple[list[tuple[str, bool]], list[str]]:
+    """Return the texts where an answer's move may stand, the likeliest first, and those whose moves must not differ.
+
+    Each of the first comes with whether it stands behind a mark.
+    """
+    lines = [line for line in read.splitlines() if any(map(str.isalnum, line))]
+    last = lines[-1] if lines else ""
+    alone = list(takewhile(partial(_is_move_alone, names), reversed(lines)))  # last lines that are nothing but a move
+    others = list[str]()
+    marked, behind = _marked(names, read)
+    if marked:
+        # a mark such as "move: none" says that no move follows
+        is_nothing = NOTHING.match(marked) and not names.pattern.match(marked.strip())
+        places = [] if is_nothing else [(marked, True)]
+        if places and alone:
+            places.append((last, False))
+            others.append(last)
+    elif alone:
+        places = [("\n".join(alone), False)]  # a list leaves the choice open
+    else:
+        phrase, behind = _phrase(read)
+        places = [(phrase, True), (last, False), (read, False)]
+        if lines and _is_move_alone(names, lines[0]):
+            others.append(lines[0])
+        if any(map(str.isalnum, behind.partition("\n")[2])):  # the phrase is not in the last line
+            others.append(last)
+    if correction := CORRECTION.search(behind):
+        others.append(behind[correction.end() :].partition("\n")[0])
+    return places, others
 
 
 def _marked(names: _Names, read: str) -> tuple[str, str]:
