@@ -177,6 +177,8 @@ def test_a_hint_shows_that_it_works(page: Any, url: str) -> None:
     page.click("#hint")
     page.wait_for_selector("#advice:has-text('Searching ...')")
     assert page.locator("#hint").is_disabled()
+    while not held:  # the text may come before the request
+        page.wait_for_timeout(10)
     held[0].continue_()
     page.wait_for_selector("#advice:has-text('Best: ')")
     page.wait_for_selector("#worth:has-text(', estimated by random games')")
