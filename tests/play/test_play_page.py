@@ -166,6 +166,8 @@ def test_levels_are_numbers_of_simulations(page: Any, url: str) -> None:
     page.click("#actions button[data-action='0']")
     page.wait_for_selector("body[data-pictured='1']")
     assert page.inner_text("#status") == "North (level 2) is thinking"
+    while not held:  # the status may come before the request
+        page.wait_for_timeout(10)
     held[0].continue_()
     page.wait_for_selector(TURN)
 
