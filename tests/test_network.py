@@ -124,10 +124,12 @@ def test_weights_that_do_not_fit(name: str, shape: tuple[int, ...] | None, tmp_p
 
 def test_a_tower_needs_a_board(tmp_path: Path) -> None:
     env, path = shared_env("kuhn_poker"), tmp_path / "weights.safetensors"
-    with pytest.raises(ValueError, match=r"blocks must be 0 where .* are not observed, got 1 for <Env kuhn"):
+    with pytest.raises(
+        ValueError, match=r"blocks must be 0 for <Env kuhn_poker-v0>, got 1: observations must be \[planes"
+    ):
         Network(env, blocks=1)
     save(env, {k: Tensor(w) for k, w in random_weights(shared_env("tic_tac_toe")).items()}, path)
-    with pytest.raises(ValueError, match="no weights that fit: blocks must be 0 where"):
+    with pytest.raises(ValueError, match="no weights that fit: blocks must be 0 for"):
         agents.load(path)
 
 

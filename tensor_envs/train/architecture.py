@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -13,12 +14,25 @@ BLOCK_FEATURES = 2**16  # upper bound for the features of a block's boards
 MAX_LANES = 16  # floats of a vector
 
 
+def board_shape(shape: Sequence[int]) -> tuple[int, int, int]:
+    """Return an observation's shape as [planes, rows, columns], which convolutions need.
+
+    A board of more dimensions is seen as its layers of rows and columns, each a plane of its own.
+
+    Raises:
+        ValueError: an observation of fewer dimensions.
+    """
+    if len(shape) < 3:
+        raise ValueError(f"observations must be [planes, ..., rows, columns], got shape {tuple(shape)}")
+    return math.prod(shape[:-2]), shape[-2], shape[-1]
+
+
 @dataclass(frozen=True)
 class Architecture:
     """Sizes of a network: a residual tower of 3x3 convolutions or none, hidden layers, then heads.
 
     Attributes:
-        inputs: numbers of an observation, [planes, *board] with a tower.
+        inputs: numbers of an observation, [planes, *board] with a tower, see `board_shape`.
         hidden: widths of the hidden layers, one at least.
         heads: widths of the heads; the first one's output is a log softmax.
         activation: "relu" or "tanh", of the first convolution and of the hidden layers.

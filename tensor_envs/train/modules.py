@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from tensor_envs.train.architecture import board_shape
+
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
 
@@ -19,14 +21,6 @@ if TYPE_CHECKING:
 POLICY_PLANES = 8
 VALUE_PLANES = 4
 VALUE_HIDDEN = 64
-
-
-def board_shape(env: Env) -> tuple[int, int, int]:
-    """Return the shape of observations. ValueError unless they are [planes, rows, columns]."""
-    if len(env.observation_shape) != 3:
-        raise ValueError(f"observations must be [planes, rows, columns], got shape {env.observation_shape}")
-    planes, rows, columns = env.observation_shape
-    return planes, rows, columns
 
 
 def last_layer(inputs: int, env: Env) -> nn.Module:
@@ -71,7 +65,7 @@ class Dense(nn.Module):  # type: ignore[misc]
         self.tanh = tanh
         inputs = math.prod(env.observation_shape)
         if blocks:
-            planes, rows, columns = board_shape(env)
+            planes, rows, columns = board_shape(env.observation_shape)
             self.first = nn.Conv2d(planes, channels, 3, padding=1)
             self.second = nn.Linear(channels * rows * columns, hidden)
         else:
@@ -83,7 +77,7 @@ class Dense(nn.Module):  # type: ignore[misc]
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         activation = torch.tanh if self.tanh else torch.relu
-        features = activation(self.first(observation if self.blocks else observation.flatten(1)))
+        features = activation(self.first(observation.flatten(1, -3) if self.blocks else observation.flatten(1)))
         for k in range(0, 2 * self.blocks, 2):
             inner = self.tower[k](features).relu()
             features = (features + self.tower[k + 1](inner)).relu()
@@ -108,7 +102,7 @@ def convolution(inputs: int, outputs: int) -> tuple[nn.Module, nn.Module]:
 
 
 class ResNet(nn.Module):  # type: ignore[misc]
-    """Residual tower for observations [planes, rows, columns].
+    """Residual tower for observations [planes, rows, columns], or of more dimensions, see `board_shape`.
 
     Source: D. Silver et al., "Mastering the game of Go without human knowledge", Nature 550, 2017.
     """
@@ -117,13 +111,13 @@ class ResNet(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.blocks = blocks
         self.channels = channels
-        planes, rows, columns = board_shape(env)
+        planes, rows, columns = board_shape(env.observation_shape)
         tower = [ResidualBlock(channels) for _ in range(blocks)]
         self.body = nn.Sequential(*convolution(planes, channels), nn.ReLU(), *tower)
         self.heads = Heads(env, rows * columns, channels)
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.heads(self.body(observation).flatten(2).transpose(1, 2))
+        return self.heads(self.body(observation.flatten(1, -3)).flatten(2).transpose(1, 2))
 
 
 class Transformer(nn.Module):  # type: ignore[misc]

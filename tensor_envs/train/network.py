@@ -20,7 +20,7 @@ from tensor_envs.envs.registry import env_metadata, env_of
 from tensor_envs.envs.sampling import masked_logits
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.train import fused, fused_gpu
-from tensor_envs.train.architecture import Architecture
+from tensor_envs.train.architecture import Architecture, board_shape
 from tensor_envs.train.fused_source import TYPES
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ class Network:
             device: as in `Env.init`; None leaves the weights on the default device.
 
         Raises:
-            ValueError: a size out of range, blocks for an observation that is not [planes, rows, columns], weights that
-                do not fit, or another activation.
+            ValueError: a size out of range, blocks for an observation of fewer than three dimensions, weights that do
+                not fit, or another activation.
             TypeError: `activation` is no string, or a size or `seed` no integer.
         """
         hidden, blocks, channels = (
@@ -100,28 +100,30 @@ class Network:
             hidden = len(weights["second.bias"])
             channels = len(weights["first.bias"])
             blocks = sum(name.startswith("tower") for name in weights) // 4  # two weights, two biases
-        self.shape = env.observation_shape
         self.activation = one_of("activation", activation, ACTIVATIONS)
-        if blocks and len(self.shape) != 3:
-            raise ValueError(
-                f"blocks must be 0 where [planes, rows, columns] are not observed, got {blocks} for {env!r}"
-            )
+        inputs = planes = math.prod(env.observation_shape)
+        rows = columns = 1
+        if blocks:
+            try:
+                planes, rows, columns = board_shape(env.observation_shape)
+            except ValueError as error:
+                raise ValueError(f"blocks must be 0 for {env!r}, got {blocks}: {error}") from None
         # A tower stands for the first hidden layer.
         self.architecture = Architecture(
-            math.prod(self.shape),
+            inputs,
             (hidden,) * (1 if blocks else 2),
             (env.num_actions, 1),
             activation,
-            (self.shape[1], self.shape[2]) if blocks else (1, 1),
+            (rows, columns),
             channels if blocks else 0,
             blocks,
         )
         # Names and shapes are those of PyTorch's layers, so that weights can be exchanged.
         filters = (3, 3) if blocks else ()
         shapes = {  # [outputs, inputs] or [outputs, inputs, 3, 3]
-            "first": (channels, self.shape[0], *filters) if blocks else (hidden, math.prod(self.shape)),
+            "first": (channels if blocks else hidden, planes, *filters),
             **{f"tower.{k}": (channels, channels, *filters) for k in range(2 * blocks)},
-            "second": (hidden, channels * math.prod(self.shape[1:]) if blocks else hidden),
+            "second": (hidden, channels * rows * columns if blocks else hidden),
             "policy": (env.num_actions, hidden),
             "value": (1, hidden),
         }
@@ -215,11 +217,13 @@ class Network:
         activation = Tensor.relu if self.activation == "relu" else Tensor.tanh
         features = observation
         if self.architecture.blocks:
+            planes, _ = self.architecture.convolutions[0]
+            boards = observation.reshape(-1, planes, *self.architecture.board)
 
             def convolution(name: str, x: Tensor) -> Tensor:
                 return x.conv2d(self._weight(name), self.layers[name].bias, padding=1)
 
-            features = self._stored(activation(convolution("first", observation.reshape(-1, *self.shape))))
+            features = self._stored(activation(convolution("first", boards)))
             for k in range(0, 2 * self.architecture.blocks, 2):
                 inner = self._stored(convolution(f"tower.{k}", features).relu())
                 features = self._stored((features + convolution(f"tower.{k + 1}", inner)).relu())

@@ -50,7 +50,7 @@ def test_the_same_command_continues_a_run(tmp_path: Path) -> None:
         (["alphazero", "tic_tac_toe"], "one of the arguments --minutes --steps is required"),
         (["alphazero", "tic_tac_to", "--steps=1"], "unknown id 'tic_tac_to'; did you mean 'tic_tac_toe'"),
         (["alphazero", "tic_tac_toe", "--steps=0"], "argument --steps: must be in 1..2147483647, got 0"),
-        (["alphazero", "kuhn_poker", "--steps=1", "--blocks=1"], "blocks must be 0 where"),
+        (["alphazero", "kuhn_poker", "--steps=1", "--blocks=1"], "blocks must be 0 for"),
         (["alphazero", "kuhn_poker", "--steps=1", "--blocks=-1"], "argument --blocks: must be in 0..64, got -1"),
         (["ppo", "tic_tac_toe", "--steps=1", "--minibatches=3"], "minibatches must divide num_envs, got 3 and 256"),
         (["ppo", "tic_tac_toe", "--steps=1", "--weights=no"], "no file 'no'"),

@@ -415,7 +415,7 @@ def test_wrong_arguments(name: str) -> None:
         kind(shared_env("kuhn_poker"), {"seed": 3})
     with pytest.raises(ValueError, match=r"rating_games must be in 2..\d+, got 1"):
         kind(shared_env("kuhn_poker"), kind.Config(rating_games=1))
-    with pytest.raises(ValueError, match="blocks must be 0 where"):
+    with pytest.raises(ValueError, match="blocks must be 0 for"):
         kind(shared_env("kuhn_poker"), kind.Config(blocks=1))
     trainer = kind(shared_env("kuhn_poker"))
     with pytest.raises(ValueError, match="weights must be those of a network with the settings' sizes"):
