@@ -71,7 +71,7 @@ def playout_policy(
             values are exact. Outcomes are returns of -1, 0 and 1; other returns prove nothing.
 
     Returns:
-        Actions, weights (shares of visits), and visits and values of the roots.
+        Actions, weights (shares of visits; what loses the proven value has none), and visits and values of the roots.
 
     Raises:
         ValueError, TypeError: an argument out of range or of another type; a game too large to unroll; trees that take

@@ -120,12 +120,11 @@ class ActionSelection:
     def final(self, edges: Edges) -> tuple[PerEdge, Score]:
         """Return the weights of the root's edges, and the scores by which the action to play is chosen."""
         # the most visited action is the best one: its visits are many because its value stayed high
-        total = float32(maximum(edges.node.visits, 1))
 
         def score(edge: Scalar) -> tuple[Scalar, Value]:
             return self.final_score(edges, edge), True
 
-        return lambda edge: divide(float32(edges[edge].visits), total), self.wins_first(edges, score)
+        return self.shares_of_visits(edges), self.wins_first(edges, score)
 
     def final_score(self, edges: Edges, edge: Scalar) -> Scalar:
         """Return the final score of an edge of the root."""
@@ -139,6 +138,30 @@ class ActionSelection:
         A node that a simulation visits is not proven, so it has such an edge.
         """
         return edge.outcome == 0 if self.tree.config.proves else True
+
+    def shares_of_visits(self, edges: Edges) -> PerEdge:
+        """Return the shares of the root's visits of its edges; edges that lose what is proven have none.
+
+        A proof ends the search of an edge: one that wins may have a single visit, one that loses may have had many.
+        """
+        total = edges.node.visits
+        if not self.tree.config.proves:
+            return lambda k: divide(float32(edges[k].visits), float32(maximum(total, 1)))
+        proven = self.tree.root(edges.at).proven
+
+        def keeps(edge: Edge) -> Scalar:
+            """Return whether an edge has the proven outcome of the root or, without one, may yet be the best."""
+            return where(proven > 0, edge.outcome == proven, edge.outcome != LOSS)
+
+        kept = registers(1, INT32)
+        kept[0] = 0
+        with edges.each() as (k, legal):
+            kept[0] += where(legal & keeps(edges[k]), edges[k].visits, 0)
+        kept_visits = team_sum(kept[0])
+        # after few simulations all that have been visited may lose
+        keeps_all = kept_visits == 0
+        total = float32(maximum(where(keeps_all, total, kept_visits), 1))
+        return lambda k: divide(float32(where(keeps_all | keeps(edges[k]), edges[k].visits, 0)), total)
 
     def wins_first(self, edges: Edges, score: Score) -> Score:
         """Return final scores by which a proven win comes first, and a proven loss after all other edges."""

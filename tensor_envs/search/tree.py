@@ -298,7 +298,10 @@ class HostTree:
         return TriedEdges(row, slot, action, entry(Edge.visits), sums, link & SLOTS, link >> OUTCOME_SHIFT)
 
     def numbers(self, actions: int) -> np.ndarray:
-        """Return int32 [B, 3 A + 2] in the format of `Result.numbers`; weights are shares of visits."""
+        """Return int32 [B, 3 A + 2] in the format of `Result.numbers`.
+
+        Weights are shares of visits, see `ActionSelection.shares_of_visits`.
+        """
         batch = len(self.nodes)
         network = self.config.selection.uses_network
         tried = self.tried()
@@ -313,10 +316,14 @@ class HostTree:
         raw_value = self.nodes[:, 0, [Node.raw_value.index]].view(np.float32) * np.float32(network)
         # the kernel adds float32 in this order, so that values are the same bits
         total = np.cumsum(np.concatenate([raw_value, sums], axis=1), axis=1, dtype=np.float32)[:, -1]
-        share = visits / np.maximum(node_visits, 1)[:, None]
         value = total / (node_visits + 1 if network else np.maximum(node_visits, 1))
         proven = self.roots[:, [Root.proven.index]]
         value = np.where(proven > 0, proven - DRAW, value[:, None])
+        outcome = np.zeros_like(visits)
+        outcome[root.row, root.action] = root.outcome
+        kept = visits * np.where(proven > 0, outcome == proven, outcome != LOSS)
+        kept = np.where(kept.any(1, keepdims=True), kept, visits)
+        share = kept / np.maximum(kept.sum(1, keepdims=True), 1)
         floats = np.concatenate([share, values, value], axis=1).astype(np.float32)
         return np.concatenate([visits, floats.view(np.int32), proven], axis=1)
 

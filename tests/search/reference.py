@@ -163,6 +163,17 @@ class Search:
             return real(self.root.outcomes[action])
         return self.root.sums[action] / real(max(self.root.counts[action], 1))
 
+    def weights(self) -> list[Any]:
+        """Return the shares of visits of the root's actions, without those that lose what is proven."""
+        root, proven = self.root, self.root.outcome(self.largest) if self.proves else None
+        kept = list(root.counts)
+        for action in range(self.actions):
+            outcome = root.outcomes.get(action)
+            if outcome == -1 if proven is None else outcome != proven:
+                kept[action] = 0
+        kept = kept if any(kept) else root.counts
+        return [real(real(n) / real(max(sum(kept), 1))) for n in kept]
+
     def chosen(self, node: Node, s: Any, returns: list[Any], mask: int) -> tuple[Node, int, int, list[Any]]:
         """Return a step of a simulation: the node, the action, who plays it, and the returns before it."""
         mover, share = int(scalar(s.current_player).value), real(real(1) / self.largest)

@@ -11,6 +11,7 @@ from tinygrad import Tensor
 
 import tensor_envs as te
 from tensor_envs.rules import Chance, GameState, Mask, Outcome, Part, Scalar, Spec, bits, next_player, where
+from tensor_envs.search.records import LOSS
 from tests.games.shared import shared_env
 from tests.search.test_tree_search import every_position, network, played
 
@@ -135,6 +136,23 @@ def test_no_mistake_in_critical_positions_of_connect_four() -> None:
     assert best[critical, action].all() and output.search_tree.proven.numpy().mean() > 0.8
 
 
+def test_weights_are_of_actions_that_keep_what_is_proven() -> None:
+    """The winning action has them all, whose search ends with its first visit."""
+    env = shared_env("connect_four")
+    state = played(env, 256, 20)
+    output = te.search.playout_policy(state, 128, keep_tree=True)
+    found, tree = output.search_tree.summary(), output.search_tree._whole
+    assert tree is not None
+    weights, action = found["action_weights"], output.action.numpy()
+    won = found["proven"] & (found["value"] == 1)
+    assert (weights[won, action[won]] == 1).all() and won.sum() > 40
+    assert found["visit_probs"][won, action[won]].mean() < 0.5
+    edges = tree.tried()
+    loses = (edges.slot == 0) & (edges.outcome == LOSS) & ~(found["value"] == -1)[edges.row]
+    assert loses.sum() > 40 and not weights[edges.row[loses], edges.action[loses]].any()
+    assert weights[~state.terminated.numpy()].sum(1) == pytest.approx(1)
+
+
 def test_a_subtree_keeps_its_proofs() -> None:
     """A resumed search of a proven position ends at once; an unproven one goes on."""
     env = shared_env("tic_tac_toe")
@@ -146,5 +164,6 @@ def test_a_subtree_keeps_its_proofs() -> None:
     live = ~state.terminated.numpy()
     more = again["visit_counts"].sum(1) - known["visit_counts"].sum(1)
     assert known["proven"][live].any() and (more[known["proven"]] == 0).all()
-    assert (again["value"] == known["value"])[known["proven"]].all()
+    for name in ("value", "action_weights"):
+        assert (again[name] == known[name])[known["proven"]].all()
     assert (again["proven"] >= known["proven"]).all() and not again["proven"][~live].any()

@@ -76,6 +76,7 @@ def check_reference(found: dict[str, np.ndarray], row: int, search: Search) -> N
     assert found["qvalues"][row].tolist() == [search.value(action) for action in range(search.actions)]
     proven = search.root.outcome(search.largest) if search.proves else None
     assert found["proven"][row] == (proven is not None)
+    assert found["action_weights"][row].tolist() == search.weights()
     assert proven is None or found["value"][row] == proven
 
 
@@ -471,7 +472,7 @@ def test_moves_of_long_playouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once the list of a playout's moves is full, later ones are left out, however long the block's other games are."""
     monkeypatch.setattr(MoveList, "LENGTH", 4)
     monkeypatch.setattr(reference, "MOVES", 4)
-    env = te.make("connect_four")
+    env = te.make("connect_four", rows=5)  # other searches of an equal environment have longer lists
     found = te.search.playout_policy(env.init(2, 9), 60, seed=4).search_tree.summary()
     for row in range(2):
         check_reference(found, row, search_of(env, 9, row, [], 60, 4))
