@@ -322,6 +322,18 @@ def test_only_weights_of_the_game_are_played(tmp_path: Path) -> None:
         agents.load(path)
 
 
+def test_estimates_judge_every_winning_action() -> None:
+    """A search ends when it has proven one of them; the others win as well."""
+    env = shared_env("connect_four")
+    state = env.init(7)
+    for column in (3, 6, 2, 6, 4, 6):  # three in a row, open at both ends, against three that win next
+        state = env.step(state, [column] * 7)
+    regret = te.PlayoutOracle(num_simulations=64).regret(state, np.arange(7))
+    assert regret[[1, 5]].tolist() == [0, 0] and regret[[0, 2, 3, 4]].tolist() == [2, 2, 2, 2]
+    over = env.step(state, [1] * 7)
+    assert not te.PlayoutOracle(num_simulations=64).regret(over, [-1] * 7).any()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ["othello", "chess", "go", "gomoku", "backgammon"])
 def test_large_games_are_searched_without_an_attempt_to_solve_them(game: str, monkeypatch: pytest.MonkeyPatch) -> None:

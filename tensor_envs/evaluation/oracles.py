@@ -104,7 +104,7 @@ class PlayoutOracle:
 
     def best_actions(self, state: State) -> np.ndarray:
         """Return the most visited action, bool [B, A]."""
-        best, _ = self._search(state)
+        best, _, _ = self._search(state)
         return (np.arange(state.env.num_actions) == best[:, None]) & to_numpy(state.legal_action_mask)
 
     def regret(self, state: State, action: Any) -> np.ndarray:
@@ -113,16 +113,31 @@ class PlayoutOracle:
         An illegal action, or -1, is worth -1. In a finished game the regret is 0.
         """
         actions = host_ints("action", action, state.batch, state.env.num_actions, low=-1)
-        best, values = self._search(state)
+        best, values, proven = self._search(state)
         rows = np.arange(state.batch)
-        legal = to_numpy(state.legal_action_mask)
-        worth = np.where(legal[rows, actions] & (actions >= 0), values[rows, actions], -1)
-        return np.where(legal.any(1), np.maximum(values[rows, best] - worth, 0), 0)
+        mask = to_numpy(state.legal_action_mask)
+        legal = mask[rows, actions] & (actions >= 0)
+        value = values[rows, actions]
+        # a proof ends a search, so that the other actions have hardly been tried
+        hardly_tried = proven & legal & (actions != best)
+        if hardly_tried.any():
+            value = np.where(hardly_tried, self._values_after(state, np.where(hardly_tried, actions, best)), value)
+        worth = np.where(legal, value, -1)
+        return np.where(mask.any(1), np.maximum(values[rows, best] - worth, 0), 0)
 
-    def _search(self, state: State) -> tuple[np.ndarray, np.ndarray]:
-        """Return the most visited actions [B], and the mean returns of all actions [B, A]."""
+    def _search(self, state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the most visited actions [B], mean returns of all actions [B, A], and what is proven [B]."""
         output = playout_policy(state, self.num_simulations, seed=self.seed)
-        return to_numpy(output.action), output.search_tree.summary()["qvalues"]
+        found = output.search_tree.summary()
+        return to_numpy(output.action), found["qvalues"], found["proven"]
+
+    def _values_after(self, state: State, actions: np.ndarray) -> np.ndarray:
+        """Return values of actions, by searches of the positions after them, in a game that proofs exist for, [B]."""
+        after = state.env.step(state, actions)
+        value = playout_policy(after, self.num_simulations, seed=self.seed).search_tree.summary()["value"]
+        mover, next_mover = (to_numpy(s.current_player) for s in (state, after))
+        # for one player, or for two with zero sum; 0 in a game that is over
+        return to_numpy(after.rewards)[np.arange(state.batch), mover] + np.where(mover == next_mover, value, -value)
 
 
 @functools.lru_cache(8)
