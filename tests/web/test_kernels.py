@@ -29,7 +29,7 @@ NODE = shutil.which("node")
 BATCH, SEED, STEPS = 1024, 2**63 + 7, 200
 PLIES = 12
 GAMES = 256  # of which the longest one has an end that takes little to search
-MAX_BYTES = 45_000  # of a compressed file of kernels
+MAX_BYTES = 50_000  # of a compressed file of kernels
 MAX_BYTES_OF_LONG = 120_000
 LONG = ("chess", "shogi", "xiangqi", "lines_of_action")  # games with the longest kernels
 # games that differ in kind, whose step has nearly every operation on every dtype; gomoku's is clicked
