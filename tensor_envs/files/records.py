@@ -202,6 +202,9 @@ def save_game(game: Record, path: str | Path) -> None:
         if game.actions and game.actions[-1] not in np.flatnonzero(rows[-2]["legal_action_mask"]):
             raise ValueError(f"game ends with an illegal action, which {path.suffix} cannot express")
         text = write(env.rules, game, rows)
+        again = game if game.start is None else _read(path, text, env)
+        if (again.rewards, again.terminated) != (game.rewards, game.terminated):
+            raise ValueError(f"start has a past by which the game ends, which {path.suffix} cannot express")
     replace_file(path, [text.encode()])
 
 
@@ -216,7 +219,8 @@ def load_game(path: str | Path, env: Env | None = None) -> Record:
     Returns:
         The record. Of a file of PGN, SGF or PHH, its notes have "tags" (players, dates, the result), which `save_game`
         writes again; the names of the players in PHH are "players", by seat. Moves that follow an end of the game by
-        our rules, such as a third repetition, are "after_end" in the notes, with a UserWarning.
+        our rules, such as a third repetition, are "after_end" in the notes, with a UserWarning. Where the rules end the
+        game with the file's result, the notes do not repeat it.
 
     Raises:
         FileNotFoundError: no such file.
@@ -292,8 +296,10 @@ def _read(path: Path, text: str, env: Env | None) -> Record:
     if after_end:
         notes["after_end"] = after_end
         warn_after_end(path, game, after_end)
-    if game.terminated or game.truncated:  # the rules say who has won
-        notes.get("tags", {}).pop(getattr(format, "RESULT", None), None)
+    if hasattr(format, "RESULT"):
+        tags = notes.get("tags", {})
+        if tags.get(format.RESULT, "") == format.result(env.rules, env.row(state, 0)):
+            del tags[format.RESULT]  # it follows from the moves
     return replace(game, notes={name: value for name, value in notes.items() if value})
 
 

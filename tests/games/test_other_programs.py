@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tensor_envs as te
+from tensor_envs.files.records import load_games
 
 chess = pytest.importorskip("chess")
 pgn = pytest.importorskip("chess.pgn")
@@ -106,6 +107,9 @@ def test_pgn_has_the_moves_that_players_mean(text: str, moves: str, tmp_path: Pa
         ("1. e4 Z0 *", "move 2, Z0: it is a null move"),
         ("1. Nf3 e5 2. Nd4 d5 3. Nb5 d4 4. N1c3 Nf6 5. Nd5 a6 6. Nc3 *", "move 11, Nc3: .*no legal action"),
         ("1. f3 e5 2. g4 Qh4# 3. e4 *", "move 5, e4: actions must end with the game"),
+        ("1. e4 e5 ) 2. Nf3 (2... Nc6 3. d4) *", "a variation has no beginning"),
+        ("1. e4 [x] e5 *", r"move 2, \[x\]: action 1: no legal action"),
+        ('[Event "The "Open""]\n\n1. e4 *', r"move 1, \[Event: action 0: no legal action"),
     ],
 )
 def test_pgn_that_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -130,6 +134,46 @@ def test_moves_after_a_draw_by_our_rules_are_kept(text: str, played: int, rest: 
     with pytest.warns(UserWarning, match=rf"the game is over after {played} moves; the rest, {len(rest)}, is in"):
         game = load(text, tmp_path)
     assert len(game.actions) == played and game.terminated and game.notes["after_end"] == rest
+
+
+def test_no_game_of_a_file_is_lost(tmp_path: Path) -> None:
+    """A comment to the end of a line may have a bracket, and a game need not have tags."""
+    path = tmp_path / "games.pgn"
+    for text in (
+        '[Event "A"]\n\n1. e4 ; a { bracket\n1... e5 *\n\n[Event "B"]\n\n1. d4 {x} *',
+        '[Event "A"]\n\n1. e4\n% a { bracket\n1... e5 *\n\n[Event "B"]\n\n1. d4 {x} *',
+        "1. e4 e5 (1... c5 1-0) 1-0 ; over\n\n1. d4 *",
+        '[Black-Elo "1900"]\n1. e4 e5 ½-½ {x} 1. d4 *',
+        '{a} [Event "A"]\n{b}\n[White "B"]\n\n1. e4 e5 *\n[Event "B"] 1. d4 *',
+    ):
+        path.write_text(text)
+        assert [game.names for game in load_games(path)] == [("e2e4", "e7e5"), ("d2d4",)], text
+
+
+@pytest.mark.parametrize(
+    ("ending", "text", "name", "result"),
+    [
+        (".pgn", "1. e4 e5 1-0", "Result", "1-0"),
+        (".pgn", '[White "A"]\n[Result "*"]\n\n1. e4 e5 1/2', "Result", "1/2-1/2"),
+        (".pgn", '[Result "1-0"]\n\n1. f3 e5 2. g4 Qh4# 1-0', "Result", "1-0"),
+        (".pgn", '[Result "0-1"]\n\n1. f3 e5 2. g4 Qh4# 0-1', "Result", None),
+        (".sgf", "(;SZ[9]RE[W+3.5];B[aa];W[];B[])", "RE", "W+3.5"),
+        (".sgf", "(;SZ[9]RE[B+73.5];B[aa];W[];B[])", "RE", None),
+        (".sgf", "(;GM[11]SZ[5];B[b1];W[resign])", "RE", "B+R"),
+    ],
+)
+def test_results_that_do_not_follow_from_the_moves_are_kept(
+    ending: str, text: str, name: str, result: str | None, tmp_path: Path
+) -> None:
+    assert load(text, tmp_path, ending).notes.get("tags", {}).get(name) == result
+
+
+def test_a_past_that_pgn_cannot_express(tmp_path: Path) -> None:
+    env = te.make("chess")
+    start = env.state_to_dict(te.replay(te.record(env, ["Nf3", "Nf6", "Ng1", "Ng8", "Nf3", "Nf6", "Ng1"])))
+    te.save_game(te.record(env, ["e5"], start=start), tmp_path / "game.pgn")
+    with pytest.raises(ValueError, match=r"start has a past by which the game ends, which \.pgn cannot express"):
+        te.save_game(te.record(env, ["Ng8"], start=start), tmp_path / "game.pgn")
 
 
 def test_tags_and_the_result_of_a_game_that_was_resigned_are_kept(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ OTHERS = [
     ("(;FF[3]GaMe[1]SiZe[5];B[aa];W[];B[ee];W[];B[])", ("A5", "pass", "E1", "pass", "pass"), {"size": 5}),
     ("text before (;SZ[13]AB[aa:bb]PL[W];;C[no move];W[mm])", ("N1",), {"size": 13}),
     ("(;GM[11]SZ[7];B[A1];W[g7];B[resign])", ("a1", "g7"), {"size": 7}),
+    ("(;SZ[9];W[aa]B[bb])", ("A9", "B8"), {"size": 9}),
     ("(;GM[11]SZ[7:7]AB[c3]AW[d4];W[E5])", ("e5",), {"size": 7}),
 ]  # fmt: skip
 
@@ -113,6 +114,9 @@ WRONG = [
     ("()", "node 0: the game has no root"),
     ("(;SZ[9:7])", "node 0: SZ must be the side of a square board, got '9:7'"),
     ("(;SZ[9]KM[x])", "node 0: KM must be a number, got 'x'"),
+    ("(;SZ[9]KM[6_5])", "node 0: KM must be a number, got '6_5'"),
+    (f"(;SZ[{'9' * 5000}])", "node 0: SZ must be the side of a square board, got '9999"),
+    ("(;GM[11]SZ[5];B[b1];W[resign];B[c1])", r"node 3, B\[c1\]: no move may follow resign"),
     ("(;SZ[9];B[dd];W[dj])", r"node 2, W\[dj\]: a point must be two letters of a..i"),
     ("(;SZ[9];B[dd];W[dd])", r"node 2, W\[dd\]: action 1: no legal action of 'go' is called 'D6'"),
     ("(;SZ[9];B[dd];B[ee])", r"node 2, B\[ee\]: W is to move"),

@@ -92,7 +92,7 @@ def size_of(root: Node, default: str) -> int:
     """Return the side of a square board. ValueError for a board that is not square."""
     sides = {*one(root, "SZ", default).split(":")}
     side = sides.pop().strip()
-    if sides or not side.isdecimal():
+    if sides or not side.isdecimal() or len(side) > 3:
         raise ValueError(f"node 0: SZ must be the side of a square board, got {shown(root['SZ'][0])}")
     return int(side)
 
@@ -142,7 +142,7 @@ def moves_of(nodes: Sequence[Node], mover: int) -> Iterator[tuple[str, str]]:
     for number, node in enumerate(nodes):
         if moved and SETUP.keys() & node.keys():
             raise ValueError(f"node {number}: stones are set up after the first move")
-        for colour, value in ((letter, value) for letter in COLOURS for value in node.get(letter, ())):
+        for colour, value in ((name, value) for name in node if name in {*COLOURS} for value in node[name]):
             if given:
                 given -= 1
                 continue
@@ -188,10 +188,10 @@ def setup_of(nodes: Sequence[Node], cells: Callable[[str], list[int]], size: int
             if letter not in [*COLOURS]:
                 raise ValueError(f"node {number}: PL must be B or W, got {shown(node['PL'][0])}")
             player = COLOURS.index(letter)
-        for mover, colour in enumerate(COLOURS):
-            if colour in node and node.get(colour) is not stones["AB"]:
+        for colour in node:
+            if colour in {*COLOURS} and node[colour] is not stones["AB"]:
                 # without PL the colour of the first move says who begins
-                return board, mover if player is None else player
+                return board, COLOURS.index(colour) if player is None else player
     if player is None:  # behind handicap stones White moves first
         player = int(board is not None and STONES[0] in board and STONES[1] not in board)
     return board, player

@@ -20,9 +20,11 @@ SPELLED = {name.lower(): name for name in (*TAGS, RESULT, *POSITION, VARIANT)}  
 VARIANTS = {"", "standard", "chess", "classical", "normal", "from position"}  # names of chess itself
 GARDNER = "Gardner"  # name of the variant on 5x5, as Fairy-Stockfish calls it
 WIDTH = 79
-TAG = re.compile(r'\s*(?:[;%][^\n]*(?:\n\s*|\Z))*\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]')
-TAG_OR_COMMENT = re.compile(r'\[\s*\w+\s*"(?:[^"\\]|\\.)*"\s*\]|\{[^}]*\}')
+BRACKETS = {"(": 1, ")": -1}  # around variations
+NAME = r"[\w+#=:-]+"
+TAG = rf'\[\s*(?P<name>{NAME})\s*"(?P<value>(?:[^"\\]|\\.)*)"\s*\]'
 COMMENTS = re.compile(r"\{[^}]*\}|;[^\n]*|^%[^\n]*|\$\d+", re.MULTILINE)
+PART = re.compile(rf"(?:{COMMENTS.pattern})|(?P<tag>{TAG})|(?P<word>[(){{]|[^\s();{{]+)", re.MULTILINE)
 MOVE_NUMBERS = re.compile(r"\b\d+\.+")
 SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | {"×": "x", ":": "x", "½": "1/2"}
     | dict(zip("♔♕♖♗♘♚♛♜♝♞", "KQRBN" * 2, strict=True)) | dict.fromkeys("♙♟\ufe0e\ufe0f", ""))  # fmt: skip
@@ -55,15 +57,19 @@ def write(rules: Chess, game: Record, positions: Sequence[dict[str, Any]]) -> st
 
 def _all_tags(rules: Chess, game: Record, last: dict[str, Any]) -> dict[str, str]:
     """Return the tags of a game. last: the fields of its last position."""
-    result = "*"
-    if last["terminated"] or last["truncated"]:
-        result = {1.0: "1-0", -1.0: "0-1"}.get(last["rewards"][0], "1/2-1/2")
     noted = _noted_tags(game)
-    if result == "*" and noted.get(RESULT) in RESULTS:
-        result = noted[RESULT]  # a player has resigned, for example
-    tags = TAGS | noted | {RESULT: result}
+    ended = result(rules, last)
+    if ended == "*" and noted.get(RESULT) in RESULTS:
+        ended = noted[RESULT]  # a player has resigned, for example
+    tags = TAGS | noted | {RESULT: ended}
     tags |= {} if game.start is None else {"SetUp": "1", "FEN": game.start["fen"]}
     return tags if rules.board.orthodox else tags | {VARIANT: GARDNER}
+
+
+def result(rules: Chess, last: dict[str, Any]) -> str:
+    """Return the result of a game by the rules. last: the fields of its last position."""
+    over = last["terminated"] or last["truncated"]
+    return {1.0: "1-0", -1.0: "0-1"}.get(last["rewards"][0], "1/2-1/2") if over else "*"
 
 
 def _noted_tags(game: Record) -> dict[str, str]:
@@ -72,7 +78,7 @@ def _noted_tags(game: Record) -> dict[str, str]:
     return {
         name: value
         for name, value in (tags.items() if isinstance(tags, dict) else ())
-        if re.fullmatch(r"\w+", name) and isinstance(value, str) and name not in POSITION
+        if re.fullmatch(NAME, name) and isinstance(value, str) and name not in POSITION
     }
 
 
@@ -87,17 +93,29 @@ def goes_on(rules: Chess, s: dict[str, Any]) -> bool:
 
 
 def games(text: str) -> list[str]:
-    """Return the texts of the games, each of which begins with its tags."""
-    # blanks for comments, which may hold lines that look like tags
-    plain = TAG_OR_COMMENT.sub(lambda part: re.sub(r"\S", " ", part[0]) if part[0][0] == "{" else part[0], text)
+    """Return the texts of the games, each of which begins with its tags or behind the result of the one before."""
     starts = [0]
-    in_tags = True
-    for line in re.finditer(r"^.*\S.*$", plain, re.MULTILINE):
-        is_tag = TAG.match(line[0]) is not None
-        if is_tag and not in_tags:
-            starts.append(line.start())
-        in_tags = is_tag or (in_tags and line[0].startswith((";", "%")))
+    depth = 0
+    last = "tag"
+    for part in PART.finditer(text):
+        word = part["word"]
+        if part["tag"]:
+            starts += [] if last == "tag" else [part.start()]
+            last = "tag"
+            depth = 0
+        elif word:
+            depth += BRACKETS.get(word, 0)
+            if depth <= 0 and _is_result(word):
+                last = "result"
+            elif last != "result" or word[0].isalnum():
+                starts += [part.start()] if last == "result" else []
+                last = "move"
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
+
+
+def _is_result(word: str) -> bool:
+    """Return whether a word with plain signs ends a game."""
+    return word.translate(SIGNS) in (*RESULTS, "1/2")
 
 
 def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]], dict[str, Any]]:
@@ -119,7 +137,9 @@ def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple
     if tags and not ended:
         raise ValueError(f"it breaks off: a result, one of {', '.join(RESULTS)}, must end the moves")
     kept = {name: value for name, value in tags.items() if name not in POSITION and TAGS.get(name) != value}
-    if kept.get(RESULT) == "*":
+    if kept.get(RESULT, "*") == "*":
+        kept[RESULT] = ended
+    if kept[RESULT] in ("*", ""):
         del kept[RESULT]
     start = {"fen": tags["FEN"]} if "FEN" in tags else None
     return start, _named(words), {"notes": {"tags": kept} if kept else {}}
@@ -135,37 +155,36 @@ def _tags(text: str) -> tuple[dict[str, str], int]:
     """Return the tags at the beginning of a text and the place of what follows them."""
     tags = dict[str, str]()
     position = 0
-    while tag := TAG.match(text, position):
-        name = SPELLED.get(tag[1].lower(), tag[1])
-        tags[name] = re.sub(r"\\(.)", r"\1", tag[2])
-        position = tag.end()
+    for part in PART.finditer(text):
+        if part["word"]:
+            break
+        if part["tag"]:
+            tags[SPELLED.get(part["name"].lower(), part["name"])] = re.sub(r"\\(.)", r"\1", part["value"])
+            position = part.end()
     return tags, position
 
 
-def _words(text: str) -> tuple[list[str], bool]:
-    """Return the moves of the first game and whether a result ends them."""
+def _words(text: str) -> tuple[list[str], str]:
+    """Return the moves of a game and the result that ends them, "" without one."""
     body = IN_BRACKETS.sub(r"\1=\2", COMMENTS.sub(" ", text.translate(SIGNS)))
     if "{" in body:
         raise ValueError("a comment has no end")
     depth = 0
     line = list[str]()
     for part in re.split(r"([()])", body):  # variations in brackets
-        if part in ("(", ")"):
-            depth += 1 if part == "(" else -1
-            line.append(" ")
-        elif depth <= 0:
-            line.append(part)
+        depth += BRACKETS.get(part, 0)
+        if depth < 0:
+            raise ValueError("a variation has no beginning")
+        line.append(" " if depth or part in BRACKETS else part)
     if depth > 0:
         raise ValueError("a variation has no end")
     words = list[str]()
     for word in MOVE_NUMBERS.sub(" ", "".join(line)).split():
-        if word in RESULTS or word == "1/2":
-            return words, True
-        if word.startswith("["):
-            break  # tags of the next game
+        if _is_result(word):
+            return words, RESULTS[2] if word == "1/2" else word
         if word in NULL_MOVES or not ANNOTATION.fullmatch(word):
             words.append(word)
-    return words, False
+    return words, ""
 
 
 def _named(words: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tensor_envs._validate import errors_at
+from tensor_envs._validate import errors_at, shown
 from tensor_envs.files.records import Record
 from tensor_envs.games._kit import sgf
 from tensor_envs.games.go.notation import KO, action_to_string, areas, to_dict
@@ -36,10 +36,9 @@ def _komi_of(written: str) -> float:
 
     Some servers write hundredths, as 650, and half of the points, in stones, as 3.75 or 375 for 7.5 points.
     """
-    try:
-        komi = float(written.replace(",", "."))
-    except ValueError:
-        raise ValueError(f"node 0: KM must be a number, got {written!r}") from None
+    if not re.fullmatch(r"[-+]?(\d{1,9}([.,]\d*)?|[.,]\d+)", written):
+        raise ValueError(f"node 0: KM must be a number, got {shown(written)}")
+    komi = float(written.replace(",", "."))
     if abs(komi) >= HUNDREDTHS and komi.is_integer():
         komi /= 100
     return komi * 2 if komi * 2 % 1 == 0.5 else komi
@@ -51,11 +50,19 @@ def write(rules: Go, game: Record, positions: Sequence[dict[str, Any]]) -> str:
     if start is not None and (start["passed"] or KO in start["board"] or any(start.get("history", ()))):
         raise ValueError("start must be without a pass, a ko or past boards, which SGF cannot express")
     root = {"GM": NUMBER, "SZ": str(rules.size), "KM": f"{rules.komi:g}"}
-    if won := sgf.winner(positions[-1]):
-        black, white = areas(rules, to_dict(rules, positions[-1])["board"])
-        root["RE"] = won + f"{abs(black - white - rules.komi):g}" * won.endswith("+")
+    if ended := result(rules, positions[-1]):
+        root[RESULT] = ended
     moves = [point_of(rules, action) for action in game.actions]
     return sgf.write(root, moves, game.start, lambda cell: point_of(rules, cell), game.notes)
+
+
+def result(rules: Go, last: dict[str, Any]) -> str | None:
+    """Return the result of a game by the rules, with its margin. last: the fields of its last position."""
+    won = sgf.winner(last)
+    if won is None or not won.endswith("+"):
+        return won
+    black, white = areas(rules, to_dict(rules, last)["board"])
+    return won + f"{abs(black - white - rules.komi):g}"
 
 
 def goes_on(rules: Go, s: dict[str, Any]) -> bool:

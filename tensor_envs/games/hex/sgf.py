@@ -26,10 +26,15 @@ def rule_fields(text: str) -> dict[str, Any] | None:
 def write(rules: Hex, game: Record, positions: Sequence[dict[str, Any]]) -> str:
     """Return a game as SGF. positions: the fields before each action and after the last one."""
     root = {"GM": NUMBER, "SZ": str(rules.size)}
-    if won := sgf.winner(positions[-1]):
-        root["RE"] = won
+    if won := result(rules, positions[-1]):
+        root[RESULT] = won
     moves = [SWAP if action == rules.cells else action_to_string(rules, action) for action in game.actions]
     return sgf.write(root, moves, game.start, lambda cell: action_to_string(rules, cell), game.notes)
+
+
+def result(rules: Hex, last: dict[str, Any]) -> str | None:
+    """Return the result of a game by the rules. last: the fields of its last position."""
+    return sgf.winner(last)
 
 
 def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[str, str]], dict[str, Any]]:
@@ -43,7 +48,12 @@ def read(rules: Hex, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple[s
     start = {"board": board or [0] * rules.cells, "current_player": player} if board or player else None
     swapped, is_mirrored = _with_swapped_sides(nodes)
     moves = _named(rules, sgf.moves_of(swapped, player), is_mirrored)
-    return start, moves, {"notes": sgf.noted_of(nodes)}
+    notes = sgf.noted_of(nodes)
+    for name, value in ((name, node[name][0]) for node in nodes for name in sgf.COLOURS if name in node):
+        if (end := value.strip().lower()) in ENDS:
+            winner = sgf.COLOURS[1 - sgf.COLOURS.index(name)]
+            notes.setdefault("tags", {}).setdefault(RESULT, f"{winner}+{end[0].upper()}")
+    return start, moves, {"notes": notes}
 
 
 def _with_swapped_sides(nodes: Sequence[sgf.Node]) -> tuple[Sequence[sgf.Node], bool]:
@@ -67,7 +77,7 @@ def _with_swapped_sides(nodes: Sequence[sgf.Node]) -> tuple[Sequence[sgf.Node], 
 
 
 def _named(rules: Hex, moves: Iterator[tuple[str, str]], is_mirrored: bool) -> Iterator[tuple[str, str]]:
-    """Yield the names and places of moves, until a player gives up. ValueError for one that is no cell.
+    """Yield the names and places of moves, until a player gives up. ValueError for one that is no cell or follows.
 
     Cells after the swap are mirrored at the diagonal of the board if so asked.
     """
@@ -75,6 +85,8 @@ def _named(rules: Hex, moves: Iterator[tuple[str, str]], is_mirrored: bool) -> I
     for value, place in moves:
         move = value.strip().lower()
         if move in ENDS:
+            for _, place in moves:
+                raise ValueError(f"{place}: no move may follow {move}")
             return
         with errors_at(place):
             action = rules.cells if move == SWAP else cell_of(rules, value)
