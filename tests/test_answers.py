@@ -61,6 +61,8 @@ CHESS: list[tuple[str, str, str]] = [  # moves so far, answer, move
     ("e4", "1... c5", "c7c5"), ("e4", "1. ... c5", "c7c5"), ("e4", "pawn to c5", "c7c5"),
     ("e4", "I reply c5, the Sicilian.", "c7c5"), ("e4", "e4", REFUSED), ("e4", "Nf6", "g8f6"),
     ("e4", "knight to f6", "g8f6"),
+    # a knight's square is no bishop's rank, and the other way round
+    ("b3 e5", "b1-a3", "b1a3"), ("b3 e5", "b1-A3", REFUSED), ("b3 e5", "B1-a3", "c1a3"), ("b3 e5", "b1 to a3", "b1a3"),
     # thoughts are no answer, whether their element has both ends or one
     ("", "<think>Maybe move: e4? No.</think>\nNf3", "g1f3"), ("", "<think>Suppose I play e4", REFUSED),
     ("", "The prompt began my thoughts. Move: e4?\n</think>\n\nNf3", "g1f3"),
@@ -86,6 +88,8 @@ CHESS: list[tuple[str, str, str]] = [  # moves so far, answer, move
     # denials
     ("", "I don’t play e4.", REFUSED), ("", "I cannot play e4", REFUSED), ("", "I do not want to play e4", REFUSED),
     ("", "I refuse to play e4", REFUSED), ("e4", "Against e4 I play e5", "e7e5"),
+    ("", "No move: e4", REFUSED), ("", "I'm not sure: e4", REFUSED), ("", "e4, maybe d4", REFUSED),
+    ("", "Maybe e4.", REFUSED), ("", "Perhaps I play d4. No, e4", REFUSED), ("", "maybe d4, but e4", REFUSED),
     ("", "I wouldn't recommend e4.", REFUSED), ("", "Neither e4 nor d4: c4", REFUSED), ("", "not e4 or d4", REFUSED),
     ("", "It's too early for e4", REFUSED), ("", "I'm not sure about e4", REFUSED),
     ("", "If I play e4, I lose", REFUSED),
@@ -94,6 +98,7 @@ CHESS: list[tuple[str, str, str]] = [  # moves so far, answer, move
     ("", "They may reply with e4", REFUSED), ("", "My opponent played e4", REFUSED), ("", "Wrong move: e4", REFUSED),
     ("", "Black threatens e4", REFUSED),
     # refusals
+    ("", "I will not move. e4", REFUSED), ("", "I can't play. e4", REFUSED), ("", "I can't move e2 yet. d4", "d2d4"),
     ("", "I resign. e4 was my idea", REFUSED), ("", "e4 was my idea.\nI resign.", REFUSED),
     ("", "Sorry, I can't help with that; e4 is a square.", REFUSED), ("", "move: none (e4 is legal)", REFUSED),
     ("", '{"move": null, "considered": "e4"}', REFUSED), ("", '{"move": "", "note": "e4"}', REFUSED),

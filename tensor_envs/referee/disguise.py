@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.envs.env import Env
-from tensor_envs.text import compose, describe, moves_of, parse, rulebook
+from tensor_envs.text import compose, describe, moves_of, rulebook
+from tensor_envs.text.answers import action_of
 
 if TYPE_CHECKING:
     from tensor_envs.envs.state import State
@@ -136,9 +137,12 @@ class Disguise:
         title = "this game" if "retold" in self.kinds else self.env.id
         return compose(state, 0, player, moves, legal, title, self.spell)
 
-    def parse(self, answer: str, state: State) -> int:
-        """Return the action that an answer names in a position of the shown game. Errors are those of `parse`."""
-        return self.actions[parse(self.env, self.read(answer), state)]
+    def parse(self, answer: str, state: State, argument: str = "answer") -> int:
+        """Return the action that an answer names in a position of the shown game.
+
+        Errors are those of `te.text.parse`, in which the answer is called `argument`.
+        """
+        return self.actions[action_of(self.env, self.read(answer), state, 0, argument)]
 
 
 def _labels(env: Env) -> list[str]:

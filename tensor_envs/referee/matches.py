@@ -134,9 +134,9 @@ class Episode:
         """Return the name of a legal action as players of text read it."""
         return self.skin.spell(self.env.action_to_string(self.skin.shown(action), self._image))
 
-    def read(self, answer: str) -> int:
-        """Return the action that an answer of the player to move names. Errors are those of `te.text.parse`."""
-        return self.skin.parse(answer, self._image)
+    def read(self, answer: str, argument: str = "answer") -> int:
+        """Return the action that an answer of the player to move names. Errors are those of `Disguise.parse`."""
+        return self.skin.parse(answer, self._image, argument)
 
     def play(self, action: int) -> None:
         """Play an action for the player to move."""

@@ -74,11 +74,7 @@ class ClientGame:
         """Play a move of the client and those of the others. Return what `view` does."""
         if self.episode.over:
             raise ValueError("the game is over; new_game starts another one")
-        try:
-            action = self.episode.read(move)
-        except ValueError as error:  # about the argument of `te.text.parse`
-            raise ValueError(str(error).replace("answer must name", "move must name", 1)) from None
-        self.episode.play(action)
+        self.episode.play(self.episode.read(move, "move"))
         self.episode.advance()
         return self.view()
 

@@ -56,7 +56,8 @@ NOTHING = re.compile(
 REFUSAL = re.compile(
     r"\bI(?:'ll|'d|\s+(?:will|would|must|have\s+to))?\s+(?:resign|surrender|forfeit|give\s+up)\b"
     r"|\b(?:refuse|decline|unable)\s+to\s+(?:move|answer|continue|help)\b"
-    r"|\b(?:can(?:not|\s+not|'?t)|won't|will\s+not)\s+(?:help|assist|continue|answer|comply|make\s+a\s+move)\b",
+    r"|\b(?:can(?:not|\s+not|'?t)|won't|will\s+not)\s+(?:help|assist|continue|answer|comply|make\s+a\s+move"
+    r"|(?:move|play)(?!\s+\w))\b|^\W*(?:maybe|perhaps|possibly)\b",
     re.IGNORECASE,
 )
 # words directly before a name that is not played
@@ -68,7 +69,7 @@ DENIAL = re.compile(
     r"(?:is|was)?|\b(?:opponent|they|he|she)(?:\s+(?:just|has|have|may|might|could|will|would|can|also))*"
     r"\s+(?:play|threaten|take|took|move|reply|replie|respond|answer|chose)(?:s|d|ed)?(?:\s+with)?)\s+"
     r"(?:(?:to|be|do|an?|able|going|want|wish|like|play|playing|choose|choosing|the|move|is|I|we|for|sure|about"
-    r"|recommend|suggest|advise|consider|think|pick)\s+)*[\s*_`'\"]*$",
+    r"|recommend|suggest|advise|consider|think|pick)[\s:]+)*[\s*_`'\"]*$",
     re.IGNORECASE,
 )
 # words directly behind a name that is not played
@@ -133,6 +134,7 @@ DASH = r"(?:[-:x]|\bto\b)"
 SPELLINGS = {"-": DASH, "x": DASH, "=": "=?", "/": r"(?:[-/]|\bto\b)"}
 SEPARATOR = r"\s*(?:[,;&+]\s*)?(?:and\s+)?"  # between numbers in a row, such as "1, 2 and 4"
 BETWEEN = rf"[\s'\"]*(?:(?:{DASH}|,)[\s'\"]*)?"  # two squares
+UNSIGNED = str.maketrans("", "", "-x")
 ILLEGAL = -1  # in place of the number of an action whose name no legal one has
 
 
@@ -140,8 +142,8 @@ class IllegalMove(ValueError):
     """Answer that names a move which is not legal."""
 
 
-def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
-    """Return the action that an answer names, see `te.text.parse`."""
+def action_of(env: Env, answer: str, state: State | None, row: int, argument: str = "answer") -> int:
+    """Return the action that an answer names, see `te.text.parse`. Errors call it `argument`."""
     # legal moves decide between names; the others are known, too
     legal = None if state is None else env.legal_actions(state, row)
     every = {} if env.names_depend_on_position else {name: a for a, name in enumerate(env.action_names)}
@@ -159,7 +161,7 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
             return {}
         matches = _played(place, list(names.pattern.finditer(place)))
         if matches and OR_NUMBER.match(place, matches[0].end()):
-            raise ValueError(f"answer must name one move, got {shown(place.strip())}")
+            raise ValueError(f"{argument} must name one move, got {shown(place.strip())}")
         if is_marked and matches and not CLAUSE.search(place, 0, matches[0].start()):
             matches = _alternatives(place, matches)  # text after a move explains it
         return {names.action(match): match.group() for match in matches}
@@ -184,8 +186,8 @@ def action_of(env: Env, answer: str, state: State | None, row: int) -> int:
         if len(named) > 1:
             texts = legal or dict(enumerate(env.action_names))
             several = ", ".join(texts[action] for action in sorted(named.keys() & texts.keys())[:MAX_LISTED])
-            raise ValueError(f"answer must name one move, got {shown(place.strip())}, which names {several}")
-    raise ValueError(f"answer must name a move, got {shown(answer)}; {_listed(env, legal)}")
+            raise ValueError(f"{argument} must name one move, got {shown(place.strip())}, which names {several}")
+    raise ValueError(f"{argument} must name a move, got {shown(answer)}; {_listed(env, legal)}")
 
 
 def _places(names: _Names, read: str) -> tuple[list[tuple[str, bool]], list[str]]:
@@ -299,10 +301,7 @@ def _listed(env: Env, legal: dict[int, str] | None) -> str:
 
 
 class _Names(NamedTuple):
-    """Pattern that finds names of actions in a text, the longest first, with a group for each of `actions`.
-
-    The last action may be ILLEGAL.
-    """
+    """Pattern that finds names, the longest first, with a group for each action, of which one may be ILLEGAL."""
 
     pattern: re.Pattern[str]
     actions: tuple[int, ...]
@@ -322,11 +321,10 @@ def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
     """
     # behind a name "+" is another move, as in shogi, unless it is a sign of check
     no_promotion = r"(?!\+)" if form and "+" not in signs else ""
-    # names that differ by case alone, and beginnings after which a longer name may go on
-    by_lower: dict[str, set[int]] = {}
+    by_lower: dict[str, set[int]] = {}  # actions of names that differ by case, dashes and signs of captures alone
     beginnings = set[tuple[str, ...]]()  # proper beginnings of longer names
     for name, action in names:
-        by_lower.setdefault(name.lower(), set()).add(action)
+        by_lower.setdefault(name.lower().translate(UNSIGNED), set()).add(action)
         tokens = TOKEN.findall(name.lower())
         beginnings |= {tuple(tokens[:k]) for k in range(1, len(tokens))}
 
@@ -344,7 +342,8 @@ def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
         after += r"(?!\s*%)" if name[-1].isdecimal() else ""
         if name[-1].isdecimal() and tuple(TOKEN.findall(name.lower())) in beginnings:
             after += rf"(?!{SEPARATOR}\d)"
-        return f"({text if len(by_lower[name.lower()]) == 1 else f'(?-i:{text})'}){after}"
+        is_one = len(by_lower[name.lower().translate(UNSIGNED)]) == 1
+        return f"({text if is_one else f'(?-i:{text})'}){after}"
 
     # names by their first letter or digit: a text has few places where one can begin
     groups: dict[str, list[tuple[str, int]]] = {}
