@@ -100,7 +100,7 @@ class ZooBase(EzPickle):
 
     @staticmethod
     def _action(action: Any) -> int:
-        return integer("action", action, -INT32_END, INT32_END - 1)
+        return integer("action", action, -(2**63), 2**63 - 1)
 
     def _begin(self, seed: int | None) -> None:
         """Start the first game of a seed or, without a seed, the next game."""

@@ -148,7 +148,7 @@ def test_a_game_is_that_of_the_core(id: str, fields: dict[str, Any]) -> None:
     assert state.numpy()["episode"][0] == 1
 
 
-@pytest.mark.parametrize("action", [4, -1, 10**6])
+@pytest.mark.parametrize("action", [4, -1, 10**6, 2**31, -(2**40), 2**40])
 def test_an_illegal_action_ends_the_game(action: int) -> None:
     env = pettingzoo.env("tic_tac_toe")
     env.reset()

@@ -171,7 +171,7 @@ def test_a_game_is_that_of_the_core(fields: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("actions", "rewards"),
-    [((12, 0), (-1, 1)), ((0, 11), (1, -1)), ((-1, 13), (0, 0)), ((10, 12), (0, 0)), ((10**6, 1), (-1, 1))],
+    [((12, 0), (-1, 1)), ((0, 11), (1, -1)), ((-1, 13), (0, 0)), ((10, 12), (0, 0)), ((2**40, 1), (-1, 1))],
 )
 def test_illegal_actions_end_the_game(actions: tuple[int, int], rewards: tuple[float, float]) -> None:
     """Orders and `wait` are illegal where a card must be placed, like numbers out of range."""
