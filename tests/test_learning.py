@@ -97,6 +97,15 @@ def test_two_players_in_turns() -> None:
     assert np.allclose(np.concatenate(advantages), [0.5 - 0.2, 1 + 0.3, -1 - 0.5]) and np.concatenate(complete).all()
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_numbers_of_numpy_change_no_dtype(kind: type[np.floating[Any]]) -> None:
+    for convert in (np.float32, lambda values: Tensor(values.astype(np.float32))):
+        one, zero = convert(np.ones((2, 1))), convert(np.zeros(2))
+        steps = [(one, one, zero, zero, zero)]
+        advantages, _ = te.advantages(steps, one, zero, kind(0.5), kind(0.5))  # type: ignore[arg-type]
+        assert advantages[0].dtype == one.dtype
+
+
 def test_wrong_arguments() -> None:
     one, zero, rewards = np.ones((2, 1)), np.zeros(2), np.zeros((2, 1))
     with pytest.raises(ValueError, match=r"^outcomes\[1\] must have parts of shapes .* got \(2, 1\), \(2,\)"):

@@ -221,6 +221,8 @@ class NotatedGame(Generic[R_co]):
         """
         action = integer("action", action, 0, self.num_actions - 1)
         if not self.names_depend_on_position:
+            if state is not None:
+                integer("row", row, 0, self.check_state(state).batch - 1)
             return self._name(action)
         names = self.legal_actions(self._position(state), row)
         if action not in names:

@@ -236,7 +236,7 @@ def gumbel(
     function("evaluate", evaluate)
     count = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     seed_words(seed)
-    number("gumbel_scale", gumbel_scale, 0.0, 1e6)
+    gumbel_scale = number("gumbel_scale", gumbel_scale, 0.0, 1e6)
     instance("prove", prove, bool)
     search = functools.partial(gumbel_muzero_policy, gumbel_scale=gumbel_scale, seed=seed, prove=prove)
     return lambda state: search(state, evaluate, count).action

@@ -60,9 +60,9 @@ def save_animation(
     states = _states(states)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"path must end in {' or '.join(FORMATS)}, got {str(path)!r}")
-    number("seconds", seconds, 0.01, 3600)
-    number("hold", hold, 0, 3600)
-    number("scale", scale, 0.1, 8)
+    seconds = number("seconds", seconds, 0.01, 3600)
+    hold = number("hold", hold, 0, 3600)
+    scale = number("scale", scale, 0.1, 8)
     instance("loop", loop, bool)
     if path.suffix.lower() == ".gif":
         if seconds + hold > MAX_GIF_SECONDS:
@@ -99,8 +99,8 @@ def contact_sheet(
     instance("state", state, State)
     chosen = range(min(DISPLAYED_GAMES, len(state))) if rows is None else rows
     numbers = integers("rows", chosen, 0, len(state) - 1)
-    integer("columns", columns, 1, 1000)
-    number("width", width, 16, 4000)
+    columns = integer("columns", columns, 1, 1000)
+    width = number("width", width, 16, 4000)
     documents = [state.env.render(state, row, player) for row in numbers]
     return table(documents, [f"game {row}" for row in numbers], columns, width)
 

@@ -398,7 +398,7 @@ def _play(
 ) -> tuple[Record, list[State]]:
     """Play actions. Return the record and all positions."""
     game, state = begin(env, seed, row, start)
-    if not isinstance(actions, Iterable) or isinstance(actions, str):
+    if not isinstance(actions, Iterable) or isinstance(actions, (str, bytes)) or getattr(actions, "ndim", 1) == 0:
         raise wrong_type("actions", "a list of numbers or names", actions)
     states = [state]
     for action in actions:

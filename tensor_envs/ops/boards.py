@@ -14,16 +14,18 @@ from tensor_envs.ops.lines import MAX_CELLS, MAX_RANK
 BoardArray = Tensor | np.ndarray
 
 
-def check_k(shape: tuple[int, ...], k: int) -> None:
-    """Raise TypeError if k is no int, ValueError unless a line of k cells fits on a board with these sides."""
+def check_k(shape: tuple[int, ...], k: int) -> int:
+    """Return k as a plain int. TypeError for others, ValueError unless a line of k cells fits on these sides."""
     if not 1 <= len(shape) <= MAX_RANK or min(shape) < 1:
         raise ValueError(f"board must have 1..{MAX_RANK} axes, all of them of 1 or more cells, got shape {shape}")
-    if integer("k", k, 1, MAX_CELLS) > max(shape):
+    k = integer("k", k, 1, MAX_CELLS)
+    if k > max(shape):
         raise ValueError(f"k must be in 1..{max(shape)} for a line to fit on shape {shape}, got {k}")
+    return k
 
 
-def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
-    """Return a board argument as a Tensor, the sizes of its batch axes, and its sides.
+def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor, tuple[int, ...], tuple[int, ...], int]:
+    """Return a board argument as a Tensor, the sizes of its batch axes, its sides, and k as a plain int.
 
     Args:
         board: signed integers. The values of an array are checked; those of a Tensor, which stays lazy, are not.
@@ -49,16 +51,16 @@ def as_board(board: Any, k: int, rank: int | None, device: Any) -> tuple[Tensor,
     shape = sizes[len(sizes) - axes :]
     if 0 in lead:
         raise ValueError(f"board must hold one or more boards, got shape {sizes}")
-    check_k(shape, k)
+    k = check_k(shape, k)
     if isinstance(board, np.ndarray):
-        return _upload(board, device), lead, shape
+        return _upload(board, device), lead, shape, k
     # A Tensor stays on its device; a constant has none, so it is copied to the chosen one.
     own = open_device(device if board.device is None else board.device)
     if not isinstance(own, str):
         raise ValueError(f"board must be on one device, got {own}")
     if device is not None and open_device(device) != own:
         raise ValueError(f"device must be None or the board's own, {own}, got {device!r}")
-    return board if board.device is not None else board.clone(own), lead, shape
+    return board if board.device is not None else board.clone(own), lead, shape, k
 
 
 def _upload(board: np.ndarray, device: Any) -> Tensor:

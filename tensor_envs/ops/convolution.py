@@ -34,7 +34,8 @@ def kronecker_delta(n: int, rank: int) -> Tensor:
         >>> te.ops.kronecker_delta(2, 2).tolist()
         [[1, 0], [0, 1]]
     """
-    integer("n", n, 1, int(MAX_CELLS ** (1 / integer("rank", rank, 1, MAX_RANK))))
+    rank = integer("rank", rank, 1, MAX_RANK)
+    n = integer("n", n, 1, int(MAX_CELLS ** (1 / rank)))
     open_device(None)  # opens the device
     shape = (n,) * rank
     step = flat_step(shape, (1,) * rank)  # the diagonal's cells are the multiples of its step
@@ -54,7 +55,8 @@ def line_kernels(rank: int, k: int) -> dict[Direction, Tensor]:
         >>> [kernel.tolist() for kernel in te.ops.line_kernels(1, 3).values()]
         [[1, 1, 1]]
     """
-    integer("k", k, 1, int(MAX_CELLS ** (1 / integer("rank", rank, 1, MAX_RANK))))
+    rank = integer("rank", rank, 1, MAX_RANK)
+    k = integer("k", k, 1, int(MAX_CELLS ** (1 / rank)))
     deltas = {r: kronecker_delta(k, r) for r in range(1, rank + 1)}
     kernels = {}
     for d in line_directions(rank):
@@ -86,7 +88,7 @@ def line_convolution(
         >>> {d: sums.tolist() for d, sums in te.ops.line_convolution(np.array([1, 1, 0]), 2).items()}
         {(1,): [2, 1]}
     """
-    values, lead, shape = as_board(board, k, rank, device)
+    values, lead, shape, k = as_board(board, k, rank, device)
     values = values.cast(dtypes.int32)
 
     def cells(d: Direction, t: int) -> Tensor:

@@ -22,18 +22,20 @@ def num_directions(rank: int) -> int:
     return (3 ** integer("rank", rank, 1, MAX_RANK) - 1) // 2
 
 
-def check_board(shape: Shape, k: int) -> None:
-    """Raise TypeError or ValueError unless these are the sides of a board and the length of a line."""
-    integers("shape", shape, 1, MAX_CELLS)
+def check_board(shape: Shape, k: int) -> tuple[Shape, int]:
+    """Return the sides of a board and the length of a line as plain ints. TypeError or ValueError for others."""
+    shape = integers("shape", shape, 1, MAX_CELLS)
     if len(shape) > MAX_RANK or prod(shape) > MAX_CELLS:
         raise ValueError(f"shape must be at most {MAX_RANK} axes and {MAX_CELLS} cells, got {shown(shape)}")
-    integer("k", k, 1, MAX_CELLS)
+    return shape, integer("k", k, 1, MAX_CELLS)
 
 
-def _check_direction(shape: Shape, k: int, d: Direction) -> None:
-    check_board(shape, k)
-    if len(integers("d", d, -1, 1)) != len(shape):
+def _check_direction(shape: Shape, k: int, d: Direction) -> tuple[Shape, int, Direction]:
+    shape, k = check_board(shape, k)
+    d = integers("d", d, -1, 1)
+    if len(d) != len(shape):
         raise ValueError(f"d must have {len(shape)} entries as shape has, got {shown(d)}")
+    return shape, k, d
 
 
 def direction(number: Any, rank: int) -> tuple[Any, ...]:
@@ -59,8 +61,7 @@ def flat_step(shape: Shape, d: Direction) -> int:
 
 def placements(shape: Shape, k: int, d: Direction) -> int:
     """Return the number of lines of k cells along a direction: prod(n - k + 1 where d moves, else n)."""
-    _check_direction(shape, k, d)
-    return _placements(shape, k, d)
+    return _placements(*_check_direction(shape, k, d))
 
 
 def _placements(shape: Shape, k: int, d: Direction) -> int:
@@ -69,13 +70,13 @@ def _placements(shape: Shape, k: int, d: Direction) -> int:
 
 def num_lines(shape: Shape, k: int) -> int:
     """Return the number of lines of k cells on the board. With k = 1 each cell is one line."""
-    check_board(shape, k)
+    shape, k = check_board(shape, k)
     return prod(shape) if k == 1 else sum(_placements(shape, k, d) for d in line_directions(len(shape)))
 
 
 def starts(shape: Shape, k: int, d: Direction) -> Iterator[tuple[int, ...]]:
     """Yield the coordinates of the first cells of the lines of k cells along a direction, in C order."""
-    _check_direction(shape, k, d)
+    shape, k, d = _check_direction(shape, k, d)
 
     def along(axis: int) -> Iterator[tuple[int, ...]]:
         if axis == len(shape):

@@ -139,7 +139,7 @@ def _count_along(layout: _Layout, thread: Scalar, direction: Scalar, counts: Cel
 
 def _packed(board: BoardArray, k: int, rank: int | None, device: Any) -> tuple[_Layout, Tensor, tuple[int, ...]]:
     """Return a board argument's layout in words, the words, and the sizes of its batch axes."""
-    values, lead, shape = as_board(board, k, rank, device)
+    values, lead, shape, k = as_board(board, k, rank, device)
     layout = _Layout(shape, k, prod(lead), is_gpu(open_device(values.device)))
     return layout, layout.pack(values.reshape(layout.boards, *shape)), lead
 
@@ -201,7 +201,7 @@ def find_lines(
     Raises:
         ValueError: also for values other than -1, 0, 1 in a Tensor; else as in `winner`.
     """
-    integer("max_lines", max_lines, 1, 2**31 - 1)
+    max_lines = integer("max_lines", max_lines, 1, 2**31 - 1)
     if isinstance(board, Tensor) and bool(settled((board < -1) | (board > 1)).numpy().any()):
         raise ValueError("board must have no values but -1, 0 and 1")
     layout, words, _ = _packed(board, k, None, device)
@@ -211,7 +211,7 @@ def find_lines(
     if np.shape(counts) != (len(layout.directions), len(MARKS)) or np.asarray(counts).dtype.kind not in "iu":
         raise ValueError(f"counts must be integers [{len(layout.directions)}, {len(MARKS)}], got {shown(counts)}")
     lines, marks = list[Line](), words.numpy()
-    for d, row in zip(layout.directions[: 1 if k == 1 else None], counts, strict=False):
+    for d, row in zip(layout.directions[: 1 if layout.k == 1 else None], counts, strict=False):
         for player, count in enumerate(row):
             if count and len(lines) < max_lines:
                 starts = _starts(layout, marks[player], d, max_lines - len(lines))

@@ -269,7 +269,7 @@ class Drawing:
             from PIL import Image, ImageDraw
         except ImportError:
             raise ImportError("pixels need Pillow: pip install 'tensor_envs[draw]'") from None
-        number("scale", scale, 0.1, 100)
+        scale = number("scale", scale, 0.1, 100)
         width = round(self.width * scale)
         height = round(self.height * scale)
         image = Image.new("RGB", (width * SMOOTH, height * SMOOTH), self.background)

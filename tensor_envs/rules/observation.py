@@ -49,7 +49,7 @@ def bits(words: Any, size: int) -> Bits:
         >>> entries([bits(uint32(5), 4)])
         [1, 0, 1, 0]
     """
-    integer("size", size, 0, MAX_SIZE)
+    size = integer("size", size, 0, MAX_SIZE)
     if isinstance(words, MemoryArray):
         return Bits(words, size)
     if isinstance(words, (list, tuple)):
@@ -101,7 +101,7 @@ def one_hot(value: Value, size: int) -> OneHot:
         >>> entries([one_hot(1, 3)])
         [0, 1, 0]
     """
-    integer("size", size, 0, MAX_SIZE)
+    size = integer("size", size, 0, MAX_SIZE)
     return OneHot(int32(whole("a one-hot value", value)), size)
 
 

@@ -105,7 +105,7 @@ def check_env(env: Env, steps: int = 40, device: DeviceName | None = None) -> di
         '1 kernel a step'
     """
     instance("env", env, Env)
-    integer("steps", steps, 1, MAX_STEPS)
+    steps = integer("steps", steps, 1, MAX_STEPS)
     open_device(device)
     env = env if env.illegal == "lose" else Env(env.entry, env.rules, env.id)
     report = {}

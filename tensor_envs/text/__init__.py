@@ -453,8 +453,11 @@ def _action_or_none(env: Env, answer: str, state: State, row: int) -> int:
 
 def _oracle(env: Env, oracle: Oracle | None, num_simulations: int) -> Oracle:
     """Return the given oracle, or that of the environment. TypeError if it has no `regret`."""
-    from tensor_envs.evaluation.oracles import oracle_of  # searches, which a page in a browser does not have
+    # searches, which a page in a browser does not have
+    from tensor_envs.evaluation.oracles import oracle_of
+    from tensor_envs.search.policies import MAX_SIMULATIONS
 
+    num_simulations = integer("num_simulations", num_simulations, 1, MAX_SIMULATIONS)
     judge = oracle_of(env, num_simulations) if oracle is None else oracle
     function("oracle.regret", getattr(judge, "regret", None))
     return judge

@@ -321,7 +321,8 @@ def _names(names: tuple[tuple[str, int], ...], form: str, signs: str) -> _Names:
     """
     # behind a name "+" is another move, as in shogi, unless it is a sign of check
     no_promotion = r"(?!\+)" if form and "+" not in signs else ""
-    by_lower: dict[str, set[int]] = {}  # actions of names that differ by case, dashes and signs of captures alone
+    # actions of names that differ by case, dashes and signs of captures alone
+    by_lower: dict[str, set[int]] = {}
     beginnings = set[tuple[str, ...]]()  # proper beginnings of longer names
     for name, action in names:
         by_lower.setdefault(name.lower().translate(UNSIGNED), set()).add(action)

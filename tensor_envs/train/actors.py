@@ -99,9 +99,9 @@ def distributed(
     if weights is not None:
         trainer.assign_weights(weights)
     if num_actors is not None:
-        integer("num_actors", num_actors, 1, MAX_ACTORS)
+        num_actors = integer("num_actors", num_actors, 1, MAX_ACTORS)
     if max_staleness is not None:
-        integer("max_staleness", max_staleness, 0, MAX_ACTORS)
+        max_staleness = integer("max_staleness", max_staleness, 0, MAX_ACTORS)
     ray, is_own = _connect(address, num_actors)
     try:
         learner = Learner(ray, trainer, num_actors, max_staleness)

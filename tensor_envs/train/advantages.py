@@ -57,8 +57,8 @@ def advantages(
         >>> [float(a[0]) for a in advantages], [float(v[0]) for v in valid]
         ([-1.0, 1.0], [1.0, 1.0])
     """
-    number("gamma", gamma, 0, 1)
-    number("gae_lambda", gae_lambda, 0, 1)
+    gamma = number("gamma", gamma, 0, 1)
+    gae_lambda = number("gae_lambda", gae_lambda, 0, 1)
     instance("outcomes", outcomes, Sequence)
     if len(getattr(next_player, "shape", ())) != 2:
         raise ValueError(f"next_player must be an array [B, P], got {shown(next_player)}")

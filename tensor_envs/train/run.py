@@ -467,9 +467,9 @@ def train(
     if (steps is None) == (seconds is None):
         raise ValueError(f"give a budget of either steps or seconds, got steps={steps} and seconds={seconds}")
     if steps is not None:
-        integer("steps", steps, 0, MAX_COUNT)
+        steps = integer("steps", steps, 0, MAX_COUNT)
     else:
-        number("seconds", seconds, 0, 1e9)
+        seconds = number("seconds", seconds, 0, 1e9)
     # Mistakes are found before the folder is opened.
     instance("callbacks", callbacks, Sequence)
     for k, callback in enumerate(callbacks):

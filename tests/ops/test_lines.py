@@ -3,8 +3,10 @@
 from itertools import product
 from math import comb, prod
 
+import numpy as np
 import pytest
 
+from tensor_envs import ops
 from tensor_envs.ops.lines import (
     direction,
     flat_step,
@@ -78,3 +80,16 @@ def test_the_lines_are_the_references(shape: tuple[int, ...], k: int) -> None:
 def test_strides_are_those_of_c_order() -> None:
     assert strides((4, 2, 5, 3)) == [30, 15, 3, 1]
     assert flat_step((4, 2, 5, 3), (1, 0, -1, 1)) == 28
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64])
+def test_numbers_of_numpy_are_plain_ints(kind: type[int]) -> None:
+    """NumPy's numbers overflow, and tinygrad's shapes do not take them."""
+    shape = (kind(100), kind(100))
+    assert placements(shape, kind(3), (kind(0), kind(1))) == 9800 and num_lines(shape, kind(3)) == 38808
+    assert len(list(starts(shape, kind(3), (kind(0), kind(1))))) == 9800
+    assert ops.kronecker_delta(kind(12), kind(2)).shape == (12, 12)
+    assert {kernel.shape for kernel in ops.line_kernels(kind(1), kind(12)).values()} == {(12,)}
+    board = np.ones((2, 15), np.int8)
+    assert ops.line_convolution(board, kind(3), kind(1))[1,].shape == (2, 13)
+    assert ops.winner(board, kind(3)).shape == () and len(ops.find_lines(board, kind(3), kind(5))) == 5

@@ -11,12 +11,12 @@ from tensor_envs.games.chess.notation import san
 from tensor_envs.games.chess.rules import Chess, legal_moves
 from tensor_envs.rules.plain import legal_actions, state_of
 
-TAGS = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?"}
 RESULT = "Result"
+TAGS = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?", RESULT: "*"}
 POSITION = ("FEN", "SetUp")  # tags of the first position
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 VARIANT = "Variant"
-SPELLED = {name.lower(): name for name in (*TAGS, RESULT, *POSITION, VARIANT)}  # whatever case a file has
+SPELLED = {name.lower(): name for name in (*TAGS, *POSITION, VARIANT)}  # whatever case a file has
 VARIANTS = {"", "standard", "chess", "classical", "normal", "from position"}  # names of chess itself
 GARDNER = "Gardner"  # name of the variant on 5x5, as Fairy-Stockfish calls it
 WIDTH = 79
@@ -136,13 +136,12 @@ def read(rules: Chess, text: str) -> tuple[dict[str, Any] | None, Iterator[tuple
         raise ValueError("it has neither tags nor moves")
     if tags and not ended:
         raise ValueError(f"it breaks off: a result, one of {', '.join(RESULTS)}, must end the moves")
+    # the result behind the moves stands for a missing tag
+    if tags.get(RESULT, "*") == "*":
+        tags[RESULT] = ended or "*"
     kept = {name: value for name, value in tags.items() if name not in POSITION and TAGS.get(name) != value}
-    if kept.get(RESULT, "*") == "*":
-        kept[RESULT] = ended
-    if kept[RESULT] in ("*", ""):
-        del kept[RESULT]
     start = {"fen": tags["FEN"]} if "FEN" in tags else None
-    return start, _named(words), {"notes": {"tags": kept} if kept else {}}
+    return start, _named(words), {"notes": {"tags": kept}}
 
 
 def rule_fields(text: str) -> dict[str, Any]:
