@@ -26,7 +26,11 @@ def shown(value: Any) -> str:
         text = repr(value)
     except Exception:  # an int of too many digits, or an object that is only partly initialised
         text = f"<{type(value).__name__}>"
-    text = " ".join(text.split())
+    return shortened(" ".join(text.split()))
+
+
+def shortened(text: str) -> str:
+    """Return a text for a message, truncated."""
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 

@@ -136,6 +136,19 @@ def test_moves_after_a_draw_by_our_rules_are_kept(text: str, played: int, rest: 
     assert len(game.actions) == played and game.terminated and game.notes["after_end"] == rest
 
 
+@pytest.mark.parametrize(
+    ("ending", "before", "sign", "after"),
+    [(".pgn", "", "{", ""), (".pgn", "", "x", ""), (".sgf", "(;SZ[9])(;C", "[", ""), (".sgf", "(;B[", "a", "])")],
+)
+def test_errors_of_large_files_are_short_and_quick(
+    ending: str, before: str, sign: str, after: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"game{ending}").write_text(before + sign * 200_000 + after)
+    with pytest.raises(ValueError, match="holds no game that can be read") as caught:
+        load_games(tmp_path / f"game{ending}")
+    assert len(str(caught.value)) < 500 + len(str(tmp_path))
+
+
 def test_no_game_of_a_file_is_lost(tmp_path: Path) -> None:
     """A comment to the end of a line may have a bracket, and a game need not have tags."""
     path = tmp_path / "games.pgn"

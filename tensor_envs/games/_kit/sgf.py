@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tensor_envs._validate import shown
+from tensor_envs._validate import errors_at, shortened, shown
 from tensor_envs.games._kit.stones import STONES
 
 Node = Mapping[str, Sequence[str]]  # values by property
@@ -19,7 +19,7 @@ NOTED = ("AN", "BR", "BT", "CP", "DT", "EV", "GC", "GN", "HA", "ON", "OT", "PB",
 RESULT = "RE"
 BEGIN = re.compile(r"\(\s*;")
 TOKEN = re.compile(r"\s*(?:([();])|([A-Za-z]+)\s*((?:\[(?:[^\]\\]|\\.)*\]\s*)+))", re.DOTALL)
-BRACKETS = re.compile(r"\[(?:[^\]\\]|\\.)*\]|[()]", re.DOTALL)  # values, and those around variations
+BRACKETS = re.compile(r"\[(?:[^\]\\]|\\.)*\]?|[()]", re.DOTALL)  # values, and those around variations
 VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
 
 
@@ -146,7 +146,7 @@ def moves_of(nodes: Sequence[Node], mover: int) -> Iterator[tuple[str, str]]:
             if given:
                 given -= 1
                 continue
-            place = f"node {number}, {colour}[{value}]"
+            place = shortened(f"node {number}, {colour}[{value}]")
             if colour != COLOURS[mover]:
                 raise ValueError(f"{place}: {COLOURS[mover]} is to move")
             yield value, place
@@ -178,11 +178,9 @@ def setup_of(nodes: Sequence[Node], cells: Callable[[str], list[int]], size: int
         for name, values in stones.items():
             for value in values:
                 board = board or [0] * size
-                try:
+                with errors_at(shortened(f"node {number}, {name}[{value}]")):
                     for cell in cells(value):
                         board[cell] = SETUP[name]
-                except ValueError as error:
-                    raise ValueError(f"node {number}, {name}[{value}]: {error}") from None
         if "PL" in node:
             letter = one(node, "PL", "")[:1].upper()
             if letter not in [*COLOURS]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tensor_envs._validate import shown
+from tensor_envs._validate import shortened, shown
 from tensor_envs.files.records import Record
 
 
@@ -32,5 +32,5 @@ def words_of(text: str, pattern: str, example: str) -> Iterator[tuple[str, str]]
         if match is None:
             rest = shown(text[position : position + 20])
             raise ValueError(f"character {position + 1}: a move such as {example} must follow, got {rest}")
-        yield match[1], f"character {match.start(1) + 1}, {match[1]}"
+        yield match[1], shortened(f"character {match.start(1) + 1}, {match[1]}")
         position = match.end()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from tensor_envs._validate import errors_at, shown
+from tensor_envs._validate import errors_at, shortened, shown
 from tensor_envs.envs.interpreter import ScalarGame
 from tensor_envs.files.records import Record
 from tensor_envs.games._kit.transcripts import check_start
@@ -77,7 +77,7 @@ def _moves(rules: Backgammon, text: str, chance: dict[str, int]) -> Iterator[tup
     game = ScalarGame(rules, **chance)
     for number, turn in _turns(text):
         first, second, moves = turn.groups()
-        place = f"turn {number}, {' '.join(turn[0].split())}"
+        place = shortened(f"turn {number}, {' '.join(turn[0].split())}")
         now = game.fields()
         dice = [face for face, left in enumerate(now["dice"], 1) for _ in range(left)]
         if sorted(map(int, (first, second))) != sorted(_thrown(now["dice"])):

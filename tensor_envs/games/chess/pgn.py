@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tensor_envs._validate import shown
+from tensor_envs._validate import shortened, shown
 from tensor_envs.files.records import Record
 from tensor_envs.games.chess.notation import san
 from tensor_envs.games.chess.rules import Chess, legal_moves
@@ -23,8 +23,8 @@ WIDTH = 79
 BRACKETS = {"(": 1, ")": -1}  # around variations
 NAME = r"[\w+#=:-]+"
 TAG = rf'\[\s*(?P<name>{NAME})\s*"(?P<value>(?:[^"\\]|\\.)*)"\s*\]'
-COMMENTS = re.compile(r"\{[^}]*\}|;[^\n]*|^%[^\n]*|\$\d+", re.MULTILINE)
-PART = re.compile(rf"(?:{COMMENTS.pattern})|(?P<tag>{TAG})|(?P<word>[(){{]|[^\s();{{]+)", re.MULTILINE)
+COMMENTS = re.compile(r"\{[^}]*\}?|;[^\n]*|^%[^\n]*|\$\d+", re.MULTILINE)
+PART = re.compile(rf"(?:{COMMENTS.pattern})|(?P<tag>{TAG})|(?P<word>[()]|[^\s();{{]+)", re.MULTILINE)
 MOVE_NUMBERS = re.compile(r"\b\d+\.+")
 SIGNS = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | {"×": "x", ":": "x", "½": "1/2"}
     | dict(zip("♔♕♖♗♘♚♛♜♝♞", "KQRBN" * 2, strict=True)) | dict.fromkeys("♙♟\ufe0e\ufe0f", ""))  # fmt: skip
@@ -165,9 +165,7 @@ def _tags(text: str) -> tuple[dict[str, str], int]:
 
 def _words(text: str) -> tuple[list[str], str]:
     """Return the moves of a game and the result that ends them, "" without one."""
-    body = IN_BRACKETS.sub(r"\1=\2", COMMENTS.sub(" ", text.translate(SIGNS)))
-    if "{" in body:
-        raise ValueError("a comment has no end")
+    body = IN_BRACKETS.sub(r"\1=\2", COMMENTS.sub(_blank, text.translate(SIGNS)))
     depth = 0
     line = list[str]()
     for part in re.split(r"([()])", body):  # variations in brackets
@@ -186,10 +184,17 @@ def _words(text: str) -> tuple[list[str], str]:
     return words, ""
 
 
+def _blank(comment: re.Match[str]) -> str:
+    """Return a blank for a comment. ValueError for one without an end."""
+    if comment[0].startswith("{") and not comment[0].endswith("}"):
+        raise ValueError("a comment has no end")
+    return " "
+
+
 def _named(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the names and places of moves. ValueError for a null move."""
     for number, word in enumerate(words, 1):
-        place = f"move {number}, {word}"
+        place = shortened(f"move {number}, {word}")
         if word in NULL_MOVES:
             raise ValueError(f"{place}: it is a null move, which chess does not have")
         name = EN_PASSANT.sub("", word).rstrip(MARKS)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from tensor_envs._validate import errors_at, shown
+from tensor_envs._validate import errors_at, shortened, shown
 from tensor_envs.files.records import Record
 from tensor_envs.games._kit import poker
 from tensor_envs.games.texas_holdem.notation import action_to_string, card_name, to_dict
@@ -152,7 +152,7 @@ def read(rules: TexasHoldem, text: str) -> tuple[dict[str, Any], list[tuple[str,
         raise ValueError(f"actions must be a list of strings, got {shown(lines)}")
     hand = Hand(rules)
     for number, line in enumerate(lines, 1):
-        place = f"action {number}, {line}"
+        place = shortened(f"action {number}, {line}")
         with errors_at(place):
             hand.add(line, place)
     start = hand.start(entries.get(UNDEALT))
