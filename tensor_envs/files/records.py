@@ -203,7 +203,7 @@ def save_game(game: Record, path: str | Path) -> None:
             raise ValueError(f"game ends with an illegal action, which {path.suffix} cannot express")
         text = write(env.rules, game, rows)
         again = game if game.start is None else _read(path, text, env)
-        if (again.rewards, again.terminated) != (game.rewards, game.terminated):
+        if (again.terminated, again.truncated) != (game.terminated, game.truncated):
             raise ValueError(f"start has a past by which the game ends, which {path.suffix} cannot express")
     replace_file(path, [text.encode()])
 

@@ -53,6 +53,9 @@ def test_games_are_loaded_as_they_were_saved(config: dict[str, Any], tmp_path: P
         assert is_same(loaded(text, tmp_path), game) and is_same(loaded(text, tmp_path, env), game)
         begun = te.record(env, game.actions[:1], seed=game.seed, row=game.row)
         assert is_same(loaded(saved(begun, tmp_path), tmp_path), begun)
+        # a file has the whole hand, also that of a record that starts in its middle
+        ended = te.record(env, game.actions[1:], start=env_state(begun))
+        assert loaded(saved(ended, tmp_path), tmp_path).actions == game.actions
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
