@@ -131,7 +131,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), WRONG)
+@pytest.mark.parametrize(("text", "message"), WRONG, ids=[message[:60] for _, message in WRONG])
 def test_errors_name_the_node(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"holds no game that can be read: .*{message}"):
         loaded(text, tmp_path)
