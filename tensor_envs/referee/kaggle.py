@@ -21,7 +21,7 @@ GAME = re.compile(r"(\w+?)(?:_proxy)?\((.*)\)")  # OpenSpiel's name, such as "co
 
 def checkers_number(action: int) -> int:
     """Return the number of OpenSpiel's action: row, column, direction and kind, on a board turned by 180 degrees."""
-    square, rest = divmod(action, 8)
+    square, rest = divmod(integer("action", action, 0, 8 * 64 - 1), 8)
     row, column = divmod(63 - square, 8)
     return rest % 2 * 128 + (rest // 2 + 2) % 4 * 32 + row * 4 + column // 2
 
@@ -38,7 +38,8 @@ def quoridor_number(action: int, game: dict[str, Any], rules: Any) -> int:
     An even row and column are those of a step, where 2 is none. A jump over the other pawn has the number of a step.
     """
     size = rules.size
-    row, column = divmod(action, 2 * size - 1)
+    width = 2 * size - 1
+    row, column = divmod(integer("action", action, 0, width * width - 1), width)
     if row % 2 or column % 2:
         wall = row // 2 * (size - 1) + column // 2
         return size * size + wall + (size - 1) ** 2 * (column % 2)
@@ -132,9 +133,11 @@ def _number(env: Env, game: Record, fields: dict[str, Any], action: int, more: I
                 if cell is None:
                     return None
                 action = cell
+            integer("board", board, 0, 8)
+            integer("action", action, 0, 8)
             return 27 * (board // 3) + 3 * (board % 3) + 9 * (action // 3) + action % 3
         return ALL[env.id].number(action)
-    except ValueError:  # no direction of a piece
+    except ValueError:  # no direction of a piece, or beyond OpenSpiel's actions
         return -1
 
 

@@ -138,6 +138,16 @@ def test_an_illegal_action_is_named(actions: list[int], tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.parametrize(("game", "count"), [("checkers()", 512), ("quoridor()", 289), ("ultimate_tic_tac_toe()", 9)])
+def test_no_number_beyond_those_of_openspiel_is_an_action(game: str, count: int, tmp_path: Path) -> None:
+    path = tmp_path / "replay.json"
+    for action in (*range(-count, 0), *range(count, 3 * count)):
+        for actions in ([action, 4], *[[4, action]] * game.startswith("ultimate")):  # a board, then a cell
+            path.write_text(json.dumps(replay_of(game, actions)))
+            with pytest.raises(ValueError, match=rf"ply 0: OpenSpiel's action {actions[0]} is not legal"):
+                read(path)
+
+
 @pytest.mark.slow
 @pytest.mark.extra("kaggle_environments")
 @pytest.mark.filterwarnings("ignore")
