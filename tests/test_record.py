@@ -141,6 +141,7 @@ def test_wrong_records(tmp_path: Path) -> None:
     [
         ("actions", 5), ("actions", [0.5]), ("actions", [0, 3]), ("game", {}), ("names", None), ("names", [1]),
         ("players", []), ("rewards", [["a", "b"]]), ("terminated", 1), ("start", [1]), ("seed", "1"), ("notes", 3),
+        ("seed", True),
         ("rewards", [[10**400, 0]]), ("game", {"id": "hex", "version": 0, "illegal": "lose", "rules": None}),
         ("game", {"id": "hex", "version": 0, "illegal": "lose", "rules": ["size"]}),
     ],

@@ -297,7 +297,7 @@ def _limits(count: int, weights: Any) -> list[int]:
     """Return for each member of a league the limit below which, and not below an earlier one, numbers draw it."""
     if weights is None:
         weights = [1] * count
-    if not isinstance(weights, (list, tuple, range, np.ndarray)):
+    if not isinstance(weights, (list, tuple, range, np.ndarray)) or np.ndim(weights) == 0:
         raise wrong_type("weights", "a list of numbers", weights)
     weights = [number(f"weights[{i}]", x, 0, float("inf")) for i, x in enumerate(np.asarray(weights).tolist())]
     if len(weights) != count or not 0 < sum(weights) < float("inf"):

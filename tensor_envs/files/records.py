@@ -84,7 +84,8 @@ class Record:
             if values.pop("format") != FORMAT or {*values, "notes"} != {column.name for column in fields(Record)}:
                 raise ValueError("its format is another one")
             for name, kind in KINDS.items():
-                if not isinstance(values.get(name, {}), kind):
+                value = values.get(name, {})
+                if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
                     raise TypeError(f"{name} is {shown(values[name])}")
             # JSON has lists where a record has tuples, and integers where rewards are floats.
             moves = {name: tuple(values[name]) for name in ("actions", "names", "players")}

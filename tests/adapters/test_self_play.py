@@ -217,6 +217,7 @@ def test_wrong_leagues() -> None:
         (ValueError, r"weights\[1\] must be in 0..inf, got -1", ([lowest, highest], [1, -1])),
         (ValueError, r"weights\[0\] must be in", ([lowest], [float("nan")])),
         (TypeError, "weights must be a list of numbers", ([lowest], "1")),
+        (TypeError, "weights must be a list of numbers", ([lowest], np.array(1))),
         (ValueError, "seed must be in", ([lowest], None, -1)),
     ]
     for error, message, arguments in cases:
