@@ -95,13 +95,13 @@ def hex_stones(env: te.Env, game: Game) -> Picture:
 def chess(env: te.Env, game: Game) -> Picture:
     r = render(env)
     picture: Picture = []
-    rows = r.rows_of(game)
+    rows = rows_of_fen(game["fen"].split()[0])
     for y, pieces in enumerate(rows):
         for dy in range(3):
             line = []
             for x, piece in enumerate(pieces):
                 ground = r.TILE_SQUARES[(len(rows) + x + y) % 2]  # a1 is dark
-                shape = "..." if piece == "." else r.SMALL_SHAPES[piece.lower()][dy]
+                shape = r.SMALL_SHAPES[piece.lower()][dy] if piece else "..."
                 line += [ground if sign == "." else r.PAPER if piece.isupper() else r.INK for sign in shape]
             picture.append(line)
     return picture
@@ -137,7 +137,7 @@ def xiangqi(env: te.Env, game: Game) -> Picture:
                 palace = file in (3, 4, 5) and rank not in (3, 4, 5, 6)
                 # the last line of rank 5 and the first one of rank 4 are the river
                 ground = r.RIVER if (rank, dy) in ((5, 2), (4, 0)) else r.GROUNDS[palace]
-                shape = r.SMALL_SHAPES[piece.upper()][dy] if piece else "..."
+                shape = r.PIECE_LOOKS[piece.upper()][1 + dy] if piece else "..."
                 line += [ground if sign == "." else r.COLOURS[piece.islower()] for sign in shape]
             picture.append(line)
     return picture
