@@ -20,7 +20,7 @@ from tinygrad.helpers import Context, to_tuple
 from tinygrad.uop.ops import Ops, UOp, buffers
 
 from tensor_envs._runtime.buffers import buffer_of, empty_buffer, shards
-from tensor_envs._runtime.context import LOCK, allow_devices, before_captures
+from tensor_envs._runtime.context import LOCK, allow_devices, runs_before_capture
 from tensor_envs._runtime.devices import DeviceName, compiling_in_process
 from tensor_envs._runtime.launch import realize, without_collecting
 from tensor_envs._runtime.launcher import Launch, PreparedLaunch, ProgramLauncher, base_of, launches_directly, rebase
@@ -140,18 +140,18 @@ class CapturedFunction:
 
 @contextmanager
 def before_capture() -> Iterator[None]:
-    """Run a function with the kernels of its later capture, so that they are compiled once.
+    """Run a function as its capture will run it, so that the kernels of both are compiled once.
 
-    At the end all states that it made are realised, since it may keep one that none of its results needs.
+    At the end all states that the function created are realised: it may have stored one that no result depends on.
     """
     with compiling_in_process():
-        before_captures.append((threading.get_ident(), []))
+        runs_before_capture.append((threading.get_ident(), []))
         try:
             yield
         finally:
-            _, made = before_captures.pop()
-            if made:
-                Tensor.realize(*made)
+            _, to_realize = runs_before_capture.pop()
+            if to_realize:
+                Tensor.realize(*to_realize)
 
 
 def _launcher(calls: Sequence[UOp], tensors: Sequence[Tensor], made: Sequence[UOp]) -> ProgramLauncher | None:

@@ -96,7 +96,7 @@ def _zig() -> Path | None:
     return zig if zig.exists() else None
 
 
-def _shim(*command: str) -> str | None:
+def _compiler_wrapper(*command: str) -> str | None:
     """Return the path of a script that runs a clang without warnings, or None if it cannot be written.
 
     tinygrad takes CC as one executable, without arguments, and lets it write to the process's stderr.
@@ -129,7 +129,7 @@ def _default_compiler() -> str | None:
     # Distributions often install clang under a name with its version only. The newest is preferred.
     names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
     zig = _zig()
-    return (zig and _shim(str(zig), "clang")) or next(filter(None, map(shutil.which, names)), None)
+    return (zig and _compiler_wrapper(str(zig), "clang")) or next(filter(None, map(shutil.which, names)), None)
 
 
 @functools.cache
@@ -187,7 +187,7 @@ def nvrtc_library() -> str | None:
 
 
 @contextmanager
-def named_to_tinygrad() -> Iterator[None]:
+def compilers_in_environment() -> Iterator[None]:
     """Set CC, for tinygrad's own kernels, to the clang that is found, and NVRTC_PATH to the NVRTC of a wheel.
 
     `getenv` caches what it read first, so tinygrad keeps using this clang in this process. Compile processes that
@@ -200,7 +200,7 @@ def named_to_tinygrad() -> Iterator[None]:
     with suppress(RuntimeError):  # another device may need none
         compiler = cpu_compiler()
     if compiler:
-        os.environ["CC"] = _shim(compiler) or compiler
+        os.environ["CC"] = _compiler_wrapper(compiler) or compiler
         getenv.cache_clear()  # type: ignore[attr-defined]
         getenv("CC", "clang")
         other = before["CC"] not in (None, compiler)  # an empty CC names no program, another one no clang
@@ -221,7 +221,7 @@ def identity() -> str:
     """Return a text that differs for every compiler and processor whose programs may differ."""
     zig = _zig()
     compiler = cpu_compiler()
-    is_zig = zig is not None and compiler == _shim(str(zig), "clang")
+    is_zig = zig is not None and compiler == _compiler_wrapper(str(zig), "clang")
     # A script calls the wheel's compiler, and stays the same when the wheel is updated. So the wheel's own file counts.
     file = Path(str(zig) if is_zig else shutil.which(compiler) or compiler)
     status = file.stat()

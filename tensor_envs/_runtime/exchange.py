@@ -53,7 +53,7 @@ from tensor_envs._runtime.devices import compiling_in_process, opened
 from tensor_envs._runtime.dlpack import Exporter, Imported, imported
 from tensor_envs._runtime.launch import realize
 from tensor_envs._runtime.opening import open_device
-from tensor_envs._runtime.private_memory import OwnMemory
+from tensor_envs._runtime.private_memory import ExternalMemory
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance
 
@@ -444,7 +444,7 @@ def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Te
         allow_devices()
         tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=open_device(device))
     buffer: Any = tensor.uop.buffer
-    buffer.options = OwnMemory(external_ptr=address)
+    buffer.options = ExternalMemory(external_ptr=address)
     buffer.borrowed = _Import(owner, buffer.device)
     return tensor
 

@@ -17,9 +17,9 @@ from tinygrad.engine.realize import get_runtime
 from tinygrad.helpers import DEBUG, PROFILE, GlobalCounters, to_tuple
 from tinygrad.uop.ops import GroupOp, Ops, UOp
 
-from tensor_envs._runtime.buffers import address_on, shards
+from tensor_envs._runtime.buffers import shard_address, shards
 from tensor_envs._runtime.cuda import CudaGraph, CudaLaunch, CudaLaunches, is_cuda
-from tensor_envs._runtime.devices import DeviceName, uncached_on_failure
+from tensor_envs._runtime.devices import DeviceName, retry_without_cache
 from tensor_envs._runtime.threads import ARGUMENTS_AT, BLOCKS_AT, Job, NativeLaunch, blocks_of, runs_natively
 
 # Operations that leave the memory as it is: a launch takes the address of the buffer behind them.
@@ -138,7 +138,7 @@ class ProgramLauncher:
                 values = program.arg.vals({"_device_num": j})
                 dimensions = {"global_size": groups, "local_size": threads, "vals": values}
                 # OpenCL compiles now
-                run = uncached_on_failure(partial(get_runtime, device, program))
+                run = retry_without_cache(partial(get_runtime, device, program))
                 runs.append(_Program(run, j, positions, dimensions, share, moved))
         return runs
 
@@ -194,7 +194,7 @@ class ProgramLauncher:
             p.bytes_moved * (1 if p.share is None else _blocks(buffers[p.positions[p.share]])) for p in self.runs
         )
         # A prepared launch finds the arguments to replace by these addresses among its words.
-        replaced = [address_on(shards(base_of(t.uop))[0], self.devices[0]) for t in lent]
+        replaced = [shard_address(shards(base_of(t.uop))[0]) for t in lent]
         launches: list[Any]
         if self.jobs:
             template, used, counted = self.template
@@ -212,7 +212,7 @@ class ProgramLauncher:
         elif is_cuda(self.devices[0]):
             launches = [
                 # A card runs its launches in the order of its stream, so each card has one call for all of them.
-                CudaLaunches(device, [self._on_card(p, device, parts) for p in self.runs if p.device == j], *replaced)
+                CudaLaunches(device, [self._cuda_launch(p, parts) for p in self.runs if p.device == j], *replaced)
                 for j, device in enumerate(self.devices)
             ]
         else:
@@ -224,9 +224,9 @@ class ProgramLauncher:
         # The launches hold bare addresses, so the parts themselves must be kept.
         return PreparedLaunch(launches, len(self.runs), moved, parts)
 
-    def _on_card(self, p: _Program, device: str, parts: Sequence[Sequence[Any]]) -> CudaLaunch:
-        """Return the launch of a program on a CUDA device, given the parts of every buffer."""
-        addresses = [address_on(parts[place][p.device], device) for place in p.positions]
+    def _cuda_launch(self, p: _Program, parts: Sequence[Sequence[Any]]) -> CudaLaunch:
+        """Return the launch of a program on a CUDA device, given the shards of every buffer."""
+        addresses = [shard_address(parts[position][p.device]) for position in p.positions]
         values = [0 if value is None else int(value) for value in p.dimensions["vals"]]
         return CudaLaunch(p.run, p.dimensions["global_size"], p.dimensions["local_size"], addresses, values)
 

@@ -1,4 +1,4 @@
-"""Devices are opened when first used, never at import, and refused where kernels would not play right."""
+"""Opening of devices: at their first use, never at import. A device that would compute wrong results is refused."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from tinygrad import Device, Tensor, dtypes
 from tinygrad.helpers import DEV
 
 from tensor_envs._compiler.dialects import SUPPORTED, dialect
-from tensor_envs._runtime.clang import cpu_compiler, named_to_tinygrad, nvrtc_library
+from tensor_envs._runtime.clang import compilers_in_environment, cpu_compiler, nvrtc_library
 from tensor_envs._runtime.context import LOCK, is_capturing
 from tensor_envs._runtime.cuda import driver
-from tensor_envs._runtime.devices import DeviceName, compiling_in_process, is_cpu, opened, uncached_on_failure
+from tensor_envs._runtime.devices import DeviceName, compiling_in_process, is_cpu, opened, retry_without_cache
 
-# Renderers without a dialect whose kernels play right. X86Renderer's do not: observations of 4x4x4 are wrong.
+# Renderers without a dialect, for which `linear.py` converts the tape. X86Renderer is not among them: its kernels write
+# wrong observations of 4x4x4 tic-tac-toe.
 CONVERTED = {"CPULLVMRenderer", "PythonRenderer"}
 
-# a register as tinygrad's LLVM code has it, which LLVM reads from version 17 on
+# tinygrad's LLVM code stores to an array through a pointer to its element, as here. LLVM before version 17 refuses it.
 LLVM_REGISTER = "define void @f() {\n  %a = alloca [1 x i32]\n  store i32 0, i32* %a\n  ret void\n}\n"
 
 
@@ -31,9 +32,9 @@ def open_device(device: Any) -> DeviceName:
         device: a name, a tuple of names (the batch axis is sharded) or None (tinygrad's default).
 
     Raises:
-        TypeError: if it is no name.
-        ValueError: if the device does not exist here, or if its kernels would not play right.
-        RuntimeError: if the CPU lacks a compiler.
+        TypeError: `device` is no name.
+        ValueError: the device does not exist here, or would compute wrong results.
+        RuntimeError: the CPU lacks a compiler.
     """
     if isinstance(device, (tuple, list)):
         if not device:
@@ -56,13 +57,13 @@ def _open_one(device: Any) -> str:
     if not re.fullmatch(r"[A-Za-z]+(:\d+)?", device):
         raise ValueError(f"device must be a name such as 'CPU' or 'CUDA:1', got {device!r}")
     name = Device.canonicalize(device)
-    # Without a clang this raises an error that names what to install. tinygrad's own error would not.
+    # Look for a clang before tinygrad does, since this error says what to install.
     if is_cpu(name):
         cpu_compiler()
-    # A missing driver, library or card raises whatever its backend raises; the error names the device first.
+    # A missing driver, library or card becomes one error that names the device and the backend's own reason.
     try:
         renderer = opened(name).renderer
-    except Exception as error:  # whatever a backend raises when it is not there
+    except Exception as error:  # backends raise errors of many classes
         reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tinygrad.runtime.ops_"):
             reason = "tinygrad has 'CPU', 'CUDA' (NVIDIA), 'AMD', 'METAL' (Apple), 'CL' (OpenCL), 'WEBGPU' and others"
@@ -72,7 +73,7 @@ def _open_one(device: Any) -> str:
             f"device {device!r} needs NVRTC, NVIDIA's compiler of CUDA, when it is first opened: pip install "
             "'tensor_envs[cuda]', or name its library by the environment variable NVRTC_PATH, without PTX in DEV"
         )
-    # A renderer must have a dialect that prints the tape, or a converter into tinygrad's instructions.
+    # The renderer must have a dialect, which prints a tape, or `linear.py` must be able to convert the tape for it.
     if dialect(renderer) is None and type(renderer).__name__ not in CONVERTED:
         raise ValueError(
             f"device {device!r} would be programmed by tinygrad's {type(renderer).__name__}; kernels are written in "
@@ -85,7 +86,7 @@ def _open_one(device: Any) -> str:
             "write. Install LLVM 17 or newer and name its library by the environment variable LLVM_PATH, or use "
             "DEV=CPU, whose clang is installed with this package"
         )
-    # tinygrad's device NULL computes nothing on purpose, and a capture cannot read the result.
+    # Check a small sum. tinygrad's device NULL computes nothing on purpose, and in a capture no result can be read.
     if not is_cpu(name) and name.split(":")[0] != "NULL" and not is_capturing() and not _computes(name):
         raise ValueError(f"device {device!r} opens here, but what it computes is wrong: it may have no adapter")
     return name
@@ -93,15 +94,15 @@ def _open_one(device: Any) -> str:
 
 @functools.cache
 def _open_default() -> None:
-    """Have tinygrad choose its default device, which it does by opening one after another.
+    """Have tinygrad choose its default device, for which it opens one device after another.
 
-    Without a choice of the user's, an NVIDIA card is CUDA's. tinygrad would take its own driver NV, whose memory no
-    other library shares.
+    If the user has chosen none, an NVIDIA card is opened by the CUDA driver. tinygrad would prefer its own driver NV,
+    whose memory cannot be shared with other libraries.
     """
     if not DEV.device and _has_cuda():
         DEV.value = "CUDA"
-    with LOCK, named_to_tinygrad():
-        uncached_on_failure(lambda: Device.DEFAULT)
+    with LOCK, compilers_in_environment():
+        retry_without_cache(lambda: Device.DEFAULT)
 
 
 def _has_cuda() -> bool:
@@ -117,7 +118,7 @@ def _has_cuda() -> bool:
 
 @functools.cache
 def _computes(device: str) -> bool:
-    """Return whether kernels have an effect: Dawn offers an adapter that does nothing where no driver is found."""
+    """Return whether kernels have an effect: without a driver, Dawn (WebGPU) offers an adapter that does nothing."""
     with compiling_in_process():
         return bool((Tensor([1, 2], dtype=dtypes.int32, device=device) + 1).tolist() == [2, 3])
 

@@ -8,7 +8,7 @@ import numpy as np
 from tinygrad import Tensor
 
 from tensor_envs._engine.batch_layout import BatchBuffers
-from tensor_envs._runtime.context import keep_valid, stays_lazy
+from tensor_envs._runtime.context import realize_before_capture, stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance
@@ -44,7 +44,7 @@ class State:
         self.env = env
         self.buffers = buffers
         self._observed = observed
-        keep_valid(buffers.words, buffers.row_keys)
+        realize_before_capture(buffers.words, buffers.row_keys)
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor]:

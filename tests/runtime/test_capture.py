@@ -241,7 +241,7 @@ def test_large_buffers_are_given_back() -> None:
 
 def test_memory_of_sizes_that_do_not_return_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
     kept, first = 4 * POOL_MAX_BYTES, POOL_MAX_BYTES // 4
-    monkeypatch.setattr(private_memory, "KEPT", kept)
+    monkeypatch.setattr(private_memory, "MAX_FREE_BYTES", kept)
     private_memory._free.clear()  # other tests' sizes may be among these
     sizes = [first * eighths // 8 for eighths in range(9, 25)]  # none is rounded up to another
     for size in sizes:
@@ -277,12 +277,12 @@ def test_memory_of_ever_new_batch_sizes_is_bounded(monkeypatch: pytest.MonkeyPat
     """Buffers of sizes that do not return leave the pools, and their memory serves other sizes."""
     limit = 2**20
     monkeypatch.setattr(buffers, "POOLS_MAX_BYTES", limit, raising=False)
-    monkeypatch.setattr(private_memory, "KEPT", 4 * limit)
+    monkeypatch.setattr(private_memory, "MAX_FREE_BYTES", 4 * limit)
 
     def held() -> int:
         gc.collect()
         free = sum(size * len(released) for size, released in private_memory._free.items())
-        return free + sum(part.nbytes for whole in tinygrad_buffers for part in buffers.shards(whole))
+        return free + sum(shard.nbytes for whole in tinygrad_buffers for shard in buffers.shards(whole))
 
     for batch in (3000, 3100):  # the memory of the search's trees, and what it compiles
         te.search.playout_policy(TTT.init(batch), 2)

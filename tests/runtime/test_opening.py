@@ -29,7 +29,7 @@ def test_a_card_with_nvrtc_is_cudas(
     monkeypatch.delenv("NVRTC_PATH", raising=False)
     monkeypatch.setattr(opening, "nvrtc_library", lambda: nvrtc)
     monkeypatch.setattr(opening, "driver", lambda: SimpleNamespace(cuDeviceGetCount=count_devices))
-    monkeypatch.setattr(opening, "uncached_on_failure", lambda open_device: None)
+    monkeypatch.setattr(opening, "retry_without_cache", lambda open_device: None)
     monkeypatch.setattr(DEV, "value", setting)
     opening._open_default.__wrapped__()
     assert (DEV.device or "") == expected

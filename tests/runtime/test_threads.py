@@ -135,7 +135,7 @@ def test_what_another_thread_captures_is_not_here() -> None:
         while time.monotonic() < end and not found:
             for _ in range(100):
                 try:
-                    context.keep_valid()
+                    context.realize_before_capture()
                     if context.stays_lazy():
                         found.append("lazy")
                 except IndexError as error:
