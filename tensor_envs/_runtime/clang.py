@@ -1,4 +1,7 @@
-"""Clang for the CPU: one that TENSOR_ENVS_CC or CC names, else the ziglang wheel's, else one on the PATH."""
+"""The clang that compiles for the CPU, and the folders of the cache.
+
+The clang is the first of these: the one that TENSOR_ENVS_CC or CC names, that of the ziglang wheel, one on the PATH.
+"""
 
 from __future__ import annotations
 
@@ -20,37 +23,37 @@ from tinygrad.helpers import Context, getenv
 
 # LLVM 21 miscompiles the vectorised remainder of a loop whose length is no multiple of the vector's (seen with AVX-512)
 NO_EPILOGUES = "-mllvm -enable-epilogue-vectorization=false"
-# LLVM gives up telling addresses apart after 250 of them, and then vectorises no loop: a step of shogi has more
+# LLVM stops telling addresses apart after 250 of them, and then vectorises no loop. A step of shogi has more.
 MANY_ADDRESSES = "-mllvm -alias-set-saturation-threshold=100000"
-# for an object file that tinygrad's loader takes; without errno a square root is one instruction
+# Options for an object file that tinygrad's loader accepts. Without errno a square root is one instruction.
 OPTIONS = (
     *["-c", "-x", "c", "-O2", "-fPIC", "-ffreestanding", "-fno-math-errno", "-nostdlib", "-fno-ident"],
     *NO_EPILOGUES.split(),
     *MANY_ADDRESSES.split(),
-    "-mprefer-vector-width=512",  # clang takes half of AVX-512's vectors otherwise
+    "-mprefer-vector-width=512",  # otherwise clang uses half the width of AVX-512's vectors
 )
 NEWEST_CLANG = 30
 OLDEST_CLANG = 13
-VARIABLE = "TENSOR_ENVS_CC"  # names a clang for this package alone
+VARIABLE = "TENSOR_ENVS_CC"  # environment variable for this package alone
 INSTALL = "install one: `pip install ziglang` (needs nothing else), or a package named clang of your system"
 
 
 def cache_folders(create: bool = False) -> list[Path]:
-    """Return the folders of what later processes reuse, in order of preference.
+    """Return the folders of the cache, in order of preference.
 
-    The environment variable TENSOR_ENVS_CACHE replaces the first. The last, in the temporary folder, serves where the
-    first cannot be written; nobody else may be able to write there. `create` makes it.
+    The first is the user's own, or the one that the environment variable TENSOR_ENVS_CACHE names. The second, in the
+    temporary folder, serves if the first cannot be written; `create` creates it.
     """
     named = os.environ.get("TENSOR_ENVS_CACHE")
     home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "tensor_envs"
     folders = [Path(named) if named else home]
     user = os.getuid() if hasattr(os, "getuid") else 0
-    with suppress(OSError):  # without any temporary folder that can be written, too
+    with suppress(OSError):  # there may be no temporary folder that can be written
         temporary = Path(tempfile.gettempdir()) / f"tensor_envs-{user}"
         if create:
             temporary.mkdir(mode=0o700, exist_ok=True)
-        # Files of the cache are executed, so a folder that others own or may write to is refused. `lstat` does not
-        # follow a symbolic link that somebody else has put there.
+        # Files of the cache are executed, so a folder that another user owns or may write to is refused. `lstat` does
+        # not follow a symbolic link, which another user could have placed here.
         status = temporary.lstat()
         if status.st_uid == user and not status.st_mode & 0o022:
             folders.append(temporary)
@@ -61,22 +64,22 @@ def store(name: str, content: bytes, mode: int = 0o644) -> str | None:
     """Write a file atomically to the first writable folder of the cache, and return its path; None if there is none."""
     for folder in cache_folders(create=True):
         path = folder / name
-        # Other processes and threads may write the same file. Each one writes its own, and the last rename wins.
-        fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+        # Other processes and threads may write the same file. Each writes a temporary one, and the last rename wins.
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            fresh.write_bytes(content)
-            fresh.chmod(mode)
-            fresh.replace(path)
+            temporary.write_bytes(content)
+            temporary.chmod(mode)
+            temporary.replace(path)
             return str(path)
         except OSError:
             with suppress(OSError):
-                fresh.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
     return None
 
 
 def version(compiler: str) -> str:
-    """Return the first line of `compiler --version`, or why there is none."""
+    """Return the first line of `compiler --version`, or the reason why there is none."""
     try:
         result = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except OSError as error:
@@ -88,7 +91,7 @@ def version(compiler: str) -> str:
 
 
 def _zig() -> Path | None:
-    """Return the path of the ziglang wheel's compiler."""
+    """Return the path of the ziglang wheel's executable, whose subcommand `clang` is the compiler; None without it."""
     spec = importlib.util.find_spec("ziglang")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -99,14 +102,14 @@ def _zig() -> Path | None:
 def _compiler_wrapper(*command: str) -> str | None:
     """Return the path of a script that runs a clang without warnings, or None if it cannot be written.
 
-    tinygrad takes CC as one executable, without arguments, and lets it write to the process's stderr.
+    tinygrad needs it: it calls CC as an executable without further arguments, and shows the user its warnings.
     """
     text = f'#!/bin/sh\nexec {shlex.join(command)} {NO_EPILOGUES} -w "$@"\n'
-    # The name depends on the text, so scripts of different compilers and releases do not replace each other.
+    # The name depends on the text, so scripts for different compilers and releases do not overwrite each other.
     name = f"clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     for folder in cache_folders():
         with suppress(OSError):
-            # The script will be executed, so an existing file serves only if it is the same, byte for byte.
+            # The script will be executed, so an existing file is used only if it is the same, byte for byte.
             if (folder / name).read_bytes() == text.encode() and os.access(folder / name, os.X_OK):
                 return str(folder / name)
     return store(name, text.encode(), 0o755) or _in_memory(name, text.encode())
@@ -114,7 +117,7 @@ def _compiler_wrapper(*command: str) -> str | None:
 
 @functools.cache
 def _in_memory(name: str, content: bytes) -> str | None:
-    """Return the path of an executable file in memory, which serves this process where no disk can be written."""
+    """Return the path of an executable file in memory, for a process that can write to no disk."""
     if not hasattr(os, "memfd_create"):
         return None
     file = os.memfd_create(name)
@@ -126,7 +129,7 @@ def _in_memory(name: str, content: bytes) -> str | None:
 @functools.cache
 def _default_compiler() -> str | None:
     """Return the path of the ziglang wheel's clang, or of one on the PATH."""
-    # Distributions often install clang under a name with its version only. The newest is preferred.
+    # Distributions often install clang only under a name with its version. The newest is preferred.
     names = ["clang", *(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1))]
     zig = _zig()
     return (zig and _compiler_wrapper(str(zig), "clang")) or next(filter(None, map(shutil.which, names)), None)
@@ -136,17 +139,16 @@ def _default_compiler() -> str | None:
 def cpu_compiler() -> str:
     """Return the clang that compiles for the CPU.
 
-    On most clusters CC names gcc, for other programs: a CC that is no clang is ignored where there is another clang.
-
     Raises:
-        RuntimeError: if there is none, with what to install, or if TENSOR_ENVS_CC names something else.
+        RuntimeError: TENSOR_ENVS_CC names another compiler, or there is no clang; the message says what to install.
     """
     own = os.environ.get(VARIABLE)
     general = os.environ.get("CC")
-    # TENSOR_ENVS_CC is meant for this package alone, so a wrong value is an error and is not ignored.
+    # TENSOR_ENVS_CC is meant for this package alone, so a wrong value is an error.
     if own:
         _check_clang(VARIABLE, own)
         return own
+    # CC is meant for other programs, too, and names gcc on most clusters. Another compiler than clang is ignored.
     if general and "clang" in version(general):
         return general
     if default := _default_compiler():
@@ -159,9 +161,9 @@ def cpu_compiler() -> str:
 
 def _check_clang(variable: str, compiler: str) -> None:
     """Raise RuntimeError unless the compiler that a variable names is a clang."""
-    said = version(compiler)
-    if "clang" not in said:
-        message = f"the environment variable {variable} is {compiler!r}, which is no clang ({said})"
+    text = version(compiler)
+    if "clang" not in text:
+        message = f"the environment variable {variable} is {compiler!r}, which is no clang ({text})"
         raise RuntimeError(f"{message}; unset it or {INSTALL}")
 
 
@@ -172,14 +174,15 @@ def without_compile_processes() -> None:
 
 @functools.cache
 def nvrtc_library() -> str | None:
-    """Return the path of NVRTC, which compiles CUDA, in NVIDIA's wheels: the oldest, since drivers may be old, too.
+    """Return the path of NVRTC, the compiler of CUDA, in NVIDIA's wheels; None without one.
 
-    NVRTC 13 looks for a library beside it on the system's path alone, so that is loaded here.
+    The oldest of several is returned, since an old driver cannot load the code of a newer one. NVRTC 13 does not find
+    a library that lies beside it, so that library is loaded here.
     """
     spec = importlib.util.find_spec("nvidia")
     folders = map(Path, (spec and spec.submodule_search_locations) or ())
-    found = [file for folder in folders for file in folder.glob("*/lib/libnvrtc.so.[0-9]*")]
-    oldest = min(found, key=lambda file: file.suffix, default=None)
+    files = [file for folder in folders for file in folder.glob("*/lib/libnvrtc.so.[0-9]*")]
+    oldest = min(files, key=lambda file: file.suffix, default=None)
     for builtins in [] if oldest is None else oldest.parent.glob("libnvrtc-builtins.so*"):
         with suppress(OSError):
             ctypes.CDLL(str(builtins))
@@ -188,23 +191,24 @@ def nvrtc_library() -> str | None:
 
 @contextmanager
 def compilers_in_environment() -> Iterator[None]:
-    """Set CC, for tinygrad's own kernels, to the clang that is found, and NVRTC_PATH to the NVRTC of a wheel.
+    """Set CC to the clang for tinygrad's own kernels, and NVRTC_PATH to the NVRTC of a wheel, within this block.
 
-    `getenv` caches what it read first, so tinygrad keeps using this clang in this process. Compile processes that
-    tinygrad starts later read CC again: where they would find no clang by it, tinygrad compiles here.
+    tinygrad's `getenv` caches the first value that it reads, so tinygrad keeps using this clang in this process.
     """
     before = {name: os.environ.get(name) for name in ("CC", "NVRTC_PATH")}
     if before["NVRTC_PATH"] is None and (library := nvrtc_library()):
         os.environ["NVRTC_PATH"] = library
     compiler = None
-    with suppress(RuntimeError):  # another device may need none
+    with suppress(RuntimeError):  # a device other than the CPU needs none
         compiler = cpu_compiler()
     if compiler:
         os.environ["CC"] = _compiler_wrapper(compiler) or compiler
         getenv.cache_clear()  # type: ignore[attr-defined]
         getenv("CC", "clang")
-        other = before["CC"] not in (None, compiler)  # an empty CC names no program, another one no clang
-        if other or not shutil.which("clang" if before["CC"] is None else before["CC"]):
+        # Compile processes, which tinygrad starts later, read the user's CC again. If that names no clang, or none is
+        # found without it, tinygrad compiles in this process from now on.
+        names_other = before["CC"] not in (None, compiler)
+        if names_other or not shutil.which("clang" if before["CC"] is None else before["CC"]):
             without_compile_processes()
     try:
         yield
@@ -218,11 +222,11 @@ def compilers_in_environment() -> Iterator[None]:
 
 @functools.cache
 def identity() -> str:
-    """Return a text that differs for every compiler and processor whose programs may differ."""
+    """Return a text that differs for compilers and processors whose programs may differ."""
     zig = _zig()
     compiler = cpu_compiler()
     is_zig = zig is not None and compiler == _compiler_wrapper(str(zig), "clang")
-    # A script calls the wheel's compiler, and stays the same when the wheel is updated. So the wheel's own file counts.
+    # An update of the wheel changes its executable, but not the script that calls it.
     file = Path(str(zig) if is_zig else shutil.which(compiler) or compiler)
     status = file.stat()
     return f"{file} {status.st_size} {status.st_mtime_ns} {processor()}"
@@ -230,20 +234,25 @@ def identity() -> str:
 
 @functools.cache
 def processor() -> str:
-    """Return the model and the features of the first processor, where the system says so."""
+    """Return the model and the features of the processor; without /proc/cpuinfo, the name of the system."""
     try:
         with open("/proc/cpuinfo") as file:
-            lines = iter(file.readline, "\n")  # up to the second processor
+            lines = iter(file.readline, "\n")  # an empty line follows the first core
             return "".join(line for line in lines if line.startswith(("model name", "flags", "CPU", "Features")))
     except OSError:
         return str(os.uname() if hasattr(os, "uname") else "")
 
 
 def compile_object(source: str, arch: str, options: Sequence[str]) -> bytes:
-    """Return the object file of a kernel in C; `options` of a renderer's compiler choose the processor.
+    """Return the object file of a kernel in C.
+
+    Args:
+        source: the kernel.
+        arch: architecture of the processor, as clang names it in a target.
+        options: options of a renderer's compiler, which name the processor.
 
     Raises:
-        RuntimeError: if clang refuses the source, with what it says.
+        RuntimeError: clang refuses the source; the message is clang's.
     """
     # tinygrad's loader reads ELF on every system, so the target has no operating system.
     command = [cpu_compiler(), *OPTIONS, f"--target={arch}-none-unknown-elf", *options, "-", "-o", "-"]

@@ -1,8 +1,8 @@
-"""Programs of kernels: compiled ahead of need in a pool of threads, their binaries cached on disk.
+"""Compilation of kernels to programs, in a pool of threads, with a cache of binaries on disk.
 
-The cache is a folder of files, one for each binary, named by a hash of everything that the binary depends on. A file is
-written whole or not at all and starts with a checksum of its name and content, so damage or an exchange of files costs
-a compilation and never gives a wrong program.
+A compilation starts as soon as the source is known, and the first launch waits for it. The cache is a folder with a
+file for each binary, named by a hash of everything that the binary depends on. A file is written atomically and starts
+with a checksum of its name and content: a damaged or exchanged file is compiled again and never gives a wrong program.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from tensor_envs._runtime.linear import Linear
 from tensor_envs._runtime.progress import announced
 
 FOLDER = "programs"  # folder in the cache
-FORMAT = 2
+FORMAT = 2  # version of the files' names and contents
 CACHE_MAX_BYTES = 2**29
 DIGEST_BYTES = 32
-# by the class of tinygrad's compiler the module of its library, and the function that writes the parts of its version
+# For each class of tinygrad's compilers: the module of its library, and the function that writes the version's numbers.
 VERSIONS: dict[str, tuple[str, str, list[Any]]] = {
     "NVRTCCompiler": ("nvrtc", "nvrtcVersion", [ctypes.c_int32] * 2),
     "NVPTXCompiler": ("nvrtc", "nvrtcVersion", [ctypes.c_int32] * 2),
@@ -50,19 +50,20 @@ VERSIONS: dict[str, tuple[str, str, list[Any]]] = {
 }
 COMMANDS = {"NVCCCompiler": "nvcc", "HIPCCCompiler": "hipcc"}  # compilers that are executables
 THREAD_SAFE = {"ClangCompiler", "NVRTCCompiler"}
-ANY_SIZE = 2**40  # stands for the length of an array, which is a part of tinygrad's programs
+# Size of an array in a program for any size: tinygrad's programs name sizes, and this one is an upper bound of all.
+ANY_SIZE = 2**40
 
-ProgramFuture = Callable[[], UOp]  # waits for the compiler and returns the PROGRAM
+ProgramFuture = Callable[[], UOp]  # waits for the compiler and returns tinygrad's PROGRAM node
 
 
 def usable_cores() -> int:
-    """Return the number of cores that this process may use, by affinity and by a container's quota."""
+    """Return the number of cores that this process may use, by its affinity and its container's quota."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
         cores = os.cpu_count() or 1
     try:
-        # A container may limit the processor time of a group without a limit of its cores.
+        # A container may limit processor time and still show all cores.
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         cores = min(cores, max(1, round(int(quota) / int(period))))
     except (OSError, ValueError):  # no such file, or "max"
@@ -73,37 +74,38 @@ def usable_cores() -> int:
 def compile_tape(
     name: str, tape: Tape, renderer: Renderer, sizes: Sequence[int] | None = None, blocks: int = 1
 ) -> tuple[list[int], ProgramFuture]:
-    """Compile a tape for a device.
+    """Start the compilation of a tape for a device.
 
     Args:
-        sizes: length of each of the tape's arrays; None makes a program that serves arrays of any length.
+        name: name of the kernel.
+        tape: the recorded kernel.
+        renderer: renderer of the device.
+        sizes: size of each of the tape's arrays; None for a program that takes arrays of any size.
         blocks: number of blocks that a launch plays on a CPU, for tinygrad's statistics.
 
     Returns:
-        The numbers of the arrays that the program takes, in order, and a function that waits for it.
+        The indices of the arrays that the program takes, in order, and a function that waits for the program.
     """
     used, parameters, source = printed(name, tape, renderer, sizes)
     written = [n for n, k in enumerate(used) if tape.arrays[k].written]
     groups, threads = ((tape.grid.get(axis, 1), 1, 1) for axis in ("group", "thread"))
-    # A tape has the work of one block.
+    # `work` counts the operations and bytes of one block.
     operations, size = (x * blocks for x in tape.work())
-    return used, _finished(
-        name, source, renderer, parameters, written, Estimates(operations, size, size), groups, threads
-    )
+    estimates = Estimates(operations, size, size)
+    return used, _program_future(name, source, renderer, parameters, written, estimates, groups, threads)
 
 
 def printed(
     name: str, tape: Tape, renderer: Renderer, sizes: Sequence[int] | None = None
 ) -> tuple[list[int], list[UOp], str]:
-    """Finish a tape and print it; see `compile_tape`.
+    """Finish a tape and print it; the arguments are those of `compile_tape`.
 
     Returns:
-        The numbers of the arrays that the program takes, a placeholder for each, and the source.
+        The indices of the arrays that the program takes, a placeholder for each, and the source.
     """
-    # Dead code is removed first: an array that only dead code uses is no parameter.
+    # Remove dead code first: an array that only dead code uses is no parameter.
     tape.finish()
     used = [k for k, array in enumerate(tape.arrays) if array.used]
-    # tinygrad's programs contain the lengths of their arrays. A program for any length names one above all others.
     parameters = [
         UOp.placeholder((ANY_SIZE if sizes is None else sizes[k],), tape.arrays[k].dtype, slot)
         for slot, k in enumerate(used)
@@ -117,20 +119,23 @@ def printed(
 def compile_source(
     name: str, source: str, renderer: Renderer, types: Sequence[DType], written: Sequence[int]
 ) -> ProgramFuture:
-    """Compile a source in C, whose function has that name, for arrays of any length.
+    """Start the compilation of a source in C, for arrays of any size.
 
     Args:
+        name: name of the function.
+        source: the source.
+        renderer: renderer of the device.
         types: dtypes of the arrays.
-        written: numbers of the arrays that it writes.
+        written: indices of the arrays that it writes.
 
     Returns:
         A function that waits for the program.
     """
     parameters = [UOp.placeholder((ANY_SIZE,), dtype, slot) for slot, dtype in enumerate(types)]
-    return _finished(name, source, renderer, parameters, written)
+    return _program_future(name, source, renderer, parameters, written)
 
 
-def _finished(
+def _program_future(
     name: str,
     source: str,
     renderer: Renderer,
@@ -141,11 +146,11 @@ def _finished(
     threads: tuple[int, int, int] = (1, 1, 1),
 ) -> ProgramFuture:
     slots = tuple(range(len(parameters)))
-    # all are inputs: what a kernel does not write stays
+    # Every array is an input, also a written one: the elements that the kernel does not write keep their values.
     info = ProgramInfo(name, groups, threads, (), slots, tuple(written), slots, renderer.target)
     if DEBUG >= 4:
         print(source)
-    # A thread-safe compiler starts now, in a pool of threads. Only the first launch waits for the binary.
+    # The compilation starts here. Only a call of the returned function waits for the binary.
     binary = compiled_binary(source, renderer)
     head = (
         UOp(Ops.SINK, arg=KernelInfo(name, estimates=estimates)),
@@ -156,19 +161,19 @@ def _finished(
 
 
 def compile_graph(linear: UOp) -> None:
-    """Compile tinygrad's own kernels of a graph side by side and put their programs into its cache in memory.
+    """Compile tinygrad's own kernels of a graph in parallel, and put their programs into its cache in memory.
 
-    tinygrad would wait for one compiler after the other, or start processes, and its cache on disk has no checksums.
+    tinygrad would compile them one after another, or start processes, and its cache on disk has no checksums.
     """
     started: dict[Any, tuple[UOp, BinaryFuture]] = {}
-    # With BEAM tinygrad compiles many candidates of each kernel and times them, so it has to compile by itself.
+    # With BEAM tinygrad times many candidates for each kernel, so it has to compile them itself.
     for call in () if BEAM else linear.toposort():
         if call.op is not Ops.CALL or call.src[0].op is not Ops.SINK:
             continue
         renderer = Device[to_tuple(call.device)[0]].renderer
         key = to_program_key(call.src[0], renderer)
         if key not in started and key not in to_program_cache and _compiles_in_threads(renderer):
-            # `_printer` gives the source in place of a binary. It is removed here, and the binary is appended below.
+            # The compiler of `_printer` returns the source. Remove it here; the binary takes its place below.
             *rest, source, _ = (program := do_to_program(call.src[0], _printer(renderer))).src
             started[key] = program.replace(src=(*rest, source)), compiled_binary(source.arg, renderer)
     for key, (program, binary) in started.items():
@@ -177,9 +182,8 @@ def compile_graph(linear: UOp) -> None:
 
 @functools.cache
 def _printer(renderer: Renderer) -> Renderer:
-    """Return a renderer of our own for the same target, whose compiler returns the source."""
-    # The renderer is tinygrad's, and other threads may use it, so a copy gets the other compiler.
-    new: Any = copy.copy(renderer)
+    """Return a copy of a renderer whose compiler returns the source unchanged."""
+    new: Any = copy.copy(renderer)  # other threads may be using the renderer itself
     new.compiler = Compiler()
     return new  # type: ignore[no-any-return]
 
@@ -192,7 +196,7 @@ LONG_SECONDS = 5.0  # a compilation that takes longer is announced
 
 
 class BinaryFuture:
-    """The binary of a source: from the cache, or from a compiler that may still be running. A call waits for it."""
+    """Binary of a source, from the cache or from a compiler that may still be running. A call waits for it."""
 
     def __init__(self, source: str, renderer: Renderer):
         self.source = source
@@ -214,15 +218,15 @@ class BinaryFuture:
 
     def _wait(self) -> bytes:
         future, self.future = self.future, None
-        if future is not None and self.process == os.getpid():  # a forked process has no such thread
-            with suppress(Exception):  # an earlier call may have seen the error, and its cause may be gone
+        if future is not None and self.process == os.getpid():  # the threads of a pool do not exist in a fork
+            with suppress(Exception):  # compile again below: the cause of the error may be gone
                 self.binary = future.result()
         if self.binary is None:
             self.binary = self._compile()
         return self.binary
 
     def _compile(self) -> bytes:
-        # tinygrad's own call of clang would compile without `clang.OPTIONS`.
+        # tinygrad's own call of clang would lack `clang.OPTIONS`.
         if self.is_clang:
             binary = clang.compile_object(self.source, self.compiler.arch, self.compiler.args)
         else:
@@ -232,7 +236,7 @@ class BinaryFuture:
         return binary
 
     def _file(self) -> str | None:
-        """Return the name of the file in the cache; None without a cache, or where a device takes the source."""
+        """Return the name of the file in the cache; None without a cache, or for a device that takes the source."""
         if self.compiler.cachekey is None or getenv("CACHELEVEL", 2) < 1:
             return None
         # tinygrad's compilers hold their options, such as the architecture, in attributes of these types.
@@ -250,9 +254,9 @@ compiled_binary = functools.lru_cache(512)(BinaryFuture)
 
 @functools.cache
 def compiler_version(kind: str) -> str:
-    """Return the version of the library or program of a compiler of tinygrad, by the name of its class.
+    """Return the version of the library or program behind one of tinygrad's compilers, by the name of its class.
 
-    A device's own compiler, as of OpenCL or Metal, comes with the driver and the system.
+    A compiler that comes with the driver, as for OpenCL and Metal, has the version of the operating system.
     """
     if kind in COMMANDS:
         return clang.version(COMMANDS[kind])
@@ -271,12 +275,11 @@ def _digest(file: str, binary: bytes) -> bytes:
 
 
 def _read(file: str) -> bytes | None:
-    """Return the binary in a file of the cache, if there is one, it is whole and of that name."""
+    """Return the binary in a file of the cache; None if there is none with a valid checksum."""
     for folder in clang.cache_folders():
         with suppress(OSError):
             content = (folder / file).read_bytes()
             binary = content[DIGEST_BYTES:]
-            # A damaged or exchanged file counts as missing, so that it costs a compilation only.
             if _digest(file, binary) == content[:DIGEST_BYTES]:
                 return binary
     return None
@@ -284,15 +287,15 @@ def _read(file: str) -> bytes | None:
 
 @functools.cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """Return the threads of a process."""
+    """Return the thread pool of a process; a fork needs one of its own."""
     pool = ThreadPoolExecutor(usable_cores(), "compiler")
-    # Only a process that compiles adds files, so the folder is trimmed when its threads are made.
+    # Only processes that compile add files, so each of them trims the folder once.
     pool.submit(_trim, clang.cache_folders()[0] / FOLDER)
     return pool
 
 
 def _trim(folder: Path) -> None:
-    """Remove the files that were read longest ago from a folder that has grown too large."""
+    """Remove the least recently read files from a folder that has grown too large."""
     with suppress(OSError):
         files = sorted((status.st_atime, status.st_size, file) for file in folder.iterdir() if (status := file.stat()))
         total = sum(size for _, size, _ in files)

@@ -13,14 +13,14 @@ NEXT_REPORT = 30.0  # seconds between reports
 
 
 class Reports:
-    """Clock of long work that reports on stderr now and then."""
+    """Timer of long work that reports its progress on stderr."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
         self._next = FIRST_REPORT
 
     def due(self) -> float | None:
-        """Return the seconds since the start if it is time for a report, else None."""
+        """Return the seconds since the start if a report is due, else None."""
         seconds = time.monotonic() - self._begin
         if seconds < self._next:
             return None
@@ -30,7 +30,7 @@ class Reports:
 
 @contextmanager
 def announced(message: str, seconds: float) -> Iterator[None]:
-    """Print a message, such as "compiling ...", on stderr if the block takes longer."""
+    """Print a message, such as "compiling ...", on stderr if the block takes longer than `seconds`."""
     timer = threading.Timer(seconds, lambda: print(f"{message} ...", file=sys.stderr, flush=True))
     timer.daemon = True
     with suppress(RuntimeError):  # no thread can be started while the interpreter ends

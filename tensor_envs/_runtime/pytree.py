@@ -1,4 +1,4 @@
-"""Nested values, flattened into tensors and rebuilt."""
+"""Flattening of nested values into tensors, and the way back; like `jax.tree_util`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Leaves:
 
 
 class DistinctLeaves(Leaves):
-    """Tensors of nested values, in order; tensors of one UOp are one leaf."""
+    """Tensors of nested values, in order; tensors with the same UOp share a leaf."""
 
     def __init__(self, tensors: Sequence[Tensor] = ()):
         super().__init__()
@@ -43,10 +43,10 @@ def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
     Args:
         value: a Tensor, an object with `__flatten__` (a State), or a static value, nested in tuples or lists.
         leaves: the tensors so far.
-        static: type, or tuple of types, of the static values; Hashable for arguments.
+        static: type, or tuple of types, of the static values; `Hashable` for the arguments of a jitted function.
 
     Returns:
-        A hashable structure for `rebuild`; values with equal structures differ in their tensors alone.
+        A hashable structure for `rebuild`. Values with equal structures differ only in their tensors.
 
     Raises:
         TypeError: a value of another type.
@@ -58,9 +58,9 @@ def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
     if hasattr(value, "__flatten__"):
         metadata, tensors = value.__flatten__()
         return "object", type(value), metadata, flatten(tensors, leaves, static)
-    if static is Hashable and isinstance(value, np.generic):  # an argument that equals Python's number
+    if static is Hashable and isinstance(value, np.generic):  # a NumPy scalar and the Python number share a capture
         value = value.item()
-    if not isinstance(value, static) or hasattr(value, "__dlpack__"):  # other libraries' arrays may change
+    if not isinstance(value, static) or hasattr(value, "__dlpack__"):  # an array of another library is mutable
         kind = type(value).__name__
         raise TypeError(
             f"a jitted function takes and returns States, Tensors, tuples, lists and plain values, got {kind}"
@@ -69,7 +69,7 @@ def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
 
 
 def rebuild(structure: Any, tensors: Sequence[Any]) -> Any:
-    """Return a value of a structure with other leaves."""
+    """Return a value of a structure with the given leaves."""
     if type(structure) is int:
         return tensors[structure]
     kind, *rest = structure

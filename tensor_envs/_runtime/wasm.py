@@ -1,4 +1,4 @@
-"""WebAssembly from C, by the clang of the ziglang wheel."""
+"""Compilation of C to WebAssembly by the clang of the ziglang wheel."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from tempfile import TemporaryDirectory
 
 from tensor_envs._runtime.clang import NO_EPILOGUES
 
-# vectors of 128 bits and filling memory at once are in every browser since 2023
+# All browsers since 2023 have vectors of 128 bits and bulk memory operations.
 COMPILE = ["clang", "-target", "wasm32", "-msimd128", "-mbulk-memory", "-O2", "-ffreestanding", "-fno-math-errno"]
 COMPILE += ["-ffp-contract=off", "-std=gnu11", "-w", *NO_EPILOGUES.split(), "-c", "-x", "c", "-"]
 LINK = ["wasm-ld", "--no-entry", "--strip-all", "--stack-first", "--export=__heap_base", "-z", "stack-size=1048576"]
 
 
 def webassembly(source: str, names: Iterable[str]) -> bytes:
-    """Return a module that exports these functions of a source, its memory, and where the free memory begins.
+    """Return a WebAssembly module that exports functions of a source, its memory and `__heap_base`.
+
+    Args:
+        source: the text in C.
+        names: names of the functions.
 
     Raises:
-        RuntimeError: if the compiler refuses the source.
+        RuntimeError: the compiler refuses the source.
     """
     with TemporaryDirectory(prefix="tensor_envs-") as folder:
         compiled, linked = (str(Path(folder, name)) for name in ("game.o", "game.wasm"))
