@@ -25,7 +25,7 @@ from tensor_envs._engine.random import KEY_WORDS, threefry
 from tensor_envs._runtime.buffers import cached_upload, empty_buffer
 from tensor_envs._runtime.context import LOCK, stays_lazy
 from tensor_envs._runtime.devices import DeviceName
-from tensor_envs._runtime.launch import Recorder, compiled, launch, realize
+from tensor_envs._runtime.launch import Recorder, compile_kernel, lazy_kernel, realize
 from tensor_envs._runtime.launcher import Launch, ProgramLauncher, base_of, get_or_create, launches_directly
 from tensor_envs._runtime.pytree import Leaves, flatten, rebuild
 from tensor_envs._runtime.threads import all_blocks
@@ -33,7 +33,7 @@ from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
 
 A = TypeVar("A", bound=tuple[Any, ...])
-Launcher = Callable[..., Launch]  # takes arguments, and those whose memory is lent
+Launcher = Callable[..., Launch]  # takes arguments, and those whose memory is external
 
 
 class Engine:
@@ -65,11 +65,11 @@ class Engine:
             launcher(arguments)()
         return arrays
 
-    def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, *lent: Tensor) -> Launch:
-        """Return a prepared launch of a kernel on these arrays. lent: see `ProgramLauncher`."""
+    def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, *external: Tensor) -> Launch:
+        """Return a prepared launch of a kernel on these arrays. external: see `ProgramLauncher`."""
         with LOCK:
             launcher, arguments = self._launcher(kernel, layout.grid, layout.device, arrays)
-            return launcher(arguments, *lent)
+            return launcher(arguments, *external)
 
     def prepare(self, kernel: Kernel, layout: BatchLayout, arrays: A) -> Callable[..., object]:
         """Return a function that runs a kernel on other arrays of the same form, passed as flat arguments."""
@@ -96,7 +96,7 @@ class Engine:
         # on a CPU one program serves batches of any size
         key = (kernel, grid.cache_key if directly and blocks else grid, device, structure, directly)
 
-        def by_tinygrad(arguments: Sequence[Tensor], *lent: Tensor) -> Launch:
+        def by_tinygrad(arguments: Sequence[Tensor], *external: Tensor) -> Launch:
             def run() -> None:
                 after = self._lazily(kernel, grid, rebuild(structure, arguments), arguments[len(tensors) :])
                 realize(*_tensors(after))
@@ -109,8 +109,8 @@ class Engine:
             # The program is compiled for these arrays, and later launches exchange their addresses.
             bases = [base_of(t.uop) for t in (*tensors, *blocks)]
             record = self.recorder(kernel, grid, arrays)
-            program = compiled(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks))
-            return ProgramLauncher(lambda: [program()], device, bases)
+            used, program = compile_kernel(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks))
+            return ProgramLauncher(lambda: [(program(), used)], device, bases)
 
         return get_or_create(self._launchers, key, create), [*tensors, *blocks]
 
@@ -119,7 +119,7 @@ class Engine:
         leaves = Leaves()
         structure = flatten(arrays, leaves, NoneType)
         record = self.recorder(kernel, grid, arrays)
-        after = launch(self._name(kernel), record, *leaves.tensors, *blocks, any_size=bool(blocks))
+        after = lazy_kernel(self._name(kernel), record, *leaves.tensors, *blocks, any_size=bool(blocks))
         return rebuild(structure, after)  # type: ignore[no-any-return]
 
     def recorder(self, kernel: Kernel, grid: BlockGrid, arrays: Any) -> Recorder:

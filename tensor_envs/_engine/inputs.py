@@ -13,7 +13,7 @@ from tensor_envs._runtime.buffers import address_of, buffer_of, download, upload
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.cuda import card_of, copy, is_cuda, on_card
 from tensor_envs._runtime.jitted import jit
-from tensor_envs._runtime.launch import realize, settled
+from tensor_envs._runtime.launch import eager, realize
 from tensor_envs._runtime.launcher import base_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def host_array(name: str, value: Any) -> np.ndarray:
         return value
     # NumPy would read a Tensor entry by entry.
     if isinstance(value, Tensor):
-        return settled(value).numpy()
+        return eager(value).numpy()
     # A State has rows, which NumPy would read one by one.
     if hasattr(value, "__flatten__"):
         raise TypeError(f"{name} must be an array, got a {type(value).__name__}")

@@ -462,29 +462,29 @@ def _in_primary(program: Any) -> c_void_p:
 class CudaLaunches:
     """Launches in turn on one card."""
 
-    def __init__(self, device: str, launches: Sequence[CudaLaunch], *lent: int):
+    def __init__(self, device: str, launches: Sequence[CudaLaunch], *external: int):
         """Prepare a call.
 
         Args:
             device: tinygrad's name of the card.
             launches: what is launched.
-            lent: addresses of arguments' memory; the call then takes the addresses that are used in their place.
+            external: addresses in the words of arguments that each call replaces by those of external memory.
         """
         self.device = device
         self.launches = launches
         self.card = card(device)
-        # Several programs may take a lent array, so every word with its address is replaced.
-        self.places = [
-            (number, x.words, k)
-            for number, address in enumerate(lent)
+        # Several programs may take the same array, so every word with its address is replaced.
+        self.external_words = [
+            (number, x.words, index)
+            for number, address in enumerate(external)
             for x in launches
-            for k, word in enumerate(x.words)
+            for index, word in enumerate(x.words)
             if word == address
         ]
 
-    def __call__(self, *lent: int) -> None:
-        for number, words, place in self.places:
-            words[place] = lent[number]
+    def __call__(self, *external: int) -> None:
+        for number, words, index in self.external_words:
+            words[index] = external[number]
         before = self.card.enter()
         try:
             for launch in self.launches:

@@ -1,4 +1,4 @@
-"""Kernels as nodes of tinygrad's graph, or compiled for a direct launch."""
+"""Kernels as nodes of tinygrad's graph, compilation of kernels, and realisation of lazy tensors."""
 
 from __future__ import annotations
 
@@ -19,61 +19,53 @@ from tensor_envs._runtime.programs import LONG_SECONDS, ProgramFuture, compile_g
 from tensor_envs._runtime.progress import announced
 from tensor_envs._runtime.threads import blocks_of
 
-# dtype and size of each array, and whether a thread plays one game -> the recorded kernel
+# Function that records a kernel, given the dtype and size of each array, and whether a thread plays one game (a GPU).
 Recorder = Callable[[Sequence[tuple[DType, int]], bool], Tape]
 
 
-def launch(name: str, record: Recorder, *arrays: Tensor, any_size: bool = False) -> list[Tensor]:
-    """Return the arrays as they are after a kernel, lazy.
-
-    Args:
-        name: the name of the kernel.
-        record: records the kernel; on several devices its arrays are of a shard's size.
-        arrays: what the kernel reads and writes.
-        any_size: whether the kernel is the same for arrays of any length, and its program too.
-    """
-    # A kernel gets only the arrays that it uses, since WebGPU allows eight.
-    used, program = _compiled(name, record, arrays, any_size)
+def lazy_kernel(name: str, record: Recorder, *arrays: Tensor, any_size: bool = False) -> list[Tensor]:
+    """Add a kernel to tinygrad's graph, and return the arrays as they are after it, lazy; see `compile_kernel`."""
+    used, program = compile_kernel(name, record, *arrays, any_size=any_size)
     after = Tensor.custom_kernel(*(arrays[k] for k in used), fxn=lambda *_: program())
     results = list(arrays)
     for k, tensor in zip(used, after, strict=True):
-        # there is no gradient through a game, and tinygrad would ask the kernel for it
+        # There is no gradient through a game. Without `detach` tinygrad would ask the kernel for one.
         results[k] = tensor.detach() if dtypes.is_float(tensor.dtype) else tensor
     return results
 
 
-def launch_program(
+def lazy_program(
     program: UOp, arrays: Sequence[Tensor], gradient: Callable[..., tuple[UOp | None, ...]] | None = None
 ) -> list[Tensor]:
-    """Return the arrays as they are after a finished program, lazy.
+    """Add a compiled program to tinygrad's graph, and return the arrays as they are after it, lazy.
 
     Args:
         program: the program.
-        arrays: what it takes.
-        gradient: the gradients of the arrays, as tinygrad's `custom_kernel` takes them.
+        arrays: its arguments.
+        gradient: function that returns the gradients of the arrays, see tinygrad's `custom_kernel`.
     """
     return Tensor.custom_kernel(*arrays, fxn=lambda *_: program, grad_fxn=gradient)
 
 
-def compiled(
+def compile_kernel(
     name: str, record: Recorder, *arrays: Tensor, any_size: bool = False
-) -> Callable[[], tuple[UOp, list[int]]]:
-    """Compile a kernel for a `ProgramLauncher`; see `launch`.
+) -> tuple[list[int], ProgramFuture]:
+    """Record a kernel and start its compilation.
+
+    Args:
+        name: name of the kernel.
+        record: function that records it.
+        arrays: the arrays that it reads and writes.
+        any_size: whether the kernel, and so its program, is the same for arrays of any size.
 
     Returns:
-        A function that waits for the program and returns it with the numbers of the arrays that it takes.
+        The indices of the arrays that the program takes, in order, and a function that waits for the program. Arrays
+        that the kernel does not use are left out, since WebGPU allows eight.
     """
-    used, program = _compiled(name, record, arrays, any_size)
-    return lambda: (program(), used)
-
-
-def _compiled(
-    name: str, record: Recorder, arrays: tuple[Tensor, ...], any_size: bool
-) -> tuple[list[int], ProgramFuture]:
     device = primary(device_of(arrays[0]))
     # On several devices a kernel gets shards, so its arrays have the size of a shard.
     sizes = [math.prod(array.uop.max_shard_shape) for array in arrays]
-    # A tape has the work of one block. tinygrad's statistics count all blocks of a launch.
+    # A tape is the work of one block. tinygrad's statistics count all blocks of a launch.
     blocks = max(blocks_of(buffer_of(array)) or 1 for array in arrays)
     with without_collecting():
         parameters = [(array.dtype, size) for array, size in zip(arrays, sizes, strict=True)]
@@ -83,32 +75,32 @@ def _compiled(
 
 
 def realize(first: Tensor, *more: Tensor) -> Tensor:
-    """Realise tensors like tinygrad, which would wait for the compiler of one kernel after the other.
+    """Realise tensors. Unlike `Tensor.realize`, compile their kernels in parallel.
 
     Returns:
-        The first of them.
+        The first tensor.
     """
     lazy = [t for t in (first, *more) if not (t.uop.is_virtual or t.uop.has_buffer_identity())]  # type: ignore[no-untyped-call]
     if lazy:
         with compiling_in_process(), without_collecting():
             linear, variables = Tensor.linear_with_vars(*lazy)
-            allow_devices()  # tinygrad itself may have compiled meanwhile, for a thread that does not hold the lock
+            allow_devices()  # a thread that bypasses this package's lock may be compiling
             compile_graph(linear)
             run_linear(linear, variables)
     return first
 
 
-def settled(tensor: Tensor) -> Tensor:
-    """Realise a tensor, unless a jit is capturing, so that it can be read in any thread.
+def eager(tensor: Tensor) -> Tensor:
+    """Realise a tensor, unless a jit is capturing, so that any thread can read it.
 
-    tinygrad compiles what it needs when a lazy tensor is read, and its kernel cache belongs to one thread.
+    Reading a lazy tensor would make tinygrad compile in the reading thread, and its kernel cache belongs to another.
     """
     return tensor if stays_lazy() else realize(tensor.contiguous())
 
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Switch the search for reference cycles off, which takes long while many objects are made."""
+    """Switch Python's cyclic garbage collector off: its passes take long while many objects are created."""
     collects = gc.isenabled()
     gc.disable()
     try:

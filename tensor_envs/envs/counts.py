@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tinygrad import Tensor
 
-from tensor_envs._runtime.launch import settled
+from tensor_envs._runtime.launch import eager
 
 if TYPE_CHECKING:
     from tensor_envs._engine.batch_layout import BatchLayout
@@ -32,35 +32,35 @@ class DecisionCounts:
     @property
     def legal_counts(self) -> Tensor:
         """Decisions in which each action was legal, int32 [B, A], with `count_actions`."""
-        return settled(self._counted(0, self._env.num_actions))
+        return eager(self._counted(0, self._env.num_actions))
 
     @property
     def action_counts(self) -> Tensor:
         """Decisions in which each player took each action, int32 [B, P, A], with `count_actions`."""
         players, actions = self._env.num_players, self._env.num_actions
-        return settled(self._counted(3, players * actions).reshape(-1, players, actions))
+        return eager(self._counted(3, players * actions).reshape(-1, players, actions))
 
     @property
     def action_plies(self) -> Tensor:
         """Sums of the plies, from 0, at which each action was taken, int32 [B, A], with `count_actions`."""
-        return settled(self._counted(2, self._env.num_actions))
+        return eager(self._counted(2, self._env.num_actions))
 
     @property
     def width_counts(self) -> Tensor:
         """Decisions between 1, 2, ..., A legal actions, int32 [B, A], with `count_actions`."""
-        return settled(self._counted(1, self._env.num_actions))
+        return eager(self._counted(1, self._env.num_actions))
 
     @property
     def turns(self) -> Tensor:
         """Runs of decisions of one player, int32 [B], with `count_actions`."""
-        return settled(self._counted(3 + self._env.num_players, 1)[:, 0])
+        return eager(self._counted(3 + self._env.num_players, 1)[:, 0])
 
     @property
     def event_counts(self) -> dict[str, Tensor]:
         """Sums of the events of the rules by name, int32 [B] each, with `count_actions`."""
         names = self._env.spec.events
         columns = self._counted(3 + self._env.num_players, 1 + len(names))
-        return {name: settled(columns[:, 1 + number]) for number, name in enumerate(names)}
+        return {name: eager(columns[:, 1 + number]) for number, name in enumerate(names)}
 
     def _counted(self, part: int, count: int) -> Tensor:
         """Return consecutive counts, [B, count], that begin at a multiple of A. ValueError if nothing was counted."""

@@ -18,7 +18,7 @@ from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.exchange import to_numpy
-from tensor_envs._runtime.launch import realize, settled
+from tensor_envs._runtime.launch import eager, realize
 from tensor_envs._validate import instance, integer, one_of, renames, shown
 from tensor_envs.envs.counts import DecisionCounts
 from tensor_envs.envs.env import Env
@@ -59,12 +59,12 @@ class Rollout(DecisionCounts):
     @property
     def returns(self) -> Tensor:
         """Sums of rewards, float32 [B, P]; whole numbers are exact up to 2^24."""
-        return settled(self._columns(0))
+        return eager(self._columns(0))
 
     @property
     def wins(self) -> Tensor:
         """Episodes that ended with a positive reward for the player, int32 [B, P]; exact up to 2^24."""
-        return settled(self._columns(self.state.env.num_players).cast(dtypes.int32))
+        return eager(self._columns(self.state.env.num_players).cast(dtypes.int32))
 
     def _columns(self, first: int) -> Tensor:
         """Return P columns of the totals. Lazy, since building a view takes longer than a short rollout."""
@@ -75,9 +75,9 @@ class Rollout(DecisionCounts):
         """Finished episodes, int32 [B]."""
         begin, end = self._begin, self.state
         if self._resets:
-            return settled((end.episode - begin.episode).cast(dtypes.int32))
+            return eager((end.episode - begin.episode).cast(dtypes.int32))
         finished, before = (s.terminated | s.truncated for s in (end, begin))
-        return settled((finished & ~before).cast(dtypes.int32))
+        return eager((finished & ~before).cast(dtypes.int32))
 
 
 def rollout(
@@ -263,7 +263,7 @@ def playout(state: State, num_playouts: int, action: Any = None, seed: int = 0, 
     words = seed_words(seed)
     actions = None if action is None else env.action_buffer(state, action)
     returns = env.engine.playout(buffers, count, actions, words, limit)
-    return settled(returns.reshape(state.batch, count, env.num_players).mean(1))
+    return eager(returns.reshape(state.batch, count, env.num_players).mean(1))
 
 
 def _captured(policy: TensorPolicy, state: State, length: _Length, reset: RolloutReset) -> tuple[BatchBuffers, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.random import threefry
-from tensor_envs._runtime.launch import settled
+from tensor_envs._runtime.launch import eager
 from tensor_envs._validate import instance, integer
 from tensor_envs.envs.state import State
 
@@ -92,7 +92,7 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     noise = (-numbers.log()).log().contiguous()
     noisy = masked.cast(dtypes.float32) - noise
     possible = (noisy > LOWEST).where(noisy, LOWEST)  # neither NaN nor -inf
-    return settled(mask.where(possible, 2 * LOWEST).argmax(1).cast(dtypes.int32))
+    return eager(mask.where(possible, 2 * LOWEST).argmax(1).cast(dtypes.int32))
 
 
 def uniform(state: State) -> Tensor:

@@ -28,7 +28,7 @@ from tensor_envs._runtime.exchange import (
     to_torch,
     torch_stream,
 )
-from tensor_envs._runtime.launcher import Launch, lends
+from tensor_envs._runtime.launcher import Launch, takes_external_memory
 from tensor_envs._runtime.threads import synchronize
 from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.envs.env import Env
@@ -199,7 +199,8 @@ class VectorEnv:
         self._wide = layout.empty(2, dtypes.int32) if is_cuda(self.device) else self._uploaded  # stands for int64
         self._uploads = host_memory(self._uploaded)
         # kernels read whole blocks, and a final state is computed from the actions when it is read
-        self._lends = lends(self.device) and layout.rows == layout.batch and not self._final_states
+        is_padded = layout.rows > layout.batch
+        self._reads_in_place = takes_external_memory(self.device) and not is_padded and not self._final_states
         written = () if self._outputs is None else (x for x in self._outputs if x is not None)
         memory = [array for output in written for array in host_memory(output)]
         self._written = [range(array.ctypes.data, array.ctypes.data + array.nbytes) for array in memory]
@@ -436,7 +437,7 @@ class VectorEnv:
         else:
             actions, layout = self._uploaded, self.buffers.layout
             values = host_ints("action", action, self.num_envs)
-            if (address := self._lent_address(values)) is not None:
+            if (address := self._external_address(values)) is not None:
                 return self._advance(Step(self.autoreset), values, address)
             if len(self._uploads) == 1:
                 synchronize(self.device)
@@ -447,9 +448,9 @@ class VectorEnv:
 
     def _step_on_card(self, action: Any) -> Transition:
         """Play actions that another library has on the card of the games."""
-        found = card_ints("action", action, self.buffers.layout, wide=self._lends)
+        found = card_ints("action", action, self.buffers.layout, wide=self._reads_in_place)
         kernel = Step(self.autoreset, wide=found.dtype is dtypes.int64)
-        if self._lends:
+        if self._reads_in_place:
             result = self._advance(kernel, found.owner, found.address)
         else:
             copy(found.device, address_of(self._uploaded), found.address, 4 * self.num_envs)
@@ -476,31 +477,31 @@ class VectorEnv:
         self._check_outside_jit()
         return self._advance(Step(self.autoreset, uniform=True), self._sampled)
 
-    def _lent_address(self, values: np.ndarray) -> int | None:
+    def _external_address(self, values: np.ndarray) -> int | None:
         """Return the address of an array of actions if the kernel can read it in place, else None.
 
         An array that overlaps the step's outputs cannot be read in place either.
         """
-        if not (self._lends and self._on_cpu and values.flags.c_contiguous and values.flags.aligned):
+        if not (self._reads_in_place and self._on_cpu and values.flags.c_contiguous and values.flags.aligned):
             return None
         address = values.ctypes.data
         return None if any(address in memory for memory in self._written) else address
 
-    def _advance(self, kernel: Step, actions: Any, *lent: int) -> Transition:
+    def _advance(self, kernel: Step, actions: Any, *external: int) -> Transition:
         """Run a step in place, by a prepared launch if the actions are read from the same memory in every step.
 
         Args:
             kernel: the step.
             actions: a buffer, or another library's array.
-            lent: address of the actions, if they are read from an array of the caller's.
+            external: address of the actions, if they are read from an array of the caller's.
         """
         buffers = self.buffers
         spare = self._spare
         after = buffers if spare is None else buffers._replace(words=spare)  # from one buffer into the other
         # launches are prepared for a kernel and the buffers that it is bound to
         bound = actions if isinstance(actions, Tensor) else self._wide if kernel.wide else self._uploaded
-        reusable = lent or bound is self._uploaded or bound is self._sampled
-        key = (kernel.uniform, kernel.wide, len(lent), id(after.words)) if reusable else None
+        reusable = external or bound is self._uploaded or bound is self._sampled
+        key = (kernel.uniform, kernel.wide, len(external), id(after.words)) if reusable else None
         launch = self._launches.get(key)
         # Ctrl-C may come at any point: before the launch the games are unchanged, after it no old copy is returned
         self._count = self._count + 1
@@ -508,18 +509,18 @@ class VectorEnv:
         if launch is None:
             old = None if spare is None else buffers.words
             arrays = Step.Arrays(after.words, old, buffers.row_keys, bound, self._outputs)
-            if lent:
+            if external:
                 launch = self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays, bound)
-                launch(*lent)
+                launch(*external)
             else:
                 self.engine.run(kernel, buffers.layout, arrays)
                 if reusable:
                     self._launches[key] = self.engine.bind(kernel, buffers.layout, arrays)
         elif is_cuda(self.device):
             with Deferral(self.device):
-                launch(*lent)
+                launch(*external)
         else:
-            launch(*lent)
+            launch(*external)
         if spare is not None:
             self._before = buffers
             self._spare = buffers.words

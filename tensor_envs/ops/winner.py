@@ -22,7 +22,7 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._compiler.tape import INT32, INT64
 from tensor_envs._runtime.devices import DeviceName, is_gpu
-from tensor_envs._runtime.launch import launch, realize, settled
+from tensor_envs._runtime.launch import eager, lazy_kernel, realize
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import integer, renames, shown
 from tensor_envs.ops.boards import BoardArray, as_board
@@ -149,7 +149,7 @@ def _counted(layout: _Layout, words: Tensor) -> Tensor:
     threads = layout.boards * layout.parts
     directions = len(layout.directions)
     counts = Tensor.empty(threads, directions, len(MARKS), dtype=dtypes.int32, device=words.device)
-    result = launch("count_lines", partial(trace, partial(_count, layout)), counts, words)[0]
+    result = lazy_kernel("count_lines", partial(trace, partial(_count, layout)), counts, words)[0]
     return result.reshape(layout.boards, layout.parts, directions, len(MARKS)).sum(1, dtype=dtypes.int32)
 
 
@@ -202,12 +202,12 @@ def find_lines(
         ValueError: also for values other than -1, 0, 1 in a Tensor; else as in `winner`.
     """
     max_lines = integer("max_lines", max_lines, 1, 2**31 - 1)
-    if isinstance(board, Tensor) and bool(settled((board < -1) | (board > 1)).numpy().any()):
+    if isinstance(board, Tensor) and bool(eager((board < -1) | (board > 1)).numpy().any()):
         raise ValueError("board must have no values but -1, 0 and 1")
     layout, words, _ = _packed(board, k, None, device)
     words = realize(words)
     if counts is None:
-        counts = settled(_counted(layout, words)).numpy()[0]
+        counts = eager(_counted(layout, words)).numpy()[0]
     if np.shape(counts) != (len(layout.directions), len(MARKS)) or np.asarray(counts).dtype.kind not in "iu":
         raise ValueError(f"counts must be integers [{len(layout.directions)}, {len(MARKS)}], got {shown(counts)}")
     lines, marks = list[Line](), words.numpy()

@@ -191,10 +191,10 @@ class HostEvaluation:
             self._write(number, x)
 
     def pass_to(self, launch: Launch) -> None:
-        """Evaluate the leaves, and launch a kernel that reads the outputs where they are, if it can.
+        """Evaluate the leaves, and launch a kernel that reads the outputs in place if it can.
 
-        It is for devices that `lends` names. Logits of many actions take longer to copy than to read, and kernels read
-        those of legal actions alone; on a card a copy takes as long as a small kernel.
+        The device is one for which `takes_external_memory` is true. A copy of the logits of many actions takes longer
+        than the kernel, which reads those of legal actions alone. On a card any copy takes as long as a small kernel.
         """
         addresses = []
         owners = []  # objects that own the memory: they must outlive the launch

@@ -23,7 +23,7 @@ from tensor_envs._runtime.cuda import Deferral, is_cuda, memory_of
 from tensor_envs._runtime.devices import DeviceName, is_gpu
 from tensor_envs._runtime.exchange import ExportInJitError
 from tensor_envs._runtime.launch import realize
-from tensor_envs._runtime.launcher import Launch, launches_directly, lends, stored
+from tensor_envs._runtime.launcher import Launch, launches_directly, stored, takes_external_memory
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.envs.state import State
 from tensor_envs.search.kernels import ExpandAndSelect, Finalize, GatherNoise, InitRoot, PlayoutSearch, RootActions
@@ -375,9 +375,9 @@ class NetworkRunner:
 
     def _bind(self) -> None:
         host = self.host
-        reads_in_place = host is not None and lends(self.chunk.device)
-        lent = self.output if reads_in_place else ()
-        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.teams, self.expansion, *lent)
+        reads_in_place = host is not None and takes_external_memory(self.chunk.device)
+        external = self.output if reads_in_place else ()
+        expand = self.env.engine.bind(ExpandAndSelect(self.config), self.teams, self.expansion, *external)
         self.launch_network: Launch = host or self.evaluation.bind(*self.leaf.tensors, *self.output)
         launches: list[Launch] = [self.launch_network, expand]
         if host is not None and reads_in_place:

@@ -14,7 +14,7 @@ from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import BatchLayout
 from tensor_envs._runtime.buffers import download, write
-from tensor_envs._runtime.launch import settled
+from tensor_envs._runtime.launch import eager
 from tensor_envs._validate import integer, renames
 from tensor_envs.envs.counts import DecisionCounts
 from tensor_envs.render.drawing import Drawing
@@ -89,32 +89,32 @@ class SearchTree:
     @property
     def visit_counts(self) -> Tensor:
         """Simulations that start with each action, int32 [B, A]."""
-        return settled(self._part(0))
+        return eager(self._part(0))
 
     @property
     def visit_probs(self) -> Tensor:
         """Shares of the simulations, float32 [B, A]; all 0 in a game that is over."""
         counts = self.visit_counts
-        return settled(counts / counts.sum(1, keepdim=True).maximum(1))
+        return eager(counts / counts.sum(1, keepdim=True).maximum(1))
 
     @property
     def qvalues(self) -> Tensor:
         """Mean returns of each action for the player to move, float32 [B, A]; 0 for an untried action."""
-        return settled(self._part(2).bitcast(dtypes.float32))
+        return eager(self._part(2).bitcast(dtypes.float32))
 
     @property
     def value(self) -> Tensor:
         """Value of the game for the player to move, float32 [B]; 0 in a game that is over."""
-        return settled(self._part(3)[:, 0].bitcast(dtypes.float32))
+        return eager(self._part(3)[:, 0].bitcast(dtypes.float32))
 
     @property
     def proven(self) -> Tensor:
         """Whether the value is that of perfect play, bool [B]; False in a game that is over."""
-        return settled(self._part(3)[:, 1] > 0)
+        return eager(self._part(3)[:, 1] > 0)
 
     @property
     def _weights(self) -> Tensor:
-        return settled(self._part(1).bitcast(dtypes.float32))
+        return eager(self._part(1).bitcast(dtypes.float32))
 
     def summary(self) -> dict[str, np.ndarray]:
         """Return visit_counts, visit_probs, qvalues, value, proven and action_weights, NumPy arrays by one download."""

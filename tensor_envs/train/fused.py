@@ -16,7 +16,7 @@ from tinygrad.dtype import DType
 
 from tensor_envs._runtime.buffers import cached_upload, device_of, empty_buffer
 from tensor_envs._runtime.devices import opened
-from tensor_envs._runtime.launch import launch_program
+from tensor_envs._runtime.launch import lazy_program
 from tensor_envs._runtime.programs import ProgramFuture, compile_source
 from tensor_envs._runtime.threads import all_blocks, runs_natively
 from tensor_envs.train.architecture import Architecture
@@ -67,7 +67,7 @@ def evaluate(
         program = _program(Forward(architecture, mask is not None, keep), observation.dtype, device)
         head = [all_blocks(blocks, device), cached_upload((batch,), device), *fixed]
         arrays = [*head, *weights, *outputs]
-        results = launch_program(program(), arrays, functools.partial(gradient, len(head)))
+        results = lazy_program(program(), arrays, functools.partial(gradient, len(head)))
         return results[len(head) + len(weights) :]
 
     def gradient(before: int, *gradients: UOp, call: UOp | None = None) -> tuple[UOp | None, ...]:
@@ -90,7 +90,7 @@ def evaluate(
         program = _program(Backward(architecture, mask is not None), observation.dtype, device)
         head = [all_blocks(groups, device), cached_upload((batch, rows), device), *fixed]
         arrays = [*head, features.detach(), logs.detach(), *(g.detach() for g in wanted), *transposed, partial]
-        total = launch_program(program(), arrays)[-1].reshape(groups, size).sum(0).contiguous()
+        total = lazy_program(program(), arrays)[-1].reshape(groups, size).sum(0).contiguous()
         # The total holds each matrix, and its bias behind it.
         parts = []
         for matrix, (inputs, units) in zip(architecture.offsets, architecture.shapes, strict=False):

@@ -23,7 +23,7 @@ from tensor_envs._compiler.tape import FLOAT32, INT32, current
 from tensor_envs._engine.batch_layout import LANES, BatchLayout, batch_layout
 from tensor_envs._runtime.buffers import empty_buffer
 from tensor_envs._runtime.devices import is_gpu, opened
-from tensor_envs._runtime.launch import launch_program
+from tensor_envs._runtime.launch import lazy_program
 from tensor_envs._runtime.launcher import base_of, is_same_view
 from tensor_envs._runtime.programs import ProgramFuture, compile_tape
 from tensor_envs.envs.sampling import FLOOR, masked_logits
@@ -153,7 +153,7 @@ def _run(
 
     program = _program(kernel, tuple((x.dtype, x.numel()) for x in arrays), device)
     # The program takes the arrays alone: the weights behind them are there for their gradients.
-    return launch_program(program(), [*arrays, *weights], gradient)[len(inputs) : len(arrays)]
+    return lazy_program(program(), [*arrays, *weights], gradient)[len(inputs) : len(arrays)]
 
 
 @functools.lru_cache(64)

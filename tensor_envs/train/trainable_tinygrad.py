@@ -13,7 +13,7 @@ from tensor_envs._runtime.buffers import buffer_of, upload, write
 from tensor_envs._runtime.context import LOCK
 from tensor_envs._runtime.exchange import to_numpy
 from tensor_envs._runtime.jitted import jit
-from tensor_envs._runtime.launch import realize, settled
+from tensor_envs._runtime.launch import eager, realize
 from tensor_envs._runtime.opening import open_device
 from tensor_envs.envs.env import Env
 from tensor_envs.train.config import TrainingConfig
@@ -71,7 +71,7 @@ class TrainableTinygrad(TrainableNetwork):
     def weights(self) -> dict[str, np.ndarray]:
         """Return the weights by name, with which the network's values are returns, whatever `value_scale` is."""
         weights = _scaled(self.network.weights(), self.value_scale)
-        return {name: to_numpy(settled(weight), copy=True) for name, weight in weights.items()}
+        return {name: to_numpy(eager(weight), copy=True) for name, weight in weights.items()}
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
         values = self.network.matrices(_scaled(arrays, 1 / self.value_scale))

@@ -21,7 +21,7 @@ from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.lanes import interchange_loops
 from tensor_envs._compiler.tape import LIMITS, UINT32, Instruction, current, recording
 from tensor_envs._runtime.buffers import download, empty_buffer, upload
-from tensor_envs._runtime.launch import launch
+from tensor_envs._runtime.launch import lazy_kernel
 from tensor_envs._runtime.opening import open_device
 from tensor_envs.rules import Scalar, halves, int32, map_range, scalar, uint32
 from tensor_envs.rules.kernel import Cells, bitcast, grid_index, loop, no_unroll, trace
@@ -134,7 +134,7 @@ class Suite:
         """Return the results of a kernel with all programs, like `expected`. by_lanes: see `interchange_loops`."""
         inputs = [np.concatenate([self.table[name] for name in names]) for names in FIELDS.values()]
         arrays = [empty_buffer(self.expected.size, UINT32, device), *(upload(x, device) for x in inputs)]
-        after = launch("programs", partial(trace, partial(self.record, device, by_lanes)), *arrays)
+        after = lazy_kernel("programs", partial(trace, partial(self.record, device, by_lanes)), *arrays)
         Tensor.realize(after[0])
         results = download(after[0]).reshape(self.expected.shape)
         is_nan = self.reals[:, None] & ((results & 0x7FFFFFFF) > 0x7F800000)  # devices have different ones

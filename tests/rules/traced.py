@@ -11,7 +11,7 @@ from tinygrad import Tensor
 
 from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, UINT64
 from tensor_envs._runtime.buffers import download, empty_buffer, upload
-from tensor_envs._runtime.launch import launch
+from tensor_envs._runtime.launch import lazy_kernel
 from tensor_envs.rules.kernel import Cells, loop, trace
 from tensor_envs.rules.scalar import Scalar, scalar
 
@@ -73,7 +73,8 @@ def kernel(function: Function, *columns: np.ndarray, device: str = "CPU") -> lis
     """Return the results of one kernel, in the form of `plain`."""
     traced = Traced(function, *columns)
     results = [empty_buffer(size, kind, device) for kind, size in traced.sizes.items()]
-    after = launch("traced", partial(trace, traced.body), *results, *(upload(column, device) for column in columns))
+    inputs = (upload(column, device) for column in columns)
+    after = lazy_kernel("traced", partial(trace, traced.body), *results, *inputs)
     after = after[: len(results)]
     Tensor.realize(*after)
     return traced.split([download(t) for t in after])

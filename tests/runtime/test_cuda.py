@@ -89,8 +89,8 @@ def program() -> Any:
     return Program()
 
 
-def launches(*addresses: int, lent: Sequence[int] = ()) -> cuda.CudaLaunches:
-    return cuda.CudaLaunches("CUDA", [cuda.CudaLaunch(program(), (2, 1, 1), (64, 1, 1), addresses)], *lent)
+def launches(*addresses: int, external: Sequence[int] = ()) -> cuda.CudaLaunches:
+    return cuda.CudaLaunches("CUDA", [cuda.CudaLaunch(program(), (2, 1, 1), (64, 1, 1), addresses)], *external)
 
 
 def test_without_other_libraries_launches_stay_in_tinygrads_context(driver: Driver) -> None:
@@ -166,7 +166,7 @@ def test_a_context_of_tinygrads_does_not_stay_current(driver: Driver) -> None:
 
 
 def test_lent_memory_takes_the_place_of_an_argument(driver: Driver) -> None:
-    launch = launches(16, 32, 16, 64, lent=[64, 32])
+    launch = launches(16, 32, 16, 64, external=[64, 32])
     launch(80, 48)
     launch(96, 64)
     assert driver.launched == [[16, 48, 16, 80], [16, 64, 16, 96]]

@@ -17,7 +17,7 @@ from tensor_envs._engine import engine
 from tensor_envs._runtime import buffers, capture, context, devices
 from tensor_envs._runtime.buffers import download, upload
 from tensor_envs._runtime.capture import CapturedFunction
-from tensor_envs._runtime.launch import compiled, launch, realize
+from tensor_envs._runtime.launch import compile_kernel, lazy_kernel, realize
 from tensor_envs._runtime.launcher import ProgramLauncher, base_of, is_same_view, stored
 from tensor_envs._runtime.threads import all_blocks
 from tensor_envs.rules.kernel import Cells, loop, trace
@@ -40,7 +40,7 @@ def arrays(device: str = "CPU") -> list[Tensor]:
 def test_arrays_of_one_size_are_not_taken_for_each_other(device: str) -> None:
     """Unused arrays are dropped, and later arrays move up."""
     first, _, last = before = arrays(device)
-    after = launch("added", ADD, *before)
+    after = lazy_kernel("added", ADD, *before)
     assert after[1].tolist() == [120, 121, 122, 123]
     assert [first.numpy()[0], last.numpy()[0]] == [0, 20]
 
@@ -50,7 +50,7 @@ def test_a_kernel_amid_a_graph() -> None:
 
     @TinyJit
     def function(x: Tensor) -> Tensor:
-        (_, new, _) = launch("added", ADD, x, (x * 0).contiguous(), (x + 1).contiguous())
+        (_, new, _) = lazy_kernel("added", ADD, x, (x * 0).contiguous(), (x + 1).contiguous())
         return (new * 2).realize()
 
     for k in range(4):
@@ -61,7 +61,7 @@ def test_results_are_stored_in_given_buffers() -> None:
     """A kernel's own result is, without a copy; a view of it, and a number beside it, are copied."""
     first, new, old = arrays()
     given = [upload(np.zeros(4, np.int32), "CPU") for _ in range(3)]
-    after = launch("added", ADD, first, new, old)[1]
+    after = lazy_kernel("added", ADD, first, new, old)[1]
     before = GlobalCounters.kernel_count
     realize(*stored([after.reshape(2, 2), after.flip(0), old + 1], given))
     assert GlobalCounters.kernel_count == before + 3
@@ -85,7 +85,7 @@ def test_a_kernel_has_no_gradient() -> None:
         with loop(4) as k:
             new[k] = old[k]
 
-    new, _ = launch("copied", partial(trace, copy), Tensor.zeros(4, device="CPU").contiguous(), x)
+    new, _ = lazy_kernel("copied", partial(trace, copy), Tensor.zeros(4, device="CPU").contiguous(), x)
     weights = Tensor.ones(4, device="CPU")
     (weights * new).sum().backward()
     assert weights.grad is not None and weights.grad.tolist() == [1] * 4
@@ -104,14 +104,16 @@ def test_one_program_for_arrays_of_any_size() -> None:
     def numbers(blocks: int) -> list[Tensor]:
         return [upload(np.arange(8 * blocks, dtype=np.int32), "CPU"), all_blocks(blocks, "CPU")]
 
-    program = compiled("doubled", partial(trace, double), *numbers(2), any_size=True)
-    launcher = ProgramLauncher(lambda: [program()], "CPU", [base_of(t.uop) for t in numbers(2)])
+    used, program = compile_kernel("doubled", partial(trace, double), *numbers(2), any_size=True)
+    launcher = ProgramLauncher(lambda: [(program(), used)], "CPU", [base_of(t.uop) for t in numbers(2)])
     for blocks in (1, 2, 5):
         arguments, before = numbers(blocks), GlobalCounters.global_mem
         launcher(arguments)()
         assert download(arguments[0]).tolist() == [2 * n for n in range(8 * blocks)]
         assert GlobalCounters.global_mem - before == 2 * 4 * 8 * blocks
-        captured = CapturedFunction(lambda *t: [realize(*launch("doubled", partial(trace, double), *t, any_size=True))])
+        captured = CapturedFunction(
+            lambda *t: [realize(*lazy_kernel("doubled", partial(trace, double), *t, any_size=True))]
+        )
         captured(*arguments)  # the second call captures
         before = GlobalCounters.global_mem
         captured(*arguments)

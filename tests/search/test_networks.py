@@ -162,9 +162,9 @@ def test_simulations_are_few_native_calls(monkeypatch: pytest.MonkeyPatch) -> No
     evaluate, state = network("tinygrad", env), played(env, 64, 2)
     launch, programs, outputs = NativeLaunch.__call__, list[int](), list[te.search.SearchOutput]()
 
-    def counted(self: NativeLaunch, *lent: int) -> None:
+    def counted(self: NativeLaunch, *external: int) -> None:
         programs.append(self.count)
-        launch(self, *lent)
+        launch(self, *external)
 
     monkeypatch.setattr(NativeLaunch, "__call__", counted)
     for _ in range(3):

@@ -77,8 +77,8 @@ class Watched:
         self.launcher, self.launches, self.launch_header = launcher, launches, launch_header
         self.by_lanes, self.blocks, self.lanes = by_lanes, grid.blocks, grid.lanes
 
-    def __call__(self, arguments: Sequence[Tensor], *lent: Tensor) -> Callable[[], None]:
-        assert not lent
+    def __call__(self, arguments: Sequence[Tensor], *external: Tensor) -> Callable[[], None]:
+        assert not external
         return functools.partial(self._launch, self.launcher(arguments), arguments)
 
     def _launch(self, launch: Callable[[], object], tensors: Sequence[Tensor]) -> None:

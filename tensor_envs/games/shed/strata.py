@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 from tinygrad import Tensor
 
 from tensor_envs._compiler.tape import INT64
-from tensor_envs._runtime.launch import launch
+from tensor_envs._runtime.launch import lazy_kernel
 from tensor_envs.rules import Scalar, int32, maximum, minimum, uint32, where
 from tensor_envs.rules.kernel import Cells, branch, grid_index, loop, trace
 from tensor_envs.rules.scalar import is_gpu
@@ -492,4 +492,4 @@ def run(kernel: SolverKernel, *arrays: Tensor) -> list[Tensor]:
     name = "_".join(("shed", kernel.body.__name__, kernel.ranks)).rstrip("_")
     # one kernel serves any number of cards, so it is compiled once
     record = partial(trace, lambda *cells: kernel.body(Stage(cells, kernel.ranks)))
-    return launch(name, record, *arrays, any_size=True)
+    return lazy_kernel(name, record, *arrays, any_size=True)

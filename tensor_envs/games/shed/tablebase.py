@@ -18,7 +18,7 @@ from tensor_envs._runtime.capture import CapturedFunction
 from tensor_envs._runtime.context import stays_lazy
 from tensor_envs._runtime.devices import DeviceName, primary
 from tensor_envs._runtime.exchange import to_numpy
-from tensor_envs._runtime.launch import launch
+from tensor_envs._runtime.launch import lazy_kernel
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import file_path, instance, integer
 from tensor_envs.envs.state import State
@@ -105,7 +105,7 @@ class Tablebase:
         record = partial(trace, judge(self.cards, state.env.engine.layout, batch_layout.grid))
 
         def lookup(*arrays: Tensor) -> list[Tensor]:
-            return launch("shed_judge", record, *arrays)
+            return lazy_kernel("shed_judge", record, *arrays)
 
         if stays_lazy():
             tricks = batch_layout.empty(1 << self.cards, dtypes.int8)
