@@ -36,7 +36,7 @@ from tinygrad import Device
 
 import tensor_envs as te
 from tensor_envs._command import command_parser, run, whole
-from tensor_envs._runtime.cuda import callers_context
+from tensor_envs._runtime.cuda import tinygrad_operation
 
 ROOT = Path(__file__).parents[2]
 TESTS = ("tests/test_interop_cuda.py", "tests/test_devices.py")
@@ -105,7 +105,7 @@ def seconds_of_round(call: Callable[[], object], count: int) -> float:
 
 def synchronize() -> None:
     """Wait for the kernels of both libraries."""
-    with callers_context():  # tinygrad's stream waits for the launches, and its context does not stay current
+    with tinygrad_operation():  # tinygrad's stream waits for the launches, and its context does not stay current
         Device["CUDA"].synchronize()  # type: ignore[no-untyped-call]
     if "torch" in sys.modules:
         sys.modules["torch"].cuda.synchronize()

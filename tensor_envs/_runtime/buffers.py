@@ -18,7 +18,7 @@ from tinygrad.uop.ops import Ops, UOp, buffers
 
 from tensor_envs._runtime import private_memory
 from tensor_envs._runtime.context import LOCK, allow_devices, is_capturing
-from tensor_envs._runtime.cuda import callers_context, is_cuda
+from tensor_envs._runtime.cuda import is_cuda, tinygrad_operation
 from tensor_envs._runtime.devices import DeviceName, compiling_in_process, is_cpu, opened
 
 POOL_MAX_BYTES = 2**20  # size of a pooled buffer; the allocation of a larger one takes little time beside its use
@@ -115,7 +115,7 @@ def _allocated(buffer: UOp) -> UOp:
             if private_memory.CAN_FORK and is_cpu(shard.device):
                 private_memory.allocate(shard, device.allocator)
             else:
-                with callers_context(shard.device):
+                with tinygrad_operation(shard.device):
                     shard.allocate()
     return buffer
 
@@ -137,7 +137,7 @@ def write(tensor: Tensor, array: np.ndarray) -> None:
             continue
         # Some drivers read the memory only after this call has returned, and none takes read-only memory: copy it.
         data = memoryview(bytearray(values.view(np.uint8).data))
-        with callers_context(shard.device):
+        with tinygrad_operation(shard.device):
             shard.allocator._copyin(shard.get_buf(shard.device), data)
 
 
@@ -152,7 +152,7 @@ def download(values: Tensor) -> np.ndarray:
         if is_cpu(shard.device):
             ctypes.memmove(target.ctypes.data, _host_address(shard), target.nbytes)
             continue
-        with callers_context(shard.device):
+        with tinygrad_operation(shard.device):
             shard.allocator._copyout(target.view(np.uint8).data, shard.get_buf(shard.device))
     return host
 

@@ -6,12 +6,14 @@ time (H200, driver 580), ten times a small step. So the launches here move to th
 exchanges arrays with the card:
 
     tinygrad's context    uploads, downloads, tinygrad's own kernels
-    primary context       PyTorch's kernels, and after `share` our launches, on the null stream
+    primary context       PyTorch's kernels, and after `use_primary_context` our launches, on the null stream
 
-A launch waits for what tinygrad has queued before it, and tinygrad's stream waits for the launch, by events; no call
-stops the host. Within a `Deferral` tinygrad's stream waits later, before its next operation that goes through
-`callers_context`: this is for loops in which tinygrad does nothing. Memory needs no exchange: the contexts of a card
-share one address space. Every operation restores the context that it found.
+The null streams of two contexts have no common order, so events order them; no call stops the host. A launch waits for
+the work that tinygrad has queued before it. tinygrad's stream waits for the launch: at once, or within a `Deferral`
+before tinygrad's next operation. A deferral suits loops of launches in which tinygrad has nothing to do.
+
+Memory needs no exchange, since the contexts of a card share an address space. Every operation restores the context
+that was current before it.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ from weakref import WeakKeyDictionary
 from tinygrad import Device
 
 CUDA_DEVICE = 2  # DLPack's kDLCUDA
-DISABLE_TIMING = 2  # flag of an event, which then is cheaper
-# tags of a launch's arguments in one block of memory, see `cuLaunchKernel`
+DISABLE_TIMING = 2  # flag of an event that only orders streams
+# CU_LAUNCH_PARAM_...: tags before the address and the size of a launch's arguments, and the end of the list
 END = 0
 BLOCK = 1
 SIZE = 2
-LEGACY_STREAM = 1  # the null stream, as consumers of DLPack name it; 0 names it as well
+LEGACY_STREAM = 1  # handle of the null stream in DLPack; 0 is a handle of it, too
 NOTHING = nullcontext()
 T = TypeVar("T")
 
@@ -87,21 +89,21 @@ def driver() -> Any:
     # Without declared types ctypes would pass handles and addresses as ints of 32 bits.
     for name, types in SIGNATURES.items():
         getattr(library, name).argtypes = types
-    library.cuInit(0)  # fails again, with a reason, in the first call that needs it
+    library.cuInit(0)  # a failure is not checked here: the next call reports it with its reason
     return library
 
 
 def check(status: int) -> None:
-    """Raise RuntimeError unless a call of the driver has succeeded."""
+    """Raise RuntimeError if a call of the driver has failed."""
     if status:
         text = c_char_p()
         driver().cuGetErrorString(status, byref(text))
         raise RuntimeError(f"CUDA error {status}: {(text.value or b'unknown').decode()}")
 
 
-@functools.cache  # every step asks for it
+@functools.cache  # called in every step
 def is_cuda(device: str | tuple[str, ...]) -> bool:
-    """Return whether a device is one of tinygrad's CUDA devices, alone."""
+    """Return whether a device is a single CUDA device of tinygrad."""
     return isinstance(device, str) and device.split(":")[0] == "CUDA"
 
 
@@ -120,7 +122,7 @@ def memory_of(device: str) -> int:
 
 def on_card(x: Any) -> bool:
     """Return whether an array of another library is on a CUDA card."""
-    if hasattr(x, "is_cuda"):  # PyTorch's, whose protocol takes several times as long
+    if hasattr(x, "is_cuda"):  # PyTorch's attribute, several times as fast as its `__dlpack_device__`
         return bool(x.is_cuda)
     device = getattr(x, "__dlpack_device__", None)
     return device is not None and device()[0] == CUDA_DEVICE
@@ -134,82 +136,77 @@ class CudaCard:
 
     Attributes:
         own: tinygrad's context.
-        primary: context of the other libraries; None before launches move there.
-        unordered: whether tinygrad's stream has not waited for the latest launches.
-        followed: whether tinygrad has worked, through `callers_context`, since the latest launch.
+        primary: context of the other libraries; None until launches move there.
+        new_launches: whether there are launches for which tinygrad's stream does not wait yet.
+        new_operations: whether there are operations of tinygrad for which launches do not wait yet.
     """
 
     def __init__(self, device: str):
         self.own = ctypes.cast(_opened(device).context, c_void_p)
         self.handle = _opened(device).cu_device
         self.primary: c_void_p | None = None
-        self.unordered = False
-        self.followed = False
+        self.new_launches = False
+        self.new_operations = False
         self.own_event = c_void_p()
         self.primary_event = c_void_p()
 
-    def share(self) -> None:
-        """Move the launches to the primary context, after those before."""
+    def use_primary_context(self) -> None:
+        """Move the launches to the primary context; earlier launches come first."""
         if self.primary is not None:
             return
         cuda = driver()
         primary = c_void_p()
-        with _callers_context():
+        with _restoring_context():
             check(cuda.cuDevicePrimaryCtxRetain(byref(primary), self.handle))
             # An event can only be recorded on a stream of its own context, so each context has one.
             for context, event in ((self.own, self.own_event), (primary, self.primary_event)):
                 check(cuda.cuCtxSetCurrent(context))
                 check(cuda.cuEventCreate(byref(event), DISABLE_TIMING))
             self.primary = primary
-            # Streams of two contexts have no common order. Launches until now are on tinygrad's stream, and come first.
-            self._wait_for_tinygrad()
+            # All launches until now are on tinygrad's stream.
+            self._launches_wait()
 
-    def settles(self) -> None:
-        """Mark that tinygrad works now, after the launches so far. The caller restores the context."""
-        self.settle()
-        self.followed = True
-
-    def settle(self) -> None:
-        """Have tinygrad's stream wait for the launches so far, unless it has. The caller restores the context."""
-        if self.unordered:
-            self.unordered = False
+    def tinygrad_waits(self) -> None:
+        """Have tinygrad's stream wait for new launches. The caller restores the context."""
+        if self.new_launches:
+            self.new_launches = False
             _wait(self.primary, self.primary_event, 0, self.own, 0)
 
-    def _wait_for_tinygrad(self) -> None:
-        """Have launches wait for what tinygrad has queued, unless all of it has ended."""
+    def _launches_wait(self) -> None:
+        """Have launches wait for the work that tinygrad has queued, unless all of it has ended."""
         cuda = driver()
         check(cuda.cuCtxSetCurrent(self.own))
         if cuda.cuStreamQuery(None) != 0:
             _wait(self.own, self.own_event, 0, self.primary, 0)
-        self.followed = False
+        self.new_operations = False
 
     def enter(self) -> int | None:
-        """Make the context of launches current, in the order of tinygrad's operations unless the thread defers it.
+        """Begin a launch: have it wait for tinygrad's operations, and make the context of launches current.
 
         Returns:
             The context that was current, for `leave`.
         """
         before = _current()
         if self.primary is None:
-            # Before the move there is a single stream, tinygrad's null stream, which keeps the order by itself.
+            # Launches and tinygrad share a stream, which keeps their order.
             check(driver().cuCtxSetCurrent(self.own))
-        # Within a `Deferral` tinygrad queues work through `callers_context` only, which sets `followed`. Without such
-        # work there is nothing to wait for, and calls of the driver are saved.
-        elif self.followed or not _thread.deferring:
-            self._wait_for_tinygrad()
+        # Within a `Deferral` tinygrad works only by `tinygrad_operation`, which sets `new_operations`. Elsewhere a
+        # caller's own Tensors may have queued work at any time.
+        elif self.new_operations or not _thread.deferring:
+            self._launches_wait()
             check(driver().cuCtxSetCurrent(self.primary))
         elif before != self.primary.value:
             check(driver().cuCtxSetCurrent(self.primary))
         return before
 
     def leave(self, before: int | None) -> None:
-        """End a launch: have tinygrad follow it, unless the thread defers that, and restore the thread's context."""
+        """End a launch: have tinygrad's stream wait for it, unless that is deferred, and restore the context."""
         if self.primary is not None:
-            self.unordered = True
-            # A caller's own operations on Tensors bypass `callers_context`, so tinygrad's stream must wait now.
+            self.new_launches = True
+            # A caller's own operations on Tensors bypass `tinygrad_operation`, so tinygrad's stream must wait now.
             if not _thread.deferring:
-                self.settle()
-            elif before == self.primary.value:  # it has stayed current
+                self.tinygrad_waits()
+            elif before == self.primary.value:  # it is still current
                 return
         _restore(before)
 
@@ -221,7 +218,7 @@ class _ThreadState(threading.local):
     """State of a thread.
 
     Attributes:
-        deferring: whether tinygrad's stream waits for the thread's launches later, see `Deferral`.
+        deferring: whether the thread is within a `Deferral`.
     """
 
     deferring = False
@@ -231,30 +228,32 @@ _thread = _ThreadState()
 
 
 def card(device: str) -> CudaCard:
-    """Open the card of a device of tinygrad, or return it if it is open."""
+    """Return the card of a tinygrad device, opened at the first call."""
     if device not in _cards:
         _cards[device] = CudaCard(device)
     return _cards[device]
 
 
-def callers_context(device: str = "CUDA") -> AbstractContextManager[None]:
-    """Return a context manager for an operation of tinygrad's, which restores the thread's CUDA context.
+def tinygrad_operation(device: str = "CUDA") -> AbstractContextManager[None]:
+    """Return a context manager for an operation of tinygrad on a device.
 
-    On a card the operation follows all launches. For other devices, and before a card is opened, it does nothing.
+    On a card the operation comes after all launches, and the thread's CUDA context is restored. For other devices, and
+    before a card is opened, it does nothing.
     """
-    return _tinygrads_turn() if _cards and is_cuda(device) else NOTHING
+    return _ordered_operation() if _cards and is_cuda(device) else NOTHING
 
 
 @contextmanager
-def _tinygrads_turn() -> Iterator[None]:
-    with _callers_context():
+def _ordered_operation() -> Iterator[None]:
+    with _restoring_context():
         for each in _cards.values():
-            each.settles()
+            each.tinygrad_waits()
+            each.new_operations = True
         yield
 
 
 @contextmanager
-def _callers_context() -> Iterator[None]:
+def _restoring_context() -> Iterator[None]:
     """Restore the thread's context at the end."""
     before = _current()
     try:
@@ -265,23 +264,24 @@ def _callers_context() -> Iterator[None]:
 
 def _current() -> int | None:
     """Return the thread's context."""
-    found = c_void_p()
-    check(driver().cuCtxGetCurrent(byref(found)))
-    return found.value
+    context = c_void_p()
+    check(driver().cuCtxGetCurrent(byref(context)))
+    return context.value
 
 
 def _restore(before: int | None) -> None:
     """Make the context current again that was current before an operation."""
-    # a caller's own operations on Tensors leave tinygrad's context current, in which no other library may work
-    own = any(before == each.own.value for each in _cards.values())
-    check(driver().cuCtxSetCurrent(None if own else before))
+    # A caller's own operations on Tensors leave tinygrad's context current. Other libraries must not work in it, so
+    # the thread gets no context instead: they then choose the primary one.
+    is_tinygrads = any(before == each.own.value for each in _cards.values())
+    check(driver().cuCtxSetCurrent(None if is_tinygrads else before))
 
 
-class Deferral:  # a generator's context manager would take longer than a launch
-    """Context in which tinygrad's stream waits for this thread's launches on a card later, at its next operation.
+class Deferral:  # a context manager by a generator would take longer than a launch
+    """Block in which tinygrad's stream does not wait for each launch of this thread, but once, at its next operation.
 
-    What the launches write may reach a caller only through `callers_context`, since a caller's own operations on a
-    Tensor would not wait.
+    A caller may get the results of the launches only after `tinygrad_operation` or `order_deferred`: operations on a
+    caller's own Tensors go through neither, and would not wait.
     """
 
     def __init__(self, device: str | tuple[str, ...]):
@@ -295,16 +295,16 @@ class Deferral:  # a generator's context manager would take longer than a launch
         _thread.deferring = self.before
 
 
-def settle(device: str | tuple[str, ...]) -> None:
-    """Order a caller's later operations on Tensors of a card behind all launches so far."""
+def order_deferred(device: str | tuple[str, ...]) -> None:
+    """Have tinygrad's stream wait for all launches on a card, deferred ones included. Other devices need nothing."""
     if is_cuda(device) and _cards:
-        with _tinygrads_turn():
+        with _ordered_operation():
             pass
 
 
 def open_card(device: str, open_device: Callable[[], T]) -> T:
-    """Open one of tinygrad's CUDA devices, which creates its context, and restore the thread's context."""
-    with _callers_context():
+    """Open one of tinygrad's CUDA devices, and restore the thread's context, which tinygrad replaces."""
+    with _restoring_context():
         result = open_device()
         card(device)
     return result
@@ -314,35 +314,36 @@ def _opened(device: str) -> Any:
     return Device[device]
 
 
-# *** order ***
+# *** order with other libraries ***
 
 
 def after_stream(device: str, stream: int = 0) -> None:
-    """Have launches wait for what another library has queued on a stream of the primary context.
+    """Have launches wait for the work that another library has queued on a stream of the primary context.
 
     Args:
         device: tinygrad's name of the card.
         stream: handle of the stream; 0 and 1 are the null stream.
     """
     shared = card(device)
-    shared.share()
-    shared.unordered = True  # tinygrad may use memory that the other library releases
-    if stream > LEGACY_STREAM:  # else it is the stream of the launches
-        with _callers_context():
+    shared.use_primary_context()
+    # tinygrad may reuse memory that the other library releases, so its stream must wait, too
+    shared.new_launches = True
+    if stream > LEGACY_STREAM:  # launches are on the null stream, whose work is in order
+        with _restoring_context():
             _wait(shared.primary, shared.primary_event, stream, shared.primary, 0)
 
 
 def before_stream(device: str, stream: int = 0) -> None:
     """Have a stream of the primary context wait for the launches so far; see `after_stream`."""
     shared = card(device)
-    shared.share()
+    shared.use_primary_context()
     if stream > LEGACY_STREAM:
-        with _callers_context():
+        with _restoring_context():
             _wait(shared.primary, shared.primary_event, 0, shared.primary, stream)
 
 
 def _wait(first: Any, event: Any, stream: int, second: Any, waiting: int) -> None:
-    """Have a stream of the second context wait for a stream of the first, in which the event was created."""
+    """Have the stream `waiting` of the second context wait for `stream` of the first, which the event belongs to."""
     cuda = driver()
     check(cuda.cuCtxSetCurrent(first))
     check(cuda.cuEventRecord(event, stream))
@@ -351,7 +352,7 @@ def _wait(first: Any, event: Any, stream: int, second: Any, waiting: int) -> Non
 
 
 def copy(device: str, target: int, source: int, size: int) -> None:
-    """Copy memory of the card in the order of the launches.
+    """Copy memory within a card, in the order of the launches.
 
     Args:
         device: tinygrad's name of the card.
@@ -367,23 +368,24 @@ def copy(device: str, target: int, source: int, size: int) -> None:
         shared.leave(before)
 
 
-_kept: dict[str, deque[tuple[c_void_p, Any]]] = {}  # for each card, events and what is kept until they have happened
-_free: dict[str, list[c_void_p]] = {}  # events for each card, to be used again
+_kept: dict[str, deque[tuple[c_void_p, Any]]] = {}  # for each card, events and the objects to keep until they happen
+_free: dict[str, list[c_void_p]] = {}  # for each card, events to be reused
 
 
 def keep_until_done(device: str, owner: Any) -> None:
-    """Keep another library's memory alive until the launches so far have ended.
+    """Keep the owner of another library's memory alive until the launches so far have ended.
 
-    Its allocator may use released memory again in an order of its own. What has ended since earlier calls is released.
+    That library's allocator may reuse released memory on other streams. The call also drops the owners of earlier calls
+    whose launches have ended.
     """
     cuda = driver()
     shared = card(device)
     kept = _kept.setdefault(device, deque())
     free = _free.setdefault(device, [])
-    shared.share()
-    with _callers_context():
+    shared.use_primary_context()
+    with _restoring_context():
         check(cuda.cuCtxSetCurrent(shared.primary))
-        # Events happen in the order of the launches, so the first one that has not happened ends the search.
+        # Events happen in the order of the launches, so this loop ends at the first one that has not happened.
         while kept and cuda.cuEventQuery(kept[0][0]) == 0:
             free.append(kept.popleft()[0])
         if not free:
@@ -397,7 +399,7 @@ def keep_until_done(device: str, owner: Any) -> None:
 
 
 class CudaLaunch:
-    """A launch of a program, prepared once."""
+    """Prepared launch of a program."""
 
     def __init__(
         self,
@@ -407,7 +409,7 @@ class CudaLaunch:
         addresses: Sequence[int],
         values: Sequence[int] = (),
     ):
-        """Lay the arguments out as the driver reads them.
+        """Lay out the arguments as the driver reads them.
 
         Args:
             program: tinygrad's CUDAProgram.
@@ -418,24 +420,24 @@ class CudaLaunch:
         """
         self.program = program
         self.shape = (*groups, *threads, program.smem)
-        # two values fill a word
+        # two int32 values fill a word
         padded = array("i", [*values, *[0] * (len(values) % 2)])
         self.words = array("Q", addresses)
         self.words.frombytes(padded.tobytes())
         self.size = c_size_t(8 * len(addresses) + 4 * len(values))
-        # The driver reads the block and its size from these addresses at every launch, so both belong to the object.
+        # The driver reads the words and their size at every launch, so the object keeps both alive.
         block = self.words.buffer_info()[0]
         size = ctypes.addressof(self.size)
         self.arguments = (c_void_p * 5)(BLOCK, block, SIZE, size, END)
-        # calls of the driver in tinygrad's context, and in the primary one
+        # call of the driver for each context: the primary one (True), tinygrad's (False)
         self.calls: dict[bool, Callable[[], int]] = {}
 
     def function(self, primary: bool) -> c_void_p:
-        """Return the handle of the program in one of the contexts, which is current."""
+        """Return the program's handle in the primary context or tinygrad's, whichever is current."""
         return _in_primary(self.program) if primary else ctypes.cast(self.program.prg, c_void_p)
 
     def __call__(self, primary: bool) -> None:
-        """Launch the program in one of the contexts, which is current."""
+        """Launch the program in the primary context or tinygrad's, whichever is current."""
         call = self.calls.get(primary)
         if call is None:
             values = [self.function(primary), *self.shape, None, None, self.arguments]
@@ -443,12 +445,12 @@ class CudaLaunch:
         check(call())
 
 
-_loaded: WeakKeyDictionary[Any, c_void_p] = WeakKeyDictionary()  # functions in the primary context, by the program
+_loaded: WeakKeyDictionary[Any, c_void_p] = WeakKeyDictionary()  # handle in the primary context by program
 
 
 def _in_primary(program: Any) -> c_void_p:
-    """Return a program's function, loaded into the primary context, which is current."""
-    # A module belongs to one context, so tinygrad's handle is invalid here and its binary is loaded once more.
+    """Return a program's handle in the primary context, which is current, and load the program at the first call."""
+    # A handle is valid in one context, so the program is loaded once more than by tinygrad.
     if program not in _loaded:
         cuda = driver()
         module = c_void_p()
@@ -460,14 +462,14 @@ def _in_primary(program: Any) -> c_void_p:
 
 
 class CudaLaunches:
-    """Launches in turn on one card."""
+    """Call that makes several launches on one card, one after another."""
 
     def __init__(self, device: str, launches: Sequence[CudaLaunch], *external: int):
-        """Prepare a call.
+        """Prepare the call.
 
         Args:
             device: tinygrad's name of the card.
-            launches: what is launched.
+            launches: the launches.
             external: addresses in the words of arguments that each call replaces by those of external memory.
         """
         self.device = device
@@ -494,18 +496,18 @@ class CudaLaunches:
 
 
 class CudaGraph:
-    """Launches in turn as one graph of the driver, which the host launches by one call."""
+    """Graph of the driver that makes several launches, one after another, by one call of the host."""
 
     def __init__(self, device: str, launches: Sequence[CudaLaunch]):
         self.launches = launches
         self.card = card(device)
-        self.graphs: dict[bool, c_void_p] = {}  # in tinygrad's context, and in the primary one
+        self.graphs: dict[bool, c_void_p] = {}  # for each context: the primary one (True), tinygrad's (False)
 
     def __call__(self) -> None:
         before = self.card.enter()
         try:
             primary = self.card.primary is not None
-            # A graph holds the functions of one context, so it is made again once launches have moved.
+            # A graph holds the functions of one context, so the primary context needs another graph.
             if primary not in self.graphs:
                 self.graphs[primary] = self._instantiated(primary)
             check(driver().cuGraphLaunch(self.graphs[primary], None))
@@ -513,22 +515,21 @@ class CudaGraph:
             self.card.leave(before)
 
     def _instantiated(self, primary: bool) -> c_void_p:
-        """Return the graph for one of the contexts, which is current."""
+        """Return the executable graph for the primary context or tinygrad's, whichever is current."""
         cuda = driver()
         graph = c_void_p()
         result = c_void_p()
-        before = c_void_p()
+        before = c_void_p()  # the node that the next one waits for
         check(cuda.cuGraphCreate(byref(graph), 0))
         for launch in self.launches:
             node = c_void_p()
             arguments = ctypes.addressof(launch.arguments)
             parameters = NodeParameters(launch.function(primary), *launch.shape, None, arguments)
-            # a node waits for the one before it; the first one waits for none
-            waits, count = (byref(before), 1) if before else (None, 0)
+            waits, count = (byref(before), 1) if before else (None, 0)  # the first node waits for none
             check(cuda.cuGraphAddKernelNode(byref(node), graph, waits, count, byref(parameters)))
             before = node
         check(cuda.cuGraphInstantiateWithFlags(byref(result), graph, 0))
-        # The executable graph has copies of the nodes, so the description is not needed any more.
+        # The executable graph has copies of the nodes.
         check(cuda.cuGraphDestroy(graph))
         return result
 

@@ -17,7 +17,7 @@ from tinygrad.helpers import CACHEDB, CACHELEVEL, Context, diskcache_get, diskca
 from tensor_envs._runtime import private_memory
 from tensor_envs._runtime.clang import compilers_in_environment
 from tensor_envs._runtime.context import LOCK, allow_devices
-from tensor_envs._runtime.cuda import callers_context, is_cuda, open_card
+from tensor_envs._runtime.cuda import is_cuda, open_card, tinygrad_operation
 
 DeviceName = str | tuple[str, ...]
 T = TypeVar("T")
@@ -66,7 +66,7 @@ def compiling_in_process() -> Iterator[None]:
     only in one thread of one process.
     """
     main = threading.current_thread() is threading.main_thread() and os.getpid() == _PROCESS
-    with LOCK, callers_context(), Context(PARALLEL=0, CACHELEVEL=CACHELEVEL.value if main and _cache_works() else 0):  # type: ignore[no-untyped-call]
+    with LOCK, tinygrad_operation(), Context(PARALLEL=0, CACHELEVEL=CACHELEVEL.value if main and _cache_works() else 0):  # type: ignore[no-untyped-call]
         allow_devices()
         yield
 

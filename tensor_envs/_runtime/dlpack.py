@@ -1,8 +1,8 @@
-"""Memory of CUDA cards, exchanged with other libraries by DLPack.
+"""Exchange of CUDA memory with other libraries by DLPack.
 
-Source: https://dmlc.github.io/dlpack/latest/ (struct DLManagedTensor) and its Python specification. An exporter names
-the memory and keeps it alive until the consumer calls the deleter. The consumer passes the stream on which it will
-work; the producer has that stream wait for its own kernels.
+Source: https://dmlc.github.io/dlpack/latest/ (struct DLManagedTensor) and its Python specification. The producer of
+memory keeps it alive until the consumer calls the deleter. The consumer passes the stream on which it will work, and
+the producer has that stream wait for its own kernels.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tinygrad.dtype import DType
 
 from tensor_envs._runtime.cuda import CUDA_DEVICE, LEGACY_STREAM, after_stream, before_stream, card_of, keep_until_done
 
-NO_ORDER = -1  # stream of a consumer that asks for no order
-# names of a capsule before and after it is consumed
+NO_ORDER = -1  # the consumer's stream if it wants no synchronisation
+# names of a capsule before and after a consumer has taken its memory
 NAME = b"dltensor"
 USED_NAME = b"used_dltensor"
 # kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLBool
@@ -45,7 +45,7 @@ DTYPE_BY_CODE = {(code, 8 * dtype.itemsize): dtype for dtype, code in CODES.item
 
 
 class _Tensor(Structure):
-    """DLManagedTensor: a DLTensor, then a pointer to the manager and the deleter."""
+    """The struct DLManagedTensor: the members of a DLTensor, then `manager_ctx` and the deleter."""
 
     _fields_ = [
         ("data", c_void_p),
@@ -68,13 +68,13 @@ _python = ctypes.pythonapi
 _python.PyCapsule_New.restype = ctypes.py_object
 _python.PyCapsule_New.argtypes = [c_void_p, c_char_p, DELETER]
 _python.PyCapsule_SetName.argtypes = [ctypes.py_object, c_char_p]
-# these take the address of a capsule, which may have no references any more
+# declared with the address of a capsule: `_delete_unused` gets a capsule that has no references any more
 _is_valid = PYFUNCTYPE(c_int32, c_void_p, c_char_p)(("PyCapsule_IsValid", _python))
 _pointer = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _python))
 
 
 class _Export(NamedTuple):
-    """Exported memory: what must live until the consumer calls the deleter."""
+    """Objects that must live until the consumer of exported memory calls the deleter."""
 
     tensor: _Tensor
     shape: Any
@@ -87,8 +87,8 @@ _exports: dict[int, _Export] = {}  # by the address of the struct
 
 @DELETER  # type: ignore[untyped-decorator]
 def _delete(address: int) -> None:
-    """Release exported memory, in the order of the consumer's stream."""
-    if sys is None or sys.is_finalizing():  # the interpreter ends, and modules are emptied
+    """Release exported memory; later launches wait for the consumer's stream."""
+    if sys is None or sys.is_finalizing():  # at the interpreter's end modules are emptied
         return
     export = _exports.pop(address, None)
     if export is not None and export.stream != NO_ORDER:
@@ -97,13 +97,13 @@ def _delete(address: int) -> None:
 
 @DELETER  # type: ignore[untyped-decorator]
 def _delete_unused(capsule: int) -> None:
-    """Release the memory of a capsule that nobody has consumed."""
+    """Release the memory of a capsule that no consumer has taken."""
     if _is_valid(capsule, NAME):
         _exports.pop(_pointer(capsule, NAME), None)
 
 
 class Exporter:
-    """Memory of a buffer on a card, for any library that takes DLPack.
+    """Producer of DLPack capsules of a buffer on a card.
 
     Args:
         buffer: tinygrad's Buffer, which is kept alive.
@@ -124,20 +124,20 @@ class Exporter:
         return CUDA_DEVICE, card_of(self.device)
 
     def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
-        """Return a capsule of the memory, after whose kernels the stream waits.
+        """Return a capsule of the memory, and have the consumer's stream wait for the launches so far.
 
         Args:
-            stream: handle of the consumer's stream; None is the null stream, -1 asks for no order.
+            stream: handle of the consumer's stream; None is the null stream, -1 asks for no synchronisation.
         """
         stream = LEGACY_STREAM if stream is None else int(stream)
         if stream != NO_ORDER:
             before_stream(self.device, stream)
         shape = (c_int64 * max(len(self.shape), 1))(*self.shape)
         bits = 8 * self.dtype.itemsize
-        place = (self.address, CUDA_DEVICE, card_of(self.device), len(self.shape))
+        memory = (self.address, CUDA_DEVICE, card_of(self.device))
         deleter = ctypes.cast(_delete, c_void_p).value
-        # A tensor without strides is in C order by DLPack's definition.
-        tensor = _Tensor(*place, CODES[self.dtype], bits, 1, shape, None, 0, None, deleter)
+        # By DLPack's definition, no strides mean C order.
+        tensor = _Tensor(*memory, len(self.shape), CODES[self.dtype], bits, 1, shape, None, 0, None, deleter)
         address = ctypes.addressof(tensor)
         _exports[address] = _Export(tensor, shape, self, stream)
         return _python.PyCapsule_New(address, NAME, _delete_unused)
@@ -147,11 +147,12 @@ class Imported(NamedTuple):
     """Memory of another library, in C order.
 
     Attributes:
-        owner: what keeps it alive.
+        owner: object that keeps the memory alive.
         address: address of the first value.
-        shape, dtype: of the values.
+        shape: shape of the values.
+        dtype: their dtype.
         device: tinygrad's name of the card.
-        ordered: whether the library uses released memory again on the stream of the launches alone, so after them.
+        ordered: whether the library reuses released memory only on the stream of the launches, and so after them.
     """
 
     owner: Any
@@ -168,17 +169,17 @@ class Imported(NamedTuple):
 
 
 def imported(x: Any) -> Imported:
-    """Return the memory of an array on a card; launches wait for the kernels that write it.
+    """Return the memory of another library's array on a card; launches wait for the kernels that write it.
 
     Raises:
-        TypeError: if tinygrad has no such dtype.
-        ValueError: if the values are not in C order.
+        TypeError: tinygrad lacks the dtype.
+        ValueError: the values are not in C order.
     """
     capsule = x.__dlpack__(stream=LEGACY_STREAM)
     tensor = _Tensor.from_address(_pointer(id(capsule), NAME))
-    # By this name the exporter finds that the memory is consumed, and leaves the deleter to the consumer.
+    # The new name says that a consumer has taken the memory and will call the deleter.
     _python.PyCapsule_SetName(capsule, USED_NAME)
-    # The owner is made before the checks, so that a refused array is released as well.
+    # The owner is created before the checks, so that the memory of a refused array is released, too.
     owner = _Owner(ctypes.addressof(tensor), tensor.deleter)
     shape = tuple(tensor.shape[: tensor.ndim])
     dtype = DTYPE_BY_CODE.get((tensor.code, tensor.bits))
@@ -188,11 +189,11 @@ def imported(x: Any) -> Imported:
         )
     if tensor.strides:
         # The stride of an axis of length 1 has no meaning, and libraries set it to different values.
-        steps = [size for k, size in enumerate(_strides(shape)) if shape[k] > 1]
-        if steps != [tensor.strides[k] for k in range(tensor.ndim) if shape[k] > 1]:
+        expected = [stride for k, stride in enumerate(_strides(shape)) if shape[k] > 1]
+        if expected != [tensor.strides[k] for k in range(tensor.ndim) if shape[k] > 1]:
             raise ValueError("array must be in C order, got another one")
     device = f"CUDA:{tensor.device_id}" if tensor.device_id else "CUDA"
-    # The exporter has ordered its kernels before the null stream, and this moves our launches to that stream.
+    # The producer has ordered its kernels before the null stream. This moves our launches to that stream.
     after_stream(device, LEGACY_STREAM)
     return Imported(owner, (tensor.data or 0) + tensor.byte_offset, shape, dtype, device)
 
@@ -206,7 +207,7 @@ def _strides(shape: tuple[int, ...]) -> list[int]:
 
 
 class _Owner:
-    """Another library's tensor, which its deleter releases."""
+    """Owner of another library's memory, which is released with it."""
 
     def __init__(self, address: int, deleter: int):
         self.address = address

@@ -43,11 +43,11 @@ from tensor_envs._runtime.cuda import (
     LEGACY_STREAM,
     after_stream,
     before_stream,
-    callers_context,
     card_of,
     is_cuda,
     keep_until_done,
     on_card,
+    tinygrad_operation,
 )
 from tensor_envs._runtime.devices import compiling_in_process, opened
 from tensor_envs._runtime.dlpack import Exporter, Imported, imported
@@ -407,7 +407,7 @@ def _host_array(tensor: Tensor, copy: bool | None, dtype: np.dtype[Any], readonl
         memory = buffer.as_memoryview(force_zero_copy=True)  # synchronises
         memory.obj.held = buffer
     else:
-        with callers_context():
+        with tinygrad_operation():
             memory = _realised(tensor).as_memoryview()
     return np.frombuffer(memory.toreadonly() if readonly else memory, dtype)
 

@@ -16,7 +16,7 @@ from tensor_envs._engine.kernels.observe import Outputs
 from tensor_envs._engine.kernels.step import Step
 from tensor_envs._runtime.buffers import address_of, host_memory, write
 from tensor_envs._runtime.context import stays_lazy
-from tensor_envs._runtime.cuda import Deferral, after_stream, before_stream, copy, is_cuda, on_card, settle
+from tensor_envs._runtime.cuda import Deferral, after_stream, before_stream, copy, is_cuda, on_card, order_deferred
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.exchange import (
     ExportInJitError,
@@ -79,7 +79,7 @@ class Transition:
             return from_numpy(self._actions)
         if not isinstance(self._actions, Tensor):
             return from_dlpack(self._actions).cast(dtypes.int32)
-        settle(self._vector.device)
+        order_deferred(self._vector.device)
         return self._vector.buffers.layout.column(self._actions)
 
     @property
@@ -186,7 +186,7 @@ class VectorEnv:
         self._torch: dict[str, Any] = {}
         self._adopt(first)
         if is_cuda(self.device):  # tinygrad may use the memory again
-            weakref.finalize(self, settle, self.device).atexit = False
+            weakref.finalize(self, order_deferred, self.device).atexit = False
 
     def _adopt(self, buffers: BatchBuffers) -> None:
         """Continue with games whose buffer belongs to this VectorEnv."""
@@ -283,7 +283,7 @@ class VectorEnv:
     def _output(self, name: str) -> Tensor:
         """Return an output of the step, lazy unless it is stored as it is."""
         outputs = self._observed()
-        settle(self.device)
+        order_deferred(self.device)
         if name not in self._views:
             layout = self.buffers.layout
             view = self.engine.view(layout, outputs, name, by_lanes=layout.grid.gpu)

@@ -122,13 +122,13 @@ def test_deferred_launches_are_ordered_once_tinygrad_works(driver: Driver) -> No
         launch()
         launch()
         assert driver.taken() == [("cuLaunchKernel", PRIMARY)] * 2
-        with cuda.callers_context("CUDA"):
+        with cuda.tinygrad_operation("CUDA"):
             assert driver.taken() == [("cuEventRecord", PRIMARY), ("cuStreamWaitEvent", OWN)]
         launch()
         assert driver.taken()[:3] == [("cuStreamQuery", OWN), ("cuEventRecord", OWN), ("cuStreamWaitEvent", PRIMARY)]
-    cuda.settle("CUDA")
+    cuda.order_deferred("CUDA")
     assert driver.taken() == [("cuEventRecord", PRIMARY), ("cuStreamWaitEvent", OWN)]
-    cuda.settle("CUDA")
+    cuda.order_deferred("CUDA")
     assert driver.taken() == []
 
 
@@ -150,7 +150,7 @@ def test_a_loop_of_another_library_costs_two_calls_a_launch(driver: Driver) -> N
 @pytest.mark.parametrize("stream", [0, 1, 0x500])
 def test_the_null_stream_of_others_is_that_of_launches(driver: Driver, stream: int) -> None:
     """Only other streams are ordered by events, within the one context."""
-    cuda.card("CUDA").share()
+    cuda.card("CUDA").use_primary_context()
     driver.taken()
     cuda.after_stream("CUDA", stream)
     cuda.before_stream("CUDA", stream)
