@@ -387,14 +387,14 @@ def test_every_way_to_an_output_leads_to_its_memory(batch: int) -> None:
 
 
 def test_kept_exports_go_with_their_tensor() -> None:
-    kept = len(exchange._loans)
+    kept = len(exchange._exports)
     vector = te.VectorEnv(TTT, 8, device="CPU", observe=True)
     array = te.to_numpy(vector.observation)
-    assert len(exchange._loans) == kept + 1
+    assert len(exchange._exports) == kept + 1
     before = array.copy()
     del vector
     gc.collect()
-    assert len(exchange._loans) == kept
+    assert len(exchange._exports) == kept
     for seed in range(5):
         te.VectorEnv(TTT, 8, seed, "CPU", observe=True).step_uniform()
     assert (array == before).all(), "a view keeps its memory"

@@ -1,4 +1,4 @@
-"""Zero-copy exchange with NumPy, PyTorch and all that take DLPack: `to_numpy`, `from_numpy` and so on.
+"""Zero-copy exchange with NumPy, PyTorch and every library with DLPack: `to_numpy`, `from_numpy` and so on.
 
 `copy` is as in NumPy 2: None (the default) shares memory if possible and copies otherwise, False shares or raises
 ValueError, True always copies. Host memory is shared between tensors on tinygrad's CPU device, NumPy arrays and
@@ -6,21 +6,21 @@ PyTorch's CPU tensors; GPU memory between tensors on tinygrad's CUDA device and 
 
 Rules for shared memory:
 - Either side keeps the memory alive for as long as it uses it.
-- A write of either side changes the values of both. States, those of a `VectorEnv` included, and their properties have
-  separate buffers. A `VectorEnv` overwrites its transitions' `actions`, its `observation` and its `legal_action_mask`
-  in the next step: share these until then only, or pass `copy=True`.
+- A write of either side changes the values of both. Later steps do not write into the memory of a state, also of a
+  `VectorEnv`, or of its properties. A `VectorEnv` overwrites its transitions' `actions`, its `observation` and its
+  `legal_action_mask` in the next step: use a shared array of these only until then, or pass `copy=True`.
 - `to_numpy` returns read-only arrays, since a state is immutable. PyTorch has no read-only tensors: do not write into
   one that shares a state's memory. `Tensor.assign` on an imported tensor writes into the array that it came from.
-- `VectorEnv.step` on the CPU reads actions in contiguous int32 where they are, see there; it has read them when it
-  returns. `Env.step` copies them, 4 bytes a game. Both convert other integers.
-- DLPack: arrays and tensors that these functions return support it (`np.from_dlpack`, `torch.from_dlpack`). JAX refuses
-  the read-only arrays of `to_numpy` by DLPack, and takes them by `jax.numpy.asarray`. tinygrad's own Tensors do not
-  support it: `to_dlpack` wraps them
-  (https://github.com/tinygrad/tinygrad/issues/14072), and NumPy's `np.asarray` makes an array of objects of them. A
-  subclass with these protocols would not do: TinyJit captures the values of one as constants (tinygrad 0.14).
-- Pending kernels of one side finish before the other side's later kernels use the memory: on CUDA the current stream of
-  PyTorch, or the stream that a consumer of DLPack names, waits by an event, and the host does not stop. What PyTorch
-  queues on other streams must be ordered with its current one, as in PyTorch itself.
+- `VectorEnv.step` on the CPU reads contiguous int32 actions in place, before it returns. `Env.step` copies them, 4
+  bytes per game. Both convert other integers.
+- The arrays and tensors that these functions return support DLPack (`np.from_dlpack`, `torch.from_dlpack`). JAX refuses
+  the read-only arrays of `to_numpy` by DLPack, but takes them by `jax.numpy.asarray`.
+- tinygrad's own Tensors do not support DLPack (https://github.com/tinygrad/tinygrad/issues/14072): `to_dlpack` wraps
+  them. NumPy's `np.asarray` makes an array of objects of them. A subclass with these protocols is no way out, since
+  TinyJit captures its values as constants (tinygrad 0.14).
+- Pending kernels of one side end before later kernels of the other side use the memory. On CUDA the current stream of
+  PyTorch, or the stream that a consumer of DLPack names, waits by an event, and the host does not stop. Work on other
+  streams of PyTorch must be ordered with its current one, as within PyTorch itself.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ ALIGNMENT = 16  # bytes: aligned vector loads of tinygrad's CPU kernels fault at
 def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
     """Return a tensor's values as an array.
 
-    A lazy tensor is realised first, and its buffer is shared. This works in every thread; tinygrad's own `tolist`,
-    `item` and `numpy` of a lazy Tensor fail in other threads than the one that compiled first. With copy=None a view
-    that is not contiguous gets a new buffer, and a tensor on another device than CPU, or on several, is copied.
+    A lazy tensor is realised first, and its buffer is shared. This works in every thread, while tinygrad's own
+    `tolist`, `item` and `numpy` of a lazy Tensor work only in the thread that compiled first. With copy=None a view
+    that is not contiguous is copied, and so is a tensor on several devices or on another device than "CPU".
 
     Args:
         tensor: Tensor of a dtype that NumPy has.
@@ -96,14 +96,15 @@ def to_numpy(tensor: Tensor, copy: bool | None = None) -> np.ndarray:
         >>> te.to_numpy(te.make("tic_tac_toe").init(2).current_player)
         array([0, 0], dtype=int32)
     """
-    loan = None if is_cuda(getattr(tensor, "device", None) or "") else _loan(tensor, copy)  # a card's tensor is copied
-    if loan is not None and loan.numpy is not None:
-        return loan.numpy.view()
+    is_on_card = is_cuda(getattr(tensor, "device", None) or "")
+    kept = None if is_on_card else _kept_exports(tensor, copy)  # a tensor on a card is copied
+    if kept is not None and kept.numpy is not None:
+        return kept.numpy.view()
     tensor = _exportable(tensor, copy, NUMPY_NAMES)
     flat = _host_array(tensor, copy, NUMPY_DTYPES[tensor.dtype], readonly=copy is not True)
     array = flat.reshape(tensor.shape)
-    if loan is not None:
-        loan.numpy = array
+    if kept is not None:
+        kept.numpy = array
     return array
 
 
@@ -126,9 +127,9 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
         >>> te.to_torch(te.make("tic_tac_toe").init(2).ply)  # doctest: +SKIP
         tensor([0, 0], dtype=torch.int32)
     """
-    loan = _loan(tensor, copy)
-    if loan is not None and loan.torch is not None:
-        return loan.torch.detach()
+    kept = _kept_exports(tensor, copy)
+    if kept is not None and kept.torch is not None:
+        return kept.torch.detach()
     torch = _torch()
     tensor = _exportable(tensor, copy, TORCH_NAMES)
     dtype = getattr(torch, TORCH_NAMES[tensor.dtype])
@@ -136,7 +137,7 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
     kind, _, number = str(tensor.device).partition(":")
     if not math.prod(tensor.shape):
         return torch.empty(shape, dtype=dtype)
-    with torch.inference_mode(False):  # its tensors could not be trained on outside
+    with torch.inference_mode(False):  # a tensor of inference mode could not take part in training
         if kind == "CUDA":
             if int(number or 0) >= torch.cuda.device_count():
                 raise RuntimeError(f"tensor is on {tensor.device}, which this PyTorch cannot use: copy it to CPU")
@@ -145,8 +146,8 @@ def to_torch(tensor: Tensor, copy: bool | None = None) -> torch.Tensor:
         else:
             flat = torch.from_numpy(_host_array(tensor, copy, BYTES, readonly=False))
             result = flat.view(dtype).reshape(shape)
-    if loan is not None:
-        loan.torch = result
+    if kept is not None:
+        kept.torch = result
     return result
 
 
@@ -183,8 +184,8 @@ def from_numpy(array: np.ndarray, copy: bool | None = None) -> Tensor:
 def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
     """Return a `torch.Tensor` as a tensor on the same device: "CPU", or "CUDA:1" for "cuda:1".
 
-    Memory is shared as in `from_numpy`. Actions of a step are passed as they are instead: tinygrad takes longer to make
-    a Tensor of them than to copy them.
+    Memory is shared as in `from_numpy`. Pass actions to a step without this function: tinygrad takes longer to create a
+    Tensor than a step takes to copy them.
 
     Args:
         tensor: Tensor of a dtype that tinygrad has.
@@ -218,7 +219,7 @@ def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
         array = (tensor.view(torch.int16) if dtype is dtypes.bfloat16 else tensor).numpy()
         return _from_host("tensor", tensor, array, dtype, copy)
     reasons = {"is not contiguous": not tensor.is_contiguous(), **_unaligned(tensor.data_ptr())}
-    if not _shares("tensor", copy, reasons):
+    if not _can_share("tensor", copy, reasons):
         tensor = tensor.clone(memory_format=torch.contiguous_format)
     device = _card(tensor.device.index)
     after_stream(device, torch_stream(device))
@@ -228,8 +229,8 @@ def from_torch(tensor: torch.Tensor, copy: bool | None = None) -> Tensor:
 def to_dlpack(tensor: Tensor) -> Any:
     """Return a tensor's values as an object with DLPack's protocol, for JAX, CuPy and others.
 
-    On "CUDA" the memory is shared, and the consumer's stream waits for the kernels so far. The values of other devices
-    are those of `to_numpy`.
+    On "CUDA" the memory is shared, and the consumer's stream waits for the kernels so far. For other devices the result
+    is that of `to_numpy`.
 
     Args:
         tensor: Tensor of a dtype that NumPy has, or bfloat16 on CUDA.
@@ -252,7 +253,7 @@ def to_dlpack(tensor: Tensor) -> Any:
 
 
 def from_dlpack(array: Any) -> Tensor:
-    """Return another library's array as a tensor on the same device: "CPU", or "CUDA:1" for the card of number 1.
+    """Return another library's array as a tensor on the same device: "CPU", or "CUDA:1" for card 1.
 
     Memory is shared as in `from_numpy`. Launches wait for the kernels that write the array.
 
@@ -274,16 +275,16 @@ def from_dlpack(array: Any) -> Tensor:
         raise TypeError(f"array must have DLPack's protocol, got {type(array).__name__}")
     if not on_card(array):
         return from_numpy(np.from_dlpack(array))
-    found = imported(array)
-    return _wrap(found.owner, found.address, found.shape, found.dtype, found.device)
+    memory = imported(array)
+    return _wrap(memory.owner, memory.address, memory.shape, memory.dtype, memory.device)
 
 
 def card_array(x: Any, dtype: DType) -> Imported:
-    """Return an array of another library on a card in a dtype and in C order; launches wait for it.
+    """Return an array of another library on a card, converted to a dtype and C order; launches wait for its kernels.
 
     Args:
         x: integers or floats of PyTorch, JAX or CuPy.
-        dtype: int32, for which integers beyond its range are clipped, int64 of int64, or float32.
+        dtype: int32 (integers out of its range are clipped), int64 (if `x` has it already), or float32.
     """
     torch = sys.modules.get("torch")
     is_torch = torch is not None and isinstance(x, torch.Tensor)
@@ -293,14 +294,14 @@ def card_array(x: Any, dtype: DType) -> Imported:
     if not is_torch:
         return imported(x.astype(name))
     target = getattr(torch, name)
-    # even a conversion without effect makes a new object in PyTorch
+    # PyTorch creates a new object even for a conversion without effect
     if x.dtype is not target or not x.is_contiguous():
         x = x.to(target).contiguous()
     device = _card(x.device.index)
     stream = torch_stream(device)
     after_stream(device, stream)
-    # PyTorch's allocator uses memory again on the stream it was made for. As for PyTorch's own operations, that is the
-    # current stream.
+    # PyTorch's allocator reuses memory on the stream for which it was allocated. PyTorch itself assumes that this is
+    # the current stream. If that is the stream of the launches, the memory need not be kept for them.
     return Imported(x, x.data_ptr(), tuple(x.shape), dtype, device, stream <= LEGACY_STREAM)
 
 
@@ -313,8 +314,8 @@ def _card(number: int) -> str:
 # *** out ***
 
 
-class _Loan:
-    """Exports of a tensor on the CPU or a card that are kept for as long as it lives."""
+class _Exports:
+    """Arrays of other libraries that share a tensor's memory."""
 
     def __init__(self, tensor: Tensor):
         self.uop = tensor.uop
@@ -323,48 +324,48 @@ class _Loan:
         self.torch: Any = None
 
 
-_loans: dict[int, _Loan] = {}  # by the id of the tensor
+_exports: dict[int, _Exports] = {}  # kept exports by the id of the tensor
 
 
 def keep_exports(tensor: Tensor) -> Tensor:
-    """Have the second and later exports of a tensor on the CPU or a card be views of the first; return the tensor.
+    """Keep the first export of a tensor, of which later exports are views, and return the tensor.
 
-    This is for a buffer that is written again and again and exported as often: an export takes longer than a small
-    step. A reused buffer must have no kept exports, since its memory would count as in use.
+    This is for a buffer that is written and exported in every step: an export takes longer than a small step. The
+    buffer must not come from a pool, since its memory would count as in use.
     """
     device = device_of(tensor)
     if device != "CPU" and not is_cuda(device):  # exports would be copies
         return tensor
-    _loans[id(tensor)] = _Loan(tensor)
-    weakref.finalize(tensor, _loans.pop, id(tensor)).atexit = False
+    _exports[id(tensor)] = _Exports(tensor)
+    weakref.finalize(tensor, _exports.pop, id(tensor)).atexit = False
     return tensor
 
 
-def _loan(tensor: Any, copy: Any) -> _Loan | None:
-    """Return the kept exports of a tensor, once its kernels have ended; None for other tensors, copies and captures."""
-    loan = _loans.get(id(tensor))
-    if loan is None or loan.uop is not tensor.uop or (copy is not None and copy is not False) or stays_lazy():
+def _kept_exports(tensor: Any, copy: Any) -> _Exports | None:
+    """Return the kept exports of a tensor, after its kernels; None if there are none, and for copies and captures."""
+    kept = _exports.get(id(tensor))
+    if kept is None or kept.uop is not tensor.uop or (copy is not None and copy is not False) or stays_lazy():
         return None
-    if not is_cuda(loan.device):
-        synchronize(loan.device)
-    elif loan.torch is not None and not _torch().cuda.is_current_stream_capturing():
-        # a graph that PyTorch captures is ordered by whoever replays it
-        before_stream(str(loan.device), torch_stream(str(loan.device)))
-    return loan
+    if not is_cuda(kept.device):
+        synchronize(kept.device)
+    elif kept.torch is not None and not _torch().cuda.is_current_stream_capturing():
+        # Whoever replays a graph that PyTorch captures has to order it.
+        before_stream(str(kept.device), torch_stream(str(kept.device)))
+    return kept
 
 
 class ExportInJitError(RuntimeError):
-    """Export of a tensor, or search, within a function that a jit captures or will capture."""
+    """Export of a tensor, or a search, in a function that a jit is capturing or will capture."""
 
 
 def _exporter(tensor: Tensor, copy: bool | None) -> Exporter:
-    """Return the memory of a realised tensor on a card for other libraries."""
+    """Return a DLPack producer of a realised tensor on a card."""
     buffer = _buffer(tensor, copy)
     return Exporter(buffer, int(buffer._buf.value), tuple(map(int, tensor.shape)), tensor.dtype, str(tensor.device))
 
 
 def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
-    """Return the realised tensor. Raise TypeError for a dtype without a name, RuntimeError inside a jit."""
+    """Return a tensor, realised. Raise TypeError for a dtype that `names` lacks, RuntimeError inside a jit."""
     instance("tensor", tensor, Tensor)
     _check_copy(copy)
     if stays_lazy():
@@ -378,56 +379,51 @@ def _exportable(tensor: Any, copy: Any, names: dict[DType, str]) -> Tensor:
 
 
 def _buffer(tensor: Tensor, copy: bool | None) -> Any:
-    """Return the buffer of a realised tensor's values in C order, a new one for a strided view."""
-    if (whole := buffer_of(tensor)) is not None:  # a faster way for whole buffers
+    """Return tinygrad's Buffer of a realised tensor's values in C order; a strided view gets a new one."""
+    if (whole := buffer_of(tensor)) is not None:  # much faster than `_realised`
         return shards(whole)[0]
     buffer = _realised(tensor)
     base = tensor.uop.base
     while base.op is Ops.BITCAST:
         base = base.src[0].base
     own = base.is_realized and getattr(base.buffer, "base", None) is buffer.base
-    _shares("tensor", copy, {"is no contiguous view of its buffer": not own})
+    _can_share("tensor", copy, {"is no contiguous view of its buffer": not own})
     return buffer
 
 
 def _realised(tensor: Tensor) -> Any:
-    """Return a buffer of a tensor's values; a capture of another thread would take the kernels that fill it."""
-    with compiling_in_process():
+    """Return tinygrad's Buffer of a tensor's values."""
+    with compiling_in_process():  # its lock keeps a capture of another thread from recording these kernels
         return tensor._buffer()
 
 
 def _host_array(tensor: Tensor, copy: bool | None, dtype: np.dtype[Any], readonly: bool) -> np.ndarray:
-    """Return the memory of a realised tensor as a flat array of a dtype, which keeps it alive."""
+    """Return the memory of a realised tensor, or a copy of it, as a flat array of a dtype."""
     if not math.prod(tensor.shape):
-        nothing = np.empty(0, dtype)
-        nothing.flags.writeable = not readonly
-        return nothing
-    if _shares("tensor", copy, _elsewhere(tensor)):
+        empty = np.empty(0, dtype)
+        empty.flags.writeable = not readonly
+        return empty
+    reasons = {f"is on {tensor.device}, whose memory the host cannot share": tensor.device != "CPU"}
+    if _can_share("tensor", copy, reasons):
         buffer = _buffer(tensor, copy)
         memory = buffer.as_memoryview(force_zero_copy=True)  # synchronises
-        memory.obj.held = buffer
+        memory.obj.held = buffer  # the array keeps the buffer alive
     else:
         with tinygrad_operation():
             memory = _realised(tensor).as_memoryview()
     return np.frombuffer(memory.toreadonly() if readonly else memory, dtype)
 
 
-def _elsewhere(tensor: Tensor) -> dict[str, bool]:
-    if tensor.device == "CPU":
-        return {}
-    return {f"is on {tensor.device}, whose memory the host cannot share": True}
-
-
 # *** in ***
 
 
 class _Import:
-    """Foreign memory behind a buffer. Its owner is released once pending work of the device is done."""
+    """Owner of the external memory of a buffer. When the buffer goes, it lives on until the device has finished."""
 
     def __init__(self, owner: Any, device: str):
         self.owner = owner
         self.name = device
-        self.device = opened(device)  # a lookup at deletion may fail while tinygrad compiles
+        self.device = opened(device)  # here, since a lookup in `__del__` may fail while tinygrad compiles
 
     def __del__(self) -> None:
         if sys.is_finalizing():
@@ -439,8 +435,8 @@ class _Import:
 
 
 def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Tensor:
-    """Return a tensor over the owner's memory; its buffer keeps the owner alive."""
-    with LOCK:  # see `_allocated`
+    """Return a tensor that shares the owner's memory and keeps the owner alive."""
+    with LOCK:  # a capture iterates over tinygrad's table of buffers, which this adds to
         allow_devices()
         tensor = Tensor.from_blob(address, tuple(shape), dtype=dtype, device=open_device(device))
     buffer: Any = tensor.uop.buffer
@@ -450,7 +446,7 @@ def _wrap(owner: Any, address: int, shape: Any, dtype: DType, device: str) -> Te
 
 
 def _from_host(name: str, owner: Any, array: np.ndarray, dtype: DType, copy: bool | None) -> Tensor:
-    """Return a CPU tensor over an array's memory, kept alive by the owner, or over a copy of it."""
+    """Return a CPU tensor that shares an array's memory, which belongs to the owner, or has a copy of it."""
     reasons = {
         "is read-only": not array.flags.writeable,
         "is not C-contiguous": not array.flags.c_contiguous,
@@ -459,7 +455,7 @@ def _from_host(name: str, owner: Any, array: np.ndarray, dtype: DType, copy: boo
     }
     if not array.size:
         return Tensor.empty(*array.shape, dtype=dtype, device=open_device("CPU"))
-    if _shares(name, copy, reasons):
+    if _can_share(name, copy, reasons):
         return _wrap(owner, array.ctypes.data, array.shape, dtype, "CPU")
     native = array.astype(array.dtype.newbyteorder("="))
     flat = upload(native, open_device("CPU"))
@@ -470,8 +466,8 @@ def _unaligned(address: int) -> dict[str, bool]:
     return {f"begins {address % ALIGNMENT} bytes off a multiple of {ALIGNMENT}": address % ALIGNMENT != 0}
 
 
-def _shares(name: str, copy: bool | None, reasons: dict[str, bool]) -> bool:
-    """Return whether to share memory. Raise ValueError if copy=False and a reason against it holds."""
+def _can_share(name: str, copy: bool | None, reasons: dict[str, bool]) -> bool:
+    """Return whether to share memory, given reasons against it. Raise ValueError if one holds and copy=False."""
     _check_copy(copy)
     against = [reason for reason, holds in reasons.items() if holds]
     if copy is False and against:
@@ -488,9 +484,9 @@ def torch_stream(device: str) -> int:
     """Return the handle of PyTorch's current stream on a card."""
     torch = _torch()
     number = card_of(device)
-    if not torch.cuda.is_initialized():  # the public function does that first, or says why it cannot
+    if not torch.cuda.is_initialized():  # the public function initialises CUDA, or raises an error with the reason
         return int(torch.cuda.current_stream(number).cuda_stream)
-    # The public function makes an object of the stream, which takes as long as a launch.
+    # The public function creates an object for the stream, which takes as long as a launch.
     return int(torch._C._cuda_getCurrentRawStream(number))
 
 

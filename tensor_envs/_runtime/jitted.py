@@ -1,8 +1,8 @@
-"""Capture and replay of functions of States and Tensors, without the hazards of TinyJit.
+"""`te.jit`: capture and replay of functions of States and Tensors, without the hazards of TinyJit.
 
-Beyond TinyJit, containers such as a `State` are flattened into tensors and rebuilt. Captures are distinguished by
-shapes, dtypes and devices, since a replay with other sizes would read out of bounds. Inputs become whole buffers, and
-results are in new buffers.
+Unlike TinyJit, it flattens containers such as a `State` into tensors and rebuilds them. It has a capture for each
+combination of shapes, dtypes and devices, since a replay with other sizes would read out of bounds. Arguments may be
+lazy tensors and views. Results are in new buffers, so that a later call does not overwrite them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tensor_envs._runtime.launcher import base_of, get_or_create
 from tensor_envs._runtime.pytree import DistinctLeaves, flatten, rebuild
 from tensor_envs._validate import function as check_function
 
-# types of a result's plain values: another object could hold tensors, which would be those of the capture
+# Types of plain values in results. Another object could hold tensors, and a replay would return those of the capture.
 PLAIN = (bool, int, float, complex, str, bytes, np.generic, DType, Enum, type(None))
 
 
@@ -38,21 +38,25 @@ R = TypeVar("R")
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Capture a function of States, Tensors and plain values (nested in tuples or lists) and replay its kernels.
 
-    The first call for a signature (structure, shapes, dtypes, devices, plain values, and whether tinygrad trains) runs
-    the function, with the kernels of the second, which captures it; later ones replay it. Within another capture the
-    function becomes part of that.
+    A signature is the structure, shapes, dtypes, devices and plain values of the arguments, and whether tinygrad
+    trains. The first call for a signature runs the function, the second captures it, later ones replay it. Within the
+    capture of another function, the function becomes a part of that capture.
 
-    A replay runs no Python. Tensors that the function closes over are those of the capture: assign realised values to
-    them instead of replacing them. A plain value that is new in every call causes a capture in every call. Objects that
-    the function stores are those of its first run. A returned argument is the same object. An argument that is lazy or
-    part of a buffer is copied first, so that assigning to it has no effect outside.
+    A replay runs no Python:
+
+    - Tensors that the function closes over are those of the capture. Assign realised values to them instead of
+      replacing them.
+    - A plain value that differs in every call causes a capture in every call.
+    - Objects that the function stores are those of its first run.
+    - A returned argument is the same object. An argument that is lazy or a part of a buffer is copied first, so that an
+      assignment to it has no effect outside.
 
     Args:
-        function: what to capture.
+        function: the function to capture.
 
     Returns:
-        A function of the same arguments and results; results stay valid. It raises TypeError for arguments or results
-        of other types.
+        A function of the same arguments and results, whose results stay valid. It raises TypeError for arguments or
+        results of other types.
 
     Raises:
         TypeError: `function` is not callable.
@@ -90,44 +94,45 @@ class _Capture:
     def __init__(self, function: Callable[..., Any], structure: Any):
         self.function = function
         self.structure = structure
-        self.results: Any = None  # structure of the results, once the function has run
-        self.idle = False  # whether it runs no kernels, so that there is nothing to capture
+        self.results: Any = None  # structure of the results, known after the first run
+        self.idle = False  # whether the function runs no kernels, so that there is nothing to capture
         self.replay = CapturedFunction(self.flat)
 
     def flat(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """Call the function with tensors and return the new tensors of its results.
+        """Call the function with the tensors of its arguments, and return the tensors of its results.
 
-        Arguments among the results are left out, since a replay would return those of the capture; a part of an
-        existing buffer is copied.
+        Arguments among the results are left out, since a replay would return those of the capture. Views of existing
+        buffers are copied.
         """
         arguments, named = rebuild(self.structure, tensors)
         outputs = DistinctLeaves(tensors)
         inputs = {buffer_of(t) for t in tensors}
         self.results = flatten(self.function(*arguments, **dict(named)), outputs, PLAIN)
 
-        def is_part(t: Tensor) -> bool:
+        def is_view(t: Tensor) -> bool:
             whole = buffer_of(t)
             return whole in inputs if whole is not None else base_of(t.uop).op is Ops.BUFFER
 
-        return tuple(t.clone() if is_part(t) else t for t in outputs.tensors[len(tensors) :])
+        return tuple(t.clone() if is_view(t) else t for t in outputs.tensors[len(tensors) :])
 
     def __call__(self, leaves: Sequence[Tensor]) -> Any:
         tensors = _buffers(leaves)
         if self.results is not None and not self.idle:
-            with suppress(NothingRecordedError):  # kernels of another thread were counted
+            # The function may run no kernel after all: kernels of another thread were counted in its first run.
+            with suppress(NothingRecordedError):
                 return rebuild(self.results, [*leaves, *self.replay.call(*tensors)])
         before = GlobalCounters.kernel_count
         with before_capture():
             outputs = self.flat(*tensors)
             if outputs:
                 realize(*outputs)
-            # without the kernels of states that the function stores, which run at the end
+            # The kernels of states that the function stores run after this block, so they do not count.
             self.idle = GlobalCounters.kernel_count == before
         return rebuild(self.results, [*leaves, *outputs])
 
 
 def _buffers(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the values in whole buffers, a different one for each."""
+    """Return tensors that are whole buffers, each a different one; copy those that are not."""
     whole = []
     used = set()
     for t in tensors:

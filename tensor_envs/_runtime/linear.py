@@ -1,4 +1,4 @@
-"""A tape as tinygrad's list of operations, for renderers without a dialect: its interpreter and LLVM."""
+"""Conversion of a tape to tinygrad's operations, for renderers without a dialect: its interpreter and LLVM."""
 
 from __future__ import annotations
 
@@ -31,17 +31,22 @@ class Linear:
     """Converter of a finished tape."""
 
     def __init__(self, tape: Tape, divides: bool):
-        """Prepare a conversion; `divides` says whether the renderer has a division of floats, not only reciprocals."""
+        """Prepare a conversion.
+
+        Args:
+            tape: the tape.
+            divides: whether the renderer can divide floats; otherwise it has only reciprocals.
+        """
         self.tape = tape
         self.divides = divides
 
     def uops(self, parameters: Sequence[UOp]) -> list[UOp]:
-        """Return the operations. parameters: of the used arrays, in order."""
+        """Return the operations, given a parameter for each used array, in order."""
         self.list: list[UOp] = []
         self.uop_of: dict[Any, UOp] = {}
         for array, parameter in zip((a for a in self.tape.arrays if a.used), parameters, strict=True):
             self.uop_of[array] = self.append(parameter)
-        # Slots of registers follow those of all parameters, so that no two arrays have the same slot.
+        # Registers have the slots after those of all parameters.
         for slot, array in enumerate(a for a in self.tape.registers if a.used):
             self.uop_of[array] = self.append(
                 UOp.placeholder((array.size,), array.dtype, len(self.tape.arrays) + slot, AddrSpace.REG)
@@ -50,12 +55,12 @@ class Linear:
         return self.list
 
     def append(self, u: UOp) -> UOp:
-        # Renderers read the list in order, so constants among the sources must stand before the operation.
+        # Renderers read the list in order, so an operation's constants must come before it.
         self.list += [s for s in u.src if s.op is Ops.CONST] + [u]
         return u
 
     def new(self, op: Ops, dtype: Any, *src: UOp, arg: Any = None) -> UOp:
-        """Append an operation that is not merged with an equal one, since two loads may read different values."""
+        """Append an operation. Its tag keeps tinygrad from merging equal ones: two loads may read different values."""
         return self.append(UOp(op, dtype, src, arg, tag=len(self.list)))
 
     def const(self, value: Any, dtype: Any) -> UOp:
@@ -82,7 +87,7 @@ class Linear:
     def store_bits(self, x: Instruction) -> None:
         first, bits = x.operands
         word = self.new(Ops.CAST, UINT32, self.value(bits), arg=UINT32)
-        # These renderers have no vectors of bits, so every bit is unpacked and stored by itself.
+        # These renderers have no vectors of bits, so each bit is unpacked and stored alone.
         for k in range(bits.dtype.itemsize * 8):
             index = self.new(Ops.ADD, first.dtype, self.value(first), self.const(k, first.dtype))
             bit = self.new(
@@ -96,13 +101,13 @@ class Linear:
         if block.kind == "if":
             begin = self.new(Ops.IF, dtypes.void, self.value(block.head))
         else:
-            # A RANGE of type void has no bound: it is tinygrad's endless loop, which the condition of its END leaves.
+            # A RANGE of type void has no bound: it is tinygrad's endless loop, left by the condition of its END.
             size = self.append(UOp(Ops.NOOP)) if block.head is None else self.value(block.head)
             if block.head is not None and block.head.low < 0:
-                # tinygrad's LLVM renderer compares a loop's index with its size as unsigned numbers (0.14.0), so a
-                # loop of a negative number of iterations would take billions.
-                none = self.const(0, INT32)
-                size = self.new(Ops.WHERE, INT32, self.new(Ops.CMPLT, BOOL, size, none), none, size)
+                # tinygrad's LLVM renderer compares a loop's index with its size as unsigned numbers (0.14.0). A
+                # negative number of iterations would become billions.
+                zero = self.const(0, INT32)
+                size = self.new(Ops.WHERE, INT32, self.new(Ops.CMPLT, BOOL, size, zero), zero, size)
             dtype = dtypes.void if block.head is None else INT32
             begin = self.new(Ops.RANGE, dtype, size, arg=(len(self.list), AxisType.WEAK))
             self.uop_of[block.index] = begin
@@ -110,7 +115,7 @@ class Linear:
         if block.kind == "if":
             self.new(Ops.ENDIF, dtypes.void, begin)
         else:
-            # END's first source is the value of the loop's body. The body stands in the list already, so it is empty.
+            # END's first source is the loop's body. It is in the list already, so a NOOP stands for it.
             condition = [] if block.condition is None else [self.value(block.condition)]
             self.new(Ops.END, dtypes.void, self.append(UOp(Ops.NOOP)), begin, *condition)
 
@@ -122,17 +127,17 @@ class Linear:
             case "group" | "thread":
                 return self.new(Ops.SPECIAL, INT32, self.const(x.high + 1, INT32), arg=f"{'gl'[x.op == 'thread']}idx0")
             case "!":
-                # tinygrad has no operation for a negation.
+                # tinygrad has no negation of bools.
                 return self.new(Ops.CMPNE, BOOL, src[0], self.const(True, BOOL))
             case ">=":
-                # `>=` is recorded for integers only, see `UOPS`, so it is the negation of `<`.
+                # `>=` is recorded for integers only, see `OPERATIONS`, so it is the negation of `<`.
                 less = self.new(Ops.CMPLT, BOOL, *src)
                 return self.new(Ops.CMPNE, BOOL, less, self.const(True, BOOL))
             case "/":
                 if dtype is FLOAT32 and not self.divides:
                     return self.new(Ops.MUL, dtype, src[0], self.new(Ops.RECIPROCAL, dtype, src[1]))
                 return self.new(Ops.FDIV if dtype is FLOAT32 else Ops.CDIV, dtype, *src)
-            # LLVM may assume that tinygrad's sums do not overflow, so sums and differences go through uint32.
+            # LLVM may assume that tinygrad's signed sums do not overflow, so these are unsigned sums.
             case "+" if x.wraps:
                 return self.wrapping_sum(dtype, *src)
             case "-":
@@ -144,9 +149,9 @@ class Linear:
         return self.new(UOPS[x.op], dtype, *src)
 
     def wrapping_sum(self, dtype: Any, *src: UOp) -> UOp:
-        """Add two numbers; signed integers are converted to unsigned ones, and back.
+        """Add two numbers. Signed integers are added as unsigned ones.
 
-        tinygrad's LLVM renderer leaves the overflow of signed ones undefined (0.14.0,
+        tinygrad's LLVM renderer leaves the overflow of signed sums undefined (0.14.0,
         https://github.com/tinygrad/tinygrad/pull/10249).
         """
         unsigned = UNSIGNED_OF.get(dtype)
@@ -156,7 +161,7 @@ class Linear:
         return self.new(Ops.BITCAST, dtype, total, arg=dtype)
 
     def popcount(self, x: UOp) -> UOp:
-        """Add the bits of a word in pairs, then in groups of four, and so on."""
+        """Return the number of set bits of a word: add its bits in pairs, then the sums in pairs, and so on."""
         for size, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0xFFFF)):
             low = self.const(mask, UINT32)
             shift = self.const(size, UINT32)
