@@ -24,7 +24,7 @@ def states(name: str) -> tuple[te.Env, te.State, te.State]:
 
 def words(state: te.State) -> list[np.ndarray]:
     """Return words and random keys of every game."""
-    return [state.buffers.layout.table(t) for t in state.tensors]
+    return [state.buffers.layout.download(t) for t in state.tensors]
 
 
 def follow(state: te.State) -> list[np.ndarray]:

@@ -42,7 +42,7 @@ solve(12, "CPU", progress=False, path=sys.argv[1])
 def saved_state(path: Path) -> Callable[[], list[np.ndarray]]:
     state = shared_env("tic_tac_toe").step(shared_env("tic_tac_toe").init(5, seed=3), [4, 0, 99, 1, 2])
     te.save_state(state, path)
-    return lambda: [state.buffers.layout.table(t) for t in te.load_state(path).tensors]
+    return lambda: [state.buffers.layout.download(t) for t in te.load_state(path).tensors]
 
 
 def saved_table(path: Path) -> Callable[[], list[np.ndarray]]:

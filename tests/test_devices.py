@@ -116,7 +116,7 @@ def env_of(game: str) -> te.Env:
 def words(state: te.State) -> np.ndarray:
     """Return all bits of a state, one row per game."""
     layout = state.buffers.layout
-    return np.concatenate([layout.table(tensor) for tensor in state.tensors], axis=1)
+    return np.concatenate([layout.download(tensor) for tensor in state.tensors], axis=1)
 
 
 def mixed_actions(state: te.State, ply: int) -> np.ndarray:

@@ -50,7 +50,7 @@ def states() -> Saved:
     both = [env.init(batch, seed=batch) for batch in (30_000, 40_000)]
 
     def arrays(state: te.State) -> list[np.ndarray]:
-        return [np.array(state.buffers.layout.table(t)) for t in state.tensors]
+        return [np.array(state.buffers.layout.download(t)) for t in state.tensors]
 
     one, two = (partial(te.save_state, state) for state in both)
     return Saved((one, two), (arrays(both[0]), arrays(both[1])), lambda path: arrays(te.load_state(path)))

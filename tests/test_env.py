@@ -22,7 +22,7 @@ DEVICES = ("CPU:0", "CPU:1", "CPU:2", "CPU:3")
 
 def rows_of(state: te.State) -> np.ndarray:
     """Return the constants of every row, [B, 5]: words of the seed, the row, the uniform policy's key."""
-    return state.buffers.layout.table(state.tensors[1])
+    return state.buffers.layout.download(state.tensors[1])
 
 
 def test_ids() -> None:

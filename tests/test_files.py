@@ -36,7 +36,7 @@ def some_state() -> te.State:
 
 def same(one: te.State, other: te.State) -> None:
     for mine, theirs in zip(one.tensors, other.tensors, strict=True):
-        np.testing.assert_array_equal(one.buffers.layout.table(mine), other.buffers.layout.table(theirs))
+        np.testing.assert_array_equal(one.buffers.layout.download(mine), other.buffers.layout.download(theirs))
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def after(env: te.Env, batch: int, steps: int) -> te.State:
 
 def rows_of(state: te.State) -> np.ndarray:
     """Return the constants of every row, [B, 5]."""
-    return state.buffers.layout.table(state.tensors[1])
+    return state.buffers.layout.download(state.tensors[1])
 
 
 @pytest.mark.few("tic_tac_toe")
@@ -94,7 +94,7 @@ def stepwise(env: te.Env, state: te.State, n: int, action: Any, seed: int, limit
     """Compute `te.playout` one step at a time, on copies with the keys of fresh rows of the seed."""
     copies = env.take(state, np.repeat(np.arange(state.batch), n))
     fresh = env.init(copies.batch, seed)
-    loaded = env.engine.load(copies.buffers.layout.table(copies.tensors[0]), rows_of(fresh), fresh.device)
+    loaded = env.engine.load(copies.buffers.layout.download(copies.tensors[0]), rows_of(fresh), fresh.device)
     now = te.State(env, env.engine.refresh(loaded))
     returns = np.zeros((copies.batch, env.num_players))
     for i in range(limit):

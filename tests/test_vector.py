@@ -167,7 +167,7 @@ def test_games_that_were_over_begin_whatever_their_rules_compute(name: str) -> N
     reset = vector.step_uniform().numpy()
     assert not (reset["terminated"] | reset["truncated"]).any() and not reset["rewards"].any()
     layout = first.buffers.layout
-    assert (layout.table(vector.state.buffers.words) == layout.table(first.buffers.words)).all()
+    assert (layout.download(vector.state.buffers.words) == layout.download(first.buffers.words)).all()
 
 
 def test_a_transition_is_read_before_the_next_step() -> None:

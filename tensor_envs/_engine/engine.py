@@ -33,7 +33,7 @@ from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
 
 A = TypeVar("A", bound=tuple[Any, ...])
-Launcher = Callable[..., Launch]  # takes arguments, and those whose memory is external
+Launcher = Callable[..., Launch]  # function of the arguments and the placeholders of external memory, see `bind`
 
 
 class Engine:
@@ -52,10 +52,10 @@ class Engine:
     # *** launching ***
 
     def run(self, kernel: Kernel, layout: BatchLayout, arrays: A, grid: BlockGrid | None = None) -> A:
-        """Run a kernel and return its arrays after it.
+        """Run a kernel and return its arrays as they are after it.
 
-        Eagerly this launches the program. While a TinyJit captures, it adds a node to the graph and returns new
-        tensors; `arrays` then still stand for the values before the kernel.
+        Outside of a capture, the kernel is launched and changes the arrays in place. In a capture it becomes a node of
+        the graph: the result is new tensors, and `arrays` still have the values before the kernel.
         """
         grid = grid or layout.grid
         if stays_lazy():
@@ -66,7 +66,7 @@ class Engine:
         return arrays
 
     def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, *external: Tensor) -> Launch:
-        """Return a prepared launch of a kernel on these arrays. external: see `ProgramLauncher`."""
+        """Return a prepared launch of a kernel on these arrays. external: see `ProgramLauncher.__call__`."""
         with LOCK:
             launcher, arguments = self._launcher(kernel, layout.grid, layout.device, arrays)
             return launcher(arguments, *external)
@@ -86,14 +86,14 @@ class Engine:
     def _launcher(
         self, kernel: Kernel, grid: BlockGrid, device: DeviceName, arrays: A
     ) -> tuple[Launcher, list[Tensor]]:
-        """Return the launcher of a kernel, and its arguments."""
+        """Return the launcher of a kernel, from the cache or new, and its arguments."""
         blocks = block_range(grid, device)
         leaves = Leaves()
         structure = flatten(arrays, leaves, NoneType)
         tensors = leaves.tensors
-        # Direct launches bypass tinygrad's scheduler, which takes longer than most kernels.
+        # tinygrad's scheduler takes longer than most kernels. It is needed only for its debug output and profiles.
         directly = launches_directly()
-        # on a CPU one program serves batches of any size
+        # On a CPU one program serves batches of any size.
         key = (kernel, grid.cache_key if directly and blocks else grid, device, structure, directly)
 
         def by_tinygrad(arguments: Sequence[Tensor], *external: Tensor) -> Launch:
@@ -106,7 +106,7 @@ class Engine:
         def create() -> Launcher:
             if not directly:
                 return by_tinygrad
-            # The program is compiled for these arrays, and later launches exchange their addresses.
+            # The program is compiled for these arrays. Later launches pass other addresses.
             bases = [base_of(t.uop) for t in (*tensors, *blocks)]
             record = self.recorder(kernel, grid, arrays)
             used, program = compile_kernel(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks))
@@ -123,10 +123,9 @@ class Engine:
         return rebuild(structure, after)  # type: ignore[no-any-return]
 
     def recorder(self, kernel: Kernel, grid: BlockGrid, arrays: Any) -> Recorder:
-        """Return the recorder of a kernel.
+        """Return the recorder of a kernel, whose parameters are the arrays and on the CPU the range of blocks.
 
-        Its parameters are the arrays, flat, and on the CPU the blocks to play. The entries of `arrays` are Tensors, or
-        anything else in their place.
+        Of `arrays`, only the structure is used; placeholders may stand for the Tensors.
         """
         if isinstance(kernel, (UniformRollout, Playout)) and self.game.has_memory:
             raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
@@ -135,7 +134,7 @@ class Engine:
         return functools.partial(trace, body)
 
     def _name(self, kernel: Kernel) -> str:
-        # These have the same source for many games. With a common name it is compiled once.
+        # These kernels are the same for many games. With the same name, so is their source, which is compiled once.
         if isinstance(kernel, (Seed, Copy, Gather)):
             return kernel.name
         return f"{type(self.game.rules).__name__}_{kernel.name}"
@@ -143,9 +142,9 @@ class Engine:
     # *** states ***
 
     def row_keys(self, batch: int, words: tuple[int, int], device: DeviceName, first_row: int) -> Tensor:
-        """Return each row's constants: words of the seed, number of the row, key of the uniform policy."""
+        """Return the keys of the rows of a batch, see `KEY_WORDS`, given the two words of the seed."""
         layout = self.batch_layout(batch, device)
-        shards = [[*words, first_row + shard * layout.share] for shard in range(layout.shards)]
+        shards = [[*words, first_row + shard * layout.shard_size] for shard in range(layout.shards)]
         scalars = np.array(shards, np.uint32).view(np.int32).ravel().tolist()
         arrays = Seed.Arrays(layout.empty(KEY_WORDS), cached_upload(tuple(scalars), device))
         return self.run(Seed(), layout, arrays).row_keys
@@ -164,7 +163,7 @@ class Engine:
     def step(
         self, buffers: BatchBuffers, actions: Tensor, reset: Autoreset = "disabled", new: Tensor | None = None
     ) -> BatchBuffers:
-        """Play one action in every game; the new state goes to the buffer `new`, if one is passed."""
+        """Play one action in every game, and write the new state to the buffer `new`, if one is passed."""
         layout = buffers.layout
         new = layout.empty(self.layout.words) if new is None else new
         arrays = Step.Arrays(new, buffers.words, buffers.row_keys, actions)
@@ -178,7 +177,7 @@ class Engine:
         return layout.view(self.run(Events(), layout, arrays).events, 0, count)
 
     def reset(self, buffers: BatchBuffers, chosen: Tensor | None = None) -> BatchBuffers:
-        """Start the next episode of the chosen games, or of finished ones."""
+        """Start the next episode of the games whose entry in `chosen` is not 0; None stands for the finished games."""
         arrays = Reset.Arrays(self.empty(buffers), buffers.words, buffers.row_keys, chosen)
         return buffers._replace(words=self.run(Reset(), buffers.layout, arrays).new)
 
@@ -204,11 +203,12 @@ class Engine:
         kernel = Gather(buffers.layout.grid.lanes)
         if more is not None:
             kernel = Gather(buffers.layout.grid.lanes, more.layout.grid.lanes)
-            # No array may come twice: OpenCL takes the position among the arrays for the parameter's slot.
-            alike = [x.uop is y.uop for x, y in zip(buffers[:2], more[:2], strict=True)]
+            # No array may be passed twice: on OpenCL the second one would get the slot of the first.
+            same_words = more.words.uop is buffers.words.uop
+            same_keys = more.row_keys.uop is buffers.row_keys.uop
             arrays = arrays._replace(
-                more=realize(more.words.clone()) if alike[0] else more.words,
-                more_keys=None if alike[1] else more.row_keys,
+                more=realize(more.words.clone()) if same_words else more.words,
+                more_keys=None if same_keys else more.row_keys,
             )
         after = self.run(kernel, layout, arrays)
         return BatchBuffers(after.new, after.new_keys, layout)
@@ -219,15 +219,15 @@ class Engine:
         if stays_lazy() or layout.grid.gpu or layout.rows == layout.batch:
             arrays = Sample.Arrays(buffers.words, buffers.row_keys, layout.empty(1, dtypes.int32))
             return layout.column(self.run(Sample(), layout, arrays).actions)
-        # This kernel writes the actions of rows without padding: a view of padded actions would be a graph of
-        # tinygrad's, which takes ten times as long as the kernel.
+        # This grid has no padding. The column of a padded buffer would be a graph of tinygrad, which takes ten times as
+        # long as the kernel.
         actions = empty_buffer(layout.batch, dtypes.int32, layout.device)
         arrays = Sample.Arrays(buffers.words, buffers.row_keys, actions)
-        self.run(Sample(layout.grid.lanes), layout, arrays, layout.by_game)
+        self.run(Sample(layout.grid.lanes), layout, arrays, layout.single_games)
         return actions
 
     def load(self, table: np.ndarray, row_keys: np.ndarray, device: DeviceName) -> BatchBuffers:
-        """Upload a batch, [B, words] and [B, KEY_WORDS]."""
+        """Upload a batch from its tables: words [B, words] and row keys [B, KEY_WORDS]."""
         layout = self.batch_layout(len(table), device)
         return BatchBuffers(layout.upload(table), layout.upload(row_keys), layout)
 
@@ -236,14 +236,21 @@ class Engine:
     def rollout(
         self, buffers: BatchBuffers, steps: int, reset: Autoreset, count: bool = False, games: int | None = None
     ) -> tuple[BatchBuffers, Tensor, Tensor | None]:
-        """Play many steps of the uniform policy, or with `games` until every row has finished its share of them.
+        """Play by the uniform policy.
+
+        Args:
+            buffers: the games.
+            steps: maximum number of actions of each game.
+            reset: what happens to finished games.
+            count: whether to count decisions, see `Decisions`.
+            games: number of games to finish, distributed among the rows (see `BatchLayout.quotas`); None for no number.
 
         Returns:
-            The last state, a buffer of 2 P values, returns and wins, and with `count` the counts of decisions.
+            The last state, a buffer of returns and wins (2 P values per game), and the counts or None.
         """
         layout = buffers.layout
         totals = layout.empty(2 * self.spec.num_players, dtypes.float32)
-        # Each shard has limits of its own, since rows are numbered within it.
+        # Each shard has its own limits, since its rows are numbered from 0.
         limits = [(steps, *(() if games is None else layout.quotas(games, shard))) for shard in range(layout.shards)]
         scalars = cached_upload(sum(limits, ()), buffers.device)
         counts = layout.empty(num_counts(self.spec), dtypes.int32) if count else None
@@ -254,13 +261,24 @@ class Engine:
     def playout(
         self, buffers: BatchBuffers, copies: int, actions: Tensor | None, words: tuple[int, int], limit: int
     ) -> Tensor:
-        """Play copies of every game to their ends by the uniform policy; return float32 [B * copies, P]."""
+        """Play copies of every game to their ends by the uniform policy.
+
+        Args:
+            buffers: the games.
+            copies: copies of each game.
+            actions: first action of each game's copies; None for random ones.
+            words: the two words of the seed.
+            limit: maximum number of actions.
+
+        Returns:
+            Returns, float32 [B * copies, P].
+        """
         source = buffers.layout
         device = buffers.device
         layout = self.batch_layout(buffers.batch * copies, device)
         row_keys = self.row_keys(layout.batch, words, device, 0)
         totals = layout.empty(self.spec.num_players, dtypes.float32)
-        scalars = cached_upload((limit, source.share) * layout.shards, device)
+        scalars = cached_upload((limit, source.shard_size) * layout.shards, device)
         kernel = Playout(source.grid.lanes, copies)
         arrays = Playout.Arrays(buffers.words, row_keys, totals, scalars, actions)
         return layout.view(self.run(kernel, layout, arrays).totals, 0, self.spec.num_players)
@@ -269,7 +287,7 @@ class Engine:
 
     @functools.cached_property
     def output_shapes(self) -> Outputs:
-        """Shape per game and dtype of what learners read."""
+        """Shape per game and dtype of each output."""
         spec = self.spec
         flag = ((), dtypes.bool)
         return Outputs(
@@ -282,7 +300,7 @@ class Engine:
         )
 
     def outputs(self, layout: BatchLayout, names: Sequence[str]) -> Outputs:
-        """Return buffers, padding included, for the named outputs of a batch."""
+        """Return uninitialised buffers, padding included, for the named outputs of a batch."""
         sizes = self.output_shapes._asdict()
         return Outputs(**{name: layout.empty(math.prod(sizes[name][0]), sizes[name][1]) for name in names})
 
@@ -294,35 +312,41 @@ class Engine:
         return rows.reshape(layout.batch, *shape)
 
     def observe(self, buffers: BatchBuffers, player: int | None, players: Tensor | None = None) -> Tensor:
-        """Return observations [B, *observation_shape] of `player`, of the games' own `players`, or of the mover."""
+        """Return observations [B, *observation_shape].
+
+        Args:
+            buffers: the games.
+            player: the observing player of all games; None for the player to move.
+            players: the observing player of each game, int32, in place of `player`.
+        """
         layout = buffers.layout
-        who = player if players is None else "each"
+        observer = player if players is None else "each"
         shape, dtype = self.output_shapes[0]
         if stays_lazy():
+            # A capture has one grid: the kernel fills a padded buffer, of which tinygrad makes a view.
             arrays = Observe.Arrays(self.outputs(layout, ["observation"]), buffers.words, players)
-            # A capture needs nodes of one graph: the kernel fills a padded buffer, and tinygrad makes the view.
-            return self.view(layout, self.run(Observe(who), layout, arrays).out, "observation", layout.grid.gpu)
+            return self.view(layout, self.run(Observe(observer), layout, arrays).out, "observation", layout.grid.gpu)
+        # Otherwise the kernel writes the rows of the batch without padding, and no copy follows.
         new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
         arrays = Observe.Arrays(Outputs(observation=new), buffers.words, players)
-        # Eagerly the kernel writes exactly the rows of the batch, so that no copy follows.
-        self.run(Observe(who, layout.grid.lanes), layout, arrays, layout.exact)
+        self.run(Observe(observer, layout.grid.lanes), layout, arrays, layout.unpadded)
         return new.reshape(layout.batch, *shape)
 
     def read(self, buffers: BatchBuffers, name: str) -> Tensor:
         """Return a field, a flag, the rewards, the mask or the action_key, [B, ...]; lazy in a jit."""
         layout = buffers.layout
         if stays_lazy():
-            return self._lazy(buffers, name)
+            return self._lazy_property(buffers, name)
         lanes = layout.grid.lanes
         if name == "legal_action_mask":
             mask = empty_buffer(layout.batch * self.spec.num_actions, dtypes.bool, layout.device)
             arrays = Observe.Arrays(Outputs(legal_action_mask=mask), buffers.words)
-            self.run(Observe(None, lanes), layout, arrays, layout.exact)
+            self.run(Observe(None, lanes), layout, arrays, layout.unpadded)
             return mask.reshape(layout.batch, self.spec.num_actions)
         shape, dtype = self._property(name)
         new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
         row_keys = buffers.row_keys if name == "action_key" else None
-        self.run(Read(name, lanes), layout, Read.Arrays(new, buffers.words, row_keys), layout.exact)
+        self.run(Read(name, lanes), layout, Read.Arrays(new, buffers.words, row_keys), layout.unpadded)
         return new.reshape(layout.batch, *shape)
 
     def _property(self, name: str) -> tuple[tuple[int, ...], DType]:
@@ -335,38 +359,38 @@ class Engine:
         field = self.layout.fields.get(name)
         return others[name] if field is None else (field.shape, field.dtype)
 
-    def _lazy(self, buffers: BatchBuffers, name: str) -> Tensor:
-        """Return a property as an expression of the buffers."""
+    def _lazy_property(self, buffers: BatchBuffers, name: str) -> Tensor:
+        """Return a property as a lazy expression of the buffers."""
         layout = buffers.layout
         if name != "action_key":
             return self.layout.lazy(lambda first, count: layout.view(buffers.words, first, count), name)
         low, high = (layout.view(buffers.row_keys, 3 + k, 1).reshape(layout.batch) for k in range(2))
-        episode = self._lazy(buffers, "episode")
+        episode = self._lazy_property(buffers, "episode")
         return Tensor.stack(*threefry((low, high), (episode.const_like(ACTION_COUNTER), episode)), dim=1)
 
     def bind_outputs(self, buffers: BatchBuffers, outputs: Outputs) -> Launch:
-        """Return a prepared launch that writes outputs for the player to move, game by game."""
+        """Return a prepared launch that writes outputs for the player to move, in row-major order."""
         layout = buffers.layout
         arrays = Observe.Arrays(outputs, buffers.words)
         return self.bind(Observe(None, layout.grid.lanes), layout, arrays)
 
     def write_outputs(self, buffers: BatchBuffers, outputs: Outputs) -> None:
-        """Write outputs for the player to move as `Step` does."""
+        """Write outputs for the player to move in the order in which `Step` writes them."""
         self.run(Observe(None), buffers.layout, Observe.Arrays(outputs, buffers.words))
 
 
-# Rules of the package do not change while a process runs. Rules of users may, as in a notebook.
+# Only these games share engines: the code of a user's rules may change in a process, as in a notebook.
 FIXED_RULES = "tensor_envs.games."
 _shared_engine: Any = functools.lru_cache(16)(Engine)  # frozen rules are hashable, which their type does not say
 
 
 def engine_of(rules: Rules) -> Engine:
-    """Return the engine of some rules. Environments of one game share it, so that kernels are traced once."""
+    """Return the engine of rules. Environments with equal rules share one, so that kernels are traced once."""
     return (_shared_engine if type(rules).__module__.startswith(FIXED_RULES) else Engine)(rules)
 
 
 def block_range(grid: BlockGrid, device: DeviceName) -> list[Tensor]:
-    """Return the last argument of a kernel on the CPU, the range of all blocks; a GPU kernel has none."""
+    """Return the last arguments of a kernel: the range of all blocks on the CPU, none on a GPU."""
     return [] if grid.gpu else [all_blocks(grid.blocks, device)]
 
 

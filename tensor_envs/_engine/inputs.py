@@ -1,4 +1,4 @@
-"""Arguments with one entry per game, from NumPy or tinygrad, checked and uploaded."""
+"""Checks and conversions of arguments with one entry per game."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
     Args:
         name: name of the argument, for errors.
         value: a Tensor on the batch's device, an array of another library on its card, or anything that NumPy takes.
-            What int32 cannot hold becomes an illegal number.
+            A number that int32 cannot hold becomes one that is no action.
         layout: layout of the batch.
-        below: entries of an array on the host must be in 0..below-1; others are not read.
+        below: entries must be in 0..below-1. Only arrays on the host are checked, since a device would have to wait.
 
     Raises:
         TypeError: another dtype.
         ValueError: another shape, device or range.
     """
     if is_cuda(layout.device) and on_card(value):
-        # Copy on the card: events order it between the libraries, and the host does not stop.
+        # Copy on the card: events order the copy with the libraries' kernels, and the host does not wait.
         actions = layout.empty(1, dtypes.int32)
-        found = card_ints(name, value, layout)
-        copy(found.device, address_of(actions), found.address, layout.batch * dtypes.int32.itemsize)
-        found.keep_until_done()
+        memory = card_ints(name, value, layout)
+        copy(memory.device, address_of(actions), memory.address, layout.batch * dtypes.int32.itemsize)
+        memory.keep_until_done()
         return actions
     if not isinstance(value, Tensor):
         return upload(layout.padded(host_ints(name, value, layout.batch, below)), layout.device)
@@ -52,17 +52,17 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
 def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) -> Imported:
     """Return integers [B] of another library on the batch's card as int32; see `int_array` for the errors.
 
-    wide: whether int64 stays as it is.
+    wide: whether integers of 64 bits are left as they are.
     """
-    # A web page's Python, without NumPy, imports this module, and has no card.
+    # Imported here, since the Python of a web page imports this module and lacks what `exchange` needs.
     from tensor_envs._runtime.exchange import card_array
 
     kind = _kind(value.dtype)
     _check(name, value.shape, value.dtype, "int" in kind, layout.batch)
-    found = card_array(value, dtypes.int64 if wide and kind == "int64" else dtypes.int32)
-    if card_of(found.device) != card_of(str(layout.device)):
-        raise ValueError(f"{name} must be on the state's device {layout.device}, got {found.device}")
-    return found
+    memory = card_array(value, dtypes.int64 if wide and kind == "int64" else dtypes.int32)
+    if card_of(memory.device) != card_of(str(layout.device)):
+        raise ValueError(f"{name} must be on the state's device {layout.device}, got {memory.device}")
+    return memory
 
 
 @functools.cache  # the text of a dtype takes as long as a call of the driver
@@ -72,14 +72,22 @@ def _kind(dtype: Any) -> str:
 
 
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None, low: int = 0) -> np.ndarray:
-    """Convert a Tensor, or what NumPy takes, to int32 [size], checked; size None stands for any length above 0."""
+    """Convert a Tensor, or anything that NumPy takes, to int32 [size], checked.
+
+    Args:
+        name: name of the argument, for errors.
+        value: the integers.
+        size: their number; None for any number above 0.
+        below: entries must be in low..below-1; None for any entries.
+        low: lowest entry.
+    """
     value = host_array(name, value)
     if size is None and not value.size:
         raise ValueError(f"{name} must have one or more entries, got none")
     _check(name, value.shape, value.dtype, value.dtype.kind in "iu", size)
     if below is not None and not (value.min() >= low and value.max() < below):
         raise ValueError(f"{name} must be in {low}..{below - 1}, got {value.min()} to {value.max()}")
-    # An integer beyond int32 must not become the action of its low bits.
+    # An integer that int32 cannot hold becomes -1. Its low bits might be those of an action.
     narrow = value.astype(np.int32, copy=False)
     if np.can_cast(value.dtype, np.int32) or (narrow == value).all():
         return narrow
@@ -109,8 +117,8 @@ def host_array(name: str, value: Any) -> np.ndarray:
     """Return a value as an array.
 
     Raises:
-        TypeError: for what is no array (a State), or cannot be read (a tensor on PyTorch's device "meta").
-        ValueError: for nested lists of different lengths, and for masked entries.
+        TypeError: the value is no array (a State), or cannot be read (a tensor on PyTorch's device "meta").
+        ValueError: nested lists have different lengths, or entries are masked.
     """
     if type(value) is np.ndarray:
         return value
@@ -126,18 +134,18 @@ def host_array(name: str, value: Any) -> np.ndarray:
         return np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name} must be rectangular: {error}") from None
-    # Another library may raise anything here.
+    # Another library may raise an error of any class here.
     except Exception as error:
         raise TypeError(f"{name} must be an array that NumPy can read, got {type(value).__name__}: {error}") from None
 
 
 def _on_device(name: str, values: Tensor, layout: BatchLayout) -> Tensor:
-    """Return values on the batch's device. ValueError for another device; a Tensor without a device is on each."""
+    """Return values on the batch's device. ValueError if they are on another one; constants are on every device."""
     if values.device is None:
         return values if stays_lazy() else upload(download(values), layout.device)
     if values.device != layout.device:
         raise ValueError(f"{name} must be on the state's device {layout.device}, got {values.device}")
-    # A tensor that is whole on every device is shared out like the batch.
+    # A tensor that every device has a copy of is sharded like the batch.
     if layout.shards > 1 and values.uop.axis is None:
         values = values.to(layout.device[0]).shard(layout.device, axis=0)  # type: ignore[arg-type]
     return values
@@ -149,20 +157,20 @@ def _buffer(values: Tensor, layout: BatchLayout) -> Tensor:
         if stays_lazy() or buffer_of(values) is not None:
             return values
         return realize(values.clone())
-    # Actions of a kernel are views of padded buffers. Such a buffer can be read as it is.
+    # Actions that a search or a policy of this package returns are a view of a padded buffer, which needs no copy.
     whole = Tensor(base_of(values.uop))
     is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == layout.rows
-    # It is the whole buffer's column, as a search returns it.
     if is_whole and layout.column(whole).uop is values.uop:
         return whole
-    return _converted(values, layout.shards, layout.share, layout.grid.rows)
+    return _converted(values, layout.shards, layout.shard_size, layout.grid.rows)
 
 
 @jit
-def _converted(values: Tensor, shards: int, share: int, rows: int) -> Tensor:
+def _converted(values: Tensor, shards: int, games: int, rows: int) -> Tensor:
+    """Convert values of shards of `games` games to int32, and pad each shard to `rows`."""
     if values.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
         values = ((values >= 0) & (values < INT32_END)).where(values, -1)
     values = values.cast(dtypes.int32)
-    if rows > share:
-        values = values.reshape(shards, share).pad(((0, 0), (0, rows - share))).reshape(shards * rows)
+    if rows > games:
+        values = values.reshape(shards, games).pad(((0, 0), (0, rows - games))).reshape(shards * rows)
     return values.contiguous()

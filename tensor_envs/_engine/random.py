@@ -1,4 +1,4 @@
-"""Seeds, and Threefry on Tensors for actions that are drawn outside of kernels; `rules.chance` defines it."""
+"""Seeds, and Threefry on Tensors for random numbers outside of kernels; `rules.chance` defines the generator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tinygrad import Tensor, dtypes
 from tensor_envs._validate import integer
 
 MAX_SEED = 2**64 - 1
-KEY_WORDS = 5  # constants of a row: words 0-1 of the seed, 2 the row, 3-4 the uniform policy's key
+KEY_WORDS = 5  # words of a row's keys: seed (two words), number of the row, key of the uniform policy (two words)
 
 
 def threefry(key: tuple[Tensor, Tensor], counter: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

@@ -375,7 +375,7 @@ def positions(env: Env, start: Any, count: int) -> np.ndarray:
     if len(games) not in (1, count):
         raise ValueError(f"{name} must have one position, or one for each of {count} games, got {len(games)}")
     if isinstance(games, State):
-        words = games.buffers.layout.table(env.check_state(games).buffers.words)
+        words = games.buffers.layout.download(env.check_state(games).buffers.words)
     else:
         for game in games:
             if not isinstance(game, (dict, str)):

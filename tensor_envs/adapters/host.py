@@ -60,7 +60,7 @@ class HostBuffer:
         grid = self._layout.grid
         if self._by_lanes:
             return part.reshape(grid.blocks, -1, grid.lanes).transpose(1, 0, 2)
-        return part.reshape(grid.rows, -1)[: self._layout.share]
+        return part.reshape(grid.rows, -1)[: self._layout.shard_size]
 
     def read(self, *shape: int) -> np.ndarray:
         """Copy the batch's values to an array of this shape or, where memory is by lanes, [values, B]."""
@@ -71,14 +71,14 @@ class HostBuffer:
         columns = np.empty((len(views[0]), layout.shards, *views[0].shape[1:]), views[0].dtype)
         for shard, view in enumerate(views):
             columns[:, shard] = view
-        return columns.reshape(len(columns), layout.shards, -1)[:, :, : layout.share].reshape(len(columns), -1)
+        return columns.reshape(len(columns), layout.shards, -1)[:, :, : layout.shard_size].reshape(len(columns), -1)
 
     def write(self, values: np.ndarray) -> None:
         """Write one value for each game; padding may keep old values."""
         if not self._memory:
             write(self.tensor, self._layout.padded(values))
         for part, piece in zip(self._memory, values.reshape(self._layout.shards, -1), strict=False):
-            part[: self._layout.share] = piece
+            part[: self._layout.shard_size] = piece
 
 
 def observation_buffer(env: Env, layout: BatchLayout) -> HostBuffer:
@@ -127,7 +127,7 @@ class HostGame:
 
     def _read(self) -> None:
         layout = self.env.engine.layout
-        self._words = words = self._layout.table(self._vector.buffers.words)[0]
+        self._words = words = self._layout.download(self._vector.buffers.words)[0]
         self.rewards: list[float] = words[layout.rewards : layout.mask].view(np.float32).tolist()
         bits = words[layout.mask :].astype("<u4").view(np.uint8)
         self.mask = np.unpackbits(bits, count=self.env.num_actions, bitorder="little").view(np.int8)
@@ -271,7 +271,7 @@ class SingleAgent:
         if seed is not None:
             self._adopt(self.env.init(self.batch, seed, layout.device).buffers)
         current = self._state(self._launches[-1].new).buffers
-        table = layout.table(current.words)
+        table = layout.download(current.words)
         episode = engine.layout.slots["episode"][0].word
         episodes = table[rows, episode] + np.uint32(seed is None)
         table[rows] = words
@@ -315,7 +315,7 @@ class SingleAgent:
 
     def _host_actions(self, state: State, action: Any) -> np.ndarray:
         """Return actions as a host array [B]; see `Env.step` for the errors."""
-        return self._layout.table(self.env.action_buffer(state, action))[:, 0]
+        return self._layout.download(self.env.action_buffer(state, action))[:, 0]
 
     def _advance(self, commands: np.ndarray) -> None:
         """Run a command for each game, see `PlayUntil`, until no game waits for the other players."""

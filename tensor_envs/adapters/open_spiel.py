@@ -162,7 +162,7 @@ class PositionLevel:
         self.tree = tree
         self.parent = parent
         self.action = action
-        self.words, self.row_keys = (layout.table(part) for part in state.tensors)
+        self.words, self.row_keys = (layout.download(part) for part in state.tensors)
         values = tree.env.engine.layout.unpack(self.words)
         self.over = values["terminated"] | values["truncated"]
         self.movers = values["current_player"]

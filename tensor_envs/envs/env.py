@@ -313,7 +313,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         if is_capturing():
             raise RuntimeError('illegal="raise" reads the actions on the host, so a jit cannot capture it')
         values = state.numpy()
-        chosen = state.buffers.layout.table(actions)[:, 0]
+        chosen = state.buffers.layout.download(actions)[:, 0]
         inside = (chosen >= 0) & (chosen < self.num_actions)
         legal = inside & values["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
         wrong = np.flatnonzero(~legal & ~values["terminated"] & ~values["truncated"])

@@ -118,7 +118,7 @@ class NotatedGame(Generic[R_co]):
     def row(self, state: State, row: int) -> dict[str, Any]:
         """Return every field and flag of one game by name, as plain numbers and nested lists."""
         layout = state.buffers.layout
-        return self._layout.game(layout.table(state.buffers.words)[row])
+        return self._layout.game(layout.download(state.buffers.words)[row])
 
     def pack(self, positions: Sequence[dict[str, Any] | str]) -> np.ndarray:
         """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game.

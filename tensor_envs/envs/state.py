@@ -61,7 +61,7 @@ class State:
     def __reduce__(self) -> Any:
         """Pickle by values: tinygrad identifies a buffer by a number that another process may use for another one."""
         layout = self.buffers.layout
-        return _restored, (self.env, *(layout.table(t) for t in self.tensors), self.device)
+        return _restored, (self.env, *(layout.download(t) for t in self.tensors), self.device)
 
     @property
     def batch(self) -> int:
@@ -147,7 +147,7 @@ class State:
             [9, 9, 9]
         """
         layout = self.buffers.layout
-        return self.env.engine.layout.unpack(layout.table(self.buffers.words))
+        return self.env.engine.layout.unpack(layout.download(self.buffers.words))
 
     def check_beside(self, other: Any, name: str) -> State:
         """Return another state. TypeError or ValueError unless both have one environment and one device."""

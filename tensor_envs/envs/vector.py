@@ -105,7 +105,7 @@ class Transition:
             return {"actions": actions.copy(), **chosen}
         if not isinstance(actions, Tensor):
             return {"actions": to_numpy(from_dlpack(actions)).astype(np.int32), **chosen}
-        return {"actions": vector.buffers.layout.table(actions)[:, 0], **chosen}
+        return {"actions": vector.buffers.layout.download(actions)[:, 0], **chosen}
 
     @property
     def final_state(self) -> State:
@@ -552,7 +552,7 @@ class VectorEnv:
         elif mask is not None:
             raise ValueError("mask must be None beside a seed, which starts all games")
         else:
-            rows = self.buffers.layout.table(self.buffers.row_keys)[:, 2].astype(np.int64)
+            rows = self.buffers.layout.download(self.buffers.row_keys)[:, 2].astype(np.int64)
             first = int(rows.min())
             count = int(np.ptp(rows)) + 1
             if count > MAX_SPAN * len(rows):

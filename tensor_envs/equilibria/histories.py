@@ -126,7 +126,7 @@ class Histories:
         buffers = self.game.upload(table)
         if isinstance(self.game.origin, Env):
             buffers = self.game.engine.refresh(buffers)
-            table = buffers.layout.table(buffers.words)[: len(table)]
+            table = buffers.layout.download(buffers.words)[: len(table)]
         self._split(buffers, table, chance, np.zeros((len(table), self.players)), sequence)
 
     def _offer(self, table: Array, sequence: Array) -> None:

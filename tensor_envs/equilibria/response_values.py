@@ -73,7 +73,7 @@ class ResponseValues:
         share = np.bincount(same.number) / len(game.first_table)
         if isinstance(start, Env):
             buffers = game.engine.refresh(game.upload(table))
-            table = buffers.layout.table(buffers.words)[: len(table)]
+            table = buffers.layout.download(buffers.words)[: len(table)]
         live = ~game.over(table)
         # number of each starting game among the live ones; -1 if it is over
         self._number = np.where(live, np.cumsum(live) - 1, -1)[same.number]

@@ -47,7 +47,7 @@ def save_state(state: State, path: str | Path) -> None:
 def state_arrays(state: State) -> dict[str, np.ndarray]:
     """Return a state's words [B, W] and random keys of rows for a file, uint32."""
     buffers = state.buffers
-    return {"words": buffers.layout.table(buffers.words), "row_rng": buffers.layout.table(buffers.row_keys)}
+    return {"words": buffers.layout.download(buffers.words), "row_rng": buffers.layout.download(buffers.row_keys)}
 
 
 def state_of(env: Env, arrays: Mapping[str, np.ndarray], device: DeviceName | None = None) -> State:

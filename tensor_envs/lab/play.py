@@ -173,7 +173,7 @@ class _GamePool:
         self.work = np.array([match.work for match in matches])[self.match]
         # Games lie in rows on the host: a step gathers the live games of any match into one batch.
         self.words, self.keys = (
-            np.concatenate([start.buffers.layout.table(getattr(start.buffers, name)) for start in starts])
+            np.concatenate([start.buffers.layout.download(getattr(start.buffers, name)) for start in starts])
             for name in ("words", "row_keys")
         )
         # Replicas replay the same chance with other draws of the policies, for paired comparisons.
@@ -212,7 +212,7 @@ class _GamePool:
             events = self.env.engine.events(state.buffers, self.env.action_buffer(state, chosen))
             self.events[here] += to_numpy(events)[: len(here)]
         after = self.env.step(state, chosen)
-        self.words[here] = after.buffers.layout.table(after.buffers.words)[: len(here)]
+        self.words[here] = after.buffers.layout.download(after.buffers.words)[: len(here)]
         values = self.env.engine.layout.unpack(self.words[here])
         self.mask[here] = values["legal_action_mask"]
         self.mover[here] = values["current_player"]

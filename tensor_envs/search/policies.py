@@ -331,7 +331,7 @@ def _resumed(state: State, config: SearchConfig, tree: SearchTree | None) -> int
     if state.env.spec.chance and not config.replays:
         raise ValueError("tree cannot be resumed with chance='sampled': its positions had other outcomes of chance")
     # positions can be compared only if nodes are positions, not sequences of actions
-    words = layout.table(state.buffers.words)[:, : old.states.shape[2]]
+    words = layout.download(state.buffers.words)[:, : old.states.shape[2]]
     differ = (old.nodes[:, 0, Node.visits.index] > 0) & (words != old.states[:, 0]).any(1)
     if not config.replays and differ.any():
         raise ValueError(f"tree must be of the state's positions, got other ones in {differ.sum()} games")

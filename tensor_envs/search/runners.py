@@ -109,14 +109,14 @@ def run_search(
             if tree is not None and tree._whole is not None:
                 # a search that goes on from an earlier one begins with its nodes
                 tree._whole.put(memory, tree_sizes(engine, config, size.slots), layout, chunk, first)
-            params = size.params(first, layout.grid.blocks, layout.share, chunk.share, limit, (low, high))
+            params = size.params(first, layout.grid.blocks, layout.shard_size, chunk.shard_size, limit, (low, high))
             # every chunk reads its games from the whole batch and writes into the whole result
             search(buffers, params_array(params, table, layout.shards, layout.device), result)
             if size.return_tree:
                 # the next chunk overwrites the memory
                 trees.append(fetch(memory, chunk))
     if evaluate is not None or (config.packed and not is_gpu(layout.device)):  # a GPU would have to wait for the result
-        _check_actions(state, config, layout.table(result.action))
+        _check_actions(state, config, layout.download(result.action))
     whole = None
     if size.return_tree:
         whole = HostTree.of(config, config.width(env.spec), tree_sizes(engine, config, size.slots), layout, trees)
@@ -350,7 +350,7 @@ class NetworkRunner:
         self.tree = memory_for(env.engine, config, self.size.slots, chunk, self.depth)
         noise_words = config.selection.noise_count * config.width(env.spec)
         self.root_noise = chunk.empty(noise_words, dtypes.float32)
-        numbers = self.size.params(0, chunk.grid.blocks, chunk.share, chunk.share)
+        numbers = self.size.params(0, chunk.grid.blocks, chunk.shard_size, chunk.shard_size)
         params = params_array(numbers, table, chunk.shards, chunk.device)
         leaf = self.leaf.tensors[0]
         prepare = env.engine.prepare

@@ -84,7 +84,7 @@ class SearchTree:
         if counted is not None:
             blocks = numbers.reshape(counted.rows // counted.grid.lanes, -1)
             numbers = blocks[:, : counted.grid.lanes * size]
-        return numbers.reshape(layout.shards, -1, size)[:, : layout.share]
+        return numbers.reshape(layout.shards, -1, size)[:, : layout.shard_size]
 
     @property
     def visit_counts(self) -> Tensor:
@@ -246,7 +246,7 @@ class HostTree:
         chunks: Sequence[Sequence[np.ndarray]],
     ) -> HostTree:
         """Join the arrays of all chunks of a batch, as `fetch` returns them."""
-        joined = (np.concatenate(part, axis=1)[:, : whole.share] for part in zip(*chunks, strict=True))
+        joined = (np.concatenate(part, axis=1)[:, : whole.shard_size] for part in zip(*chunks, strict=True))
         states, nodes, edges = (part.reshape(whole.batch, -1) for part in joined)
         rest = nodes[:, Root.size : sizes.steps].reshape(whole.batch, -1, sizes.node)
         by_slot = states.reshape(whole.batch, 1 if config.replays else rest.shape[1], -1)

@@ -82,7 +82,7 @@ class Branches:
 
     def pack(self, state: State) -> Array:
         """Return the words of a state's games, in the layout of the explicit game if it has chance."""
-        table = state.buffers.layout.table(state.buffers.words)
+        table = state.buffers.layout.download(state.buffers.words)
         if self.engine is self.env.engine:
             return table
         values = state.numpy()
@@ -138,7 +138,7 @@ class Branches:
         Yields rows, actions, the padded batch after them, and its words without padding. Edges are in order, and the
         outcomes of an action stay in one part.
         """
-        flat = np.flatnonzero(self.legal(buffers.layout.table(buffers.words)[:count]))
+        flat = np.flatnonzero(self.legal(buffers.layout.download(buffers.words)[:count]))
         # A part ends after the last outcome of an action.
         size = EDGES - EDGES % self.outcomes
         for at in range(0, len(flat), size):
@@ -146,7 +146,7 @@ class Branches:
             # Copy each game once for every action, then play all of them in one step.
             after = self.gather(buffers, rows)
             after = self.engine.step(after, int_array("actions", np.resize(chosen, after.batch), after.layout))
-            yield rows, chosen, after, after.layout.table(after.words)[: len(rows)]
+            yield rows, chosen, after, after.layout.download(after.words)[: len(rows)]
 
 
 def padded_size(count: int) -> int:
@@ -164,7 +164,7 @@ def counter(what: str, total: int | None, shown: bool) -> Any:
 
 def start_arrays(start: Env | State) -> dict[str, np.ndarray]:
     """Return the arrays that a file needs for where a solution begins: the words of a State."""
-    return {"words": start.buffers.layout.table(start.buffers.words)} if isinstance(start, State) else {}
+    return {"words": start.buffers.layout.download(start.buffers.words)} if isinstance(start, State) else {}
 
 
 def start_of(env: Env, arrays: Mapping[str, np.ndarray]) -> Env | State:

@@ -165,7 +165,7 @@ def solve(
 def _signature(game: Expander) -> tuple[Any, ...]:
     """Return the identity of the start of a solution: environment, symmetry and words of the games."""
     origin = game.origin
-    words = origin.buffers.layout.table(origin.tensors[0]).tobytes() if isinstance(origin, State) else b""
+    words = origin.buffers.layout.download(origin.tensors[0]).tobytes() if isinstance(origin, State) else b""
     return env_metadata(game.env), game.symmetry, words
 
 

@@ -149,7 +149,7 @@ def check_symmetries(env: Env, steps: int, device: DeviceName | None) -> str:
 
 def bits_of(maps: FieldMaps, state: State) -> np.ndarray:
     """Return the bits that identify the positions of games, uint8 [B, bits]."""
-    return np.unpackbits(maps.packed(state.buffers.layout.table(state.buffers.words)), axis=1, bitorder="little")
+    return np.unpackbits(maps.packed(state.buffers.layout.download(state.buffers.words)), axis=1, bitorder="little")
 
 
 def check_derived(

@@ -119,7 +119,7 @@ def check_play(env: Env, steps: int, device: DeviceName | None) -> str:
         rewards = stepped.numpy()["rewards"]
         games = stepped.buffers
         try:
-            env.engine.layout.check(games.layout.table(games.words))
+            env.engine.layout.check(games.layout.download(games.words))
         except ValueError as error:
             raise ConformanceError(f"after {step + 1} steps: {error}") from None
         require(not rewards[was_over].any(), "a finished game paid")

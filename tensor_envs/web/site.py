@@ -162,7 +162,7 @@ def write_package(variants: Mapping[str, tuple[Variant, Env]], folder: Path) -> 
     }
     books = {f"{_package(env).replace('.', '/')}/RULES.md": rulebook(env.rules) for _, env in with_python.values()}
     states = {id: env.init(1) for id, (_, env) in with_python.items()}
-    words = {id: state.buffers.layout.table(state.tensors[0])[0].tolist() for id, state in states.items()}
+    words = {id: state.buffers.layout.download(state.tensors[0])[0].tolist() for id, state in states.items()}
     texts = {path.name: path.read_text() for path in (HERE / "python").glob("*.py")} | {"games.json": json.dumps(games)}
     with TemporaryDirectory(prefix="tensor_envs-") as temporary:
         for name, text in texts.items():

@@ -48,7 +48,7 @@ def test_how_a_batch_is_cut() -> None:
         narrow = 1 if batch < NARROW_LANES else NARROW_LANES if batch < LANES else LANES
         wide = 1 if batch < 5 else 8 if batch < 9 else NARROW_LANES
         assert one.grid.lanes == (narrow if words == MAX_WORDS else wide)
-        assert one.exact.lanes in CPU_LANES and one.exact.rows == batch
+        assert one.unpadded.lanes in CPU_LANES and one.unpadded.rows == batch
         values = np.arange(2 * batch * 3).reshape(2 * batch, 3)
         there = two.padded(values)
         assert there.shape == (two.rows, 3)

@@ -58,7 +58,7 @@ def test_draws() -> None:
 @pytest.mark.parametrize("seed", [0, 2026, 2**40 + 5, 2**64 - 1])
 def test_the_keys_of_a_batch(seed: int) -> None:
     state = TTT.init(70, seed)
-    rows = state.buffers.layout.table(state.tensors[1]).tolist()
+    rows = state.buffers.layout.download(state.tensors[1]).tolist()
     assert rows == [[*chance.words(seed), row, *chance.policy_key(seed, row)] for row in range(70)]
     expected = [list(chance.threefry(chance.policy_key(seed, row), (2**32 - 1, 0))) for row in range(70)]
     assert state.action_key.numpy().tolist() == expected, "no draw of the uniform policy's"

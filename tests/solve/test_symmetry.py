@@ -124,7 +124,7 @@ def test_symmetries_are_permutations_of_bits(game: str, config: Any, count: int)
     found = FieldMaps(env.spec, layout, env.symmetries()).bit_maps(list(range(layout.field_words)))
     assert len(found.maps) == count
     state = random_games(env, 6)[-1]
-    symmetries, table = list(env.symmetries())[1:], state.buffers.layout.table(state.buffers.words)
+    symmetries, table = list(env.symmetries())[1:], state.buffers.layout.download(state.buffers.words)
     before, plies = (x.numpy() for x in (env.observe(state), state.ply))
     for symmetry, moves in zip(symmetries, found.maps, strict=bool(count)):
         image = table.copy()

@@ -49,7 +49,7 @@ def digest(env: te.Env, steps: int = STEPS, rollout: int = 16) -> str:
 
     def add_words(words: Tensor) -> None:
         """Add words in the blocks of 64 games that a page has; some games have narrower ones on the CPU device."""
-        table = first.buffers.layout.table(words)
+        table = first.buffers.layout.download(words)
         chain.update(np.ascontiguousarray(table.reshape(-1, LANES, table.shape[1]).transpose(0, 2, 1)).tobytes())
 
     first = state = env.init(BATCH, SEED, "CPU")

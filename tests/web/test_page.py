@@ -159,7 +159,7 @@ def answers(folder: Path, script: str, calls: object) -> Any:
 
 
 def words_of(state: te.State) -> list[int]:
-    words: list[int] = state.buffers.layout.table(state.tensors[0])[0].tolist()
+    words: list[int] = state.buffers.layout.download(state.tensors[0])[0].tolist()
     return words
 
 
@@ -249,7 +249,7 @@ def test_the_form_is_made_from_the_rules_and_plays_what_the_environment_does(tmp
             assert te.agents.uniform(state).tolist() == [game["action"]]
             state = env.step(state, [game["action"]])
             assert game["words"] == words_of(state)
-        assert games[0]["keys"] == state.buffers.layout.table(state.tensors[1])[0].tolist()
+        assert games[0]["keys"] == state.buffers.layout.download(state.tensors[1])[0].tolist()
 
 
 PLAYOUTS = """

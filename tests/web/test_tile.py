@@ -377,7 +377,7 @@ def test_painted_pixels_are_the_colours_of_the_dictionary(name: str, tmp_path: P
         vector.step_uniform()
         state = vector.state
         for row in rng.choice(GAMES, SAMPLED, replace=False):
-            words.append(state.buffers.layout.table(state.buffers.words)[row].tolist())
+            words.append(state.buffers.layout.download(state.buffers.words)[row].tolist())
             picture = PICTURES[env.entry.id](env, env.state_to_dict(state, int(row)))
             expected.append([colour for line in picture for colour in line])
     tables = tile_tables(env)

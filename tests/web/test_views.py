@@ -139,7 +139,7 @@ def test_a_page_names_and_draws_moves_of_chess_as_the_environment_does(tmp_path:
     env = shared_env("chess")
     games = [env.state_from_dicts([{"fen": fen}]) for fen in POSITIONS]
     legal = [env.legal_actions(game) for game in games]
-    words = [game.buffers.layout.table(game.buffers.words)[0].tolist() for game in games]
+    words = [game.buffers.layout.download(game.buffers.words)[0].tolist() for game in games]
     cases: list[Case] = [("names", [at, [*names]]) for at, names in zip(words, legal, strict=True)]
     cases += [("view", [at, 1, [], [], [], False]) for at in words]
     found = in_node(javascript.module(views(env), "./runtime.js"), cases, tmp_path)
