@@ -1,6 +1,7 @@
-"""Rules completed by what all games share: chance, ply count, episodes, illegal actions, truncation, uniform policy.
+"""A game: its rules, and what all games share around them.
 
-Everything is written in the language of rules: with plain numbers it plays one game in Python, traced it is a kernel.
+Shared are chance, the number of plies, episodes, illegal actions, truncation and the uniform policy. All code here is
+written in the language of rules. With plain numbers it plays one game in Python; traced, it becomes a kernel.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
     from tensor_envs._engine.layout import MaskWords
 
 
-PROMISE = 1000  # bound of what rules promise of a position
-LONG_MASK = 32  # words of a mask in which a group of words is found first
-WORD_GROUP = 8  # words of a group
+PROMISE = 1000  # bound of the absolute value of a promise
+LONG_MASK = 32  # words from which a mask is searched in two stages, see `uniform_action`
+WORD_GROUP = 8  # words of a group in the first stage
 
 
 class Game:
-    """Rules of one game, completed by what all games share."""
+    """Rules of one game, and what all games share."""
 
     def __init__(self, rules: Rules):
         kind = type(rules)
@@ -54,21 +55,27 @@ class Game:
         self.has_memory: bool = any(field.memory for field in self.spec.fields)
 
     def chance(self, s: GameState) -> Chance:
+        """Return the chance of a state's current step."""
         return KeyedChance(s.key) if self.spec.chance else NoChance()
 
     def key(self, row_keys: Sequence[Value], episode: Value) -> list[Scalar]:
-        """Return the game key of an episode of a row."""
+        """Return the key of the chance of a row's episode."""
         return list(threefry(row_keys[:2], (row_keys[2], episode)))
 
     def init(self, row_keys: Sequence[Value], episode: Value) -> GameState:
-        """Return the first state of an episode of a row."""
+        """Return the first state of a row's episode."""
         if not self.spec.chance:
             return self.first_state(NoChance(), episode=episode)
         key = self.key(row_keys, episode)
         return self.first_state(KeyedChance(key), episode=episode, key=key)
 
     def first_state(self, chance: Chance, **common: Any) -> GameState:
-        """Return the first state under some chance; `common` holds values of common fields, which are 0 by default."""
+        """Return the first state of an episode.
+
+        Args:
+            chance: source of the rules' random numbers.
+            common: values of the fields that all games have; the others are 0.
+        """
         values: dict[str, Any] = {
             name: MemoryArray(lambda i: uint32(0), field.size)
             if field.memory
@@ -84,7 +91,7 @@ class Game:
     @cached_property
     def init_instructions(self) -> int:
         """Number of instructions that compute a first state."""
-        # Registers stand for the keys, so that nothing is folded away.
+        # Trace it on a tape that is thrown away. The keys are registers, since constants would be folded.
         with record(Tape()) as tape:
             keys = registers(5, UINT32)
             self.init([keys[k] for k in range(5)], uint32(0))
@@ -95,7 +102,6 @@ class Game:
 
         context: name of the rules' method, for errors.
         """
-        # Rules may return plain numbers; kernels need scalars of the fields' kinds.
         typed = {name: self._typed(field, values[name], context) for name, field in self.fields.items()}
         return GameState(typed, self.spec.num_players)
 
@@ -107,7 +113,7 @@ class Game:
         if (shape := shape_of(value)) != field.shape:
             raise ValueError(f"{context}: {wrong_shape(field, shape)}")
         numbers = flat(value)
-        # Plain numbers are checked together, which is quicker than one by one.
+        # Numbers that are plain and within the bounds need no conversion. Checking them together is faster.
         plain = plain_numbers(numbers, field.dtype)
         if not plain or (field.kind == "int32" and not field.low <= min(plain) <= max(plain) <= field.high):  # type: ignore[operator]
             numbers = [_as_kind(field, x, context) for x in numbers]
@@ -116,15 +122,29 @@ class Game:
     def step(
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar]:
-        """Play an action; return state, rewards [P], terminated, truncated. `legal` is None for a legal action."""
+        """Play an action.
+
+        Args:
+            s: the state.
+            action: number of the action, in range.
+            legal: whether the action is legal; None if it is known to be.
+
+        Returns:
+            The next state (after an illegal action, the same one), rewards [P], terminated, truncated.
+        """
         after, rewards, terminated, truncated, _ = self.moved(s, action, legal)
         return after if legal is None else self.where(legal, after, s), rewards, terminated, truncated
 
     def moved(
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar, list[Scalar]]:
-        """Like `step`, but the state is that of the rules also after an illegal action, and the events come last."""
-        # Rules play legal actions only. In plain Python an illegal one is known here, and the rules are not called.
+        """Play an action like `step`, but return the state of the rules' step even for an illegal action.
+
+        Returns:
+            The state, rewards [P], terminated, truncated, events [E].
+        """
+        # Rules play legal actions only. In plain Python an illegal action is known to be so, and they are not called.
+        # In a kernel they play it in vain, since vectors have no branches.
         if legal is not None and legal.is_plain and not legal.value:
             events = dict.fromkeys(self.spec.events, 0)
             outcome = Outcome(s, [0] * self.spec.num_players, terminated=True, events=events)
@@ -141,16 +161,16 @@ class Game:
         truncated = flag("truncated", outcome.truncated)
         if self.spec.max_plies is not None:
             truncated = truncated | (ply >= self.spec.max_plies)
-        # An end by the rules comes before a limit.
+        # A game that ends by its rules in the last allowed step is not truncated.
         truncated = truncated & ~terminated
         after = self.typed(outcome.state.replace(ply=ply).asdict(), "step")
         rewards = [scalar(r).to(FLOAT32) for r in outcome.rewards]
         if legal is not None:
-            # the mover of an illegal action loses 1, which the others share
-            share = 1 / max(players - 1, 1)
-            penalties = [where(s.current_player == p, -1.0, share) for p in range(players)]
+            # A player who takes an illegal action loses 1, and the other players share it.
+            gain = 1 / max(players - 1, 1)
+            penalties = [where(s.current_player == p, -1.0, gain) for p in range(players)]
             rewards = where(legal, rewards, penalties)
-            # An illegal action ends the game at once, and no limit does so in the same step.
+            # An illegal action terminates the game, so it is not truncated.
             terminated = terminated | ~legal
             truncated = truncated & legal
         return after, rewards, terminated, truncated, self._events(outcome, legal)
@@ -173,13 +193,13 @@ class Game:
         return not self.spec.perfect_information and hasattr(self.rules, "determinize")
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
-        """Resample what is hidden from a player by the rules' determinize, checked."""
+        """Resample what is hidden from a player by the rules' `determinize`, and check the result."""
         dealt = self.rules.determinize(s, player, chance)  # type: ignore[attr-defined] # optional
         instance("what determinize gives", dealt, GameState)
         return self.typed(dealt.asdict(), "determinize")
 
     def promise(self, s: GameState) -> Scalar | None:
-        """Return the rules' promise of a position for the player who does not move, bounded, if there is one."""
+        """Return the rules' promise of a position for the player not to move, clamped; None without a promise."""
         if not hasattr(self.rules, "promise"):
             return None
         promise = scalar(self.rules.promise(s))
@@ -188,7 +208,7 @@ class Game:
         return maximum(minimum(promise, PROMISE), -PROMISE)
 
     def mask(self, s: GameState) -> MaskWords:
-        """Return the rules' legal_action_mask as words, checked."""
+        """Return the rules' legal_action_mask as words of 32 actions, checked."""
         mask = self.rules.legal_action_mask(s)
         actions = self.spec.num_actions
         words = num_words(actions)
@@ -201,7 +221,7 @@ class Game:
             return pack_flags(values)
         if len(values) == words and all(x.dtype is UINT32 for x in values):
             rest = actions % WORD_BITS
-            # Bits beyond the last action are no actions.
+            # Clear the bits beyond the last action, which the rules may have set.
             return [*values[:-1], values[-1] & (1 << rest) - 1] if rest else values
         kinds = ", ".join(sorted({x.kind for x in values}))
         raise ValueError(
@@ -231,7 +251,7 @@ class Game:
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """Select between two states, field by field."""
-        # A plain condition selects in Python, and the other state is not computed.
+        # A plain condition is known now, so no field needs a selection.
         if condition.is_plain:
             return a if condition.value else b
         chosen: dict[str, Any] = {}
@@ -251,7 +271,7 @@ def flag(name: str, value: Any) -> Scalar:
 
 
 def _as_kind(field: Field, x: Any, context: str) -> Scalar:
-    """Convert a value to its field's kind, as strictly for plain numbers as for those of a kernel."""
+    """Convert a value to its field's kind, by the same rules for plain numbers and for scalars of a kernel."""
     if not isinstance(x, Scalar):
         if field.kind == "bool" and x not in (0, 1):
             raise ValueError(f"{context}: field {field.name!r} must be a bool, got {x!r}")
@@ -272,9 +292,17 @@ def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArr
 
 
 def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequence[Value], live: bool) -> Scalar:
-    """Return the uniform policy's action of `count`; 0 where nothing is legal, unless `live` excludes that."""
+    """Return an action of the uniform policy.
+
+    Args:
+        s: the state.
+        mask: its legal actions.
+        count: number of actions of the game.
+        policy_key: random key of the policy.
+        live: whether an action is known to be legal; otherwise the result is 0 where none is.
+    """
     random = threefry(policy_key, (uint32(s.ply), s.episode))[0]
-    # The number of steps to find a bit depends on the highest action that a word can hold.
+    # Bits of a word that can be actions. With fewer of them, `nth_bit` needs fewer steps.
     width = min(WORD_BITS, 1 << (count - 1).bit_length())
     if isinstance(mask, MemoryArray):
         total = sum_in_range(len(mask), lambda w: popcount(mask[w]))
@@ -283,66 +311,66 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
     words: Sequence[Scalar] = mask
     counts = [popcount(w) for w in words]
     total = sum(counts, start=int32(0))
-    # All legal actions are equally likely up to 2^-32 of their number.
+    # Draw the number of an action among the legal ones. Their probabilities differ by at most 2^-32.
     n = scale(random, total)
-    first = int32(0)
-    # In a long mask a group of words is found first, then a word of this group: that takes half the choices.
+    first_word = int32(0)
+    # In a long mask find a group of words first, then a word of this group: that takes half as many selections.
     if len(words) >= LONG_MASK:
         starts = range(0, len(words), WORD_GROUP)
         groups = [[*words[k : k + WORD_GROUP], *[uint32(0)] * (k + WORD_GROUP - len(words))] for k in starts]
         sums = [sum(counts[k : k + WORD_GROUP], start=int32(0)) for k in starts]
         group, words, skipped = _part_with(n, groups, sums)
         n = n - skipped
-        first = group * WORD_GROUP
+        first_word = group * WORD_GROUP
         counts = [popcount(w) for w in words]
     number, (word,), skipped = _part_with(n, [[w] for w in words], counts)
-    chosen = WORD_BITS * (first + number) + nth_bit(word, n - skipped, width)
+    chosen = WORD_BITS * (first_word + number) + nth_bit(word, n - skipped, width)
     return chosen if live else where(total == 0, 0, chosen)
 
 
 def _part_with(
     n: Scalar, parts: Sequence[Sequence[Scalar]], counts: Sequence[Scalar]
 ) -> tuple[Scalar, Sequence[Scalar], Scalar]:
-    """Return the part of a mask that holds the n-th legal action, without a loop.
+    """Find the part of a mask that holds the n-th legal action, without a loop in the kernel.
 
     Args:
-        n: the number of the action among the legal ones, from 0.
-        parts: lists of as many words each.
-        counts: legal actions of each part.
+        n: number of the action among the legal ones, from 0.
+        parts: words of the parts, equally many in each.
+        counts: number of legal actions in each part.
 
     Returns:
-        The part's number, its words, and the legal actions of the parts before it.
+        The number of the part, its words, and the number of legal actions in the parts before it.
     """
     number = int32(0)
     chosen = list(parts[0])
     skipped = int32(0)
-    # Sums of counts say in which part the action is.
-    for part, so_far in zip(parts[1:], accumulate(counts), strict=False):
-        beyond = n >= so_far
-        number = number + int32(beyond)
-        chosen = where(beyond, part, chosen)
-        skipped = where(beyond, so_far, skipped)
+    # `before` is the number of legal actions in all parts before this one.
+    for part, before in zip(parts[1:], accumulate(counts), strict=False):
+        is_reached = n >= before
+        number = number + int32(is_reached)
+        chosen = where(is_reached, part, chosen)
+        skipped = where(is_reached, before, skipped)
     return number, chosen, skipped
 
 
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
     """Return the n-th legal action of a mask too large to unroll; a loop finds its word."""
     if n.is_plain:
-        before = 0
+        skipped = 0
         w = 0
-        while before + int(popcount(mask[w]).value) <= n.value:
-            before = before + int(popcount(mask[w]).value)
+        while skipped + int(popcount(mask[w]).value) <= n.value:
+            skipped = skipped + int(popcount(mask[w]).value)
             w = w + 1
-        return w * WORD_BITS + nth_bit(mask[w], n - before)
-    # legal actions in the words so far, the word that holds the n-th, those before this word
+        return w * WORD_BITS + nth_bit(mask[w], n - skipped)
+    # three registers: legal actions so far, the word that holds the n-th one, legal actions before that word
     state = registers(3, INT32)
     for k in range(3):
         state[k] = 0
     with loop(len(mask)) as i:
-        total, chosen, skipped = (state[k] for k in range(3))
+        total, chosen, before = (state[k] for k in range(3))
         count = popcount(mask[i])
         inside = (n >= total) & (n < total + count)
         state[0] = total + count
         state[1] = where(inside, i, chosen)
-        state[2] = where(inside, total, skipped)
+        state[2] = where(inside, total, before)
     return state[1] * WORD_BITS + nth_bit(mask[state[1]], n - state[2])

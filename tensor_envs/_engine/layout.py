@@ -1,8 +1,13 @@
 """Bit layout of a state: field offsets, packing and unpacking, in kernels and on the host.
 
-A state is one buffer of uint32 words, [blocks, words, lanes], and a second one, never written after `init`, with the
-keys of its rows. Ints take as many bits as their bounds need, bools and the two flags one each; sets, keys, rewards
-(float32) and the legal_action_mask take whole words.
+A state is a buffer of uint32 words, [blocks, words, lanes]. (The keys of its rows are in a second buffer, which no step
+writes.) The words of a game:
+
+    fields and flags    ints have as many bits as their bounds need, bools and flags one; several share a word
+    rewards             float32, one word for each player
+    legal_action_mask   a bit for each action
+
+Sets, keys and memory fields have whole words.
 """
 
 from __future__ import annotations
@@ -20,12 +25,12 @@ from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32
 from tensor_envs.rules.spec import Field, GameState, Spec, wrong_shape
 
 MaskWords = list[Scalar] | MemoryArray  # num_words(A) words of 32 actions each
-Load = Callable[[Any], Scalar]  # the word of a number, plain or of a kernel
+Load = Callable[[Any], Scalar]  # function that loads the word with an index, which is plain or of a kernel
 FLAGS = ("terminated", "truncated")
 
 
 class Slot(NamedTuple):
-    """Location of a number: bits shift..shift+width-1 of a word hold it minus `low`; a uint64 takes two words."""
+    """Location of a number: bits shift..shift+width-1 of a word hold number - low. A uint64 has two words."""
 
     word: int
     shift: int
@@ -34,7 +39,7 @@ class Slot(NamedTuple):
 
 
 class _WholeWords(Sequence[Slot]):
-    """Slots of a memory field, computed on access since there are millions of them."""
+    """Slots of a memory field. There may be millions, so each is computed when it is accessed."""
 
     def __init__(self, first: int, size: int):
         self.words = range(first, first + size)
@@ -50,28 +55,30 @@ class Layout:
     """Bit layout of a game's fields, flags, rewards and mask.
 
     Attributes:
-        slots: name of a field or flag -> a slot for every number in it.
+        slots: the slots of each field's or flag's numbers, by its name.
         words: number of words of a state, rewards and mask included.
-        field_words: those of fields and flags, which come first.
-        rewards, mask: their first words.
+        field_words: number of words of the fields and flags, which come first.
+        rewards: index of the first word of the rewards.
+        mask: index of the first word of the mask.
+        mask_words: number of words of the mask.
     """
 
     def __init__(self, spec: Spec):
         self.spec = spec
         self.fields = {field.name: field for field in spec.all_fields}
         self.slots: dict[str, Sequence[Slot]] = {}
-        self._free: list[list[int]] = []  # [word, bits used]
+        self._free: list[list[int]] = []  # words that numbers share: [word, bits used]
         self.words = 0
         for name, field in self.fields.items():
             if field.memory:
-                # Loops index a memory field by words, so its numbers are not packed.
+                # Loops index the words of a memory field, so its numbers do not share words.
                 self.slots[name] = _WholeWords(self.words, field.size)
                 self.words += field.size
             else:
                 self.slots[name] = [self._slot(field) for _ in range(field.size)]
         for name in FLAGS:
             self.slots[name] = [self._small(1, 0)]
-        # Fields and flags come first: kernels that need nothing else keep these words alone in registers.
+        # Fields and flags come first: kernels hold only these words in registers.
         self.field_words = self.words
         self.rewards = self.words
         self.mask = self.rewards + spec.num_players
@@ -110,7 +117,7 @@ class Layout:
             return _get(load, self.slots[name][0], BOOL)
         slots = self.slots[name]
         if field.memory:
-            # Words are loaded when they are indexed, by a loop of the kernel.
+            # A word is loaded when a loop of the kernel indexes it.
             first = slots[0].word
             return MemoryArray(lambda i: load(i + first), field.size)
         values = [_get(load, slot, field.dtype) for slot in slots]
@@ -129,7 +136,7 @@ class Layout:
         return [load(self.mask + w) for w in range(self.mask_words)]
 
     def plain(self, words: Sequence[int]) -> dict[str, Any]:
-        """Return fields and flags of one game without memory fields, as plain numbers and lists, without NumPy."""
+        """Return fields and flags of one game as plain numbers and lists. It needs no NumPy, and no memory fields."""
         values = {name: self.get(lambda w: uint32(words[w]), name) for name in self.slots}
         shapes = {name: field.shape for name, field in self.fields.items()}
         return {name: nested([x.value for x in flat(value)], shapes.get(name, ())) for name, value in values.items()}
@@ -142,7 +149,7 @@ class Layout:
         rewards: Sequence[Scalar] = (),
         mask: MaskWords | None = None,
     ) -> None:
-        """Store the given parts. Fields and flags share words, so they come together."""
+        """Store the given parts of a state. Fields and flags must be given together, since they share words."""
         words: dict[int, Scalar] = {}
         if s is not None:
             for name, field in self.fields.items():
@@ -150,7 +157,7 @@ class Layout:
                 if field.memory:
                     _put_memory(store, self.slots[name][0].word, value)
                     continue
-                # Numbers that share a word are joined before it is stored once.
+                # Numbers that share a word are joined first, so that it is stored once.
                 for slot, x in zip(self.slots[name], flat(value), strict=True):
                     _add(words, slot, x)
             for name, flag in zip(FLAGS, flags, strict=True):
@@ -161,14 +168,14 @@ class Layout:
             _put_memory(store, self.mask, mask)
         elif mask is not None:
             words |= {self.mask + w: x for w, x in enumerate(mask)}
-        # Stores in the order of addresses.
+        # Store in the order of addresses.
         for w, x in sorted(words.items(), key=lambda item: item[0]):
             store(w, x)
 
     # *** a batch on the host, and as Tensors ***
 
     def unpack(self, table: np.ndarray) -> dict[str, np.ndarray]:
-        """Unpack uint32 [B, words] to every field [B, *shape], legal_action_mask, rewards, terminated, truncated."""
+        """Unpack a table [B, words] to arrays by name: fields [B, *shape], flags, rewards and legal_action_mask."""
         values: dict[str, np.ndarray] = {}
         for name, slots in self.slots.items():
             field = self.fields.get(name)
@@ -187,10 +194,10 @@ class Layout:
         return {name: column[0].tolist() for name, column in self.unpack(words[np.newaxis]).items()}
 
     def pack(self, games: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Pack plain values of all fields and flags to uint32 [B, words]; rewards and mask are 0.
+        """Pack plain values of all fields and flags to a table, uint32 [B, words]; rewards and mask are 0.
 
         Raises:
-            ValueError: a value is missing, or not within its field's bounds.
+            ValueError: a value has another shape than its field, or is out of its bounds.
         """
         table = np.zeros((len(games), self.words), np.uint32)
         for name, slots in self.slots.items():
@@ -205,11 +212,11 @@ class Layout:
         return table
 
     def check(self, table: np.ndarray) -> None:
-        """Raise ValueError if a field of a table [B, words] is not within its bounds."""
+        """Raise ValueError if a field of a table [B, words] is out of its bounds."""
         for name, field in self.fields.items():
             for slot in self.slots[name] if field.kind == "int32" else ():
                 column = _column(table, slot)
-                # A number that fills its word is stored with its sign, without an offset.
+                # An int32 that fills its word is stored as it is, without the offset `low`.
                 if slot.width == WORD_BITS:
                     column = column.astype(np.int32)
                 low = int(column.min())
@@ -219,7 +226,12 @@ class Layout:
                     raise ValueError(f"field {name!r} must be in {field.low}..{field.high}, got {wrong}")
 
     def lazy(self, word_of: Callable[[int, int], Tensor], name: str) -> Tensor:
-        """Return a field, a flag, the mask or the rewards as an expression; `word_of(first, n)` is uint32 [B, n]."""
+        """Return a field, a flag, the mask or the rewards as a lazy expression [B, ...].
+
+        Args:
+            word_of: function of the index of the first word and a number of words, to lazy words, uint32 [B, number].
+            name: name of the property.
+        """
         if name == "legal_action_mask":
             words = word_of(self.mask, self.mask_words).unsqueeze(-1)
             bits = words >> Tensor.arange(WORD_BITS, dtype=dtypes.uint32) & 1
@@ -244,7 +256,7 @@ NUMPY_KINDS = {"int32": np.int32, "uint32": np.uint32, "uint64": np.uint64}
 
 
 def _get(load: Load, slot: Slot, dtype: Any) -> Scalar:
-    """Load the number in a slot, in a kernel."""
+    """Load the number in a slot."""
     if dtype is UINT64:
         return joined(load(slot.word), load(slot.word + 1))
     x = load(slot.word)
@@ -252,14 +264,14 @@ def _get(load: Load, slot: Slot, dtype: Any) -> Scalar:
         return x.to(dtype)
     if slot.shift:
         x = x >> slot.shift
-    # The highest number of a word needs no mask after its shift.
+    # The number in the highest bits of a word needs no mask after its shift.
     if slot.shift + slot.width < WORD_BITS:
         x = x & (1 << slot.width) - 1
     return x != 0 if dtype is BOOL else int32(x) + slot.low if slot.low else int32(x)
 
 
 def _add(words: dict[int, Scalar], slot: Slot, x: Scalar) -> None:
-    """Put a number into its slot of the words."""
+    """Add a number to the words that will be stored."""
     if x.dtype is UINT64:
         words[slot.word], words[slot.word + 1] = halves(x)
         return
@@ -275,7 +287,7 @@ def _put_memory(store: Callable[[Any, Scalar], None], first: int, values: Memory
 
 
 def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
-    """Return the number in a slot for every game: int64, or uint64 where the field is one."""
+    """Return the number in a slot of every game: uint64 for a field of this kind, else int64."""
     x = table[:, slot.word].astype(np.int64)
     if slot.width == 64:
         return table[:, slot.word].astype(np.uint64) | table[:, slot.word + 1].astype(np.uint64) << np.uint64(32)
@@ -283,7 +295,7 @@ def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
 
 
 def _plain_words(field: Field, row: int, x: Any) -> list[int]:
-    """Convert a plain number to words, checked."""
+    """Convert a plain number to one or two words. ValueError if it is out of its field's bounds."""
     low, high = (field.low, field.high) if field.kind == "int32" else LIMITS[field.dtype]
     if isinstance(x, np.generic):
         x = x.item()
