@@ -1,8 +1,8 @@
-"""Kernel of what learners read: observations, legal action masks, rewards, flags and the player to move.
+"""Kernel of outputs: observations, legal action masks, rewards, flags and the player to move.
 
-First every game collects its numbers, and the entries that are 0 or 1 as bits of words, in registers. Then these become
-entries: game by game, [rows, entries], or on a GPU also by lanes, [blocks, entries, lanes], where the stores of
-neighbouring threads fall together.
+The first stage collects a game's observation and mask in registers: numbers, and entries that are 0 or 1 as bits of
+words. The second stage stores them as entries. Their order is row-major, [rows, entries], or on a GPU also by lanes,
+[blocks, entries, lanes], where neighbouring threads store to neighbouring addresses.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from tensor_envs._engine.layout import Layout
     from tensor_envs.rules.spec import GameState
 
-# Runs of more words are stored by a loop, which keeps the kernel short.
+# Longer runs are stored by a loop, which keeps the kernel short.
 INLINE_MAX_WORDS = 8
 DTYPE_BY_NAME = {name: getattr(dtypes, name) for name in ("bool", "int8", "int16", "int32", "float32")}
 
 
 class Outputs(NamedTuple):
-    """The arrays that learners read, in a kernel; None for what is not wanted."""
+    """Arrays that learners read; None for those that are not wanted."""
 
     observation: Any = None
     legal_action_mask: Any = None  # bool
@@ -42,7 +42,13 @@ class Outputs(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Run of adjacent entries, which are bits in registers from word `word` on."""
+    """Adjacent entries that are 0 or 1, kept as bits in registers.
+
+    Attributes:
+        entry: index of the first entry.
+        size: number of entries.
+        word: index of the first word in registers.
+    """
 
     entry: int
     size: int
@@ -58,28 +64,28 @@ class Run(NamedTuple):
 
 
 class ObservationPlan:
-    """Places of a game's observation and mask in registers.
+    """Layout of a game's observation and mask in registers.
 
     Attributes:
-        runs: runs of the observation; numbers and sets in memory are in none.
-        numbers: the entries of numbers, which have registers of the observation's dtype.
-        mask: the run of the mask; None for a mask in memory.
+        runs: runs of the observation. Numbers, and sets too large for registers, are in none.
+        numbers: indices of the entries that are numbers, which have registers of the observation's dtype.
+        mask: run of the mask; None for a mask too large for registers.
         words: number of words in registers.
     """
 
     def __init__(self, game: Game, layout: Layout):
-        # Trace the rules once, on a tape that is thrown away, for the sizes of the parts.
+        # Trace the rules on a tape that is thrown away, to learn the sizes of the parts.
         with record(Tape()):
             words = registers(layout.words, UINT32)
             player = registers(1, INT32)[0]
             parts = game.observe(layout.get_state(words.__getitem__), layout.get_mask(words.__getitem__), player)
         self.runs: list[Run] = []
-        self.numbers = [entry for entry, part in placed(parts) if isinstance(part, Number)]
+        self.numbers = [entry for entry, part in with_entries(parts) if isinstance(part, Number)]
         self.words = 0
-        for entry, part in placed(parts):
+        for entry, part in with_entries(parts):
             if not in_registers(part):
                 continue
-            # Adjacent parts of bits share words, so that 32 entries are stored together.
+            # Adjacent parts form one run, so that 32 entries are stored together.
             if self.runs and self.runs[-1].end == entry:
                 last = self.runs.pop()
                 run = last._replace(size=last.size + part.size)
@@ -91,8 +97,8 @@ class ObservationPlan:
         self.words += self.mask.words if self.mask else 0
 
 
-def placed(parts: Sequence[Part]) -> Iterator[tuple[int, Part]]:
-    """Yield the parts that are not empty, each with the index of its first entry."""
+def with_entries(parts: Sequence[Part]) -> Iterator[tuple[int, Part]]:
+    """Yield the index of its first entry with each part that is not empty."""
     entry = 0
     for part in parts:
         if part.size:
@@ -101,21 +107,22 @@ def placed(parts: Sequence[Part]) -> Iterator[tuple[int, Part]]:
 
 
 def in_registers(part: Part) -> bool:
+    """Return whether a part is in a run of bits."""
     return not isinstance(part, Number) and not isinstance(getattr(part, "words", None), MemoryArray)
 
 
 def add_one_hot(words: list[Scalar], first: int, value: Scalar, size: int) -> None:
     """Set bit `first + value` of a row of words; a value out of 0..size-1 sets none."""
     inside = (value >= 0) & (value < size)
-    word_numbers = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)
-    for w in word_numbers:
+    candidates = range(first // WORD_BITS, (first + size - 1) // WORD_BITS + 1)  # words that may hold the bit
+    for w in candidates:
         bit = uint32(value + (first - w * WORD_BITS))
-        here = inside if len(word_numbers) == 1 else inside & (bit < WORD_BITS)
-        words[w] = words[w] | where(here, uint32(1) << (bit & WORD_BITS - 1), 0)
+        is_in_word = inside if len(candidates) == 1 else inside & (bit < WORD_BITS)
+        words[w] = words[w] | where(is_in_word, uint32(1) << (bit & WORD_BITS - 1), 0)
 
 
 class OutputStage:
-    """The part of a kernel that writes what learners read."""
+    """Stages of a kernel that write outputs."""
 
     def __init__(
         self,
@@ -124,10 +131,15 @@ class OutputStage:
         players: Cells | Callable[[Coords], Scalar] | int | None = None,
         lanes: int | None = None,
     ):
-        """Prepare the observation of `players`: an array, a function, one in all games, or None, the player to move.
+        """Allocate registers.
 
-        lanes: lanes of the state, to store entries game by game. None: they are the kernel's, and a GPU stores
-            observations and masks by lanes.
+        Args:
+            t: the tracer.
+            a: arrays of the outputs.
+            players: whose observation to write: a player for all games, an array or a function with a player for each
+                game, or None for the player to move.
+            lanes: lanes of the state; observations and masks are then in row-major order. None for the kernel's own
+                number of lanes; on a GPU observations and masks are then stored by lanes.
         """
         self.t = t
         self.a = a
@@ -141,8 +153,8 @@ class OutputStage:
 
     def trace(self, words: Words) -> None:
         """Write the outputs of a block's games, whose states are in `words`."""
-        # First collect all bits of a game, then expand them: a single stage would compute the observation once for
-        # every entry.
+        # Collect all bits of a game first, and expand them in another stage. One stage for both would compute the
+        # observation again for every entry.
         self.t.block.each(lambda at: self._fill(words, at), unroll_max=0)
         self.t.block.each(lambda at: self._store_numbers(words, at), unroll_max=0)
         runs = [(self.a.observation, run) for run in self.plan.runs if self.a.observation is not None]
@@ -165,7 +177,7 @@ class OutputStage:
         return at.batch.index(entry, entries) if self.by_lanes else at.batch.row * entries + entry
 
     def _player(self, s: GameState, source: Coords, at: Coords) -> Scalar:
-        """Return the player whose view is observed: to move, fixed, computed in the kernel, or read from memory."""
+        """Return the observing player of a game, see `players` in `__init__`."""
         if self.players is None:
             return s.current_player
         if isinstance(self.players, int):
@@ -183,11 +195,11 @@ class OutputStage:
         bits = [uint32(0)] * self.plan.words
         if self.a.observation is not None:
             s = layout.get_state(game)
-            # Parts and runs come in the order of entries, so one pass over the runs finds each part's bits.
+            # Parts and runs come in the order of entries, so one pass over both finds the run of each part.
             runs = iter(self.plan.runs)
             run = next(runs, None)
-            for entry, part in placed(self.t.game.observe(s, mask, self._player(s, source, at))):
-                # Numbers and arrays in memory have no bits; they are stored at once.
+            for entry, part in with_entries(self.t.game.observe(s, mask, self._player(s, source, at))):
+                # Numbers and large sets are in no run.
                 if not in_registers(part):
                     self._store_part(part, entry, at)
                     continue
@@ -199,7 +211,7 @@ class OutputStage:
                     add_one_hot(bits, first, part.value, part.size)
                 elif isinstance(part, Bits):
                     add_bits(bits, first, part.words, part.size)
-        # The mask goes out with the observation's bits, unless it has too many actions for registers.
+        # The mask is a run like those of the observation, unless it is too large for registers.
         if self.a.legal_action_mask is not None:
             if isinstance(mask, MemoryArray):
                 self._store_memory(self.a.legal_action_mask, 0, mask, self.t.game.spec.num_actions, at)
@@ -222,7 +234,7 @@ class OutputStage:
                 array[row] = layout.get(game, name)
 
     def _store_part(self, part: Part, entry: int, at: Coords) -> None:
-        """Store a set in memory, or collect a number in registers."""
+        """Store a set that is too large for registers, or collect a number in registers."""
         if isinstance(part, Bits):
             self._store_memory(self.a.observation, entry, part.words, part.size, at)
         elif isinstance(part, Number):
@@ -254,7 +266,7 @@ class OutputStage:
             for w in range(whole):
                 store(w)
         if rest and whole and not self.t.grid.gpu:
-            # the last 32 entries, some of them once more, take less time than fewer entries
+            # A store of 32 entries is faster than one of fewer. The last 32 entries overlap those of the word before.
             bits = read(whole) << WORD_BITS - rest | read(whole - 1) >> rest
             self._store_word(array, run.end - WORD_BITS, bits, WORD_BITS, at)
         elif rest:
@@ -266,22 +278,20 @@ class OutputStage:
             with loop(count) as k:
                 array[self._index(array, at, entry + k)] = (bits >> k & 1) != 0
             return
-        # A store of many bits is one vector instruction. Counts that fit no vector take two that overlap.
+        # `store_bits` is one vector instruction for 8, 16 or 32 bits. Other counts take two stores that overlap.
         width = max(n for n in UINTS if n <= count)
         array.store_bits(self._index(array, at, entry), bits, width)
-        # The second store overlaps the first one, with the same bits.
         if count > width:
             array.store_bits(self._index(array, at, entry + count - width), bits >> count - width, width)
 
 
 @dataclass(frozen=True)
 class Observe:
-    """Kernel that writes what learners read.
+    """Kernel that writes outputs.
 
     Attributes:
-        player: whose observation: a player's in all games, None for the player to move, or "each" for the array
-            `players`.
-        lanes: see `OutputStage`.
+        player: the observing player of all games; None for the player to move, "each" for the entries of `players`.
+        lanes: lanes of the state, see `OutputStage`.
     """
 
     player: int | str | None

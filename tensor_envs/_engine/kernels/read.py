@@ -1,4 +1,4 @@
-"""Kernel that reads one property of every game, outside of a jit."""
+"""Kernel that reads one property of every game; in a jit, properties are lazy expressions instead."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from tensor_envs.rules.chance import threefry
 from tensor_envs.rules.kernel import bitcast, loop
 from tensor_envs.rules.lists import MemoryArray, flat
 
-ACTION_COUNTER = 0xFFFFFFFF  # counter of no decision: the uniform policy's key and this counter give the action key
+# Threefry of the uniform policy's key and this counter, which no decision has, is the action key.
+ACTION_COUNTER = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class Read:
-    """Kernel that writes a field, a flag, the rewards or the action_key of every game, row by row.
+    """Kernel that writes a field, a flag, the rewards or the action_key of every game, in row-major order.
 
-    lanes: lanes of the state.
+    Attributes:
+        property: name of the property.
+        lanes: lanes of the state.
     """
 
     property: str
@@ -43,7 +46,7 @@ class Read:
                 values = [bitcast(word(t.layout.rewards + p), FLOAT32) for p in range(count)]
             else:
                 values = t.layout.get(word, self.property)
-            # A field too long to unroll is copied by a loop.
+            # A memory field is too long to unroll.
             if isinstance(values, MemoryArray):
                 with loop(count) as i:
                     a.new[at.batch.row * count + i] = values[i]

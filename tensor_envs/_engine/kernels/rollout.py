@@ -1,6 +1,6 @@
-"""Many steps in one kernel, the games held in registers: rollouts and playouts.
+"""Kernels of many steps, with the games in registers: rollouts and playouts.
 
-Every stage is played for all lanes of a block before the next one.
+All games of a block take a step together, and then the next one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from tensor_envs.rules.lists import MemoryArray, num_words, popcount
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, float32, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState, Spec
 
-# (place of a game, its mask) -> whether to replace the uniform action, the action, whether it is legal
+# Function of a game's coordinates and mask that may replace the action of the uniform policy. It returns whether it
+# does, the other action, and whether that is legal.
 Override = Callable[[Coords, Any], tuple[Scalar, Scalar, Scalar]]
 
 
@@ -49,11 +50,14 @@ class BlockState:
     ):
         """Allocate registers.
 
-        keys: function from a game's coordinates to its row keys.
-        last_rewards: whether the rewards of the last step are kept beside the returns.
-        decisions: counts of decisions to update at every step.
-        quotas: whether each row plays until it has finished the number of games in its `quota`.
-        moves: list of the moves to the end of a game, see `play_to_end`.
+        Args:
+            t: the tracer.
+            reset: the reset mode.
+            keys: function from a game's coordinates to its row keys.
+            last_rewards: whether to keep the rewards of the last step beside the returns.
+            decisions: counts of decisions to update at every step.
+            quotas: whether a row stops after a number of finished games, which the caller stores in `quota`.
+            moves: lists of the games' moves, to fill at every step.
         """
         self.t = t
         self.reset = reset
@@ -63,17 +67,18 @@ class BlockState:
         self.decisions = decisions
         self.moves = moves
         self.resetting = t.block.registers(1, UINT32)
-        # With a sum of zero the second player's rewards are the negative of the first one's.
+        # In a zero-sum game for two, only the first player's rewards are kept: the second one's are their negatives.
         self.mirrored = self.players == 2 and t.game.spec.zero_sum
         self.num_returns = 1 if self.mirrored else self.players
         self.num_sums = 2 * self.num_returns if last_rewards else self.num_returns  # returns, rewards of the last step
         self.sums = t.block.registers(self.num_sums, FLOAT32)
         self.wins = t.block.registers(self.players, INT32)
-        # Whether finished games stay; with resets no game is over before a step, and its flags need no storage.
+        # Whether finished games stay over. With resets no game is over before a step, so flags need no registers.
         self.stays = reset == "disabled"
-        self.quota = t.block.registers(1, INT32) if quotas else None  # games that a row has still to finish
+        self.quota = t.block.registers(1, INT32) if quotas else None  # games that a row still has to finish
 
     def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
+        """Start with a state of a game and the returns so far."""
         self.words.store(at, s=s, flags=flags if self.stays else NEVER)
         sums = [*returns[: self.num_returns], *[0.0] * self.num_sums][: self.num_sums]
         store(self.sums, at.register, sums)
@@ -82,7 +87,7 @@ class BlockState:
             self.decisions.begin(at)
 
     def step_all(self, override: Override | None = None) -> None:
-        """Play one action in every game of the block, and count the decisions."""
+        """Play one action in every game of the block."""
         self.t.block.each(lambda at: self.step(at, override))
         if self.decisions is not None:
             self.decisions.count()
@@ -94,15 +99,14 @@ class BlockState:
         t = self.t
         words = self.words.load(at)
         s = t.layout.get_state(words)
-        was = t.layout.get_flags(words) if self.stays else NEVER
+        old_flags = t.layout.get_flags(words) if self.stays else NEVER
         quota = load(self.quota, at.register)[0] if self.quota is not None else None
-        # A finished game, or a row that has played its quota, waits for the others of its block.
-        idle = was[0] | was[1] if quota is None else quota == 0
+        # A finished game, or a row that has played its quota, waits for the other games of its block.
+        idle = old_flags[0] | old_flags[1] if quota is None else quota == 0
         sums = load(self.sums, at.register, self.num_sums)
         wins = load(self.wins, at.register, self.players)
         mask = t.game.mask(s)
         keys = self.keys(at)
-        # The policy has a random key of its own, so that chance and actions are independent.
         action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=not self.stays)
         legal = None
         if override is not None:
@@ -114,14 +118,17 @@ class BlockState:
             self.decisions.record(at, s, [where(idle, 0, w) for w in mask], action)
         if self.moves is not None:
             self.moves.put(at, s.current_player * t.game.spec.num_actions + action, idle)
-        after, rewards, new_flags, resets, _, events = t.play(s, was, action, legal, self.reset, keys, keeps=False)
+        # `store_unless` below keeps a finished game, so `play` need not.
+        after, rewards, new_flags, resets, _, events = t.play(
+            s, old_flags, action, legal, self.reset, keys, keep_finished=False
+        )
         ended = new_flags[0] | new_flags[1]
-        # A win is an end with a reward above 0, in games of any number of players.
+        # A player wins by a reward above 0 in the last step of a game.
         won = [n + int32(ended & (r > 0.0)) for n, r in zip(wins, rewards, strict=True)]
         counted = rewards[: self.num_returns]
         added = [a + b for a, b in zip(sums, counted, strict=False)] + counted
         if self.quota is not None and quota is not None:
-            # a row that has played its quota waits at the start of its next game, and its steps do not count
+            # The steps of a row that has played its quota do not count.
             won = where(idle, wins, won)
             added = where(idle, sums, added[: self.num_sums])
             events = [where(idle, 0, event) for event in events]
@@ -130,7 +137,6 @@ class BlockState:
         if self.decisions is not None:
             store(self.decisions.events, at.register, events)
         flags = new_flags if self.stays else NEVER
-        # Selecting words instead of fields is less work, since several fields share a word.
         self.words.store_unless(idle, words, at, s=after, flags=flags)
         if t.resets_in_branch(self.reset):
             store(self.resetting, at.register, [resets])
@@ -138,9 +144,9 @@ class BlockState:
         store(self.wins, at.register, won)
 
     def play_to_end(self, limit: Scalar, override: Callable[[Scalar], Override] | None = None) -> None:
-        """Step until all games of the block are over, or `limit` times.
+        """Step until all games of the block are over, but at most `limit` times.
 
-        override: returns the override of a step, given its number from 1 on.
+        override: function from the number of a step, from 1 on, to its override.
         """
         count = registers(1, INT32)
         count[0] = 0
@@ -150,42 +156,51 @@ class BlockState:
             count[0] = count[0] + 1
             n = count[0]
             self.step_all(None if override is None else override(n))
-            # The whole block goes on until its last game ends.
+            # A block plays on until the last of its games ends.
             iteration.again = self.t.block.any(lambda at: ~self.words.over(at)) & (n < limit)
 
     def returns(self, at: Coords) -> list[Scalar]:
         """Return the returns of all players."""
-        return self._of_all(load(self.sums, at.register, self.num_sums)[: self.num_returns])
+        return self._for_all_players(load(self.sums, at.register, self.num_sums)[: self.num_returns])
 
     def rewards_and_wins(self, at: Coords) -> tuple[list[Scalar], list[Scalar]]:
         """Return the rewards of the last step, and the wins, of all players."""
         rewards = load(self.sums, at.register, self.num_sums)[self.num_returns :]
-        return self._of_all(rewards), [float32(n) for n in load(self.wins, at.register, self.players)]
+        return self._for_all_players(rewards), [float32(n) for n in load(self.wins, at.register, self.players)]
 
-    def _of_all(self, values: list[Scalar]) -> list[Scalar]:
+    def _for_all_players(self, values: list[Scalar]) -> list[Scalar]:
+        """Add the second player's value if only the first one's is kept."""
         return [*values, 0.0 - values[0]] if self.mirrored else values
 
 
 def num_counts(spec: Spec) -> int:
-    """Return the number of a game's counts: see `Decisions`."""
+    """Return the number of counts per game, see `Decisions`."""
     return (3 + spec.num_players) * spec.num_actions + 1 + len(spec.events)
 
 
 class Decisions:
-    """The last decision of each game of a block, and counts of all decisions, int32.
+    """Counts of the decisions in a block's games, and the last decision of each game.
 
-    The counts of a game follow each other:
+    The counts of a game are int32, one after another:
 
         A      decisions in which each action was legal
         A      decisions with 1..A legal actions
         A      sum of the plies at which each action was taken
         P x A  decisions in which each player took each action
         1      turns: runs of decisions of one player
-        E      events that the rules name
+        E      events that the Spec names
+
+    Decisions are recorded in registers first, and counted for the whole block after each step.
     """
 
     def __init__(self, t: Tracer, counts: Cells, index: Callable[[Coords, Value], Scalar]):
-        """Reset the counts. index: returns the index of a game's count of a number."""
+        """Set the counts to 0.
+
+        Args:
+            t: the tracer.
+            counts: array of the counts.
+            index: function from a game's coordinates and the number of a count to its index in the array.
+        """
         self.t = t
         self.counts = counts
         self.index = index
@@ -193,9 +208,11 @@ class Decisions:
         self.words = num_words(self.num_actions)
         self.num_counts = num_counts(t.game.spec)
         self.events = t.block.registers(max(len(t.game.spec.events), 1), INT32)
-        self.mask = t.block.registers(self.words, UINT32)  # 0 if the game was over
-        self.chosen = t.block.registers(4, INT32)  # the action, its ply, the player, the player before; -1 for none
-        # Counts are many and are stored in memory; a loop keeps the kernel short.
+        # the last decision: its legal actions (none if the game was over), and four numbers: the action, its ply, its
+        # player, the player of the decision before (-1 for none)
+        self.mask = t.block.registers(self.words, UINT32)
+        self.chosen = t.block.registers(4, INT32)
+        # There are many counts, so a loop keeps the kernel short.
         with loop(self.num_counts) as number:
             t.block.each(functools.partial(self._reset, number), unroll_max=0)
 
@@ -203,28 +220,27 @@ class Decisions:
         self.counts[self.index(at, number)] = 0
 
     def begin(self, at: Coords) -> None:
-        """Start games in which nobody has decided yet; the counts stay."""
+        """Start a game, in which no player has decided yet."""
         store(self.chosen, at.register, [0, 0, -1, -1])
 
     def _add(self, at: Coords, *amounts: tuple[Value, Scalar]) -> None:
-        """Add amounts to counts of different numbers."""
+        """Add amounts to a game's counts, each given by its number; the numbers must differ."""
         indices = [self.index(at, number) for number, _ in amounts]
         sums = [self.counts[index] + amount for index, (_, amount) in zip(indices, amounts, strict=True)]
-        # All loads come first, so that lanes can be interleaved.
+        # Store after all loads, so that lanes can be unrolled together.
         for index, value in zip(indices, sums, strict=True):
             self.counts[index] = value
 
     def record(self, at: Coords, s: GameState, mask: Sequence[Scalar], action: Scalar) -> None:
-        """Store a decision of a game in registers, for `count`; the mask of a finished game is empty."""
+        """Record a decision of a game. If the game is over, `mask` is empty, and there is no decision."""
         *_, last, before = load(self.chosen, at.register, 4)
         live = functools.reduce(operator.or_, mask) != 0
         store(self.mask, at.register, mask)
-        # the players of the last decision and of the one before; a finished game keeps them
         players = where(live, s.current_player, last), where(live, last, before)
         store(self.chosen, at.register, [action, s.ply, *players])
 
     def count(self) -> None:
-        """Add the recorded decisions of the block to its counts."""
+        """Count the recorded decisions of the block."""
         with loop(self.num_actions) as action:
             self.t.block.each(functools.partial(self._count_legal, action))
         self.t.block.each(self._count_taken)
@@ -238,12 +254,12 @@ class Decisions:
         action, ply, player, before = load(self.chosen, at.register, 4)
         width = functools.reduce(operator.add, map(popcount, mask))
         live = int32(width > 0)
-        # first number of each kind of counts, see the class
+        # number of the first count of each kind, see the class
         widths = self.num_actions
         plies = 2 * self.num_actions
         taken = 3 * self.num_actions
         turns = taken + self.t.players * self.num_actions
-        # `live` is 0 where no player has decided yet: 0 is added to player 0's count then
+        # without a player, `live` is 0, and 0 is added to the counts of player 0
         taken_by = taken + maximum(player, 0) * self.num_actions
         begins_turn = live * int32(player != before)
         event_numbers = range(turns + 1, self.num_counts)
@@ -260,21 +276,22 @@ class Decisions:
 
 @dataclass(frozen=True)
 class UniformRollout:
-    """Kernel that plays the uniform policy in registers: a number of steps, or a number of games of every row.
+    """Kernel that plays many steps of the uniform policy.
 
-    Without resets it ends once all games are over. With the array `counts` it counts the decisions.
+    It plays a number of steps, or with `quotas` until each row has finished a number of games. Without resets it ends
+    once all games are over. With the array `counts` it counts the decisions.
     """
 
     reset: Autoreset
-    quotas: bool = False  # whether each row plays a number of games, by the last three scalars
+    quotas: bool = False
     name = "rollout"
 
     class Arrays(NamedTuple):
         new: Any
         old: Any
         row_keys: Any
-        totals: Any  # float32: returns, then wins (episodes that end with a reward above 0), P each
-        scalars: Any  # int32: maximum of steps; with `quotas` games of a row, rows that play one more, rows
+        totals: Any  # float32: P returns, P numbers of wins (episodes that end with a reward above 0)
+        scalars: Any  # int32: maximum number of steps, and with `quotas` the numbers of `BatchLayout.quotas`
         counts: Any = None  # int32, see `Decisions`
 
     def trace(self, t: Tracer, a: Arrays) -> None:
@@ -288,7 +305,7 @@ class UniformRollout:
             words = t.words(a.old).load(at)
             state.begin(at, t.layout.get_state(words), t.layout.get_flags(words) if state.stays else NEVER)
             if state.quota is not None:
-                # a row's number of counted games never depends on their lengths; padding plays none
+                # The number of a row's games is fixed, so that short games are not preferred. Padding plays none.
                 games = a.scalars[1]
                 more = a.scalars[2]
                 row = row_index(at)
@@ -324,11 +341,13 @@ class UniformRollout:
 
 @dataclass(frozen=True)
 class Playout:
-    """Kernel that plays `copies` copies of every game of another batch to their ends.
+    """Kernel that plays copies of every game of another batch to their ends, by the uniform policy.
 
-    Every copy has chance of its own. It first takes its game's action in `actions`, if that array is given.
+    Every copy has its own chance. Its first action is that of its game in `actions`, if that array is given.
 
-    lanes: lanes of the other batch.
+    Attributes:
+        lanes: lanes of the other batch.
+        copies: copies of each game.
     """
 
     lanes: int
@@ -348,7 +367,7 @@ class Playout:
         def begin(at: Coords) -> None:
             words = t.words(a.old).load(self._source(at, a))
             s = t.layout.get_state(words)
-            # Every copy draws a key of its own, so that its chance differs from the other copies'.
+            # A game key by the copy's row makes its chance differ from that of the other copies.
             if t.game.spec.chance:
                 low, high, row, *_ = t.row_keys(a.row_keys, at)
                 s = s.replace(key=list(threefry((low, high), (row, s.episode))))
@@ -357,7 +376,7 @@ class Playout:
         def override(n: Scalar) -> Override:
             def first(at: Coords, mask: Any) -> tuple[Scalar, Scalar, Scalar]:
                 action, legal = t.given_action(mask, a.actions, self._source(at, a))
-                # The given action is the first one; all later ones are random.
+                # Only the first action is given.
                 return n == 1, action, legal
 
             return first

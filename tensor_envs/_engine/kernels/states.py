@@ -1,4 +1,4 @@
-"""Kernels that make a state without playing: keys, first states, resets, copies."""
+"""Kernels that write states without playing: row keys, first states, resets, copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensor_envs.rules.spec import GameState
 
 @dataclass(frozen=True)
 class Seed:
-    """Kernel that writes the random keys of every row; no other kernel writes them."""
+    """Kernel that writes the random keys of every row."""
 
     name = "seed"
 
@@ -28,7 +28,7 @@ class Seed:
         def seed(at: Coords) -> None:
             low, high, first = (uint32(a.scalars[k]) for k in range(3))
             row = first + uint32(row_index(at))
-            # The policy's key is that of an episode which no game reaches.
+            # The policy's key is the game key of an episode that no game reaches.
             policy_key = threefry((low, high), (row, POLICY_EPISODE))
             store(a.row_keys, at.batch, [low, high, row, *policy_key])
 
@@ -60,7 +60,7 @@ class Init:
 
 @dataclass(frozen=True)
 class Refresh:
-    """Kernel that copies fields and flags, and recomputes the key and the mask; rewards become 0."""
+    """Kernel that copies fields and flags, and recomputes the game key and the mask; rewards become 0."""
 
     name = "refresh"
 
@@ -82,7 +82,10 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Reset:
-    """Kernel that starts the next episode of games whose entry in `chosen` is not 0, or of finished ones if None."""
+    """Kernel that starts the next episode of the games whose entry in `chosen` is not 0.
+
+    If `chosen` is None, the finished games reset.
+    """
 
     name = "reset"
 
@@ -116,8 +119,8 @@ class Copy:
         old: Any
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        # Clearing two bits of the copied words is all that `live` needs.
-        masks = dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)  # bits of each word that are copied
+        # The bits of each word that are copied: all, but for the flags if `live`.
+        masks = dict.fromkeys(range(t.layout.words), 0xFFFFFFFF)
         for name in FLAGS if self.live else ():
             (slot,) = t.layout.slots[name]
             masks[slot.word] &= ~(1 << slot.shift)
@@ -136,9 +139,11 @@ class Copy:
 
 @dataclass(frozen=True)
 class Gather:
-    """Kernel that copies the games at `rows` of another batch, or of two batches one after the other.
+    """Kernel that copies the games at `rows` of another batch, or of two batches whose rows follow each other.
 
-    lanes, more_lanes: lanes of these batches.
+    Attributes:
+        lanes: lanes of the first batch.
+        more_lanes: lanes of the second one.
     """
 
     lanes: int
@@ -161,7 +166,7 @@ class Gather:
         def gather(at: Coords) -> None:
             row = load(a.rows, at.batch)[0]
             count = a.sizes[0]
-            # Rows of the second batch follow those of the first. Both places are clamped, since both are loaded.
+            # Every row is loaded from both batches, so it is clamped to each of them.
             sources = [(a.old, a.old_keys, _clamped_coords(row, count, self.lanes))]
             if a.more is not None:
                 more_keys = a.old_keys if a.more_keys is None else a.more_keys

@@ -1,4 +1,4 @@
-"""Kernels that choose and play one action in every game: resets, masks and observations included."""
+"""Kernels of one step: actions of the uniform policy, steps with resets, masks and observations, events of actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tensor_envs._engine.kernels.observe import Outputs, OutputStage
 class Sample:
     """Kernel that writes an action of the uniform policy for every game.
 
-    lanes: lanes of the state; None: those of the grid.
+    Attributes:
+        lanes: lanes of the state; None for those of the grid.
     """
 
     lanes: int | None = None
@@ -57,17 +58,20 @@ class Events:
             keys = t.row_keys(a.row_keys, at)
             s = t.layout.get_state(words)
             mask = t.layout.get_mask(words)
-            was = t.layout.get_flags(words)
-            store(a.events, at.batch, t.play(s, was, *t.given_action(mask, a.actions, at), "disabled", keys).events)
+            flags = t.layout.get_flags(words)
+            store(a.events, at.batch, t.play(s, flags, *t.given_action(mask, a.actions, at), "disabled", keys).events)
 
         t.block.each(play)
 
 
 @dataclass(frozen=True)
 class Step:
-    """Kernel that plays the given actions, or uniformly random legal ones, which it writes out.
+    """Kernel that plays one action in every game.
 
-    wide: whether the given actions are int64, as two words each.
+    Attributes:
+        reset: the reset mode.
+        uniform: whether the actions are those of the uniform policy, which the kernel writes to `actions`.
+        wide: whether given actions are int64, each as two words.
     """
 
     reset: Autoreset = "disabled"
@@ -79,7 +83,7 @@ class Step:
         old: Any  # None: the step is made in place
         row_keys: Any
         actions: Any  # int32
-        out: Outputs | None = None  # after the step; observation and mask are those of the player to move
+        out: Outputs | None = None  # outputs after the step, for the player to move
 
     @property
     def name(self) -> str:
@@ -91,7 +95,7 @@ class Step:
         same_step = self.reset == "same_step"
         branches = t.resets_in_branch(self.reset)
         resetting = t.block.registers(1, UINT32)
-        # a thread keeps its fields in registers until its game has reset, so that the mask is computed once
+        # A thread of a GPU keeps the fields in registers until its game has reset, so that the mask is computed once.
         held = t.registers() if branches and t.grid.gpu else None
 
         def play(at: Coords) -> None:
@@ -99,21 +103,20 @@ class Step:
             keys = t.row_keys(a.row_keys, at)
             s = t.layout.get_state(words)
             mask = t.layout.get_mask(words)
-            was = NEVER if same_step else t.layout.get_flags(words)
+            old_flags = NEVER if same_step else t.layout.get_flags(words)
             legal = None
             if self.uniform:
                 action = uniform_action(s, mask, t.game.spec.num_actions, keys[3:], live=same_step)
                 store(a.actions, at.batch, [action])
             else:
                 action, legal = t.given_action(mask, a.actions, at, self.wide)
-            s, rewards, flags, resets, mask_of, _ = t.play(s, was, action, legal, self.reset, keys)
+            s, rewards, flags, resets, mask_of, _ = t.play(s, old_flags, action, legal, self.reset, keys)
             if branches:
-                # The branch comes after the stage, for the few games that reset.
                 store(resetting, at.register, [resets])
             if held is None:
                 new.store(at, s=s, flags=flags, rewards=rewards, mask=mask_of())
             else:
-                # The mask waits for the reset; rewards are final.
+                # The mask follows after the reset, in `write_back`.
                 held.store(at, s=s, flags=flags)
                 new.store(at, rewards=rewards)
 
