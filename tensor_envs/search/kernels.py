@@ -1,4 +1,4 @@
-"""Kernels of searches: a whole search by playouts, or the parts of a search around the calls of a network."""
+"""Kernels of searches: a whole search by playouts, or the parts of a search between the calls of a network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensor_envs.search.simulation import LeafHandler, Result, Search
 
 @dataclass(frozen=True)
 class PlayoutSearch:
-    """Whole search in one kernel; a uniformly random playout values each new position."""
+    """Kernel of a whole search, in which a uniformly random playout evaluates each new position."""
 
     config: SearchConfig
     name = "search"
@@ -33,7 +33,7 @@ class PlayoutSearch:
         search = Search(t, a.tree, a.params, self.config)
         keys = t.block.registers(2, UINT32)
 
-        # playouts draw their actions with the key of the simulation, in place of the row's
+        # In playouts the uniform policy has the key of the simulation. The words of the seed and the row are not used.
         def row_keys(at: Coords) -> list[Scalar]:
             return [uint32(0)] * 3 + load(keys, at.register, 2)
 
@@ -41,7 +41,8 @@ class PlayoutSearch:
         first_count = num_results(t.game.spec.num_actions)
 
         def count_index(at: Coords, number: Value) -> Scalar:
-            # blocks beyond the last one of the batch, which repeat it, have counts of their own
+            # The last chunk may have surplus blocks, which repeat the last block of the batch. These need counts of
+            # their own, so the block is not clamped to the batch.
             block = at.batch.block + maximum(search.params.first_block, 0)
             return at.batch._replace(block=block).index(first_count + number, first_count + count)
 
@@ -53,7 +54,7 @@ class PlayoutSearch:
             search.init_root(at, a.old, a.row_keys)
 
         search.each_root(init_root)
-        # a simulation: select a leaf, expand it, play a random game from there, back up its returns
+        # A simulation selects a leaf, expands it, plays a random game from there and backs up its returns.
         with loop(search.num_simulations) as k:
             slot = k + (1 + search.resumed)
             search.simulate(slot, lambda at, s, flags, returns, _: playouts.begin(at, s, flags, returns))
@@ -65,7 +66,7 @@ class PlayoutSearch:
 
 
 def writer(t: Tracer, leaf: Cells) -> LeafHandler:
-    """Return a handler that writes the states that a network evaluates."""
+    """Return a handler of leaves that writes their states for the network."""
 
     return lambda at, s, flags, _, rewards: t.words(leaf).store(
         at, s=s, flags=flags, rewards=rewards, mask=t.live_mask(s, flags, "disabled")
@@ -100,10 +101,10 @@ class InitRoot:
 
 @dataclass(frozen=True)
 class RootActions:
-    """Kernel that lists the legal actions of a batch's positions, so that noise is drawn for these alone.
+    """Kernel that lists the legal actions of a batch's positions, so that noise is drawn only for these.
 
     Attributes:
-        width: actions of a position, with padding.
+        width: length of a position's list, with padding.
     """
 
     width: int
@@ -120,7 +121,7 @@ class RootActions:
         def stage(at: Coords) -> None:
             first = row_index(at) * self.width
             legal = t.game.mask(t.layout.get_state(t.words(a.states).load(at)))
-            # a loop over the words of the mask needs them in an array
+            # The loop over the words of the mask needs them in an array.
             for w in range(words):
                 mask[w] = legal[w]
             with loop(self.width) as k:
@@ -136,7 +137,10 @@ class RootActions:
 
 @dataclass(frozen=True)
 class GatherNoise:
-    """Kernel that copies the noise of a chunk's roots, apart from `InitRoot` since WebGPU allows eight arrays."""
+    """Kernel that copies the noise of a chunk's roots.
+
+    It is no part of `InitRoot`, since WebGPU allows a kernel eight arrays.
+    """
 
     config: SearchConfig
     name = "gather_noise"
@@ -153,11 +157,11 @@ class GatherNoise:
         size = self.config.noise_width(t.game.spec)
 
         def stage(at: Coords) -> None:
-            # padding has no noise: it repeats that of the last game
+            # padding takes the noise of the last game
             row = minimum(search.in_batch(at).batch.row, search.params.roots - 1)
             edges = search.edges_of(at, 0)
             with loop(count) as part, loop(edges.count if self.config.packed else search.actions) as k:
-                # listed actions are in the order of the edges
+                # The noise is in the order of the edges, or of all actions.
                 number = k if self.config.lists_actions(t.game.spec) else edges.action(k)
                 x = a.noise[(row * count + part) * size + number]
                 a.root_noise[search.noise(at, part, k)] = x
@@ -167,7 +171,7 @@ class GatherNoise:
 
 @dataclass(frozen=True)
 class ExpandAndSelect:
-    """Kernel that expands the leaves, backs up their values and runs the next simulation to its leaves."""
+    """Kernel that expands the leaves, backs up their values and selects the next leaves."""
 
     config: SearchConfig
     name = "expand_and_select"
@@ -182,10 +186,10 @@ class ExpandAndSelect:
     def trace(self, t: Tracer, a: Arrays) -> None:
         search = Search(t, a.tree, a.params, self.config, a.root_noise)
         slot = search.slot()
-        # the network's output for the leaves of the simulation before
+        # `output` is for the leaves of the simulation before.
         search.each_root(lambda at: search.expand(at, slot, a.output))
         search.backward(slot, lambda at: search.network_returns(at, slot, a.output))
-        # the next leaves; after the root (slot 0) come the slots of a resumed tree
+        # The next slot: after the root (slot 0) come the slots of a resumed tree, if there is one.
         search.simulate(maximum(slot, search.resumed) + 1, writer(t, a.leaf))
 
 
@@ -206,7 +210,7 @@ class Finalize:
     def trace(self, t: Tracer, a: Arrays) -> None:
         search = Search(t, a.tree, a.params, self.config, a.root_noise)
         slot = search.slot()
-        # priors of the last leaves matter only to trees that are kept
+        # Priors of the last leaves matter only to trees that are returned.
         with branch(search.separate != 0):
             search.each_root(lambda at: search.expand(at, slot, a.output))
         search.backward(slot, lambda at: search.network_returns(at, slot, a.output))

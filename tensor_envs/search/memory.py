@@ -1,18 +1,19 @@
 """Memory layout of search trees, for kernels and for the host.
 
-A tree has one slot for each simulation: slot 0 is the root, slot k the position that simulation k reached. A search
-that resumes earlier trees has their nodes in slots 1 to `SearchSize.resumed` and its own simulations after them. The
+A tree has one slot for each simulation: slot 0 is the root, and slot k the position that simulation k reached. A search
+that resumes earlier trees has their nodes in slots 1 to `SearchSize.resumed`, and its own simulations after them. The
 number of slots is a parameter of the kernels, so that one program serves searches of any size.
-Descent and backup visit the roots of a block one by one; on a GPU each thread is one root. They vectorise the loop over
-a node's edges, so edges are padded to whole vectors.
+
+Selection and backup visit the roots of a block one by one; on a GPU each thread has one root. They vectorise the loop
+over a node's edges, so edges are padded to whole vectors.
 
 A node's edges are int32 [words, edges]: one row for each entry of `Edge`. They have one of two forms.
 
-- Packed: a node has an edge for each legal action, in ascending order, and a row of actions before the others. A tree
-  hands out its array of edges node by node, from the front. So a node of chess has 35 edges, not 4,674.
-- All actions: edge k is action k, legal or not, at an index that follows from the slot. Games have this form if they do
-  not declare `Spec.max_legal` or if one vector has room for all actions. It is also the form where simulations replay:
-  there the legal actions of a node differ from visit to visit.
+- Packed: a node has an edge for each legal action, in ascending order, and its first row has the actions. Nodes take
+  their edges from the front of the tree's array, one after another. So a node of chess has 35 edges, not 4,674.
+- All actions: edge k is action k, legal or not, at an index that follows from the slot. A game has this form if it does
+  not declare `Spec.max_legal`, or if one vector has room for all actions. Searches whose simulations replay have it,
+  too, since the legal actions of a node then differ between visits.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
 MAX_TREE_BLOCKS = 256  # blocks whose trees are in memory at once
 MAX_ROWS = MAX_TREE_BLOCKS * LANES  # rows of a network's output
 
-MaskWord = Callable[[Any], Scalar]  # word number -> that word of a legal action mask
+MaskWord = Callable[[Any], Scalar]  # function from the index of a word to that word of a legal action mask
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class SearchConfig:
     """Options that a search is compiled for.
 
     Attributes:
-        selection: strategy of the search.
-        replays: whether every simulation replays its actions from the root, because chance or resampled hidden
-            information changes where they lead. Nodes are then sequences of actions.
+        selection: strategy that selects actions.
+        replays: whether every simulation plays its actions again from the root, because chance or resampled hidden
+            information changes where they lead. A node then stands for a sequence of actions, not for a position.
         determinizes: whether every simulation resamples what is hidden from the root's player.
         packed: whether edges are packed.
         proves: whether outcomes are proven.
@@ -75,6 +76,7 @@ class SearchConfig:
 
     @property
     def edge_words(self) -> int:
+        """Words of an edge."""
         return self.statistics + self.packed
 
     def width(self, spec: Spec) -> int:
@@ -88,11 +90,11 @@ class SearchConfig:
         return 0 if self.selection.uses_network else players * ActionHistory.size * padded(actions)
 
     def lists_actions(self, spec: Spec) -> bool:
-        """Return whether noise is drawn for listed actions: where few are legal, a list pays."""
+        """Return whether noise is drawn only for legal actions, which pays if few actions are legal."""
         return self.packed and 2 * self.width(spec) <= spec.num_actions
 
     def noise_width(self, spec: Spec) -> int:
-        """Return the number of noise values of a root that are drawn for one purpose."""
+        """Return the number of noise values of a root for each purpose, see `ActionSelection.noise_count`."""
         return self.width(spec) if self.lists_actions(spec) else spec.num_actions
 
 
@@ -120,19 +122,33 @@ class SearchSize:
         self, first_block: int, blocks: int, roots: int, rows: int, limit: int = 1, seed: tuple[int, int] = (0, 0)
     ) -> tuple[int, ...]:
         """Return the parameters of a kernel, see `Params`."""
-        # trees that are copied to the host, or were written by it, must not share memory
+        # Trees that the host reads or has written must not share memory, see `Params.separate`.
         separate = self.return_tree or self.resumed > 0
-        own = self.num_simulations, self.resumed, self.considered, int(separate)
-        return (first_block, blocks, roots, rows, limit, *seed, *own)
+        sizes = self.num_simulations, self.resumed, self.considered, int(separate)
+        return (first_block, blocks, roots, rows, limit, *seed, *sizes)
 
 
 class TreeSizes(NamedTuple):
-    """Sizes of a tree's parts, in words."""
+    """Sizes of a tree's parts, in words.
 
-    node: int  # one node
-    steps: Any  # words before the path steps: the root's header and all nodes
-    history: Any  # words before the history of actions: those and the path steps
-    nodes: Any  # words of the array `nodes`: those and the history
+    The array `nodes` of a tree has four parts:
+
+        Root | Node of each slot | PathStep of each slot | ActionHistory of each player's actions
+                                 ^ steps                 ^ history
+
+    Attributes:
+        node: words of a node.
+        steps: index of the first path step.
+        history: index of the first action history.
+        nodes: words of the array `nodes`.
+        edges: words of the array `edges`.
+        states: words of the array `states`.
+    """
+
+    node: int
+    steps: Any
+    history: Any
+    nodes: Any
     edges: Any
     states: Any
 
@@ -144,9 +160,9 @@ class TreeSizes(NamedTuple):
         node = Node.size + players + (PACKED_WORDS if config.packed else num_words(actions))
         steps = Root.size + slots * node
         history = steps + slots * PathStep.size
-        # simulations that replay start from the root's state alone
+        # Simulations that replay need only the root's state.
         states = layout.field_words * (1 if config.replays else slots)
-        # an upper bound where edges are packed: memory that no node takes is never touched
+        # If edges are packed this is an upper bound. Memory that no node takes is never touched.
         edges = slots * (config.edge_words * config.width(game.spec))
         return cls(node, steps, history, history + config.history_words(players, actions), edges, states)
 
@@ -160,7 +176,7 @@ class TreeArrays(NamedTuple):
     """Arrays of trees in a kernel."""
 
     states: Any  # uint32 [blocks, slots, words, lanes]: fields and flags; only the root's if simulations replay
-    nodes: Any  # int32 [rows, words]: one Root, a Node and then a PathStep per slot, an ActionHistory per action
+    nodes: Any  # int32 [rows, words], see `TreeSizes`
     edges: Any  # int32 [rows, words]: the edges of all nodes
 
 
@@ -177,7 +193,7 @@ def whole_vectors(edges: Any) -> Any:
 
 
 def num_results(actions: int) -> int:
-    """Return the words of a root in `Result.numbers`."""
+    """Return the number of words of a root in `Result.numbers`."""
     return 3 * actions + 2
 
 
@@ -193,27 +209,30 @@ def clamp(x: Scalar, count: int) -> Scalar:
 
 
 def wrap_index(x: Scalar, count: int) -> Scalar:
-    """Bound an index below count by the bits of count - 1: cheaper than `clamp`."""
+    """Bound an index by the bits of count - 1. This is cheaper than `clamp`, but the bound is a power of two."""
     return x & (1 << (count - 1).bit_length()) - 1
 
 
 def each_legal(mask: MaskWord, words: Value, visit: Callable[[Scalar, Scalar], None]) -> Scalar:
-    """Visit the legal actions of a mask of `words` words in ascending order, and return how many they are.
+    """Visit the legal actions of a mask in ascending order, and return their number.
 
-    visit: receives the number of an action among the legal ones, from 0 on, and the action.
+    Args:
+        mask: function from the index of a word to that word.
+        words: number of words.
+        visit: function of the number of an action among the legal ones, from 0 on, and the action.
     """
     count = registers(1, INT32)
     rest = registers(1, UINT32)
     count[0] = 0
-    # bit by bit, so that the time depends on the legal actions, not on all
+    # Visit only bits that are set, so that the time depends on the number of legal actions.
     with loop(words) as w:
         rest[0] = uint32(mask(w))
         with loop(popcount(rest[0])):
             number = count[0]
             bits = rest[0]
-            visit(number, w * WORD_BITS + popcount(~bits & (bits - 1)))  # the lowest bit is the next action
+            visit(number, w * WORD_BITS + popcount(~bits & (bits - 1)))  # index of the lowest set bit
             count[0] = number + 1
-            rest[0] = bits & (bits - 1)  # without the lowest bit
+            rest[0] = bits & (bits - 1)  # clear the lowest set bit
     return count[0]
 
 
@@ -232,8 +251,8 @@ class TreeMemory:
         self.width = config.width(t.game.spec)
         self.roots = t.block.lanes if t.block.thread is None else 1  # roots of a thread
         self.team = t.block.team
-        self.own_width = self.width // self.team  # edges of a node that a thread of a team visits, at most
-        # loaded once, outside of all loops
+        self.own_width = self.width // self.team  # largest number of a node's edges that a thread of a team visits
+        # parameters that loops use are loaded once, before them
         self.num_simulations = self.params.num_simulations
         self.resumed = self.params.resumed
         self.considered = self.params.considered
@@ -243,16 +262,17 @@ class TreeMemory:
 
     @property
     def first_root(self) -> Coords:
-        """First root of a thread."""
+        """Coordinates of a thread's first root."""
         return self.t.block.at(int32(0) if self.t.block.thread is None else self.t.block.thread)
 
     def coords(self, at: Coords) -> ArrayCoords:
         """Return a root's coordinates in the arrays of trees.
 
-        A search in one kernel reuses the memory of a thread's first block for all its blocks: it stays in cache.
+        In a search of one kernel, a thread reuses the memory of its first block for all its blocks, so that it stays in
+        the cache.
         """
         first = self.t.block.first
-        # a network evaluates all roots between two kernels, so that each needs a tree of its own
+        # With a network, all trees live from one kernel to the next.
         if first is None or self.config.selection.uses_network:
             return at.batch
         return at.batch._replace(block=where(self.separate != 0, at.batch.block, first))
@@ -262,56 +282,56 @@ class TreeMemory:
         return scalar(x).to(self.t.block.number.dtype)
 
     def lane(self, at: Coords) -> Scalar:
-        """Return a root's number among those of its thread."""
-        # on a GPU a thread has one root, whose number is 0
+        """Return a root's number among those of its thread; on a GPU this is 0."""
         return self.index(at.batch.lane - self.first_root.batch.lane)
 
     def root(self, at: Coords) -> Root:
         return Root(self.nodes, self._first_row * self.sizes.nodes + self.lane(at) * self.sizes.nodes)
 
     def node_offset(self, at: Coords, slot: Value) -> Scalar:
-        """Return where a node lies, from the first root of the thread on. It has 32 bits, by `MAX_TREE_BYTES`."""
+        """Return the offset of a node from the tree of the thread's first root; `MAX_TREE_BYTES` bounds it."""
         return self.lane(at) * self.sizes.nodes + Root.size + self.index(slot) * self.sizes.node
 
     def node_at(self, offset: Value) -> Node:
         return Node(self.nodes, self._first_row * self.sizes.nodes + self.index(offset), 1, self.players)
 
     def slot_at(self, offset: Scalar, at: Coords) -> Scalar:
-        """Return the slot of a node at an offset."""
+        """Return the slot of the node at an offset."""
         return (offset - self.lane(at) * self.sizes.nodes - Root.size) // self.sizes.node
 
     def node(self, at: Coords, slot: Value) -> Node:
         return self.node_at(self.node_offset(at, slot))
 
     def edge_at(self, offset: Value, stride: Value) -> Edge:
-        """Return the edge at an offset, which counts like that of `node_offset`."""
+        """Return the edge at an offset from the tree of the thread's first root."""
         return Edge(self.edges, self._first_row * self.sizes.edges + self.index(offset), self.index(stride))
 
     def edges_of(self, at: Coords, slot: Value, walk: Walk | None = None) -> Edges:
-        """Return the edges of a node. walk: position of this visit, where simulations replay."""
+        """Return the edges of a node. walk: position of this visit, if simulations replay."""
         return PackedEdges(self, at, slot) if self.config.packed else AllActions(self, at, slot, walk)
 
     def step(self, number: Scalar) -> PathStep:
-        """Return the step of a number. The roots of a thread share one list, spread over the memory of all of them."""
-        # a root takes at most as many steps in a simulation as it has slots, so that all roots together have room
+        """Return a path step by its number. The roots of a thread have one list, which lies in the memory of all."""
+        # A root takes at most as many steps in a simulation as it has slots, so the list has room for all roots.
         first = self.index(number % self.roots) * self.sizes.nodes + self.sizes.steps
         offset = first + self.index(number // self.roots) * PathStep.size
         return PathStep(self.nodes, self._first_row * self.sizes.nodes + offset)
 
     @property
     def _first_row(self) -> Scalar:
+        """Row of the tree of a thread's first root."""
         return self.coords(self.first_root).row  # type: ignore[no-any-return]
 
     def words(self, at: Coords, slot: Value) -> tuple[Words, Coords]:
         """Return a slot's fields and flags, and their coordinates."""
         coords = self.coords(at)
-        # the slots of a block are like blocks of a batch: a state's words lie lane beside lane
+        # states [blocks, slots, words, lanes]: a slot of a block is addressed like a block of a batch
         coords = coords._replace(block=coords.block * (1 if self.config.replays else self.slots) + slot)
         return Words(self.t.layout, self.states, count=self.t.layout.field_words), Coords(coords, at.register)
 
     def in_batch(self, at: Coords) -> Coords:
-        """Return a root's coordinates in the whole batch; a kernel searches a part of its blocks."""
-        # the last chunk may exceed the batch: its surplus blocks search the last block again
+        """Return a root's coordinates in the whole batch, of which a kernel searches a chunk."""
+        # The last chunk may have surplus blocks, which search the last block of the batch again.
         block = maximum(minimum(at.batch.block + self.params.first_block, self.params.blocks - 1), 0)
         return Coords(at.batch._replace(block=block), at.register)
 
@@ -320,66 +340,67 @@ class TreeMemory:
         return self.root(self.first_root).slot
 
     def noise(self, at: Coords, part: Value, action: Value) -> Scalar:
-        """Return the index of a root's noise; Gumbel MuZero adds the logits to it."""
+        """Return the index of a root's noise, to which Gumbel MuZero adds the logits."""
         return (at.batch.row * self.config.selection.noise_count + part) * self.width + action
 
     def history(self, at: Coords, player: Value, action: Value) -> ActionHistory:
         """Return the history of an action by a player."""
         first = self._first_row * self.sizes.nodes + self.lane(at) * self.sizes.nodes + self.sizes.history
-        # the counts of a player lie beside each other, and so do the sums, for the vectors of a selection
+        # A player's counts are contiguous, and so are the sums: a selection loads vectors of them.
         index = self.index(player * (ActionHistory.size * self.padded_actions) + action)
         return ActionHistory(self.nodes, first + index, self.padded_actions)
 
     def edge_number(self, x: Scalar) -> Scalar:
-        """Bound the number of an edge, so that it is in range whatever the scores are."""
+        """Bound the number of an edge, so that it is in range for any scores, also those that are not finite."""
         return wrap_index(x, self.width)
 
     @contextmanager
     def each_number(self, count: Value) -> Iterator[Scalar]:
-        """Iterate over the numbers of a node's edges, with padding; a thread of a team visits its own ones."""
+        """Iterate over the numbers of a node's packed edges, with padding; a thread of a team visits its share."""
         size: Value = self.own_width
         vector = 0
         if self.config.packed and is_gpu():
             size = (minimum(maximum(count, 0), self.width) + (self.team - 1)) // self.team
         elif self.config.packed:
-            # the mask of bits shows the compiler that vectors are whole: it writes no scalar loop for a remainder
+            # The mask of bits shows the compiler that there are only whole vectors, so it writes no remainder loop.
             size = minimum(maximum(whole_vectors(count), 0), self.width) & -VECTOR
             vector = VECTOR
         with loop(size, vector=vector) as k:
-            # neighbours in a team read neighbours in memory
+            # Neighbouring threads read neighbouring edges.
             yield k if self.team == 1 else k * self.team + self.t.block.member
 
     def own(self, edge: Scalar) -> Scalar:
-        """Return the index of an edge of `each_number` in registers of the thread that visits it."""
+        """Return the index of an edge among those that its thread visits, for an array in registers."""
         return edge // self.team
 
     def take_edges(self, at: Coords, slot: Value, mask: MaskWord, live: Value) -> None:
-        """Allocate a packed edge for each action of a mask, for a new node.
+        """Allocate a new node's packed edges, one for each action of its mask.
 
-        A node has none if its game is over, or if it has more than `Spec.max_legal` legal actions.
+        A node has none if its game is over (`live` is 0), or if it has more than `Spec.max_legal` legal actions.
         """
         root = self.root(at)
         node = self.node(at, slot)
-        # edges are allocated from the front of the array and never freed
+        # Edges are taken from the front of the array and never freed.
         used = root.edge_words
         actions = self.lane(at) * self.sizes.edges + self.index(used)
 
         def put(number: Scalar, action: Scalar) -> None:
             self.edge_at(actions + minimum(number, self.width - 1), 0).set(0, action)
 
-        # the row of actions comes first; a position of too many actions must not write beyond it
+        # The row of actions comes first. A position of too many actions must not write beyond it, see `put`.
         num_legal = each_legal(mask, where(live, num_words(self.actions), 0), put)
         num_edges = where(num_legal > self.width, 0, num_legal)
         stride = whole_vectors(num_edges)
-        node.set_edges(used + stride, num_edges)  # behind the row of actions
+        node.set_edges(used + stride, num_edges)  # the statistics follow the row of actions
         root.edge_words = used + stride * self.config.edge_words
 
 
 class Edges:
-    """Edges of a node, by their numbers.
+    """Edges of a node, indexed by their numbers.
 
     Attributes:
-        at, slot: tree and slot of the node.
+        at: coordinates of the root.
+        slot: slot of the node.
         node: the node.
         count: number of edges, without padding.
         stride: number of edges, with padding.
@@ -401,7 +422,7 @@ class Edges:
         self.node = tree.node(at, slot)
 
     def offset(self, k: Value) -> Scalar:
-        """Return where an edge lies."""
+        """Return the offset of an edge, see `TreeMemory.edge_at`."""
         return self.first + k
 
     def __getitem__(self, k: Value) -> Edge:
@@ -416,15 +437,15 @@ class Edges:
         return self.tree.history(self.at, maximum(self.mover, 0), self._action_index(k))
 
     def _action_index(self, k: Scalar) -> Scalar:
-        """Return the index of an edge's action among the `padded` ones."""
+        """Return the index of an edge's action in an array of all actions, padded."""
         raise NotImplementedError
 
     def each(self, whole: bool = False) -> AbstractContextManager[tuple[Scalar, Scalar]]:
-        """Iterate over the edges, maybe with padding; yield each number and whether its action is legal.
+        """Iterate over the edges; yield the number of each, and whether its action is legal.
 
-        The threads of a team share the edges, so that results are combined by `team_max` and the like.
+        The threads of a team share the edges: combine their results by `team_max` and the like.
 
-        whole: whether the padding is needed.
+        whole: whether to visit all padding; otherwise there may be some.
         """
         raise NotImplementedError
 
@@ -434,14 +455,14 @@ class PackedEdges(Edges):
 
     def __init__(self, tree: TreeMemory, at: Coords, slot: Value):
         super().__init__(tree, at, slot)
-        # clamped: a compiler then knows the bounds of loops and registers
+        # Clamping gives the compiler the bounds of loops and registers.
         self.count = self.num_legal = minimum(maximum(self.node.num_edges, 0), tree.width)
         self.stride = whole_vectors(self.count)
         self.first = tree.lane(at) * tree.sizes.edges + tree.index(self.node.first_edge)
         self.mover = self.node.mover
 
     def action(self, k: Scalar) -> Scalar:
-        # padding has any number, and is read with the rest of its vector
+        # Padding has any number, and is loaded with the rest of its vector.
         return clamp(self[k].action, self.tree.actions)
 
     def _action_index(self, k: Scalar) -> Scalar:
@@ -454,11 +475,11 @@ class PackedEdges(Edges):
 
 
 class AllActions(Edges):
-    """Edges for all actions of the game, of which a mask has the legal ones."""
+    """Edges for all actions of the game; a mask says which are legal."""
 
     def __init__(self, tree: TreeMemory, at: Coords, slot: Value, walk: Walk | None):
         super().__init__(tree, at, slot)
-        # where simulations replay, the legal actions and the player to move are those of this visit
+        # If simulations replay, the legal actions and the player to move differ between visits.
         position = walk or self.node
         self.mask = position.mask
         self.mover = position.mover
@@ -484,6 +505,6 @@ class AllActions(Edges):
         size = min(self.tree.width, WORD_BITS)
         with loop(self.tree.width // size) as w:
             word = self.mask(w)
-            # a CPU's compiler would unroll a loop over eight actions before it vectorises it
+            # clang would unroll a loop over eight actions instead of vectorising it.
             with loop(size, unroll=is_gpu() or size > VECTORS[0]) as bit:
                 yield w * size + bit, (word >> bit & 1) != 0

@@ -1,4 +1,4 @@
-"""Flat Monte Carlo: random games from every legal action, and the action of the highest mean return."""
+"""Flat Monte Carlo: random games after each legal action, and the choice of the highest mean return."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensor_envs._validate import instance, integer, renames
 from tensor_envs.envs.rollout import playout
 from tensor_envs.envs.state import State
 
-BRANCHES = 512  # (game, action) pairs of one kernel; a fixed number, so that it compiles once
+BRANCHES = 512  # pairs of a game and an action in one launch; a fixed number, so that the kernel compiles once
 
 
 @renames(n="num_playouts")

@@ -1,4 +1,4 @@
-"""Noise of searches at their roots: Gumbel and Dirichlet, a function of seed, row, episode, ply and action."""
+"""Gumbel and Dirichlet noise at the roots of searches, a function of seed, row, episode, ply and action."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from tensor_envs._runtime.jitted import jit
 from tensor_envs.envs.sampling import masked_logits
 from tensor_envs.envs.state import State
 
-REJECTED = -1e9
-TRIES = 8  # candidates of a draw by rejection; each is accepted with probability 3/4 or more
+REJECTED = -1e9  # stands for a candidate that is rejected
+TRIES = 8  # candidates of a draw by rejection sampling; each is accepted with probability 3/4 or more
 
 
 def _uniform(state: State, seed: Tensor, draws: int, actions: Tensor | None) -> Tensor:
-    """Draw uniform numbers in (0, 1) by Threefry of seed, row, episode, ply and action; no end is drawn.
+    """Draw uniform numbers in the open interval (0, 1) by Threefry of seed, row, episode, ply and action.
 
     Args:
+        state: the games.
         seed: uint32 [B * 2], the same two words for every game, so that it is sharded like the games.
-        draws: numbers for each action.
+        draws: how many numbers to draw for each action.
         actions: int32 [B, N], -1 for padding; None for all actions.
 
     Returns:
@@ -39,13 +40,13 @@ def _uniform(state: State, seed: Tensor, draws: int, actions: Tensor | None) -> 
     seed = seed.reshape(state.batch, 2)
     key = threefry((spread(seed[:, 0]), spread(seed[:, 1])), (spread(row), spread(state.episode)))
     one = spread(row).const_like(1)
-    # each ply has a key of its own; the 1 keeps it apart from the keys of simulations
+    # Each ply has its own key. The 1 makes it differ from the keys of simulations.
     key = threefry(key, (spread(state.ply), one))
-    # an action has the same draws, whatever the other actions are
+    # An action's numbers depend only on the action, not on the other legal ones.
     first = Tensor.arange(draws, dtype=dtypes.uint32).reshape(1, -1, 1) * num_actions
     index = first + actions.cast(dtypes.uint32).reshape(-1, 1, shape[2])
     bits = threefry(key, (index.expand(shape), one))[0]
-    # 24 bits are what a float32 holds exactly; half a step keeps 0 and 1 out, where noise is infinite
+    # A float32 holds 24 bits exactly. Half a step keeps out 0 and 1, for which the noise would be infinite.
     return ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24
 
 
@@ -69,7 +70,7 @@ def gumbel_noise(state: State, seed: Tensor, actions: Tensor | None, columns: in
 
     Args:
         actions: see `_uniform`.
-        columns: number of the first columns of `actions` that are drawn; the others are padding.
+        columns: number of columns of `actions` to draw for; the columns after them are padding in all games.
     """
     noise = _gumbel(_uniform(state, seed, 1, _drawn(actions, columns))) * scale
     return _padded(noise, actions).flatten().contiguous()
@@ -84,16 +85,16 @@ def muzero_noise(
     actions, columns: see `gumbel_noise`.
     """
     legal = state.legal_action_mask if actions is None else actions >= 0
-    # a gamma variate is a sum of exponential variates and one gamma variate with alpha at most 1
-    whole = math.ceil(alpha) - 1
-    uniform = _uniform(state, seed, 1 + 2 * TRIES + whole, _drawn(actions, columns))
-    uniform = uniform.contiguous()  # prevents a new draw for every use
-    gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - whole)
-    if whole:
-        # the sum of exponential variates, which are minus logarithms of uniform ones
+    # A gamma variate is the sum of exponential variates and a gamma variate with alpha at most 1.
+    exponentials = math.ceil(alpha) - 1
+    uniform = _uniform(state, seed, 1 + 2 * TRIES + exponentials, _drawn(actions, columns))
+    uniform = uniform.contiguous()  # otherwise every use would draw again
+    gamma = _log_gamma(uniform[:, 1 : 1 + 2 * TRIES], alpha - exponentials)
+    if exponentials:
+        # The negative logarithm of a uniform variate is an exponential one.
         gamma = (gamma.exp() - uniform[:, 1 + 2 * TRIES :].log().sum(1)).log()
-    # contiguous, since the softmax reads it three times
-    # gamma variates divided by their sum are a Dirichlet variate: a softmax of their logarithms
+    # Gamma variates divided by their sum are a Dirichlet variate: a softmax of their logarithms. The softmax reads them
+    # three times, so they are made contiguous.
     dirichlet = masked_logits(_padded(gamma, actions, REJECTED).contiguous(), legal).softmax()
     gumbel = _padded(_gumbel(uniform[:, 0]) * scale, actions)
     return Tensor.stack(dirichlet, gumbel, dim=1).flatten().contiguous()
@@ -110,11 +111,11 @@ def _log_gamma(uniform: Tensor, alpha: float) -> Tensor:
     limit = uniform[:, TRIES:].log()
     small = p.log() / alpha
     large = (-((b - p) / alpha).log().minimum(-1e-9)).log()
-    # a candidate comes from one of two envelopes: a power below 1, an exponential above
+    # A candidate comes from one of two envelopes: a power below 1, an exponential above.
     x = (p <= 1).where(small, large)
     accepted = (p <= 1).where(limit <= -small.exp(), limit <= (alpha - 1) * large)
     x = accepted.where(x, REJECTED).contiguous()
-    # from the last candidate to the first, so that the first accepted one stays
+    # Go from the last candidate to the first, so that the first accepted one stays.
     chosen = x[:, -1]
     for k in range(TRIES - 2, -1, -1):
         chosen = (x[:, k] == REJECTED).where(chosen, x[:, k])

@@ -1,4 +1,4 @@
-"""Outputs of networks: tensors of tinygrad, or arrays of PyTorch, JAX or NumPy, checked and written for the kernels."""
+"""Outputs of networks, checked and passed to the kernels: tinygrad Tensors, or arrays of PyTorch, JAX or NumPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tensor_envs._validate import shown
 from tensor_envs.envs.state import State
 from tensor_envs.search.memory import NetworkOutput
 
-# from a State to prior logits [B, A] and values [B] or [B, P], of one library
+# Function from a State to prior logits [B, A] and values [B] or [B, P], arrays of one library.
 Evaluate = Callable[[State], tuple[Any, Any]]
 LIBRARIES = {"tinygrad": ("tinygrad", "Tensor"), "PyTorch": ("torch", "Tensor"), "JAX": ("jax", "Array")}
 LIBRARIES |= {"NumPy": ("numpy", "ndarray")}
@@ -38,7 +38,7 @@ def library_of(x: Any) -> str | None:
     return None
 
 
-# attributes that an array of some library has
+# attributes that `checked` depends on; not every library's arrays have all of them
 ATTRIBUTES = ("shape", "dtype", "device", "layout", "requires_grad")
 
 
@@ -53,9 +53,9 @@ def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[
     """Check what `evaluate` returned for a batch.
 
     Args:
-        output: what it returned.
-        state: the games that it got.
-        form: form of its first output; None if this is the first.
+        output: the returned value.
+        state: the games that were passed to `evaluate`.
+        form: form of its first output; None for the first output itself.
 
     Returns:
         The form, logits [B, A] and values [B] or [B, P].
@@ -66,7 +66,7 @@ def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[
             that requires grad, or is neither on the CPU nor on the card of the games.
     """
     pair: tuple[Any, Any] = output if isinstance(output, tuple) and len(output) == 2 else (None, None)
-    # The library is fixed by the first call, since it decides how memory is shared with the search.
+    # All calls must return arrays of one library, which decides how the search gets at their memory.
     library, other = map(library_of, pair)
     if library is None or library != other:
         raise TypeError(
@@ -85,11 +85,11 @@ def checked(output: Any, state: State, form: OutputForm | None = None) -> tuple[
     shape = batch, env.num_actions
     if tuple(logits.shape) != shape:
         raise ValueError(f"evaluate must return logits [B, A] = {shape}, got {tuple(logits.shape)}")
-    # A value of the player to move is enough where the other one's follows from it.
+    # One value per game is enough if those of the other players follow from it.
     shapes: list[tuple[int, ...]] = [(batch, env.num_players)]
     if env.num_players == 1 or (env.num_players == 2 and env.spec.zero_sum):
         shapes.append((batch,))
-    # Both shapes may be allowed, but the kernels are compiled for one number of values.
+    # The kernels are compiled for the number of values of the first call.
     if form is not None:
         shapes = [shape for shape in shapes if math.prod(shape) == batch * form.values]
     if tuple(values.shape) not in shapes:
@@ -106,36 +106,36 @@ def _is_float(library: str, x: Any) -> bool:
 
 
 def _check_memory(library: str, name: str, x: Any, device: DeviceName) -> None:
-    """Raise ValueError for a Tensor on another device, and for an array of PyTorch or JAX that kernels cannot get."""
+    """Raise ValueError for an array whose memory the search cannot read or copy."""
     if library == "tinygrad" and x.device not in (None, device):  # None: on every device
         raise ValueError(f"evaluate must return {name} on {device} as the games are, got {x.device}")
     if library == "PyTorch":
         if x.requires_grad:
             raise ValueError(f"evaluate must return {name} without grad: decorate it with @torch.inference_mode()")
-        if x.layout is not sys.modules["torch"].strided or (x.device.type != "cpu" and not _is_here(x, device)):
+        if x.layout is not sys.modules["torch"].strided or (x.device.type != "cpu" and not _is_on_card(x, device)):
             form = f"{x.layout} on {x.device}"
             allowed = "cpu or the games' card" if is_cuda(device) else "cpu"
             raise ValueError(f"evaluate must return {name} strided and on {allowed}, got {form}: add .to_dense().cpu()")
-    elif library == "JAX" and any(place.platform != "cpu" for place in x.devices()) and not _is_here(x, device):
-        places = ", ".join(sorted(map(str, x.devices())))
+    elif library == "JAX" and any(d.platform != "cpu" for d in x.devices()) and not _is_on_card(x, device):
+        devices = ", ".join(sorted(map(str, x.devices())))
         allowed = "cpu or the games' card" if is_cuda(device) else "cpu"
-        raise ValueError(f"evaluate must return {name} on {allowed}, got {places}: pass them through jax.device_get")
+        raise ValueError(f"evaluate must return {name} on {allowed}, got {devices}: pass them through jax.device_get")
 
 
-def _is_here(x: Any, device: DeviceName) -> bool:
+def _is_on_card(x: Any, device: DeviceName) -> bool:
     """Return whether another library's array is on the card of the games."""
     return is_cuda(device) and on_card(x) and x.__dlpack_device__()[1] == card_of(str(device))
 
 
 def host_array_of(library: str, x: Any) -> Any:
-    """Return an array of a library as what NumPy can read; NumPy has no bfloat16, in which PyTorch's may be."""
+    """Return an array of a library in a form that NumPy can read: on the host, and not in bfloat16."""
     if library == "tinygrad":
         return to_numpy(x.cast(dtypes.float32))
     return x.float().cpu() if library == "PyTorch" else x
 
 
 class ArrayForm:
-    """Type, shape, dtype and device of an array: all that `checked` depends on but the values."""
+    """Type and attributes of a checked array. An array of the same form needs no check."""
 
     def __init__(self, array: Any):
         self.type = type(array)
@@ -143,17 +143,18 @@ class ArrayForm:
         self.attributes = self.read(array)
 
     def fits(self, array: Any) -> bool:
+        """Return whether an array has this form."""
         return type(array) is self.type and self.read(array) == self.attributes
 
 
 class HostEvaluation:
-    """Evaluation of a search's leaves by a function that reads them on the host: of PyTorch, JAX, NumPy or mixed.
+    """Evaluation of a search's leaves by a function that no jit can capture: of PyTorch, JAX, NumPy, or mixed.
 
-    Games on a card are evaluated there by functions of PyTorch and JAX; arrays on the CPU are copied to the card.
+    For games on a card, functions of PyTorch and JAX may work on the card. Arrays on the CPU are copied to it.
 
     Args:
         evaluate: the function.
-        leaves: what it gets; its buffers are overwritten in every simulation.
+        leaves: the state that is passed to it, whose buffers are overwritten in every simulation.
         workgroups: number of workgroups that write a block's observations, see `BlockGrid`.
 
     Attributes:
@@ -186,7 +187,7 @@ class HostEvaluation:
         self.passed: list[Any] = []  # memory that the latest launch of `pass_to` reads
 
     def __call__(self) -> None:
-        """Evaluate the leaves that the last kernel wrote, into the buffers."""
+        """Evaluate the leaves that the last kernel wrote, and write the outputs to the buffers."""
         for number, x in enumerate(self._evaluated()):
             self._write(number, x)
 
@@ -209,10 +210,10 @@ class HostEvaluation:
         self.passed = owners
 
     def _in_place(self, number: int, x: Any) -> tuple[int, Any]:
-        """Return the address of the logits (0) or the values (1) and what owns it, copied if they must be."""
+        """Return the address of the logits (0) or the values (1), and their owner; copy them if they must be."""
         if is_cuda(self.leaves.device) and on_card(x):
-            found = card_array(x, dtypes.float32)
-            return found.address, found
+            memory = card_array(x, dtypes.float32)
+            return memory.address, memory
         if self.shares:
             array = np.asarray(host_array_of(self.form.library, x))
             if array.dtype == np.float32 and array.flags.c_contiguous and array.flags.aligned:
@@ -224,10 +225,11 @@ class HostEvaluation:
         """Return the logits and values of the leaves, checked."""
         self.observe()
         device = self.leaves.device
-        if is_cuda(device) and self.form.library == "PyTorch":  # PyTorch may still read leaves of an earlier export
+        if is_cuda(device) and self.form.library == "PyTorch":
+            # PyTorch uses an earlier export of the leaves, so its stream must wait for the kernels since then.
             before_stream(str(device), torch_stream(str(device)))
         output = self.evaluate(self.leaves)
-        # a check takes longer than the kernel of a small batch
+        # A full check takes longer than the kernel of a small batch.
         is_pair = isinstance(output, tuple) and len(output) == 2
         if not is_pair or not all(form.fits(x) for form, x in zip(self.forms, output, strict=True)):
             checked(output, self.leaves, self.form)
@@ -238,9 +240,9 @@ class HostEvaluation:
         array = self.arrays[number]
         buffer = self.output[number]
         if is_cuda(self.leaves.device) and on_card(x):
-            found = card_array(x, dtypes.float32)
-            copy(found.device, address_of(buffer), found.address, array.nbytes)
-            found.keep_until_done()
+            memory = card_array(x, dtypes.float32)
+            copy(memory.device, address_of(buffer), memory.address, array.nbytes)
+            memory.keep_until_done()
             return
         shaped = self.shaped[number]
         shaped[:] = np.asarray(host_array_of(self.form.library, x)).reshape(shaped.shape)

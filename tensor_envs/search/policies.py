@@ -1,4 +1,4 @@
-"""Tree search in every game of a batch at once: with playouts, or with a network as in mctx."""
+"""Policies by tree search, for all games of a batch at once: with playouts, or with a network as in mctx."""
 
 from __future__ import annotations
 
@@ -43,32 +43,37 @@ def playout_policy(
 ) -> SearchOutput:
     """Run Monte Carlo tree search with uniformly random playouts, as one kernel for all games.
 
-    A simulation selects the action of the highest mean return plus exploration * sqrt(visits) / (legal actions * (1 +
-    visits of the action)) plus 3 * history / (1 + losses), and values a new position by one random game to its end. The
-    history of an action is the mean return of the simulations in which the player took it at any time. An untried
-    action has the mean return 0. The most visited action is played. Returns beyond 1 are divided by the largest
-    absolute return so far. Ties go to the action of the lowest number.
+    A simulation selects actions by the highest sum of three terms, and evaluates a new position by one random game:
+
+        mean return
+        exploration * sqrt(visits of the position) / (legal actions * (1 + visits of the action))
+        3 * history / (1 + losses)
+
+    The history of an action is the mean return of all simulations in which the player took it, at any time. An untried
+    action has the mean return 0. Returns are divided by the largest absolute return so far, if that is above 1. Ties go
+    to the action of the lowest number. The policy plays the most visited action.
 
     Args:
         state: the games.
         num_simulations: simulations of each game, 1..2^20.
         exploration: weight of the exploration term; None is 4. `tensor_envs/search/STRENGTH.md` compares weights.
-        seed: seed of playouts and chance. A game at a ply has the same draws in any batch.
+        seed: seed of playouts and chance. The random numbers of a game at a ply do not depend on the batch.
         limit: maximum number of actions of a playout.
         chance: in games with chance, "open" replays every simulation from the root with its own chance, so that nodes
             are sequences of actions; "sampled" draws the chance of each position in the tree once, which is faster but
             lets the search exploit the draws.
         keep_tree: copy the whole trees to the host, for `subtree` and pictures.
-        tree: trees of these positions to resume, by `subtree` of a search of the same kind. In games with chance their
+        tree: trees of these positions to resume: the `subtree` of a search of the same kind. In games with chance their
             values are means over all outcomes. Positions that were roots of the earlier search need another seed, since
             the same one repeats its playouts.
-        determinize: resample in every simulation what is hidden from the player to move, where the rules have
-            `determinize`. If False, the search sees everything: a player that cheats, to measure what knowing is worth.
-        count_actions: count how often every action is legal and taken in the playouts, by whom and when, and the events
-            of the rules, in the same kernel: `search_tree.playouts`. The counts are int32 and wrap beyond 2^31.
-        prove: back up proven outcomes (MCTS-Solver), in games for one, or for two with zero sum, without chance or
-            hidden information. Proven actions are not searched again, and a proven position ends its search. Their
-            values are exact. Outcomes are returns of -1, 0 and 1; other returns prove nothing.
+        determinize: resample in every simulation what is hidden from the player to move, if the rules have
+            `determinize`. If False, the search knows everything: a player that cheats, to measure the value of hidden
+            information.
+        count_actions: count in `search_tree.playouts` how often each action is legal and taken in the playouts, by
+            which player and at which ply, and the events of the rules. The counts are int32 and wrap beyond 2^31.
+        prove: back up proven outcomes (MCTS-Solver), in games for one player, or zero-sum games for two, without chance
+            or hidden information. Proven actions are not searched again, and the search of a proven position ends.
+            Values of proven actions are exact. Outcomes are returns of -1, 0 and 1; other returns prove nothing.
 
     Returns:
         Actions, weights (shares of visits; what loses the proven value has none), and visits and values of the roots.
@@ -93,7 +98,7 @@ def playout_policy(
     limit = integer("limit", limit, 1, 2**31 - 1)
     config = _config(state, ProgressiveHistory, chance, keep_tree, determinize, count_actions, prove)
     size = SearchSize(num_simulations, _resumed(state, config, tree), keep_tree)
-    # square roots come from tables: the host's have the same bits on every device
+    # Square roots come from a table: computed on the host, they have the same bits for every device.
     table = exploration_table(weight, size.slots, state.env.num_actions)
     return run_search(state, config, size, table, seed, limit, tree)
 
@@ -115,18 +120,18 @@ def gumbel_muzero_policy(
 
     Args:
         state: the games.
-        evaluate: a function of a State to prior logits [B, A] (those of illegal actions are ignored) and values of a
-            float dtype: [B] for the player to move in games for one player or for two with zero sum, or [B, P].
-            In tinygrad operations it is captured once for each batch size and replayed. A function that returns arrays
-            of PyTorch or JAX on the CPU, or of NumPy, is called for every simulation; it must not keep the State, whose
-            games change after the call, nor wait for another thread that uses this package, which the search blocks.
-            Pass the same function every time: a new one is prepared anew.
+        evaluate: a function from a State to prior logits [B, A] (those of illegal actions are ignored) and values, of a
+            float dtype. Values are [B, P], or [B] for the player to move in games for one player and zero-sum games
+            for two. A function of tinygrad operations is captured once for each batch size and replayed. A function
+            that returns arrays of PyTorch, JAX or NumPy is called for every simulation. It must not keep the State,
+            whose games change after the call, nor wait for another thread that uses this package, since the search
+            blocks it. Pass the same function in every search: the preparation of a new one takes time.
         num_simulations: evaluations of each game besides that of the root, 1..2^20.
         max_num_considered_actions: maximum number of root actions that sequential halving considers, 1..1024.
         gumbel_scale: scale of the noise; 0 for none.
-        seed: seed of noise and chance. A game at a ply has the same draws in any batch.
-        chance, keep_tree: as in `playout_policy`. No search can resume these trees: sequential halving plans all
-            visits of a root.
+        seed: seed of noise and chance. The random numbers of a game at a ply do not depend on the batch.
+        chance, keep_tree: as in `playout_policy`. No search can resume these trees, since sequential halving plans all
+            visits of a root in advance.
         prove: as in `playout_policy`. Visits then differ from those of mctx, and values of proven actions are exact.
 
     Returns:
@@ -210,9 +215,9 @@ def muzero_policy(
     config = _config(state, MuZero, chance, keep_tree, prove=prove)
     size = SearchSize(num_simulations, _resumed(state, config, tree), keep_tree)
     visits = np.arange(size.slots)
-    # in mctx the visits of a node include its own evaluation
+    # In mctx the visits of a node include its own evaluation.
     explore = np.sqrt(visits + 1) * (init + np.log((visits + base + 2) / base))
-    # logarithms of the weights of the final draw; without temperature, visits decide whatever the noise is
+    # Logarithms of the weights for the draw of the action. At temperature 0 they outweigh the noise of the draw.
     powers = np.log(np.maximum(visits, 1)) / max(temperature, 1e-30) if temperature else visits * 1e6
     table = _float32(np.concatenate([explore, np.where(visits > 0, powers, -1e30), [fraction]]))
 
@@ -225,7 +230,7 @@ def muzero_policy(
 
 
 def checked_exploration(exploration: float | None) -> float:
-    """Return a weight of the exploration term, checked; None stands for `EXPLORATION`."""
+    """Return a checked weight of the exploration term; None stands for `EXPLORATION`."""
     return EXPLORATION if exploration is None else number("exploration", exploration, 0.0, MAX_EXPLORATION)
 
 
@@ -236,7 +241,7 @@ def exploration_table(factor: float, slots: int, actions: int) -> bytes:
     The product of two of them is factor * sqrt(visits) / legal actions.
     """
     visits = factor * np.sqrt(np.arange(slots)) + 1e-6
-    # a node without legal actions is never scored
+    # the entry for 0 legal actions is never used
     legal = 1 / np.maximum(np.arange(actions + 1), 1)
     return _float32(np.concatenate([visits, legal]))
 
@@ -249,7 +254,8 @@ def _float32(values: np.ndarray) -> bytes:
 def _considered_visits(max_considered: int, num_simulations: int) -> bytes:
     """Return the schedule of sequential halving, int32 [max_considered + 1, num_simulations].
 
-    Row n is for n considered actions; entry s is the number of visits of the action that simulation s tries.
+    Row n is for n considered actions. Entry s is the number of visits that an action must have to be tried by
+    simulation s. It is mctx's table of considered visits.
     """
     table = np.zeros((max_considered + 1, num_simulations), np.int32)
     for considered in range(max_considered + 1):
@@ -258,12 +264,12 @@ def _considered_visits(max_considered: int, num_simulations: int) -> bytes:
         visits: list[int] = []
         done = 0
         while len(visits) < num_simulations:
-            # every round has an equal share of the simulations, and each of its actions the same visits
+            # Each round has an equal share of the simulations, and visits each of its actions equally often.
             times = num_simulations if considered <= 1 else max(1, num_simulations // (rounds * remaining))
             for _ in range(times):
                 visits += [done] * remaining
                 done += 1
-            # half of the actions go on to the next round
+            # The better half of the actions goes on to the next round.
             remaining = max(2, remaining // 2) if considered > 1 else 1
         table[considered] = visits[:num_simulations]
     return table.tobytes()
@@ -278,20 +284,20 @@ def search_config(
     counts: bool = False,
     prove: bool = True,
 ) -> SearchConfig:
-    """Return the options that a search is compiled for. ValueError for a game that is too large to unroll."""
+    """Return the options that a search is compiled for. ValueError for a game with memory fields."""
     game = env.engine.game
     if game.has_memory:
         raise ValueError(f"{env!r} is too large to be searched: its fields are memory")
     determinizes = game.determinizes and determinize
-    # with new chance or hidden information in every simulation, a position of the tree cannot be stored
+    # If chance or hidden information is new in every simulation, a node has no position that could be stored.
     replays = determinizes or (game.spec.chance and chance == "open")
     spec = game.spec
-    # where simulations replay, a node's legal actions differ from visit to visit
+    # If simulations replay, a node's legal actions differ between visits, so each action has an edge.
     packed = not replays and spec.max_legal is not None and spec.num_actions > VECTOR
     two = spec.num_players == 2 and spec.zero_sum
-    is_exact = spec.perfect_information and not spec.chance and (two or spec.num_players == 1)
-    # a proof holds for every simulation only if the rules are the same in all of them
-    proves = prove and is_exact and not replays
+    # An outcome can be proven if a node is one position, and one number says who wins.
+    has_outcomes = spec.perfect_information and not spec.chance and (two or spec.num_players == 1)
+    proves = prove and has_outcomes and not replays
     return SearchConfig(selection, replays, determinizes, packed, proves, counts=counts)
 
 
@@ -315,7 +321,7 @@ def _config(
 
 
 def _resumed(state: State, config: SearchConfig, tree: SearchTree | None) -> int:
-    """Check the trees that a search resumes, and return their slots besides the root; 0 for a new search."""
+    """Check the trees that a search resumes, and return the number of their slots without the root, or 0."""
     if tree is None:
         return 0
     instance("tree", tree, SearchTree)
@@ -330,7 +336,7 @@ def _resumed(state: State, config: SearchConfig, tree: SearchTree | None) -> int
         raise ValueError(f"tree must come from a search of the same kind, got one by {old.config.selection.name!r}")
     if state.env.spec.chance and not config.replays:
         raise ValueError("tree cannot be resumed with chance='sampled': its positions had other outcomes of chance")
-    # positions can be compared only if nodes are positions, not sequences of actions
+    # The roots must be the positions of the state. Where simulations replay, nodes store no positions to compare.
     words = layout.download(state.buffers.words)[:, : old.states.shape[2]]
     differ = (old.nodes[:, 0, Node.visits.index] > 0) & (words != old.states[:, 0]).any(1)
     if not config.replays and differ.any():
@@ -339,6 +345,6 @@ def _resumed(state: State, config: SearchConfig, tree: SearchTree | None) -> int
 
 
 def _check_hashable(evaluate: Evaluate) -> None:
-    """Raise TypeError unless `evaluate` is a function that caches take as a key."""
+    """Raise TypeError unless `evaluate` is a function that can be the key of a cache."""
     if type(function("evaluate", evaluate)).__hash__ is None:
         raise TypeError(f"evaluate must be hashable, got {shown(evaluate)}: a dataclass needs eq=False")

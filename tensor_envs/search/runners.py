@@ -1,4 +1,4 @@
-"""Runners of searches: they allocate trees, and compile and launch kernels, chunk by chunk of a batch."""
+"""Runners of searches: they allocate trees, and compile and launch the kernels for one chunk of a batch at a time."""
 
 from __future__ import annotations
 
@@ -45,22 +45,23 @@ if TYPE_CHECKING:
     from tensor_envs._engine.engine import Engine
     from tensor_envs.envs.env import Env
 
-TREE_BYTES = 2**28  # bytes of the trees in memory at once, unless one block needs more
-# A CUDA card with eight times as much memory gets more: a chunk of few games would leave most of it idle.
+TREE_BYTES = 2**28  # bytes of the trees of a chunk, unless one block needs more
+# The same on a CUDA card, or an eighth of its memory if that is less: a chunk of few games would leave the card idle.
 CARD_TREE_BYTES = 2**31
-MAX_TREE_BYTES = 2**33  # limit for these, and for all trees with keep_tree=True: GPUs index words by 32 bits
-# A search on a card mostly waits for memory, and the threads of a workgroup wait for the deepest of their trees. So a
-# chunk of at most SPREAD_GAMES games is spread over workgroups of SPREAD_THREADS games.
+# Limit of these numbers, and of all trees of a batch with keep_tree=True. GPUs index words by 32 bits.
+MAX_TREE_BYTES = 2**33
+# A search on a card mostly waits for memory, and the threads of a workgroup wait for the deepest of their trees. So the
+# blocks of a chunk of at most SPREAD_GAMES games are divided into workgroups of SPREAD_THREADS games.
 SPREAD_GAMES = 2**14
 SPREAD_THREADS = 8
-# For still fewer games the card has threads to spare: a team of them shares the edges of a node. A team does the rest
-# as one thread would, so more games would be slower that way.
+# With still fewer games the card has threads to spare, so a team of threads shares the edges of a node. All other work
+# of a game takes a team as long as one thread, so with more games teams would be slower.
 TEAM_GAMES = 4096
-TEAMS = (16, 8)  # sizes of a team: most nodes have no more edges, so that a team visits them in one turn
-SIMULATIONS_PER_CALL = 16  # in a native call, which Ctrl-C cannot interrupt
-NETWORK_GAMES = 256  # games in a chunk with a network on a CPU
-CACHED_TREE_BYTES = 2**21  # bytes of a thread's trees in such a chunk, so that they stay in cache
-_depth = 0  # number of searches that run now, each called by the `evaluate` of the one before
+TEAMS = (16, 8)  # sizes of a team: most nodes have no more edges, so that each thread visits one
+SIMULATIONS_PER_CALL = 16  # simulations of a native call, which Ctrl-C cannot interrupt
+NETWORK_GAMES = 256  # maximum number of games of a chunk with a network on a CPU
+CACHED_TREE_BYTES = 2**21  # bytes of a thread's trees in such a chunk, so that they stay in the cache
+_depth = 0  # number of searches that are running, each within the `evaluate` of the one before
 
 
 def run_search(
@@ -74,9 +75,19 @@ def run_search(
     evaluate: Evaluate | None = None,
     noise: Callable[[Tensor, Tensor | None, int], Tensor] | None = None,
 ) -> SearchOutput:
-    """Run a search in chunks of blocks whose trees fit in memory.
+    """Run a search, one chunk of the batch after another.
 
-    noise: draws the noise of all roots, given the words of the seed and what `root_actions` finds.
+    Args:
+        state: the games.
+        config: options that the search is compiled for.
+        size: options that it passes to its kernels.
+        table: table of the selection, which follows the parameters of a kernel.
+        seed: seed of the search.
+        limit: maximum number of actions of a playout.
+        tree: trees to resume, or None.
+        evaluate: the network; None for playouts.
+        noise: function that draws the noise of all roots, given the words of the seed and the results of
+            `root_actions`; None for playouts.
     """
     env = state.env
     buffers = state.buffers
@@ -87,7 +98,7 @@ def run_search(
     if stays_lazy():
         raise ExportInJitError("a search replays kernels of its own, so a jit cannot capture it")
     with LOCK, _nested() as mode:
-        # a runner searches one chunk at a time, in memory that all chunks share
+        # The runner has memory for one chunk, which all chunks use in turn.
         search: Callable[[BatchBuffers, Tensor, Result], None]
         if evaluate is None or noise is None:
             playouts = playout_runner(engine, config, size, layout, mode)
@@ -97,7 +108,7 @@ def run_search(
         else:
             chunk = chunk_of(engine, config, size, layout)
             network = network_runner(env, config, size, chunk, evaluate, table, mode)
-            # noise is drawn for the whole batch: it must not depend on the chunks
+            # Noise must not depend on the chunks, so it is drawn for the whole batch.
             actions, columns = root_actions(env, config, layout, mode)(buffers.words)
             drawn = noise(seed_array(words, state.batch, layout.device), actions, columns)
             memory = network.tree
@@ -107,15 +118,16 @@ def run_search(
         result = result_arrays(env, layout, counted)
         for first in range(0, layout.grid.blocks, chunk.grid.blocks):
             if tree is not None and tree._whole is not None:
-                # a search that goes on from an earlier one begins with its nodes
+                # A resumed search begins with the nodes of the earlier one.
                 tree._whole.put(memory, tree_sizes(engine, config, size.slots), layout, chunk, first)
             params = size.params(first, layout.grid.blocks, layout.shard_size, chunk.shard_size, limit, (low, high))
-            # every chunk reads its games from the whole batch and writes into the whole result
+            # The kernels read the chunk's games from the whole batch, and write into the result of the whole batch.
             search(buffers, params_array(params, table, layout.shards, layout.device), result)
             if size.return_tree:
-                # the next chunk overwrites the memory
+                # Copy the trees before the next chunk overwrites them.
                 trees.append(fetch(memory, chunk))
-    if evaluate is not None or (config.packed and not is_gpu(layout.device)):  # a GPU would have to wait for the result
+    # Without a network, a check of the actions on a GPU would cost a wait for the result.
+    if evaluate is not None or (config.packed and not is_gpu(layout.device)):
         _check_actions(state, config, layout.download(result.action))
     whole = None
     if size.return_tree:
@@ -124,26 +136,25 @@ def run_search(
 
 
 def _check_actions(state: State, config: SearchConfig, actions: np.ndarray) -> None:
-    """Raise ValueError if searches failed: actions of -1."""
-    # kernels cannot raise, so they report with the action -1
+    """Raise ValueError if a search failed. Kernels cannot raise errors, so they report a failure by the action -1."""
     wrong = int((actions < 0).sum())
     if not wrong:
         return
-    most = int(state.numpy()["legal_action_mask"].sum(1).max())
-    bound = state.env.spec.max_legal
-    if config.packed and bound is not None and most > bound:
-        raise ValueError(f"max_legal in the Spec of {state.env!r} must be at least {most}, got {bound}")
+    max_legal = int(state.numpy()["legal_action_mask"].sum(1).max())
+    declared = state.env.spec.max_legal
+    if config.packed and declared is not None and max_legal > declared:
+        raise ValueError(f"max_legal in the Spec of {state.env!r} must be at least {max_legal}, got {declared}")
     allowed = f"finite numbers, values of at most {MAX_VALUE:g} in magnitude"
     raise ValueError(f"evaluate must give {allowed}, got others in the searches of {wrong} games")
 
 
 class Mode(NamedTuple):
-    """Mode of a search: what it depends on besides its arguments.
+    """State of the process on which a runner depends, besides its arguments.
 
     Attributes:
         directly: see `launches_directly`.
-        training: whether a network captured now trains, as with dropout.
-        depth: number of searches whose `evaluate` runs now: a search inside another one needs memory of its own.
+        training: tinygrad's TRAINING, which changes a captured network, for example its dropout.
+        depth: number of searches around this one. A search within the `evaluate` of another needs its own memory.
     """
 
     directly: bool
@@ -153,9 +164,8 @@ class Mode(NamedTuple):
 
 @contextmanager
 def _nested() -> Iterator[Mode]:
-    """Return the mode of a search, which counts as running within this block."""
+    """Return the mode of a search, which runs within this block."""
     global _depth
-    # `evaluate` may search, too: the inner search must not overwrite the trees of the outer one
     _depth += 1
     try:
         yield Mode(launches_directly(), bool(TRAINING), _depth - 1)
@@ -169,7 +179,7 @@ def whole_chunks(whole: BatchLayout, chunk: BatchLayout) -> BatchLayout:
     return replace(whole, grid=replace(whole.grid, blocks=chunks * chunk.grid.blocks))
 
 
-@functools.lru_cache(16)  # consecutive searches mostly have the same parameters
+@functools.lru_cache(16)  # most searches have the parameters of the search before
 def params_array(params: tuple[int, ...], table: bytes, shards: int, device: DeviceName) -> Tensor:
     """Upload the parameters of a kernel, see `records.Params`; each shard has a copy."""
     numbers = np.concatenate([np.array(params, np.int32), np.frombuffer(table, np.int32)])
@@ -186,10 +196,11 @@ def seed_array(words: tuple[int, int], batch: int, device: DeviceName) -> Tensor
 def root_actions(
     env: Env, config: SearchConfig, layout: BatchLayout, mode: Mode
 ) -> Callable[[Tensor], tuple[Tensor | None, int]]:
-    """Return a function of a batch's words to its legal actions, int32 [B, edges], -1 for padding.
+    """Return a function that lists the legal actions of a batch's words, for the noise of the roots.
 
-    It also returns how many columns have to be drawn: those from there on are padding. The actions are None where noise
-    is drawn for all actions, see `SearchConfig.lists_actions`.
+    The function returns the actions, int32 [B, edges], -1 for padding, and the number of columns to draw noise for, as
+    later columns are padding in all games. The actions are None if noise is drawn for all actions, see
+    `SearchConfig.lists_actions`.
     """
     if not config.lists_actions(env.spec):
         return lambda words: (None, env.num_actions)
@@ -202,10 +213,10 @@ def root_actions(
 
     def list_actions(words: Tensor) -> tuple[Tensor, int]:
         run(words, actions)
-        if is_gpu(layout.device):  # it would have to wait for the actions
+        if is_gpu(layout.device):  # the host would have to wait for the actions
             return rows, width
         listed = download(actions).reshape(-1, width)
-        # one of three numbers of columns, since the noise is compiled for each
+        # Use one of three numbers of columns, since the noise is compiled for each.
         fits = (columns for columns in (width // 4, width // 2) if (listed[:, columns] < 0).all())
         return rows, next(fits, width)
 
@@ -221,7 +232,7 @@ def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: Batc
     def tree_bytes(num_simulations: int) -> int:
         return tree_sizes(engine, config, size.resumed + num_simulations + 1).bytes  # type: ignore[no-any-return]
 
-    # trees that are returned are all kept; others have to fit one block at a time
+    # If trees are returned, those of the whole batch have to fit; otherwise those of one block.
     games = whole.rows if size.return_tree else lanes
     each = tree_bytes(num_simulations)
     if games * each > MAX_TREE_BYTES:
@@ -233,20 +244,20 @@ def chunk_of(engine: Engine, config: SearchConfig, size: SearchSize, whole: Batc
             f"{' with keep_tree=True' * size.return_tree}, got {num_simulations}: their trees need "
             f"{games * each / 2**30:.1f} GiB of at most {MAX_TREE_BYTES / 2**30:g}{hint}"
         )
-    # as many blocks as fit, so that threads have work and launches are few
-    most = min(CARD_TREE_BYTES, memory_of(str(whole.device)) // 8) if is_cuda(whole.device) else TREE_BYTES
-    blocks = most // (lanes * each)
+    # As many blocks as fit, so that threads have work and launches are few.
+    max_bytes = min(CARD_TREE_BYTES, memory_of(str(whole.device)) // 8) if is_cuda(whole.device) else TREE_BYTES
+    blocks = max_bytes // (lanes * each)
     if config.selection.uses_network and not is_gpu(whole.device):
-        # the network runs between the simulations: what a thread's trees take must outlast it in the cache
+        # The network runs between the simulations. A thread's trees should stay in the cache meanwhile.
         blocks = min(blocks, NETWORK_GAMES // lanes, num_threads() * max(1, CACHED_TREE_BYTES // (lanes * each)))
     blocks = max(1, min(blocks, MAX_TREE_BLOCKS))
-    small = blocks >= whole.grid.blocks
-    # chunks of one size, since the padding of the last one is searched, too
+    is_whole = blocks >= whole.grid.blocks
+    # Make all chunks about equally large, since the padding of the last one is searched, too.
     blocks = -(-whole.grid.blocks // -(-whole.grid.blocks // blocks))
-    chunk = whole if small else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
+    chunk = whole if is_whole else engine.batch_layout(blocks * lanes * whole.shards, whole.device)
     is_spread = is_cuda(whole.device) and chunk.grid.rows <= SPREAD_GAMES
     workgroups = lanes // SPREAD_THREADS if is_spread else 1
-    grid = replace(chunk.grid, wide=True, workgroups=workgroups)  # wide: a program serves trees of any size
+    grid = replace(chunk.grid, wide=True, workgroups=workgroups)  # wide, so that a program serves trees of any size
     return replace(chunk, grid=grid)
 
 
@@ -261,21 +272,21 @@ def tree_sizes(engine: Engine, config: SearchConfig, slots: int) -> TreeSizes:
 
 @functools.lru_cache(4)
 def memory_for(engine: Engine, config: SearchConfig, slots: int, chunk: BatchLayout, depth: int) -> TreeArrays:
-    """Allocate memory for trees, which later searches of the same form and depth reuse."""
+    """Return memory for trees, which searches of the same form and depth share."""
     sizes = tree_sizes(engine, config, slots)
     nodes, edges = (chunk.empty(size, dtypes.int32) for size in (sizes.nodes, sizes.edges))
     return TreeArrays(chunk.empty(sizes.states), nodes, edges)
 
 
 def result_arrays(env: Env, layout: BatchLayout, counted: BatchLayout | None = None) -> Result:
-    """Allocate a result; with a layout `counted`, also its counts."""
+    """Allocate a result. counted: layout of the numbers if counts of decisions follow them."""
     words = num_results(env.num_actions)
     numbers = (layout, words) if counted is None else (counted, words + num_counts(env.spec))
     return Result(layout.empty(1, dtypes.int32), numbers[0].empty(numbers[1], dtypes.int32))
 
 
 class PlayoutRunner:
-    """Playout search, one chunk of a batch at a time, in memory that all chunks share."""
+    """Playout search of one chunk of a batch at a time."""
 
     def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, depth: int):
         self.engine = engine
@@ -285,8 +296,8 @@ class PlayoutRunner:
         self.run: Callable[..., object] | None = None
 
     def search(self, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
+        """Search the games of a chunk, which the parameters select, and write their results."""
         if self.run is None:
-            # the first search compiles the kernel
             arrays = PlayoutSearch.Arrays(self.tree, buffers.words, buffers.row_keys, params, result)
             self.run = self.engine.prepare(self.kernel, self.chunk, arrays)
         self.run(*self.tree, buffers.words, buffers.row_keys, params, *result)
@@ -301,7 +312,7 @@ def playout_runner(
 
 
 class NetworkRunner:
-    """Search with a network, one chunk of a batch at a time, in memory that all chunks share."""
+    """Search with a network of one chunk of a batch at a time."""
 
     def __init__(
         self,
@@ -321,17 +332,20 @@ class NetworkRunner:
         self.leaf = env.init(chunk.batch, device=chunk.device)
         self.form = OutputForm("", 0)
         self.host: HostEvaluation | None = None
-        # only networks of other libraries export arrays: they are called on the host, outside of the capture
+        # Try the network. One of another library exports the leaves, which fails here: it is called on the host below.
         with before_capture(), suppress(ExportInJitError):
             self.form, *output = checked(evaluate(self.leaf), self.leaf)
             if self.form.library == "tinygrad":
                 sizes = (env.num_actions, self.form.values)
                 buffers = (empty_buffer(chunk.batch * size, dtypes.float32, chunk.device) for size in sizes)
-                self._prepare(config, table, NetworkOutput(*buffers))  # compiles while tinygrad compiles the network
-                realize(*output)  # the capture must not contain what a first call sets up
+                # The kernels of the search compile while tinygrad compiles the network.
+                self._prepare(config, table, NetworkOutput(*buffers))
+                # The capture must not contain the work that only a first call does.
+                realize(*output)
         self.evaluation = CapturedFunction(self._evaluate)
         if self.form.library == "tinygrad":
-            with suppress(ReadInJitError):  # a function may read values and return Tensors
+            # A function that returns Tensors may still read values in Python. Then it is called on the host, too.
+            with suppress(ReadInJitError):
                 self._bind()
                 self.launch_network()
                 return
@@ -341,7 +355,7 @@ class NetworkRunner:
         self._bind()
 
     def _prepare(self, config: SearchConfig, table: bytes, output: NetworkOutput) -> None:
-        """Allocate memory and compile the kernels, now that the number of values is known."""
+        """Allocate memory and compile the kernels, given the buffers of the network's output."""
         env = self.env
         chunk = self.chunk
         config = replace(config, values=self.form.values)
@@ -368,12 +382,14 @@ class NetworkRunner:
         self.finalize = prepare(Finalize(config), chunk, final)
 
     def _evaluate(self, words: Tensor, row_keys: Tensor, logits: Tensor, values: Tensor) -> None:
+        """Evaluate leaves by a tinygrad network, and write the outputs to buffers; this is captured."""
         state = State(self.env, BatchBuffers(words, row_keys, self.leaf.buffers.layout))
         _, *output = checked(self.evaluate(state), state, self.form)
         numbers = [x.cast(dtypes.float32).reshape(-1) for x in output]
         Tensor.realize(*stored(numbers, (logits, values)))
 
     def _bind(self) -> None:
+        """Prepare the launches of all simulations."""
         host = self.host
         reads_in_place = host is not None and takes_external_memory(self.chunk.device)
         external = self.output if reads_in_place else ()
@@ -382,23 +398,23 @@ class NetworkRunner:
         launches: list[Launch] = [self.launch_network, expand]
         if host is not None and reads_in_place:
             launches = [functools.partial(host.pass_to, expand)]
-        # few native calls: between two of them Python can be interrupted
+        # Join the launches of several simulations in one call. Between two calls Python can be interrupted.
         count, rest = divmod(self.size.num_simulations, SIMULATIONS_PER_CALL)
         self.launches = [RepeatedLaunch(launches, SIMULATIONS_PER_CALL)] * count
         self.launches += [RepeatedLaunch(launches, rest)] * (rest > 0)
 
     def search(self, noise: Tensor, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
+        """Search the games of a chunk, which the parameters select, and write their results."""
         leaf = self.leaf.tensors[0]
-        games = (buffers.words, buffers.row_keys)
-        # the root is the first leaf, so that the network's first call evaluates it
-        self.init_root(*self.tree, leaf, *games, params)
-        # before the first expansion, which mixes the noise into the root's priors
+        # The root is the first leaf, so the network's first call evaluates it.
+        self.init_root(*self.tree, leaf, buffers.words, buffers.row_keys, params)
+        # The first expansion mixes the noise into the root's priors.
         self.gather_noise(*self.tree, params, noise, self.root_noise)
         with Deferral(self.chunk.device):
-            # each iteration evaluates the leaf, expands it, backs its value up and selects the next leaf
+            # Each simulation evaluates the leaf, expands it, backs its value up and selects the next leaf.
             for launch in self.launches:
                 launch()
-            # the last leaf is selected and not yet evaluated
+            # The last leaf is selected, but not yet evaluated.
             self.launch_network()
         self.finalize(*self.tree, params, *self.output, self.root_noise, *result)
 

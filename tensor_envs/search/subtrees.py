@@ -1,4 +1,4 @@
-"""Parts of search trees below an action, for later searches to resume."""
+"""Subtrees of searches, which later searches resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search trees on the host: results, subtrees, pictures, and trees that a later search resumes."""
+"""Results of searches: visits and values of the roots, and host copies of trees with subtrees and pictures."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Edge, Ent
 if TYPE_CHECKING:
     from tensor_envs.envs.state import State
 
-SLOTS = (1 << OUTCOME_SHIFT) - 1  # bits of `Edge.link`
-# words of a node with packed edges
+SLOT_BITS = (1 << OUTCOME_SHIFT) - 1  # bits of `Edge.link` that hold the slot
+# indices of the last words of a node with packed edges
 FIRST_EDGE = -2
 NUM_EDGES = -1
-ONE = int(np.float32(1).view(np.int32))
+ONE = int(np.float32(1).view(np.int32))  # bits of the float32 1.0
 # distances in a picture, in pixels
 STEP = 58
 LEVEL = 84
@@ -59,7 +59,15 @@ class SearchTree:
         whole: HostTree | None = None,
         counted: BatchLayout | None = None,
     ):
-        """Wrap the results of a batch. counted: layout of numbers that are followed by counts."""
+        """Wrap the results of a batch.
+
+        Args:
+            state: the searched games.
+            layout: layout of the batch.
+            numbers: `Result.numbers`.
+            whole: host copy of the trees, if the search kept them.
+            counted: layout of the numbers if counts of decisions follow them.
+        """
         self._counted = counted
         first = num_results(state.env.num_actions)
         self.playouts = DecisionCounts(state.env, counted or layout, numbers if counted else None, first)
@@ -71,7 +79,10 @@ class SearchTree:
         self._actions = state.env.num_actions
 
     def _part(self, part: int) -> Tensor:
-        """Return visits (0), weights (1), values (2) [B, A] or the root's value and outcome (3) [B, 2], int32 bits."""
+        """Return a part of the numbers as int32 bits.
+
+        Parts 0 to 2 are visits, weights and values of actions, [B, A]; part 3 is the root's value and outcome, [B, 2].
+        """
         size = self._actions
         rows = self._rows(self._numbers)
         return rows[:, :, part * size : min((part + 1) * size, num_results(size))].reshape(self._layout.batch, -1)
@@ -200,7 +211,7 @@ class SearchOutput(NamedTuple):
 
 
 class TriedEdges(NamedTuple):
-    """Edges that a search has visited, in the order of rows, slots and actions; an array [edges] for each property."""
+    """Edges that a search has visited, in the order of rows, slots and actions; each property is an array [edges]."""
 
     row: np.ndarray
     slot: np.ndarray  # slot of the edge's node
@@ -218,15 +229,15 @@ class TriedEdges(NamedTuple):
 
 @dataclass(frozen=True)
 class HostTree:
-    """Host copy of the trees of a batch, row by row; floats are stored by their bits.
+    """Host copy of the trees of a batch. Floats are stored by their bits.
 
     Attributes:
         config: options of the search.
-        width: edges of a node where they are not packed.
-        roots: int32 [B, Root.size].
+        width: edges of a node if they are not packed.
+        roots: headers of the trees, int32 [B, Root.size].
         nodes: int32 [B, slots, words of a node].
-        edges: int32 [B, words], see `memory`.
-        states: uint32 [B, slots, words]; one slot if simulations replay.
+        edges: int32 [B, words], see the module `memory`.
+        states: uint32 [B, slots, words]; only the root's slot if simulations replay.
     """
 
     config: SearchConfig
@@ -257,48 +268,50 @@ class HostTree:
         return self.nodes.shape[1]
 
     def _by_slot(self) -> np.ndarray:
-        """Return the edges where they are not packed, [B, slots, words, actions]."""
+        """Return edges that are not packed as [B, slots, words, actions]."""
         return self.edges.reshape(*self.nodes.shape[:2], self.config.edge_words, self.width)
 
-    def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return where the packed edges of every node begin in its row, and their number with padding, [B, slots]."""
+    def _packed_nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the index of the first packed edge of each node, and the number of edges with padding, [B, slots]."""
         stride = whole_vectors(self.nodes[:, :, NUM_EDGES]).astype(np.int64)
         return self.nodes[:, :, FIRST_EDGE] - stride, stride
 
-    def _addresses(self, rows: slice) -> tuple[np.ndarray, ...]:
-        """Return row, slot, action, address and distance of entries of the tried edges of some rows."""
-        first = rows.start or 0
+    def _tried_indices(self, rows: slice) -> tuple[np.ndarray, ...]:
+        """Return row, slot and action of the tried edges of some rows, and where their entries are in `edges`.
+
+        Entry k of an edge has the index first + k * stride; `first` and `stride` are the last two results.
+        """
+        first_row = rows.start or 0
         if not self.config.packed:
             row, slot, action = np.nonzero(self._by_slot()[rows, :, Edge.visits.index])
-            address = slot * (self.config.edge_words * self.width) + action
-            return row + first, slot, action, address, np.full_like(row, self.width)
-        begin, stride = (part[rows] for part in self._blocks())
-        # all edges of all nodes: a node's actions, then with a distance of its stride one row for each entry
+            first = slot * (self.config.edge_words * self.width) + action
+            return row + first_row, slot, action, first, np.full_like(row, self.width)
+        begin, strides = (part[rows] for part in self._packed_nodes())
+        # The edges of a node are rows of `stride` words: the actions, then one row for each entry, visits first.
         row, slot, number = ragged(self.nodes[rows, :, NUM_EDGES])
-        distance = stride[row, slot]
+        stride = strides[row, slot]
         actions = begin[row, slot] + number
-        row += first
-        # visits are the first row behind the actions
-        tried = np.flatnonzero(self.edges[row, actions + distance])
+        row += first_row
+        tried = np.flatnonzero(self.edges[row, actions + stride])
         row = row[tried]
         slot = slot[tried]
         actions = actions[tried]
-        distance = distance[tried]
-        return row, slot, self.edges[row, actions], actions + distance, distance
+        stride = stride[tried]
+        return row, slot, self.edges[row, actions], actions + stride, stride
 
     def tried(self, rows: slice = slice(None)) -> TriedEdges:
         """Return the tried edges of some rows."""
-        row, slot, action, address, distance = self._addresses(rows)
+        row, slot, action, first, stride = self._tried_indices(rows)
 
-        def entry(which: Entry) -> np.ndarray:
-            return self.edges[row, address + which.index * distance]
+        def values_of(entry: Entry) -> np.ndarray:
+            return self.edges[row, first + entry.index * stride]
 
-        sums = entry(Edge.value_sum).view(np.float32)
-        link = entry(Edge.link)
-        return TriedEdges(row, slot, action, entry(Edge.visits), sums, link & SLOTS, link >> OUTCOME_SHIFT)
+        sums = values_of(Edge.value_sum).view(np.float32)
+        link = values_of(Edge.link)
+        return TriedEdges(row, slot, action, values_of(Edge.visits), sums, link & SLOT_BITS, link >> OUTCOME_SHIFT)
 
     def numbers(self, actions: int) -> np.ndarray:
-        """Return int32 [B, 3 A + 2] in the format of `Result.numbers`.
+        """Return the numbers of the roots like `Result.numbers`, int32 [B, 3 A + 2].
 
         Weights are shares of visits, see `ActionSelection.shares_of_visits`.
         """
@@ -314,7 +327,7 @@ class HostTree:
         sums[root.row, root.action] = root.value_sum
         node_visits = self.nodes[:, 0, Node.visits.index].astype(np.float32)
         raw_value = self.nodes[:, 0, [Node.raw_value.index]].view(np.float32) * np.float32(network)
-        # the kernel adds float32 in this order, so that values are the same bits
+        # Add float32 numbers in the order of the kernel, so that values have the same bits.
         total = np.cumsum(np.concatenate([raw_value, sums], axis=1), axis=1, dtype=np.float32)[:, -1]
         value = total / (node_visits + 1 if network else np.maximum(node_visits, 1))
         proven = self.roots[:, [Root.proven.index]]
@@ -330,24 +343,24 @@ class HostTree:
     def under(self, action: np.ndarray) -> HostTree:
         """Return the trees below an action of every root; a tree may be empty.
 
-        They are padded to a power of two of nodes, so that the next searches find memory and captures of their size.
+        The number of slots is padded to a power of two, so that later searches can reuse memory and captures.
         """
         batch, slots = self.nodes.shape[:2]
         rows = np.arange(batch)
         edges = self.tried()
-        # slot and outcome that the action of each row leads to
-        first = np.zeros(batch, np.int32)
+        # Find the new root of each row: the slot that its action leads to (0 for none), and its proven outcome.
+        new_root = np.zeros(batch, np.int32)
         outcome = np.zeros(batch, np.int32)
         taken = (edges.slot == 0) & (edges.action == action[edges.row])
-        first[edges.row[taken]] = edges.child[taken]
+        new_root[edges.row[taken]] = edges.child[taken]
         outcome[edges.row[taken]] = edges.outcome[taken]
-        inside = self._subtrees(edges, first)
-        # nodes keep their order, without gaps
+        inside = self._subtrees(edges, new_root)
+        # Number the nodes of the subtrees in their old order.
         new_slots = np.maximum(np.cumsum(inside, axis=1) - 1, 0)
         row, old = np.nonzero(inside)
         new = new_slots[row, old]
-        root = np.where(first > 0, self.nodes[rows, first, Node.visits.index], 0)
-        size = 1 << int(max(1, root.max()) - 1).bit_length()  # a tree has at most as many nodes as visits
+        visits = np.where(new_root > 0, self.nodes[rows, new_root, Node.visits.index], 0)
+        size = 1 << int(max(1, visits.max()) - 1).bit_length()  # a tree has at most as many nodes as visits
 
         def moved(part: np.ndarray) -> np.ndarray:
             result = np.zeros((batch, size + 1, *part.shape[2:]), part.dtype)
@@ -356,17 +369,17 @@ class HostTree:
 
         nodes = moved(self.nodes)
         roots = self.roots.copy()
-        roots[:, Root.largest.index] = np.where(first > 0, roots[:, Root.largest.index], ONE)
-        # returns count from the new root on
+        roots[:, Root.largest.index] = np.where(new_root > 0, roots[:, Root.largest.index], ONE)
+        # Returns of nodes count from the root: subtract what was paid before the new one.
         returns = nodes[:, :, Node.size : Node.size + self._players].view(np.float32)
         paid = returns[:, 0].copy()
         returns[row, new] -= paid[row]
-        # an outcome is a sum of rewards since the root: those of the old one hold if nothing has been paid since
-        holds = (first > 0) & ~paid.any(1)
-        # an outcome is that of the player who chose the action; the new root's is that of its player
+        # A proven outcome is a return since the root, too. It stays valid if nothing was paid before the new root.
+        holds = (new_root > 0) & ~paid.any(1)
+        # The outcome of an edge is for the player who chooses it, that of a root for its player to move.
         mover = np.stack([tree[:, 0, Node.mover.index] for tree in (self.nodes, nodes)])
-        of_mover = np.where(mover[0] == mover[1], outcome, LOSS + WIN - outcome)
-        roots[:, Root.proven.index] = np.where(holds & (outcome > 0), of_mover, 0)
+        root_outcome = np.where(mover[0] == mover[1], outcome, LOSS + WIN - outcome)
+        roots[:, Root.proven.index] = np.where(holds & (outcome > 0), root_outcome, 0)
         states = self.states if self.config.replays else moved(self.states)
         if self.config.packed:
             words = np.zeros((batch, self.edges.shape[1] // slots * (size + 1)), np.int32)
@@ -374,64 +387,71 @@ class HostTree:
             words = moved(self._by_slot()).reshape(batch, -1)
         result = HostTree(self.config, self.width, roots, nodes, words, states)
         if self.config.packed:
-            result._take_edges(self, row, old, new)
+            result._copy_packed(self, row, old, new)
         result._relink(new_slots, holds)
         return result
 
-    def _subtrees(self, edges: TriedEdges, first: np.ndarray) -> np.ndarray:
-        """Return whether each node is in the subtree of its row's node `first`, bool [B, slots]; none for slot 0."""
+    def _subtrees(self, edges: TriedEdges, new_root: np.ndarray) -> np.ndarray:
+        """Return whether each node is in the subtree of its row's new root, bool [B, slots]; none for slot 0."""
         batch, slots = self.nodes.shape[:2]
         linked = edges.child > 0
         parent = np.zeros((batch, slots), np.int32)
         parent[edges.row[linked], edges.child[linked]] = edges.slot[linked]
-        inside = np.arange(slots) == np.where(first > 0, first, -1)[:, None]
-        for slot in range(1, slots):  # a child's slot is higher than its parent's
+        inside = np.arange(slots) == np.where(new_root > 0, new_root, -1)[:, None]
+        # A child's slot is higher than its parent's, so one pass in the order of slots reaches all descendants.
+        for slot in range(1, slots):
             inside[:, slot] |= inside[np.arange(batch), parent[:, slot]]
         return inside
 
     def _relink(self, new_slots: np.ndarray, holds: np.ndarray) -> None:
         """Point the links of edges to new slots [B, slots], and drop outcomes in rows where they do not hold."""
-        row, _, _, address, distance = self._addresses(slice(None))
-        address += Edge.link.index * distance
-        link = self.edges[row, address]
-        child = np.where(link & SLOTS, new_slots[row, link & SLOTS], 0)
-        self.edges[row, address] = child | np.where(holds[row], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
+        row, _, _, first, stride = self._tried_indices(slice(None))
+        index = first + Edge.link.index * stride
+        link = self.edges[row, index]
+        child = np.where(link & SLOT_BITS, new_slots[row, link & SLOT_BITS], 0)
+        self.edges[row, index] = child | np.where(holds[row], link >> OUTCOME_SHIFT, 0) << OUTCOME_SHIFT
 
     @property
     def _players(self) -> int:
+        """Number of players, from the size of a node."""
         rest = PACKED_WORDS if self.config.packed else num_words(self.width)
         return self.nodes.shape[2] - Node.size - rest
 
-    def _take_edges(self, other: HostTree, row: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
-        """Copy the packed edges of other trees' nodes, of slots `old`, to those of slots `new`, without gaps."""
-        begin, stride = other._blocks()
-        # each node's words move as one piece: its row of actions and its statistics
+    def _copy_packed(self, other: HostTree, row: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
+        """Copy the packed edges of other trees' nodes (slots `old`) to nodes here (slots `new`), without gaps."""
+        begin, stride = other._packed_nodes()
+        # The words of a node's edges are contiguous: its row of actions, then its statistics.
         lengths, sources = (np.zeros(self.nodes.shape[:2], np.int64) for _ in range(2))
         lengths[row, new] = stride[row, old] * self.config.edge_words
         sources[row, new] = begin[row, old]
         ends = np.cumsum(lengths, axis=1)
         starts = ends - lengths
-        self.nodes[:, :, FIRST_EDGE] = starts + lengths // self.config.edge_words  # behind the actions
+        self.nodes[:, :, FIRST_EDGE] = starts + lengths // self.config.edge_words  # after the row of actions
         self.roots[:, Root.edge_words.index] = ends[:, -1]
         row, slot, k = ragged(lengths)
         self.edges[row, starts[row, slot] + k] = other.edges[row, sources[row, slot] + k]
 
     def put(self, tree: TreeArrays, sizes: TreeSizes, whole: BatchLayout, chunk: BatchLayout, first: int) -> None:
-        """Write the trees of the chunk that starts at block `first` into the memory of a search that resumes them.
+        """Write the trees of a chunk into the memory of a search that resumes them.
 
-        sizes: those of a tree of that search.
+        Args:
+            tree: memory of the search.
+            sizes: sizes of a tree of the search.
+            whole: layout of the batch.
+            chunk: layout of the chunk.
+            first: first block of the chunk.
         """
-        # a chunk may exceed the batch: its last blocks repeat the batch's last one, as all of them write results
+        # The last chunk may have surplus blocks, which repeat the last block of the batch.
         blocks = np.minimum(first + np.arange(chunk.grid.blocks), whole.grid.blocks - 1)
         index = (blocks[:, None] * whole.grid.lanes + np.arange(whole.grid.lanes)).reshape(-1)
 
         def of_chunk(part: np.ndarray, words: int) -> np.ndarray:
-            """Return the parts of the chunk's trees, each at the beginning of so many words."""
+            """Return an array of the chunk's trees, each padded to `words` words."""
             rows = whole.padded(part.reshape(whole.batch, -1)).reshape(whole.shards, whole.grid.rows, -1)
             own = rows[:, index].reshape(chunk.rows, -1)
             return np.pad(own, ((0, 0), (0, words - own.shape[1])))
 
-        # neither the steps of a simulation nor the history of actions, behind the nodes, are resumed
+        # Path steps and action histories, which follow the nodes, are not resumed.
         nodes = np.concatenate([self.roots, self.nodes.reshape(whole.batch, -1)], axis=1)
         write(tree.nodes, of_chunk(nodes, sizes.nodes))
         write(tree.edges, of_chunk(self.edges, sizes.edges))
@@ -449,7 +469,7 @@ def fetch(tree: TreeArrays, chunk: BatchLayout) -> list[np.ndarray]:
 
 
 def ragged(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return row, column and number of every item, where an entry of a table counts its items, int64 [items] each."""
+    """Return the row, column and number of every item, int64 [items] each, given the number of items per cell."""
     counts = counts.astype(np.int64)
     row, column = np.nonzero(counts)
     each = counts[row, column]
@@ -458,19 +478,19 @@ def ragged(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class _DrawnNode(NamedTuple):
-    """Node of a drawn tree, with the items of its children."""
+    """Node of a drawn tree."""
 
     path: tuple[int, ...]  # actions from the root
     visits: int
     value: float
-    children: list[int]
+    children: list[int]  # indices in the list of nodes
 
 
 def _most_visited(edges: TriedEdges, count: int) -> list[_DrawnNode]:
-    """Return the root and the nodes of the `count` most visited edges, wherever they are in the tree."""
+    """Return the root and the nodes of the `count` most visited edges of the tree."""
     nodes = [_DrawnNode((), int(edges.visits[edges.slot == 0].sum()), 0.0, [])]
     begins = np.searchsorted(edges.slot, np.arange(edges.slot.max(initial=0) + 2))  # first edge of each node
-    # A heap of the edges below drawn nodes: the most visited one comes first, then the one nearest to the root.
+    # Heap of the edges below nodes of the result: the most visited one comes first, then the one nearest to the root.
     waiting: list[tuple[int, int, int, int, int]] = []
 
     def push(slot: int, parent: int) -> None:
@@ -490,7 +510,7 @@ def _most_visited(edges: TriedEdges, count: int) -> list[_DrawnNode]:
 
 
 def _columns(nodes: Sequence[_DrawnNode]) -> list[float]:
-    """Return the column of each node: leaves have 0, 1, ... in depth-first order, others are centred above children."""
+    """Return the column of each node. Leaves have 0, 1, ... in depth-first order; others are centred above children."""
     columns = [0.0] * len(nodes)
     num_leaves = 0
     stack = [(0, False)]
