@@ -1,7 +1,8 @@
-"""Operations on instructions, with exact bounds where a result wraps around.
+"""Operations on instructions: simplification, and exact bounds of results.
 
-Numbers known while a kernel is recorded are plain (`rules.scalar`), so an operation gets a constant for at most one of
-its operands, except where another operation made both.
+Bounds decide which comparisons and clamps are needless, and whether a result may wrap around. Operations of two numbers
+that are known while a kernel is recorded are computed in Python (`rules.scalar`), so at most one operand is a constant,
+except where simplification has created both.
 """
 
 from __future__ import annotations
@@ -38,13 +39,12 @@ def _is_const(x: I) -> bool:
 
 
 def _constant_second(a: I, b: I) -> tuple[I, I]:
-    """Order the operands of a commutative operation."""
-    # With one order for all, a + b and b + a are the same instruction and shared.
+    """Order the operands of a commutative operation, a constant last, so that a + b and b + a are shared."""
     return (b, a) if _is_const(a) or (not _is_const(b) and b.number < a.number) else (a, b)
 
 
 def _wrapping(op: str, a: I, b: I, low: int, high: int) -> I:
-    """Record an operation whose exact result is within low..high; one that may wrap around is marked."""
+    """Record an operation whose exact result is within low..high, and mark it if it may wrap around."""
     min_value, max_value = LIMITS[a.dtype]
     if low < min_value or high > max_value:
         return current().pure(op, a.dtype, (a, b), min_value, max_value, True)
@@ -65,7 +65,7 @@ def add(a: I, b: I) -> I:
     if _is_const(b):
         if b.value == 0:
             return a
-        # (x + c) + d is x + (c + d) also where the sums wrap around, since wrapping is addition modulo a power of two.
+        # (x + c) + d is x + (c + d), also with wrap-around, since that is addition modulo a power of two.
         if a.op == "+" and _is_const(a.operands[1]):
             return add(a.operands[0], const(a.operands[1].value + b.value, a.dtype))
     return _wrapping("+", a, b, a.low + b.low, a.high + b.high)
@@ -76,8 +76,8 @@ def subtract(a: I, b: I) -> I:
         return _real("-", a, b)
     if a is b:
         return const(0, a.dtype)
-    # x - c is x + (-c), so that sums of constants have one form. An unsigned -c is a large number: the sum would be
-    # marked as wrapping where x >= c is known, and its bounds would be lost.
+    # x - c becomes x + (-c), so that sums with constants have one form. An unsigned -c is a large number, with which
+    # the sum would wrap around. So an unsigned x - c with known x >= c stays as it is, and keeps its bounds.
     if _is_const(b) and (a.dtype in SIGNED or b.value == 0 or b.value > a.low):
         return add(a, const(-b.value, a.dtype))
     if _is_const(a) and b.op == "+" and _is_const(b.operands[1]):
@@ -92,7 +92,7 @@ def multiply(a: I, b: I) -> I:
     if _is_const(b):
         if b.value in (0, 1):
             return a if b.value else b
-        # exact, so that addresses share their variable part
+        # (x + c) * d becomes x * d + c * d, so that addresses share their variable part.
         if not a.wraps and a.op in "+*" and _is_const(a.operands[1]):
             inner, constant = a.operands
             if a.op == "*":
@@ -107,7 +107,7 @@ def multiply(a: I, b: I) -> I:
 
 
 def _ones(x: int) -> int:
-    """Return the lowest number of ones only that is at least x."""
+    """Return the lowest number that has only ones as bits and is at least x."""
     return (1 << x.bit_length()) - 1
 
 
@@ -122,8 +122,7 @@ def _bounds_of_bits(a: I, b: I) -> tuple[int, int]:
 def bit_and(a: I, b: I) -> I:
     a, b = _constant_second(a, b)
     if _is_const(b):
-        # A mask with every bit that x may have is no operation: fields are often masked
-        # again after they are unpacked.
+        # A mask with every bit that x may have changes nothing. Fields are often masked again after they are unpacked.
         if b.value == 0 or (a.dtype is not BOOL and a.low >= 0 and b.value > 0 and _ones(a.high) & ~b.value == 0):
             return a if b.value else b
         if (a.dtype is BOOL and b.value) or b.value == -1:
@@ -131,7 +130,7 @@ def bit_and(a: I, b: I) -> I:
         if a.op == "&" and _is_const(a.operands[1]):
             return bit_and(a.operands[0], const(a.operands[1].value & b.value, a.dtype))
     low, high = LIMITS[a.dtype]
-    # A number without a sign bit limits the result, whatever the sign of the other is.
+    # A nonnegative operand limits the result, whatever the sign of the other operand is.
     if a.low >= 0 or b.low >= 0:
         low = 0
         high = min(x.high for x in (a, b) if x.low >= 0)
@@ -145,7 +144,7 @@ def bit_or(a: I, b: I) -> I:
             return a
         if a.dtype is BOOL:
             return b
-    # A result without a sign bit has all bits of both operands, so it is at least the larger one.
+    # A nonnegative result has all bits of both operands, so it is at least the larger one.
     low, high = _bounds_of_bits(a, b)
     return current().pure("|", a.dtype, (a, b), max(low, a.low, b.low) if low == 0 else low, high)
 
@@ -169,7 +168,7 @@ def shift_left(a: I, b: I) -> I:
 
 
 def shift_right(a: I, b: I) -> I:
-    """Return a >> b for b within 0..bits-1, with the sign."""
+    """Return a >> b for b within 0..bits-1; the sign is kept."""
     if _is_const(b):
         if b.value == 0:
             return a
@@ -180,7 +179,7 @@ def shift_right(a: I, b: I) -> I:
             whole = a.operands[1].value + b.value
             if whole < 8 * a.dtype.itemsize:
                 return shift_right(a.operands[0], const(whole, a.dtype))
-    # A shift moves a negative number up and a positive one down, so the sign decides which shift gives the bound.
+    # A shift raises a negative number and lowers a positive one, so the sign decides which shift gives the bound.
     low = min(a.low, a.low >> b.low, a.low >> b.high)
     high = max(a.high >> b.low, a.high >> b.high)
     return current().pure(">>", a.dtype, (a, b), low, high)
@@ -207,25 +206,25 @@ def divide(a: I, b: I) -> I:
         return multiply(a, b)
     if (exponent := _power_of_2(b)) is not None:
         return shift_right(a, const(exponent, a.dtype))
-    # A divisor of -1 is special, too: the quotient of the lowest integer is beyond the dtype, and x86 traps.
+    # x86 traps at a divisor of 0, and at the lowest integer divided by -1, whose quotient is beyond the dtype.
     if b.low > 0 or b.high < -1:
         return _round_down(a, b)
     special = equal(b, const(0, b.dtype))
     if b.dtype in SIGNED:
         special = bit_or(special, equal(b, const(-1, b.dtype)))
-    # processors trap at these divisors, also where the result is not chosen
+    # For both divisors a * b is the result. The division is computed as well, so it gets 1 instead.
     return choose(special, multiply(a, b), _round_down(a, choose(special, const(1, b.dtype), b)))
 
 
 def _round_down(a: I, b: I) -> I:
     """Return a // b for b neither 0 nor -1."""
-    # Without signs, rounding towards 0 is rounding down.
+    # For nonnegative numbers, rounding towards 0 is rounding down.
     if a.low >= 0 and b.low >= 0:
         if _is_const(b) and (multiplier := _multiplier(b.value, a.high)) is not None:
             factor, shift = multiplier
             return shift_right(multiply(a, const(factor, a.dtype)), const(shift, a.dtype))
         return current().pure("/", a.dtype, (a, b), a.low // b.high, a.high // max(b.low, 1))
-    # Processors round towards 0. The quotient is one too high where there is a rest and the signs differ.
+    # Processors round towards 0. The quotient is then one too high if there is a remainder and the signs differ.
     towards_0 = current().pure("/", a.dtype, (a, b), *LIMITS[a.dtype])
     rest = subtract(a, multiply(towards_0, b))
     zero = const(0, a.dtype)
@@ -234,13 +233,13 @@ def _round_down(a: I, b: I) -> I:
 
 
 def _multiplier(divisor: int, high: int) -> tuple[int, int] | None:
-    """Return factor and shift with x // divisor == x * factor >> shift for x in 0..high, the product below 2**31.
+    """Return a factor and a shift with x // divisor == x * factor >> shift for all x in 0..high; None without such.
 
-    Processors have no division of vectors.
+    Processors have no division of vectors. The product has to be below 2**31.
     """
-    # With factor = 2**shift / divisor + e, the error of the product is x * e / 2**shift, below one unit in the last
-    # place for every x up to the bound. See Granlund and Montgomery, Division by Invariant Integers using
-    # Multiplication (1994). The least shift has the least factor, so a larger one cannot fit where it does not.
+    # See Granlund and Montgomery, Division by Invariant Integers using Multiplication (1994). The factor is
+    # 2**shift / divisor rounded up, and its error must stay too small to change a quotient. The smallest such shift has
+    # the smallest factor, so if its product is too large, no other shift fits.
     for shift in range(1, 31):
         factor = (1 << shift) // divisor + 1
         if high * (factor * divisor - (1 << shift)) < 1 << shift:
@@ -259,7 +258,7 @@ def remainder(a: I, b: I) -> I:
             return a
         if not _is_const(b) or _multiplier(b.value, a.high) is None:
             return current().pure("%", a.dtype, (a, b), 0, min(a.high, b.high - 1))
-    # a - a // b * b needs no second division, and its bounds are those of the divisor.
+    # a - a // b * b shares the division with a quotient. Its bounds follow from the divisor.
     zero = const(0, a.dtype)
     rest = choose(equal(b, zero), zero, subtract(a, multiply(divide(a, b), b)))
     return _narrowed(rest, min(b.low + 1, 0), max(b.high - 1, 0))
@@ -275,8 +274,7 @@ def divide_reals(a: I, b: I) -> I:
 def less(a: I, b: I) -> I:
     if a.dtype is BOOL:
         return bit_and(invert(a), b)
-    # Rewards are converted integers, and their sign decides who has won: compare the integer,
-    # which is exact and has bounds.
+    # The sign of a converted integer, such as a reward, is that of the integer, whose bounds are known.
     if a.dtype is FLOAT32:
         for x, y in ((a, b), (b, a)):
             if _is_const(x) and x.value == 0 and y.op == "cast":  # the sign of an integer
@@ -286,8 +284,8 @@ def less(a: I, b: I) -> I:
     else:
         if a.high < b.low or a.low >= b.high:
             return const(a.high < b.low, BOOL)
-        # Only an exact sum may be moved across: with wrap-around, x + 1 < 5 holds for the greatest x.
-        for x, y in ((a, b), (b, a)):  # x + c < y for an exact sum
+        # x + c < y becomes x < y - c. Not so with wrap-around, where x + 1 < 5 holds for the greatest x.
+        for x, y in ((a, b), (b, a)):
             if _is_const(y) and x.op == "+" and not x.wraps and _is_const(x.operands[1]):
                 inner = x.operands[0]
                 moved = y.value - x.operands[1].value
@@ -310,7 +308,7 @@ def equal(a: I, b: I) -> I:
         if a.high < b.low or b.high < a.low:
             return const(False, BOOL)
         if _is_const(b):
-            # int32(condition) == 1 is the condition, as where a field of one bit is compared.
+            # int32(condition) == 1 is the condition; fields of one bit are often compared so.
             if a.op == "cast" and a.operands[0].dtype is BOOL:
                 return a.operands[0] if b.value else invert(a.operands[0])
             if a.op == "+" and _is_const(a.operands[1]):
@@ -323,7 +321,7 @@ def invert(a: I) -> I:
     if a.op == "!":
         return a.operands[0]
     opposite = OPERATIONS[a.op].opposite if a.op in OPERATIONS else ""
-    if opposite and (a.op in ("==", "!=") or a.operands[0].dtype is not FLOAT32):  # both x < y and x >= y fail for NaN
+    if opposite and (a.op in ("==", "!=") or a.operands[0].dtype is not FLOAT32):  # x < y and x >= y are false for NaN
         return current().pure(opposite, BOOL, a.operands, 0, 1)
     return current().pure("!", BOOL, (a,), 0, 1)
 
@@ -332,7 +330,7 @@ def choose(condition: I, a: I, b: I) -> I:
     """Return a where the condition holds, else b."""
     if _is_const(condition) or a is b:
         return a if condition.value or a is b else b
-    # One form of each choice, so that equal ones are shared.
+    # Choices have no negated condition, so that equal ones are shared.
     if condition.op == "!":
         return choose(condition.operands[0], b, a)
     if a.dtype is BOOL:
@@ -340,14 +338,14 @@ def choose(condition: I, a: I, b: I) -> I:
             return bit_or(condition, b) if a.value else bit_and(invert(condition), b)
         if _is_const(b):
             return bit_or(invert(condition), a) if b.value else bit_and(condition, a)
-    # A conversion is cheaper than a choice, and `equal` finds the condition again behind it.
+    # A choice of 1 or 0 is a conversion, which is cheaper, and in which `equal` finds the condition again.
     elif a.dtype is not FLOAT32 and _is_const(a) and _is_const(b) and {a.value, b.value} == {0, 1}:
         return cast(condition if a.value else invert(condition), a.dtype)
     return current().pure("?", a.dtype, (condition, a, b), min(a.low, b.low), max(a.high, b.high))
 
 
 def _narrowed(x: I, low: Any, high: Any) -> I:
-    """Tighten the bounds of an instruction that is recorded already."""
+    """Tighten the bounds of a recorded instruction."""
     x.low = max(x.low, low)
     x.high = min(x.high, high)
     return x
@@ -356,16 +354,16 @@ def _narrowed(x: I, low: Any, high: Any) -> I:
 def maximum(a: I, b: I) -> I:
     if a.dtype is FLOAT32:
         return choose(less(a, b), b, a)
-    # The bounds decide: clamps of numbers that are in range vanish.
+    # A clamp of a number that is in range is needless.
     if a.low >= b.high or b.low >= a.high:
         return a if a.low >= b.high else b
     a, b = _constant_second(a, b)
     if a.op == "?" and _is_const(b):
         condition, x, y = a.operands
         if _is_const(x) or _is_const(y) or (condition.op, condition.operands) == ("<", (x, y)):
-            # Clamped from above first, a number that is compared with its upper bound later would be wrong on sm_90
-            # and sm_100: ptxas of CUDA 12.8 to 13.0 (not 13.4) takes VIMNMX.RELU's predicate for the comparison's
-            # result.
+            # max(min(x, c), 0) becomes a choice of max(x, 0) or max(c, 0) by the condition of min. Otherwise ptxas of
+            # CUDA 12.8 to 13.0 (not 13.4) compiles a later comparison with c wrongly on sm_90 and sm_100: it takes
+            # VIMNMX.RELU's predicate for the comparison's result.
             greater = choose(condition, _greater(x, b), _greater(y, b))
             return _narrowed(greater, max(a.low, b.low), max(a.high, b.high))
     return _greater(a, b)
@@ -387,12 +385,12 @@ def minimum(a: I, b: I) -> I:
 
 
 def cast(a: I, dtype: DType) -> I:
-    """Return the same number as another dtype: integers are cut off, floats rounded towards 0 or saturated."""
+    """Convert to another dtype: integers wrap around, floats are rounded towards 0 and saturate."""
     if a.dtype is dtype:
         return a
     if _is_const(a):
         return const(a.value, dtype)
-    # Cutting off to one bit would make 2 false.
+    # Every number but 0 is true.
     if dtype is BOOL:
         return invert(equal(a, const(0, a.dtype)))
     low, high = LIMITS[dtype]
@@ -400,13 +398,14 @@ def cast(a: I, dtype: DType) -> I:
         return _saturated(a, dtype)
     if dtype is FLOAT32:
         return current().pure("cast", dtype, (a,), low, high)
-    # Two conversions are one if the first keeps every bit that the second does, or every value.
+    # Skip an inner conversion that keeps all bits that this one keeps, or that changes no value.
     if a.op == "cast" and a.operands[0].dtype is not FLOAT32:
         inner = a.operands[0]
         min_value, max_value = LIMITS[a.dtype]
         if a.dtype.itemsize >= dtype.itemsize or min_value <= inner.low <= inner.high <= max_value:
             return cast(inner, dtype)
-    if a.dtype is UINT64 and dtype in (UINT32, INT32) and a.op == "|":  # the low one of two joined words
+    # The low word of a uint64 that was joined from two words is one of these.
+    if a.dtype is UINT64 and dtype in (UINT32, INT32) and a.op == "|":
         for x, y in (a.operands, a.operands[::-1]):
             if x.op == "<<" and _is_const(x.operands[1]) and x.operands[1].value == 32:
                 return cast(y, dtype)
@@ -416,16 +415,16 @@ def cast(a: I, dtype: DType) -> I:
 
 
 def _saturated(a: I, dtype: DType) -> I:
-    """Return a float32 as an integer: rounded towards 0, the nearest limit out of range, 0 for NaN.
+    """Convert a float32 to an integer: rounded towards 0, the nearest limit if out of range, 0 for NaN.
 
-    Languages leave such conversions undefined, so only a number within the limits is converted.
+    Languages leave a conversion out of range undefined, so only a number within the limits is converted.
     """
     low, high = LIMITS[dtype]
     zero = const(0.0, FLOAT32)
     first = const(float(low), FLOAT32)
     end = const(float(high + 1), FLOAT32)
     within = bit_and(at_most(first, a), less(a, end))
-    # Infinities and NaN fail both comparisons of `within` and are replaced by 0 before the conversion.
+    # Convert 0 instead of a number out of range, and NaN is one: it fails the comparisons.
     whole = current().pure("cast", dtype, (choose(within, a, zero),), low, high)
     above = choose(at_most(end, a), const(high, dtype), const(0, dtype))
     return choose(within, whole, choose(less(a, first), const(low, dtype), above))

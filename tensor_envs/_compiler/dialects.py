@@ -1,4 +1,4 @@
-"""Languages that a tape is printed in: C and its relatives, each with its differences only."""
+"""Languages that a tape is printed in: C, and languages like it as subclasses with their differences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tensor_envs._compiler.tape import (
 
 MAX_UNROLLED = 100  # instructions in a loop body that NVRTC may unroll
 INLINE_MAX_CHARACTERS = 120  # longer expressions are assigned to a variable
-# Clang 15 and newer have vectors of bits, which become one or two instructions of the processor.
+# Store `count` bits of a word as elements 0 or 1. Clang 15 and newer have vectors of bits: one or two instructions.
 STORE_BITS = """\
 #if defined(__clang__) && __clang_major__ >= 15
 #define STORE_BITS(type, count, to, word) do { \\
@@ -50,7 +50,7 @@ STORE_BITS = """\
 """
 
 
-# The numbers of all threads of a team are combined in pairs, then in pairs of pairs.
+# Reductions over the threads of a team: the numbers of pairs of threads are combined, then those of pairs of pairs.
 TEAM = """\
 #define MEMBERS ((0xffffffffu >> (32 - TEAM)) << (threadIdx.x & 31 & ~(TEAM - 1)))
 #define COMBINE(name, result) template <class T> __device__ T name(T a) { \\
@@ -67,7 +67,7 @@ COMBINE(team_max, a < b ? b : a)
 
 
 def _stores(block: Block) -> bool:
-    """Return whether a block stores to an array that other threads see."""
+    """Return whether a block stores to a parameter, which other threads see."""
     return any(_stores(x) if isinstance(x, Block) else x.op in STORES and x.array.slot is not None for x in block.body)
 
 
@@ -90,8 +90,8 @@ class C:
     suffixes: ClassVar[dict[DType, str]] = {UINT32: "u", INT64: "ll", UINT64: "ull"}  # suffixes of constants
     infinity, nan = "__builtin_inff()", '__builtin_nanf("")'
     popcount = "__builtin_popcount"
-    keep_loop = "#pragma clang loop unroll(disable)"  # stands before a loop that is not to be unrolled
-    # stands before a loop of whole vectors. Compilers would interleave several, and leave the rest to a scalar loop
+    keep_loop = "#pragma clang loop unroll(disable)"  # line before a loop that must not be unrolled
+    # Line before a loop of whole vectors. clang would interleave several, and add a scalar loop for the remainder.
     vector_loop = "#pragma clang loop vectorize_width({}) interleave_count(1) unroll(disable)"
 
     def __init__(self, tape: Tape):
@@ -112,11 +112,11 @@ class C:
         return self.prefix + self.macros() + "\n".join([*self.lines, ""])
 
     def macros(self) -> str:
-        """Return what the function needs before it."""
+        """Return the definitions that the function needs before it."""
         return STORE_BITS if any(x.op == "store_bits" for x, _ in self.tape.instructions()) else ""
 
     def declarations(self) -> None:
-        """Print what stands at the beginning of the function's body."""
+        """Print the beginning of the function's body."""
         for array in self.tape.registers:
             if array.used:
                 self.line(self.register(array))
@@ -131,7 +131,7 @@ class C:
         return f"{self.types[array.dtype]} {array.name}[{array.size}];"
 
     def grid_index(self, axis: str) -> str:
-        """Return the number of the workgroup or thread."""
+        """Return the index of the workgroup or thread."""
         raise NotImplementedError
 
     def declare(self, x: Instruction, value: str) -> str:
@@ -141,12 +141,12 @@ class C:
         if dtype is FLOAT32:
             if not math.isfinite(value):
                 return self.nan if math.isnan(value) else f"({'-' * (value < 0)}{self.infinity})"
-            # The number is rounded to float32 here, so that no compiler has to round it from double.
+            # Round to float32 here, so that no compiler has to round a double.
             text = repr(struct.unpack("f", struct.pack("f", value))[0])
             return f"({text}f)" if text.startswith("-") else f"{text}f"
         if dtype is BOOL:
             return str(int(value))
-        if value in (-(2**31), -(2**63)):  # in C a minus is no part of a number
+        if value in (-(2**31), -(2**63)):  # C has no such literal: it would negate 2^31, which an int cannot hold
             return f"({self.constant(value + 1, dtype)}-1)"
         text = f"{value}{self.suffixes.get(dtype, '')}"
         return f"({text})" if value < 0 else text
@@ -158,7 +158,7 @@ class C:
         return f"(({self.types[dtype]})({value}))"
 
     def bitcast(self, x: Instruction, value: str) -> str:
-        # A union reinterprets bits in C, where a cast of the pointer would break the rules of aliasing.
+        # In C a union reinterprets bits. A cast of a pointer would violate strict aliasing.
         types = self.types[x.operands[0].dtype], self.types[x.dtype]
         return f"(((union {{ {types[0]} a; {types[1]} b; }}){{{value}}}).b)"
 
@@ -166,24 +166,24 @@ class C:
         return f"({condition}?{a}:{b})"
 
     def arithmetic(self, x: Instruction, a: str, b: str) -> str:
-        undefined = x.wraps or (x.op == "<<" and x.operands[0].low < 0)  # in C, for signed types
-        # Overflow of signed integers is undefined in C, and compilers use that. Unsigned ones wrap around, and the
-        # conversion back keeps the bits.
+        # Overflow of signed integers is undefined in C, and compilers rely on that. Unsigned integers wrap around, and
+        # the conversion back keeps the bits.
+        undefined = x.wraps or (x.op == "<<" and x.operands[0].low < 0)
         if undefined and (unsigned := UNSIGNED_OF.get(x.dtype)):
             right = b if x.op == "<<" else self.converted(unsigned, b)
             return self.converted(x.dtype, f"{self.converted(unsigned, a)}{x.op}{right}")
         text = f"({a}{x.op}{b})"
-        # C promotes narrow integers to int, so the result has to be cut off again.
+        # C promotes narrow integers to int, so the result has to be converted back.
         return self.converted(x.dtype, text) if x.dtype.itemsize < 4 and x.dtype is not BOOL else text
 
     def before(self, x: Instruction | Block) -> None:
-        """Print what must stand before an instruction or block."""
+        """Print lines that must come before an instruction or block."""
 
     def before_end(self, block: Block) -> None:
-        """Print what must stand at the end of a block."""
+        """Print lines that must come at the end of a block."""
 
     def loop_hint(self, block: Block) -> str:
-        """Return what tells compilers before a loop whether to unroll it; nothing leaves it to them."""
+        """Return the line before a loop that says whether to unroll it; "" leaves it to the compiler."""
         if block.vector and self.vector_loop:
             return self.vector_loop.format(block.vector)
         return "" if block.unroll else self.keep_loop
@@ -219,8 +219,8 @@ class C:
 
     def inner(self, block: Block) -> None:
         if block.kind == "for":
-            # Indices have names of their own beside values, so that a source can be read next to the tape.
-            block.index.text = self.fresh("n")  # i32 is a type in WGSL
+            # Indices have another letter than values. It is not i, since i32 is a type in WGSL.
+            block.index.text = self.fresh("n")
             if hint := self.loop_hint(block):
                 self.line(hint)
             self.line(self.loop(block.index.text, self.value(block.head)))
@@ -239,10 +239,10 @@ class C:
         return f"{letter}{self.names}"
 
     def instruction(self, x: Instruction) -> None:
-        """Print a declaration, or keep the expression for its only use."""
+        """Print a declaration of a variable, or keep the expression for its only use."""
         text = self.expression(x)
-        # A single use in the same block takes the expression itself: fewer lines, which compile faster. Loads keep
-        # their place, since a store may follow before the use.
+        # An expression with a single use in the same block is inlined there: fewer lines compile faster. A load must
+        # stay here, since a store may come before the use.
         if x.uses == 1 and x.user is x.block and x.op != "load" and len(text) < INLINE_MAX_CHARACTERS:
             x.text = text
         else:
@@ -284,10 +284,11 @@ class GPU(C):
 
 
 class CUDA(GPU):
-    """NVIDIA's C++. The threads of a team are neighbours in a warp, and all of them do all work that is not shared.
+    """NVIDIA's C++.
 
-    So they store equal numbers to one element. Between a load and a store of an array they wait for each other, as no
-    thread may read what another one has stored too early, and none may miss what it has to read.
+    The threads of a team are neighbours in a warp. All of them do all work that is not shared, and so they store equal
+    numbers to the same elements. Between a load and a store of one array they wait for each other: a thread must not
+    store to an element that another has yet to load, and must not load one that another has yet to store.
     """
 
     infinity, nan = "__int_as_float(0x7f800000)", "__int_as_float(0x7fffffff)"
@@ -297,7 +298,7 @@ class CUDA(GPU):
 
     def __init__(self, tape: Tape):
         super().__init__(tape)
-        # arrays that a team has loaded from, and stored to, since its threads waited for each other
+        # Arrays that were loaded from, and stored to, since the threads last waited for each other.
         self.loaded: set[Array] = set()
         self.stored: set[Array] = set()
 
@@ -309,7 +310,7 @@ class CUDA(GPU):
         if self.tape.team == 1:
             return
         if isinstance(x, Block):
-            # accesses in a later iteration of a loop, or after a branch, may conflict with those before it
+            # Accesses in the block (for a loop, in any iteration) may conflict with those before it.
             if self.stored or (self.loaded and _stores(x)):
                 self.wait()
         elif x.array is not None and x.array.slot is not None:
@@ -329,13 +330,13 @@ class CUDA(GPU):
 
     def signature(self, name: str) -> str:
         arrays = ", ".join(f"{self.types[a.dtype]} *__restrict__ {a.name}" for a in self.parameters)
-        # With a bound on its workgroups too, 1 on a processor, NVRTC issues loads early instead of saving registers.
+        # The second bound, one workgroup on a processor, makes NVRTC issue loads early instead of saving registers.
         bounds = f"{self.threads}, 1" if self.tape.few_threads else self.threads
         return f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({arrays})'
 
     def loop_hint(self, block: Block) -> str:
-        # NVRTC copies bodies up to 16 times, those of loops around them too. A search then takes 20 s to compile, and
-        # its code outgrows the cache of instructions. Four iterations of a short body have enough loads in flight.
+        # NVRTC unrolls loops up to 16 times, nested ones, too. A search would take 20 s to compile, and its code would
+        # not fit the instruction cache. Four iterations of a short body have enough loads in flight.
         if block.unroll and block.head.op != "const":
             is_short = len(block.body) <= MAX_UNROLLED and not any(isinstance(x, Block) for x in block.body)
             return "#pragma unroll 4" if is_short else self.keep_loop
@@ -380,7 +381,7 @@ class OpenCL(GPU):
     popcount = "popcount"
 
     def signature(self, name: str) -> str:
-        types = self.types | {BOOL: "uchar"}  # a bool is no type of memory there
+        types = self.types | {BOOL: "uchar"}  # OpenCL allows no arrays of bools as parameters
         arrays = ", ".join(f"__global {types[a.dtype]} *restrict {a.name}" for a in self.parameters)
         return f"__kernel void {name}({arrays})"
 
@@ -410,9 +411,10 @@ class Metal(OpenCL):
 
 
 class WGSL(C):
-    """WebGPU's language. Integers of 64 bits are pairs of words; bytes and pairs of them share words in memory.
+    """WebGPU's language, which has no integers of 8, 16 and 64 bits.
 
-    Parts of a word are written atomically.
+    Integers of 64 bits are pairs of words, see `pairs.py`. Elements of 8 and 16 bits share words in memory, and are
+    written atomically.
     """
 
     types: ClassVar = {
@@ -428,6 +430,7 @@ class WGSL(C):
 
     @staticmethod
     def is_packed(array: Array) -> bool:
+        """Return whether elements of an array share words."""
         return array.slot is not None and array.dtype.itemsize < 4
 
     def source(self, name: str) -> str:
@@ -460,7 +463,8 @@ class WGSL(C):
             if math.isfinite(value):
                 return super().constant(value, dtype)
             bits = struct.unpack("I", struct.pack("f", value))[0]
-            return f"bitcast<f32>({bits}u + thread.y)"  # a constant expression may not be infinite; thread.y is 0
+            # A constant expression must be finite. With thread.y, which is 0, it is none.
+            return f"bitcast<f32>({bits}u + thread.y)"
         return f"i32({value})" if dtype in SIGNED else f"{value}u"
 
     def choice(self, condition: str, a: str, b: str) -> str:
@@ -470,9 +474,9 @@ class WGSL(C):
         return f"for (var {index}: i32 = 0; {index} < {size}; {index}++) {{"
 
     def _part(self, array: Array, index: str) -> tuple[str, str, int]:
-        """Return the address of the word that holds an element of 1 or 2 bytes, its shift, and its bits."""
+        """Return the address of the word that holds an element, the element's shift in it, and its number of bits."""
         bits = 8 * array.dtype.itemsize
-        last = 32 // bits - 1  # position of the last element in a word
+        last = 32 // bits - 1  # index of the last element of a word
         return f"&{array.name}[({index})>>{last.bit_length()}u]", f"(u32(({index})&{last})*{bits}u)", bits
 
     def read(self, array: Array, index: str) -> str:
@@ -487,7 +491,7 @@ class WGSL(C):
     def write(self, array: Array, index: str, value: str) -> str:
         if not self.is_packed(array):
             return f"{array.name}[{index}] = {value};"
-        # Threads write other parts of the same word at the same time: clear the part, then set it, each atomically.
+        # Other threads may write to other elements of the word at the same time: clear this one and set it atomically.
         word, shift, bits = self._part(array, index)
         mask = f"{(1 << bits) - 1}u"
         return f"atomicAnd({word}, ~({mask}<<{shift})); atomicOr({word}, (u32({value})&{mask})<<{shift});"
@@ -498,14 +502,14 @@ class WGSL(C):
     def cast(self, x: Instruction, value: str) -> str:
         old = x.operands[0].dtype
         new = x.dtype
-        # Signed and unsigned integers of 64 bits are the same pair of words.
+        # Signed and unsigned integers of 64 bits have the same two words.
         if new.itemsize == old.itemsize == 8:
             return value
         if FLOAT32 in (old, new) and 8 in (old.itemsize, new.itemsize):
             signed = "s" * (INT64 in (old, new))
             return f"{'real' if new is FLOAT32 else 'whole'}64{signed}({value})"
         if new.itemsize == 8:
-            # A negative number has the sign bit in all bits of its high word.
+            # Sign extension: all bits of the high word are the sign bit.
             high = f"u32(({value})>>31u)" if old in SIGNED and x.operands[0].low < 0 else "0u"
             return f"vec2<u32>(u32({value}), {high})"
         if old.itemsize == 8:
@@ -514,7 +518,7 @@ class WGSL(C):
         if new is BOOL or old is BOOL or new.itemsize >= old.itemsize or old is FLOAT32:
             return text
         bits = 8 * new.itemsize
-        # WGSL has no narrow integers: the sign is moved up to the top bit and back, or high bits are cleared.
+        # A narrow integer is a word here. Extend its sign by two shifts, or clear the high bits.
         if new in SIGNED:
             return f"(({text}<<{32 - bits}u)>>{32 - bits}u)"
         return f"({text}&{(1 << bits) - 1}u)"
@@ -524,18 +528,19 @@ class WGSL(C):
         if dtype in (UINT64, INT64):
             signed = f"{x.op}s" if dtype is INT64 else x.op
             return PAIR_OPERATIONS.get(signed, PAIR_OPERATIONS[x.op]).format(a, b)
-        # WGSL shifts by u32 only.
+        # WGSL requires a u32 as the number of bits to shift.
         if x.op in ("<<", ">>"):
             return f"({a}{x.op}{b if dtype is UINT32 else f'u32({b})'})"
-        # WGSL has no exclusive or of bools, which is inequality.
+        # WGSL has no exclusive or of bools. It is the same as inequality.
         if x.op == "^" and dtype is BOOL:
             return f"({a}!={b})"
-        if x.op == "-" and dtype is FLOAT32 and x.operands[0].value == 0:  # drivers make -x of it: -0.0 for 0.0
+        # Drivers replace 0.0 - x by -x, which is -0.0 for 0.0.
+        if x.op == "-" and dtype is FLOAT32 and x.operands[0].value == 0:
             return f"select(-{b}, 0.0, {b}==0.0)"
         return f"({a}{x.op}{b})"  # integers wrap around
 
 
-_DIALECTS: dict[str, type[C]] = {  # by the class of tinygrad's renderer or one of its bases
+_DIALECTS: dict[str, type[C]] = {  # by the name of tinygrad's class of renderers, or of a base class
     "ClangRenderer": C,
     "CUDARenderer": CUDA,
     "HIPRenderer": HIP,
@@ -547,6 +552,6 @@ SUPPORTED = ", ".join(language.__name__ for language in _DIALECTS.values())
 
 
 def dialect(renderer: Any) -> type[C] | None:
-    """Return the language that a device's renderer writes; None for one without a dialect."""
+    """Return the language of a device's renderer; None for one without a dialect."""
     names = (base.__name__ for base in type(renderer).__mro__)
     return next((_DIALECTS[name] for name in names if name in _DIALECTS), None)

@@ -1,8 +1,8 @@
 """Transformations of loops over lanes, for the vectors and the out-of-order execution of a processor.
 
-A loop without inner blocks is unrolled and its iterations are interleaved (`unroll_lanes`).
+A loop over lanes without inner blocks is unrolled, and its iterations are interleaved (`unroll_lanes`).
 
-A loop with inner loops would not be vectorised by compilers. It is distributed over its parts, and exchanged with each
+Compilers do not vectorise a loop over lanes with inner loops. It is divided into its parts, and exchanged with each
 inner loop (`interchange_loops`: loop distribution and interchange):
 
     for lane {              for lane { a }
@@ -11,9 +11,9 @@ inner loop (`interchange_loops`: loop distribution and interchange):
       c                     }
     }                       for lane { c }
 
-All lanes then take as many iterations as the lane that needs most. So further iterations of the inner loop must change
+All lanes then take as many iterations as the lane that needs most, so surplus iterations of the inner loop must change
 nothing (`Block.together`). A "for" whose number of iterations is computed stays within the loop over lanes,
-`for lane { for n { b } }`: often few lanes need it at all.
+`for lane { for n { b } }`, since often only few lanes need it.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from typing import Any
 from tensor_envs._compiler import arithmetic
 from tensor_envs._compiler.tape import FLOAT32, INT32, STORES, Array, Block, Instruction, Tape
 
-# functions that record the operations of addresses in canonical form
+# Operations of addresses, with functions that record them in canonical form.
 ADDRESSES = {"+": arithmetic.add, "*": arithmetic.multiply}
-MAX_RECOMPUTED = 3  # operations of a value that later parts compute again; longer computations are stored
+MAX_RECOMPUTED = 3  # operations of a value that other parts compute again; a longer computation is stored
 
 
 def unroll_lanes(tape: Tape, count: int) -> None:
-    """Unroll the last loop of the open block, which has no inner blocks, by `count`.
+    """Unroll the last loop of the current block, which has no inner blocks, by `count`.
 
-    The lanes of one new iteration are a share of all lanes apart: lanes k, k + share, k + 2 * share, ... Their
+    A new iteration k has the lanes k, k + n, k + 2 * n, ..., where n is the new number of iterations. Their
     instructions are interleaved, so that a processor works on some lanes while others wait for memory. Stores come
     last: a store between the loads of two lanes would keep compilers from vectorising the loop.
     """
     loop = tape.block.body.pop()
     assert isinstance(loop, Block)
-    share = loop.head.value // count
+    iterations = loop.head.value // count
     ranked: list[tuple[int, Instruction]] = []
     stores: list[Instruction] = []
-    with tape.nested("for", arithmetic.const(share, INT32)) as unrolled:
-        # Instructions are sorted by rank. The n-th instructions of all copies of the body have about the same rank.
+    with tape.nested("for", arithmetic.const(iterations, INT32)) as unrolled:
+        # Sort the instructions of all copies by rank: the n-th instructions of the copies have about the same rank.
         ranks: dict[Instruction, int] = {}
         for k in range(count):
             unrolled.body.clear()
-            copies = {loop.index: arithmetic.add(unrolled.index, arithmetic.const(k * share, INT32))}
+            copies = {loop.index: arithmetic.add(unrolled.index, arithmetic.const(k * iterations, INT32))}
             for x in loop.body:
                 assert isinstance(x, Instruction)
                 copies[x] = _copy(tape, x, [copies.get(operand, operand) for operand in x.operands])
@@ -61,7 +61,8 @@ def unroll_lanes(tape: Tape, count: int) -> None:
                     stores.append(new)
                     continue
                 assert new.op != "load" or new.array not in stored, "stores come last, and this array is read after one"
-                # after the instruction before it, and after its operands, which an earlier copy may have recorded
+                # The rank is above that of the instruction before, and those of the operands: an operand that copies
+                # share belongs to an earlier copy.
                 rank = max(rank, *(ranks.get(operand, 0) for operand in new.operands), 0) + 1
                 ranks[new] = rank
                 ranked.append((rank, new))
@@ -71,20 +72,20 @@ def unroll_lanes(tape: Tape, count: int) -> None:
 
 
 def _copy(tape: Tape, x: Instruction, operands: Sequence[Instruction]) -> Instruction:
-    """Record a pure instruction, a load or a store again with other operands."""
+    """Record a pure instruction, a load or a store again, with other operands."""
     if x.array is not None:
         return getattr(tape, x.op)(x.array, *operands)  # type: ignore[no-any-return]
     if x.op in ADDRESSES and x.dtype is not FLOAT32:
-        # A lane's number may now end in a constant. `arithmetic` moves it to the end of an address, so that the
-        # addresses of all copies share what comes before.
+        # An unrolled lane's number is a sum with a constant. `arithmetic` moves the constant to the end of an address,
+        # so that the addresses of all copies share the part before it.
         return ADDRESSES[x.op](*operands)
     return tape.pure(x.op, x.dtype, tuple(operands), x.low, x.high, x.wraps)
 
 
 def interchange_loops(tape: Tape, private: Sequence[Array]) -> bool:
-    """Exchange the last loop of the open block, over lanes, with its inner loops, and return whether that is possible.
+    """Exchange the current block's last loop, over lanes, with its inner loops; return False if that is impossible.
 
-    private: arrays with the numbers of one lane; they are enlarged to those of all lanes.
+    private: arrays for one lane's numbers, which are enlarged to hold those of all lanes.
     """
     loop = tape.block.body[-1]
     assert isinstance(loop, Block)
@@ -97,32 +98,35 @@ def interchange_loops(tape: Tape, private: Sequence[Array]) -> bool:
 
 
 def _is_exchangeable(block: Block) -> bool:
-    """Return whether lanes may take the iterations of a loop together; one of computed length has no inner blocks."""
+    """Return whether a loop can be exchanged with a loop over lanes."""
+    # A loop of computed length stays within the loop over lanes, so it must be innermost.
     inner = [x for x in block.body if isinstance(x, Block)]
     return block.together and (not inner if _has_computed_length(block) else all(map(_is_exchangeable, inner)))
 
 
 def _has_computed_length(block: Block) -> bool:
-    """Return whether the number of a loop's iterations is computed, and may differ between lanes."""
+    """Return whether a loop's number of iterations is computed, so that it may differ between lanes."""
     return block.head is not None and block.head.op != "const"
 
 
 class _Interchange:
-    """A loop over lanes that is distributed over its parts and recorded again.
+    """Recorder of a loop over lanes again, with its inner loops outside of it.
 
-    A part is a run of instructions between inner loops. It becomes a loop over lanes of its own, so the values that it
-    uses of other parts either are stored for all lanes (spilled) and loaded again, or are computed again.
+    The loop is divided into parts, which are the instructions between inner loops. Each part becomes its own loop over
+    lanes. If it uses a value of another part, the value is either stored for all lanes (spilled) and loaded again, or
+    computed again.
 
     Attributes:
-        parts: the parts of the loop and of each inner one, each with the inner loop that follows it, or None.
+        parts: for the loop and each inner loop its parts, each with the inner loop that follows it, or None.
         part_of: the part of each instruction, by the part's identity.
         storing_parts: the parts that store to an array.
-        imports: the values of other parts that a part loads first, in the order of recording.
+        imports: the values of other parts that a part loads or computes first, in the order of recording.
         spilled: the array of each value that is stored for other parts.
         costs: the number of operations that compute a value again.
-        indices: the new index of each inner loop, by the old one.
-        part, lane, copies: of the part that is being recorded its identity, the index of its loop over lanes, and the
-            new instruction of each old one.
+        indices: the new index of each inner loop by the old one.
+        part: identity of the part that is being recorded.
+        lane: index of the new loop over lanes around it.
+        copies: its new instructions by the old ones.
     """
 
     def __init__(self, tape: Tape, loop: Block, private: Sequence[Array]):
@@ -174,35 +178,35 @@ class _Interchange:
             for x in part:
                 for operand in x.operands:
                     self._need(id(part), operand, needed)
-            # The last part also computes whether the loop goes on, and a loop of computed length has one part.
+            # The last part also needs the condition of a loop, and a computed number of iterations.
             for end in () if inner else (block.condition, block.head):
                 if end is not None:
                     self._need(id(part), end, needed)
             self.imports[id(part)] = sorted(needed, key=lambda x: x.number)
 
     def _need(self, part: int, x: Instruction, needed: set[Instruction]) -> None:
-        """Add what a part has to load or compute first, if it uses a value, to `needed`."""
+        """Add to `needed` what a part has to load or compute before it can use a value."""
         if self.part_of.get(x, part) == part or x in needed:
             return
-        # Cheap values are computed again: a stored one costs a store and a load for each lane, and memory for all.
+        # Cheap values are computed again. A spilled value costs a store, a load, and memory for all lanes.
         if self._cost(x) > MAX_RECOMPUTED:
             needed.add(x)
             if x not in self.spilled:
                 self.spilled[x] = self.tape.register(x.dtype, self.lanes.value)
             return
-        # A load that is repeated must come before the stores of its new part, so it is imported like a spilled value.
+        # A load that is repeated must come before the stores of the part, so it is imported, too.
         if x.op == "load":
             needed.add(x)
         for operand in x.operands:
             self._need(part, operand, needed)
 
     def _cost(self, x: Instruction) -> float:
-        """Return the number of operations that compute a value again in another part; infinite if none can."""
+        """Return the number of operations that compute a value again in another part; infinity if none can."""
         if x not in self.part_of:
             return 0
         if x not in self.costs:
-            # A load is repeated only if its array has not changed. Private arrays change in every iteration. Stores of
-            # the last part are harmless: it runs once, after all others, and loads its imports before it stores.
+            # A load may be repeated only if its array has not changed since. Private arrays change in every iteration.
+            # Stores of the last part do no harm: it runs once, after all others, and loads before it stores.
             last = {id(self.parts[self.loop][-1][0])}
             changes = x.op == "load" and (x.array in self.private or self.storing_parts.get(x.array, last) != last)
             self.costs[x] = inf if changes else 1 + sum(map(self._cost, x.operands))
@@ -211,7 +215,7 @@ class _Interchange:
     # *** recording ***
 
     def _record_block(self, block: Block, any_lane: Array | None = None) -> None:
-        """Record the parts and inner loops of a block. any_lane: becomes 1 if its condition holds for a lane."""
+        """Record the parts and inner loops of a block. any_lane: register to set if its condition holds for a lane."""
         for part, inner in self.parts[block]:
             with self._each_lane(part):
                 self._copy_all(part)
@@ -223,7 +227,7 @@ class _Interchange:
                 self._record_loop(inner)
 
     def _record_loop(self, block: Block) -> None:
-        """Record an inner loop: around the loops over lanes of its parts, or within one if its length is computed."""
+        """Record an inner loop: around loops over lanes, or within one if its number of iterations is computed."""
         if _has_computed_length(block):
             ((part, _),) = self.parts[block]
             with self._each_lane(part), self.tape.nested("for", self._value(block.head)) as own:
@@ -237,8 +241,8 @@ class _Interchange:
                 self.indices[block.index] = new.index
                 self._record_block(block)
                 return
-            # The loop goes on while it does for any lane: a register has the OR of all lanes, and each iteration
-            # clears it.
+            # Repeat the loop while its condition holds for any lane. A register holds the OR of all lanes, and each
+            # iteration clears it first.
             any_lane = self.tape.register(INT32, 1)
             zero = arithmetic.const(0, INT32)
             self.tape.store(any_lane, zero, zero)
@@ -247,7 +251,7 @@ class _Interchange:
 
     @contextmanager
     def _each_lane(self, part: list[Instruction]) -> Iterator[None]:
-        """Record a loop over lanes for a part, which starts with the values that the part imports."""
+        """Record a loop over lanes for a part, beginning with the values that the part imports."""
         with self.tape.nested("for", self.lanes) as lanes:
             self.part = id(part)
             self.lane = lanes.index
@@ -266,7 +270,7 @@ class _Interchange:
             self._copy(x)
 
     def _copy(self, x: Instruction) -> None:
-        """Record an instruction for this part: a load if another part has spilled its value, else the computation."""
+        """Record an instruction in this part, or load its value if another part has spilled it."""
         tape = self.tape
         is_own = self.part_of[x] == self.part
         if x in self.spilled and not is_own:
@@ -274,7 +278,7 @@ class _Interchange:
         else:
             operands = [*map(self._value, x.operands)]
             if x.array in self.private:
-                # One element of all lanes is contiguous, so that a vector of lanes is one load or store.
+                # [elements, lanes]: an element of all lanes is contiguous, so that a vector is one load or store.
                 operands[0] = arithmetic.add(arithmetic.multiply(operands[0], self.lanes), self.lane)
             copy = _copy(tape, x, operands)
         self.copies[x] = copy

@@ -1,4 +1,4 @@
-"""Integers of 64 bits in WGSL, which has none: functions of pairs of words, the low one first."""
+"""Integers of 64 bits in WGSL, which has none, as pairs of words, the low word first."""
 
 PAIR_OPERATIONS = {
     "+": "add64({0}, {1})",

@@ -1,8 +1,8 @@
 """Kernels as instructions in program order, in blocks for loops and branches.
 
-Each instruction is in static single assignment form: it has a dtype, operands and exact bounds. Pure instructions are
-shared, and placed in the outermost loop that computes their operands; loads and stores stay where they are recorded.
-The table of pure operations has their names, types and exact values.
+Instructions are in static single assignment form: each computes one value, with a dtype and exact bounds. Equal pure
+instructions are shared, and moved out of loops that do not change their operands. Loads and stores stay where they are
+recorded. The table `OPERATIONS` has the names, types and exact values of the pure operations.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _FORMATS = {FLOAT32: "f", INT32: "i", UINT32: "I"}
 
 
 def wrap(value: Any, dtype: DType) -> Any:
-    """Return a Python number as one of a dtype.
+    """Convert a Python number to a dtype.
 
-    Integers wrap around. Floats are rounded, and saturate as integers, where NaN is 0.
+    An integer wraps around. A float is rounded to float32; as an integer it is cut off and saturates, and NaN is 0.
     """
     if dtype is BOOL:
         return bool(value)
@@ -54,15 +54,15 @@ def wrap(value: Any, dtype: DType) -> Any:
 
 
 def _to_float64(value: int) -> float:
-    """Return a float64 that rounds to the float32 next to an integer: its last bit stands for all bits lost."""
-    # float64 rounds first, and float32 would round a tie of that result the wrong way. With a sticky bit below the 24
-    # that count there is no such tie.
+    """Return a float64 that rounds to the same float32 as an integer of any size."""
+    # If float64 rounded first, its result could be a tie that float32 rounds the wrong way. So keep the highest 50
+    # bits, and set the last of them if any bit below is set (a sticky bit): then there is no such tie.
     lost = max(abs(value).bit_length() - 50, 0)
     return float((value >> lost | (value & (1 << lost) - 1 != 0)) << lost)
 
 
 def reinterpret(value: Any, old: DType, new: DType) -> Any:
-    """Return a number of another dtype with the same 32 bits."""
+    """Return the number of another dtype that has the same 32 bits."""
     return struct.unpack(_FORMATS[new], struct.pack(_FORMATS[old], value))[0]
 
 
@@ -78,12 +78,12 @@ class Operation(NamedTuple):
     """A pure operation.
 
     Attributes:
-        name: the name in a printed tape.
-        operands: the type of each operand by a letter: "x" for one of `dtypes`, the same for all, "b" for a bool.
-        result: the type of the result by a letter: "x", "b", or "y" for any.
-        dtypes: what "x" may be.
-        value: the exact result of Python numbers, before `wrap`; None where it depends on dtypes.
-        opposite: the operation with the negated result; that of `<` is for integers alone, since NaN is never greater.
+        name: name in a printed tape.
+        operands: a letter for the type of each operand: "x" for one of `dtypes`, the same for all; "b" for a bool.
+        result: a letter for the type of the result: "x", "b", or "y" for any.
+        dtypes: the types that "x" stands for.
+        value: function from Python numbers to the exact result, before `wrap`; None if it depends on dtypes.
+        opposite: operation with the negated result. For `<` it is valid only for integers: with NaN, neither holds.
     """
 
     name: str
@@ -99,8 +99,8 @@ NUMBERS = (*INTEGERS, FLOAT32)
 BITWISE = (*INTEGERS, BOOL)
 ANY = (*NUMBERS, BOOL)
 TEAM_OPERATIONS = ("team_sum", "team_min", "team_max")
-# by the operator of C, if it has one
-# `>=` is of integers alone: of floats, it is not the negation of `<` where one is NaN.
+# Keys are operators of C, if there is one. `>=` is an operation of integers only: for floats it is not the negation of
+# `<`, since both are false for NaN.
 OPERATIONS: dict[str, Operation] = {
     "+": Operation("add", "xx", "x", NUMBERS, operator.add),
     "-": Operation("sub", "xx", "x", NUMBERS, operator.sub),
@@ -140,11 +140,16 @@ TYPE_NAMES = {  # in a printed tape
 
 
 class Array:
-    """Memory of a kernel: the parameter in `slot`, or without one the kernel's own.
+    """Array of a kernel: a parameter, or an array in the kernel's registers.
 
     Attributes:
+        dtype: dtype of the elements.
+        size: number of elements.
+        slot: position among the parameters; None for registers.
+        name: name in a printed tape and in a source.
         version: number of stores recorded so far.
-        used, written: whether a live instruction touches it, or stores to it; set by `Tape.finish`.
+        used: whether a live instruction loads from it or stores to it; set by `Tape.finish`.
+        written: whether a live instruction stores to it; set by `Tape.finish`.
     """
 
     def __init__(self, dtype: DType, size: int, slot: int | None, name: str):
@@ -157,16 +162,22 @@ class Array:
 
 
 class Instruction:
-    """A value of a kernel.
+    """Instruction of a kernel, and the value that it computes.
 
     Attributes:
         op: "const", "index" (of a loop), "load", "store", "store_bits", or a key of `OPERATIONS`.
+        dtype: dtype of the value; None for a store.
+        operands: the instructions whose values it uses.
+        low: lowest possible value.
+        high: highest possible value.
         value: the number of a constant, else None.
         array: the array of a load or store, else None.
         wraps: whether the exact result may be beyond the dtype, so that it wraps around.
-        low, high: bounds of the value, inclusive.
+        block: the block that it belongs to.
         number: position in the order of recording; 0 for constants.
-        uses, user, text: number of live users, the block of the last one, and the printed form; set when printing.
+        uses: number of live instructions and blocks that use it; set by `Tape.finish`.
+        user: block of the last of these; set by `Tape.finish`.
+        text: printed form; set by a dialect.
     """
 
     __slots__ = (
@@ -196,9 +207,12 @@ class Block:
         head: the number of iterations of a "for", the condition of an "if".
         condition: whether a "while" runs again.
         index: the counter of a "for".
+        barrier: the block that no instruction of this one is moved out of.
+        body: the instructions and nested blocks.
+        shared: the pure instructions of the block, by operation and operands.
         unroll: whether compilers may unroll a "for".
         vector: iterations of a "for" that one vector computes, a divisor of their number; 0 leaves it to the compiler.
-        together: whether lanes may take the iterations of a loop together, as many as the lane that needs most.
+        together: whether lanes may run a loop together, each for as many iterations as the lane that needs most.
         live: whether it contains a store to a used array; set by `Tape.finish`, which removes other blocks.
     """
 
@@ -207,7 +221,7 @@ class Block:
         self.parent = parent
         self.head = head
         self.depth: int = 0 if parent is None else parent.depth + 1
-        # the block that no instruction is hoisted out of: work in a branch is done only there
+        # The work of a branch stays in it: otherwise all games would do it.
         self.barrier: Block = self if parent is None or kind == "if" else parent.barrier
         self.body: list[Instruction | Block] = []
         self.shared: dict[Any, Instruction] = {}
@@ -220,23 +234,28 @@ class Block:
         self.vector = 0
 
     def ends_with_short_loop(self, size: int) -> bool:
-        """Return whether the last entry is a block of at most `size` instructions, without blocks inside."""
+        """Return whether the block ends with a nested block of at most `size` instructions and no other blocks."""
         last = self.body[-1]
         return isinstance(last, Block) and len(last.body) <= size and not any(isinstance(x, Block) for x in last.body)
 
 
 class Tape:
-    """A kernel being recorded, or recorded."""
+    """Record of a kernel's instructions."""
 
     def __init__(self, parameters: Sequence[tuple[DType, int]] = (), gpu: bool = False):
-        """Start a tape with parameters (dtype and size of each array); on a `gpu` a thread plays one game."""
+        """Start a tape.
+
+        Args:
+            parameters: dtype and size of each parameter.
+            gpu: whether the kernel is for a GPU, where a thread plays one game.
+        """
         self.gpu = gpu
         self.root = self.block = Block("kernel")
         self.arrays = [Array(dtype, size, k, f"data{k}") for k, (dtype, size) in enumerate(parameters)]
         self.registers: list[Array] = []
-        self.grid: dict[str, int] = {}  # workgroups ("group") and threads ("thread") of a GPU
+        self.grid: dict[str, int] = {}  # number of workgroups ("group") and of their threads ("thread") on a GPU
         self.team = 1  # threads of a GPU that play a game together: all take the same branches and iterations
-        # whether each thread has many loads under way: compilers may give it registers that other threads lack
+        # Whether few threads run on a processor, each with many loads in flight: it may then use more registers.
         self.few_threads = False
         self.count = 0  # instructions recorded
         self.is_finished = False
@@ -246,9 +265,9 @@ class Tape:
 
     def const(self, value: Any, dtype: DType) -> Instruction:
         """Return the constant; `value` must be one of the dtype."""
-        key = (repr(value) if dtype is FLOAT32 else int(value), dtype)  # 0.0 and -0.0 are two
+        key = (repr(value) if dtype is FLOAT32 else int(value), dtype)  # 0.0 equals -0.0, but is another constant
         if (existing := self._constants.get(key)) is None:
-            # nothing bounds a NaN, nor what may be one
+            # a NaN has no bounds
             low, high = LIMITS[dtype] if value != value else (value, value)
             existing = self._constants[key] = Instruction("const", dtype, (), low, high)
             existing.value = value
@@ -258,18 +277,18 @@ class Tape:
     def pure(
         self, op: str, dtype: DType, operands: tuple[Instruction, ...], low: Any, high: Any, wraps: bool = False
     ) -> Instruction:
-        """Return an instruction without side effects, shared with an equal one that is visible."""
-        # An operation of constants is a constant. Its exact value wraps around as the device's would.
+        """Return an instruction without side effects; an equal one that is visible here is shared."""
+        # Fold an operation of constants. Its exact value wraps around as it would on a device.
         value = OPERATIONS[op].value
         if value is not None and all(x.op == "const" for x in operands):
             return self.const(wrap(value(*(x.value for x in operands)), dtype), dtype)
-        # The outermost block in which all operands exist: a value that a loop does not change is computed before it.
-        # It never leaves a branch, whose work would be done by all games then.
+        # Place it in the outermost block in which all operands exist, but in no block around the current branch. So a
+        # value that does not change in a loop is computed before the loop.
         block = self.block.barrier
         for x in operands:
             if x.block.depth > block.depth:
                 block = x.block
-        # An equal instruction of an enclosing block has run already. One of a sibling block may not have.
+        # Share an equal instruction of this block or one around it. Other blocks may not have run.
         key = (op, dtype, wraps, *map(id, operands))
         visible = block
         while visible is not None:
@@ -296,17 +315,17 @@ class Tape:
         self._access(Instruction("store_bits", None, (index, bits), 0, 0), array)
 
     def grid_index(self, axis: str, size: int) -> Instruction:
-        """Return the number of the workgroup ("group") or of the thread in it ("thread"), of `size` on the grid."""
+        """Return the index of the workgroup ("group") or of the thread in it ("thread"), which is below `size`."""
         assert self.gpu and self.grid.setdefault(axis, size) == size
         return self.pure(axis, INT32, (), 0, size - 1)
 
     def register(self, dtype: DType, size: int) -> Array:
-        """Return an uninitialised array of the kernel's own."""
+        """Return an uninitialised array in registers."""
         self.registers.append(Array(dtype, size, None, f"r{len(self.registers)}"))
         return self.registers[-1]
 
     def _access(self, new: Instruction, array: Array) -> Instruction:
-        """Append a load or store of an array, where it is recorded."""
+        """Append a load or store of an array to the current block."""
         new.array = array
         return self._append(new, self.block)
 
@@ -327,7 +346,7 @@ class Tape:
         outer = self.block
         block = self.block = Block(kind, outer, head)
         if kind == "for":
-            # A loop may have no iteration at all. Its index still needs bounds that are a range.
+            # The index of a loop that may have no iteration still needs valid bounds.
             block.index = Instruction("index", INT32, (), 0, max(head.high - 1, 0))
             block.index.block = block
         yield block
@@ -344,11 +363,20 @@ class Tape:
         if self.is_finished:
             return
         self.is_finished = True
+        self._mark_live()
+        _remove_dead(self.root)
+
+    def _mark_live(self) -> None:
+        """Mark what stores to parameters depend on, by `used` of arrays, `uses` of instructions, `live` of blocks.
+
+        Liveness spreads backwards from these stores. A store needs its operands, and the conditions and sizes of the
+        blocks around it. A load needs all stores to its array.
+        """
         stores: dict[Array, list[Instruction]] = {}
         waiting: list[Instruction] = []
 
         def use(x: Instruction, block: Block) -> None:
-            # The operands of an instruction are visited once, at its first use.
+            # The operands of an instruction are visited once, after its first use.
             if not x.uses:
                 waiting.append(x)
             x.uses += 1
@@ -356,11 +384,12 @@ class Tape:
 
         def use_array(array: Array) -> None:
             array.used = True
-            # The stores are removed from the table, so an array that several loads read is visited once.
+            # The stores leave the table, so a second visit of the array does nothing.
             for store in stores.pop(array, ()):
                 array.written = True
                 for operand in store.operands:
                     use(operand, store.block)
+                # Go up to the first block that is live already: the blocks around it are live, too.
                 block = store.block
                 while not block.live:
                     block.live = True
@@ -370,8 +399,6 @@ class Tape:
                         use(block.condition, block)
                     block = block.parent or block
 
-        # Liveness runs backwards from the parameters that are written: a store to an array needs its operands and the
-        # conditions around it, a load needs all stores to its array. Registers that no live load reads need nothing.
         for x, _ in self.instructions():
             if x.op in STORES:
                 stores.setdefault(x.array, []).append(x)
@@ -385,20 +412,8 @@ class Tape:
             for operand in x.operands:
                 use(operand, x.block)
 
-        def is_live(x: Instruction | Block) -> Any:
-            return x.live if isinstance(x, Block) else x.array.used if x.op in STORES else x.uses
-
-        def prune(block: Block) -> None:
-            block.body = [x for x in block.body if is_live(x)]
-            for x in block.body:
-                if isinstance(x, Block):
-                    prune(x)
-
-        # Blocks go with their stores: a loop without effect would still run.
-        prune(self.root)
-
     def instructions(self) -> Iterator[tuple[Instruction, int]]:
-        """Yield the instructions, and how often each runs: a loop of unknown length once, a branch as taken."""
+        """Yield the instructions, and how often each runs. Loops of unknown length count once, branches as taken."""
 
         def walk(block: Block, times: int) -> Iterator[tuple[Instruction, int]]:
             for x in block.body:
@@ -450,7 +465,10 @@ class Tape:
         return "\n".join([*lines, "}"])
 
     def work(self) -> tuple[int, int]:
-        """Return the number of operations in loops, or on a GPU, and the bytes of parameters that are moved there."""
+        """Return the number of operations, and the bytes of parameters that are loaded or stored.
+
+        On a CPU only those in loops count: these are the work of one block.
+        """
         operations = moved = 0
         for x, times in self.instructions():
             if not self.gpu and x.block is self.root:
@@ -463,6 +481,16 @@ class Tape:
         return operations, moved
 
 
+def _remove_dead(block: Block) -> None:
+    """Remove the instructions and nested blocks that are not live. A loop without effect would still run."""
+    block.body = [
+        x for x in block.body if (x.live if isinstance(x, Block) else x.array.used if x.op in STORES else x.uses)
+    ]
+    for x in block.body:
+        if isinstance(x, Block):
+            _remove_dead(x)
+
+
 def _typed(x: Instruction) -> str:
     """Return an instruction's dtype, and its bounds where they are narrower."""
     bounds = "" if (x.low, x.high) == LIMITS[x.dtype] else f" {x.low}..{x.high}"
@@ -473,7 +501,7 @@ _recording: ContextVar[Tape | None] = ContextVar("_recording", default=None)
 
 
 def recording() -> Tape | None:
-    """Return the tape of the kernel that is being recorded, if any."""
+    """Return the tape of the kernel that is being recorded; None if there is none."""
     return _recording.get()
 
 
