@@ -131,7 +131,7 @@ def compare(options: Any) -> None:
         command = [sys.executable, str(Path(__file__).parents[1] / "benchmark.py"), *options.arguments]
         environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
         raise SystemExit(subprocess.run(command, env=environment, check=False).returncode)
-    print(f"{clang.describe()}, NumPy {np.__version__}, one thread\n")
+    print(f"{clang.version(clang.cpu_compiler())}, NumPy {np.__version__}, one thread\n")
     print("| network | batch | work | time, us | NumPy, us | of NumPy's time |")
     print("|---|---|---|---|---|---|")
     for blocks in options.blocks:

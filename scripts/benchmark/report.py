@@ -18,7 +18,7 @@ DISTRIBUTIONS = ("tensor_envs", "tinygrad", "numpy", "jax", "pgx", "envpool", "o
 
 
 def machine(options: argparse.Namespace) -> dict[str, Any]:
-    from tensor_envs._runtime.clang import describe
+    from tensor_envs._runtime.clang import cpu_compiler, version
 
     names = [line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     versions = {"python": platform.python_version()}
@@ -33,7 +33,7 @@ def machine(options: argparse.Namespace) -> dict[str, Any]:
         "command": "python scripts/benchmark.py " + " ".join(options.arguments),
         "machine": f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores, {platform.platform()}",
         "pinned_to_core": options.core,
-        "compiler": describe() if any(d.split(":")[0] == "CPU" for d in options.device) else None,
+        "compiler": version(cpu_compiler()) if any(d.split(":")[0] == "CPU" for d in options.device) else None,
         "versions": versions,
         "runs": options.runs,
         "seconds_a_run": options.seconds,

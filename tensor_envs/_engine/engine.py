@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from types import NoneType
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from tensor_envs._runtime.context import LOCK, stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.launch import Recorder, compile_kernel, lazy_kernel, realize
 from tensor_envs._runtime.launcher import Launch, ProgramLauncher, base_of, get_or_create, launches_directly
-from tensor_envs._runtime.pytree import Leaves, flatten, rebuild
+from tensor_envs._runtime.pytree import flatten_arrays, rebuild
 from tensor_envs._runtime.threads import all_blocks
 from tensor_envs.rules.kernel import trace
 from tensor_envs.rules.spec import Rules
@@ -59,7 +59,11 @@ class Engine:
         """
         grid = grid or layout.grid
         if stays_lazy():
-            return self._lazily(kernel, grid, arrays, block_range(grid, layout.device))
+            structure, tensors = flatten_arrays(arrays)
+            record = self.recorder(kernel, grid, structure)
+            parameters = [*tensors, *block_range(grid, layout.device)]
+            after = lazy_kernel(self._name(kernel), record, *parameters, any_size=not grid.gpu)
+            return rebuild(structure, after)  # type: ignore[no-any-return]
         with LOCK:
             launcher, arguments = self._launcher(kernel, grid, layout.device, arrays)
             launcher(arguments)()
@@ -87,51 +91,38 @@ class Engine:
         self, kernel: Kernel, grid: BlockGrid, device: DeviceName, arrays: A
     ) -> tuple[Launcher, list[Tensor]]:
         """Return the launcher of a kernel, from the cache or new, and its arguments."""
-        blocks = block_range(grid, device)
-        leaves = Leaves()
-        structure = flatten(arrays, leaves, NoneType)
-        tensors = leaves.tensors
+        structure, tensors = flatten_arrays(arrays)
+        arguments = [*tensors, *block_range(grid, device)]
+        count = len(tensors)
         # tinygrad's scheduler takes longer than most kernels. It is needed only for its debug output and profiles.
         directly = launches_directly()
-        # On a CPU one program serves batches of any size.
-        key = (kernel, grid.cache_key if directly and blocks else grid, device, structure, directly)
-
-        def by_tinygrad(arguments: Sequence[Tensor], *external: Tensor) -> Launch:
-            def run() -> None:
-                after = self._lazily(kernel, grid, rebuild(structure, arguments), arguments[len(tensors) :])
-                realize(*_tensors(after))
-
-            return run
 
         def create() -> Launcher:
+            name = self._name(kernel)
+            record = self.recorder(kernel, grid, structure)
             if not directly:
+
+                def by_tinygrad(parameters: Sequence[Tensor]) -> Launch:
+                    return lambda: realize(*lazy_kernel(name, record, *parameters, any_size=not grid.gpu)[:count])
+
                 return by_tinygrad
-            # The program is compiled for these arrays. Later launches pass other addresses.
-            bases = [base_of(t.uop) for t in (*tensors, *blocks)]
-            record = self.recorder(kernel, grid, arrays)
-            used, program = compile_kernel(self._name(kernel), record, *tensors, *blocks, any_size=bool(blocks))
-            return ProgramLauncher(lambda: [(program(), used)], device, bases)
+            # On a CPU one program serves arrays of any size. The program is compiled for these arrays, and later
+            # launches pass the addresses of others.
+            used, program = compile_kernel(name, record, *arguments, any_size=not grid.gpu)
+            return ProgramLauncher(lambda: [(program(), used)], device, [base_of(t.uop) for t in arguments])
 
-        return get_or_create(self._launchers, key, create), [*tensors, *blocks]
+        key = (kernel, grid.cache_key if directly else grid, device, structure, directly)
+        return get_or_create(self._launchers, key, create), arguments
 
-    def _lazily(self, kernel: Kernel, grid: BlockGrid, arrays: A, blocks: Sequence[Tensor]) -> A:
-        """Return the arrays after a kernel, lazy. blocks: see `block_range`."""
-        leaves = Leaves()
-        structure = flatten(arrays, leaves, NoneType)
-        record = self.recorder(kernel, grid, arrays)
-        after = lazy_kernel(self._name(kernel), record, *leaves.tensors, *blocks, any_size=bool(blocks))
-        return rebuild(structure, after)  # type: ignore[no-any-return]
+    def recorder(self, kernel: Kernel, grid: BlockGrid, structure: Any) -> Recorder:
+        """Return the recorder of a kernel, whose parameters are its arrays and on the CPU the range of blocks.
 
-    def recorder(self, kernel: Kernel, grid: BlockGrid, arrays: Any) -> Recorder:
-        """Return the recorder of a kernel, whose parameters are the arrays and on the CPU the range of blocks.
-
-        Of `arrays`, only the structure is used; placeholders may stand for the Tensors.
+        structure: structure of the arrays, see `flatten_arrays`.
         """
         if isinstance(kernel, (UniformRollout, Playout)) and self.game.has_memory:
             raise NotImplementedError(f"a game with memory fields has no {kernel.name} kernel")
-        structure = flatten(arrays, Leaves(), NoneType)
-        body = trace_blocks(kernel, self.game, self.layout, grid, functools.partial(rebuild, structure))
-        return functools.partial(trace, body)
+        body = trace_blocks(kernel, self.game, self.layout, grid, partial(rebuild, structure))
+        return partial(trace, body)
 
     def _name(self, kernel: Kernel) -> str:
         # These kernels are the same for many games. With the same name, so is their source, which is compiled once.
@@ -392,10 +383,3 @@ def engine_of(rules: Rules) -> Engine:
 def block_range(grid: BlockGrid, device: DeviceName) -> list[Tensor]:
     """Return the last arguments of a kernel: the range of all blocks on the CPU, none on a GPU."""
     return [] if grid.gpu else [all_blocks(grid.blocks, device)]
-
-
-def _tensors(arrays: tuple[Any, ...]) -> list[Tensor]:
-    """Return the tensors of nested named tuples."""
-    leaves = Leaves()
-    flatten(arrays, leaves, NoneType)
-    return leaves.tensors

@@ -260,8 +260,3 @@ def compile_object(source: str, arch: str, options: Sequence[str]) -> bytes:
     if result.returncode:
         raise RuntimeError(f"{command[0]} exits with {result.returncode}: {result.stderr.decode()}")
     return result.stdout
-
-
-def describe() -> str:
-    """Return name and version of the CPU compiler, for benchmark tables."""
-    return version(cpu_compiler())

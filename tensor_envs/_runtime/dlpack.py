@@ -22,6 +22,7 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tinygrad import dtypes
@@ -102,10 +103,11 @@ def _delete_unused(capsule: int) -> None:
         _exports.pop(_pointer(capsule, NAME), None)
 
 
+@dataclass(eq=False)
 class Exporter:
     """Producer of DLPack capsules of a buffer on a card.
 
-    Args:
+    Attributes:
         buffer: tinygrad's Buffer, which is kept alive.
         address: address of its memory.
         shape: shape of the values, in C order.
@@ -113,12 +115,11 @@ class Exporter:
         device: tinygrad's name of the card.
     """
 
-    def __init__(self, buffer: Any, address: int, shape: tuple[int, ...], dtype: DType, device: str):
-        self.buffer = buffer
-        self.address = address
-        self.shape = shape
-        self.dtype = dtype
-        self.device = device
+    buffer: Any
+    address: int
+    shape: tuple[int, ...]
+    dtype: DType
+    device: str
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CUDA_DEVICE, card_of(self.device)

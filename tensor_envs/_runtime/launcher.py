@@ -135,9 +135,9 @@ class ProgramLauncher:
         return [program for program, _ in self.await_programs()]
 
     @cached_property
-    def runs(self) -> list[_Program]:
+    def loaded(self) -> list[_Program]:
         """Loaded programs, one per program and device, in launch order."""
-        runs = []
+        loaded = []
         for program, positions in self.await_programs():
             block_range = next((k for k, position in enumerate(positions) if self.compiled_blocks[position]), None)
             # The estimate is for the number of blocks at compilation. A launch may play another number.
@@ -150,8 +150,8 @@ class ProgramLauncher:
                 dimensions = {"global_size": groups, "local_size": threads, "vals": values}
                 # some devices, such as OpenCL, compile the source while they load it
                 run = retry_without_cache(partial(get_runtime, device, program))
-                runs.append(_Program(run, j, positions, dimensions, block_range, moved))
-        return runs
+                loaded.append(_Program(run, j, positions, dimensions, block_range, moved))
+        return loaded
 
     @cached_property
     def internal_memory(self) -> list[Sequence[Any]]:
@@ -162,7 +162,7 @@ class ProgramLauncher:
     def jobs(self) -> list[Job]:
         """Programs for the native thread pool; empty for other devices."""
         native = runs_natively(self.devices[0])
-        return [Job(p.run, p.dimensions, p.block_range) for p in self.runs] if native else []
+        return [Job(p.run, p.dimensions, p.block_range) for p in self.loaded] if native else []
 
     @cached_property
     def template(self) -> tuple[array[int], list[tuple[int, int, int]], list[tuple[int, int]]]:
@@ -176,7 +176,7 @@ class ProgramLauncher:
         block_words = list[tuple[int, int]]()
         # Arguments come first among the buffers, and the internal ones follow.
         num_arguments = len(self.compiled_blocks) - len(self.internal)
-        for p, job in zip(self.runs, self.jobs, strict=True):
+        for p, job in zip(self.loaded, self.jobs, strict=True):
             if p.block_range is not None:
                 block_words.append((p.positions[p.block_range], len(words) + BLOCKS_AT))
             addresses = []
@@ -203,7 +203,7 @@ class ProgramLauncher:
         memory = [*map(shards, bases), *self.internal_memory]
         moved = sum(
             p.bytes_moved * (1 if p.block_range is None else _num_blocks(buffers[p.positions[p.block_range]]))
-            for p in self.runs
+            for p in self.loaded
         )
         # A prepared launch finds the words to replace by the placeholders' addresses in them.
         placeholders = [shard_address(shards(base_of(t.uop))[0]) for t in external]
@@ -223,15 +223,17 @@ class ProgramLauncher:
         elif is_cuda(self.devices[0]):
             launches = [
                 # A card runs its launches in the order of its stream, so each card has one call for all of them.
-                CudaLaunches(device, [_cuda_launch(p, memory) for p in self.runs if p.device == j], *placeholders)
+                CudaLaunches(device, [_cuda_launch(p, memory) for p in self.loaded if p.device == j], *placeholders)
                 for j, device in enumerate(self.devices)
             ]
         else:
             # Other devices launch by tinygrad's loaded program, without tinygrad's checks of the arguments.
             opaque = [[parts[j].get_buf(device) for parts in memory] for j, device in enumerate(self.devices)]
-            launches = [partial(p.run, *(opaque[p.device][k] for k in p.positions), **p.dimensions) for p in self.runs]
+            launches = [
+                partial(p.run, *(opaque[p.device][k] for k in p.positions), **p.dimensions) for p in self.loaded
+            ]
         # The launches hold bare addresses, so the prepared launch keeps the memory alive.
-        return PreparedLaunch(launches, len(self.runs), moved, memory)
+        return PreparedLaunch(launches, len(self.loaded), moved, memory)
 
 
 def _cuda_launch(p: _Program, memory: Sequence[Sequence[Any]]) -> CudaLaunch:

@@ -16,7 +16,7 @@ class Leaves:
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
 
-    def index_of(self, tensor: Tensor) -> int:
+    def add(self, tensor: Tensor) -> int:
         """Add a tensor and return its position."""
         self.tensors.append(tensor)
         return len(self.tensors) - 1
@@ -29,11 +29,11 @@ class DistinctLeaves(Leaves):
         super().__init__()
         self._indices: dict[UOp, int] = {}
         for tensor in tensors:
-            self.index_of(tensor)
+            self.add(tensor)
 
-    def index_of(self, tensor: Tensor) -> int:
+    def add(self, tensor: Tensor) -> int:
         if tensor.uop not in self._indices:
-            self._indices[tensor.uop] = super().index_of(tensor)
+            self._indices[tensor.uop] = super().add(tensor)
         return self._indices[tensor.uop]
 
 
@@ -52,7 +52,7 @@ def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
         TypeError: a value of another type.
     """
     if isinstance(value, Tensor):
-        return leaves.index_of(value)
+        return leaves.add(value)
     if isinstance(value, (tuple, list)):
         return "items", type(value), *[flatten(item, leaves, static) for item in value]
     if hasattr(value, "__flatten__"):
@@ -66,6 +66,12 @@ def flatten(value: Any, leaves: Leaves, static: Any) -> Any:
             f"a jitted function takes and returns States, Tensors, tuples, lists and plain values, got {kind}"
         )
     return "static", type(value), value, repr(value) if isinstance(value, (float, complex)) else ""  # -0.0 equals 0.0
+
+
+def flatten_arrays(arrays: tuple[Any, ...]) -> tuple[Any, list[Tensor]]:
+    """Return the structure of a kernel's arrays, nested tuples of Tensors and None, and the Tensors in order."""
+    leaves = Leaves()
+    return flatten(arrays, leaves, type(None)), leaves.tensors
 
 
 def rebuild(structure: Any, tensors: Sequence[Any]) -> Any:

@@ -120,8 +120,7 @@ def synchronize(devices: DeviceName) -> None:
             opened(device).synchronize()
 
 
-class _Threads:
-    chosen: int | None = None
+_chosen_threads: int | None = None  # by `set_num_threads` or the environment variable
 
 
 def num_threads() -> int:
@@ -138,16 +137,17 @@ def num_threads() -> int:
         >>> te.num_threads() >= 1
         True
     """
-    if _Threads.chosen is None:
+    global _chosen_threads
+    if _chosen_threads is None:
         setting = os.environ.get("TENSOR_ENVS_THREADS")
         if setting is None:
-            _Threads.chosen = min(usable_cores(), MAX_THREADS)
+            _chosen_threads = min(usable_cores(), MAX_THREADS)
         elif not setting.isascii() or not setting.isdigit() or not 1 <= int(setting) <= MAX_THREADS:
             allowed = f"a number from 1 to {MAX_THREADS}"
             raise ValueError(f"the environment variable TENSOR_ENVS_THREADS must be {allowed}, got {setting!r}")
         else:
-            _Threads.chosen = int(setting)
-    return _Threads.chosen
+            _chosen_threads = int(setting)
+    return _chosen_threads
 
 
 def set_num_threads(n: int) -> None:
@@ -165,10 +165,11 @@ def set_num_threads(n: int) -> None:
     Examples:
         >>> te.set_num_threads(te.num_threads())
     """
-    _Threads.chosen = integer("n", n, 1, MAX_THREADS)
+    global _chosen_threads
+    _chosen_threads = integer("n", n, 1, MAX_THREADS)
     # A pool that does not exist yet will read the number when it is created.
     if _native.cache_info().currsize:
-        _native().pool.threads = _Threads.chosen
+        _native().pool.threads = _chosen_threads
 
 
 @functools.lru_cache(256)

@@ -17,7 +17,7 @@ from tensor_envs._engine.kernels.step import Step
 from tensor_envs._runtime.devices import DeviceName, is_gpu, opened, primary
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.programs import printed
-from tensor_envs._runtime.pytree import Leaves, flatten
+from tensor_envs._runtime.pytree import flatten_arrays
 from tensor_envs._validate import instance, one_of
 from tensor_envs.envs.env import Env
 
@@ -91,11 +91,10 @@ def inspect(
         ),
     }
     body, arrays = kernels[kernel]
-    leaves = Leaves()
-    flatten(arrays, leaves, type(None))
-    parameters: list[Tensor] = [*leaves.tensors, *block_range(layout.grid, name)]
+    structure, tensors = flatten_arrays(arrays)
+    parameters: list[Tensor] = [*tensors, *block_range(layout.grid, name)]
     forms = [(x.dtype, prod(x.uop.max_shard_shape)) for x in parameters]
-    tape = engine.recorder(body, layout.grid, arrays)(forms, is_gpu(primary(name)))
+    tape = engine.recorder(body, layout.grid, structure)(forms, is_gpu(primary(name)))
     source = printed(f"{type(env.rules).__name__}_{body.name}", tape, opened(primary(name)).renderer)[2]
     source = source if form == "source" else repr(tape)
     return Inspection(source, sum(1 for _ in tape.instructions()))

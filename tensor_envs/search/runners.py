@@ -288,11 +288,11 @@ def result_arrays(env: Env, layout: BatchLayout, counted: BatchLayout | None = N
 class PlayoutRunner:
     """Playout search of one chunk of a batch at a time."""
 
-    def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, depth: int):
+    def __init__(self, engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, mode: Mode):
         self.engine = engine
         self.kernel = PlayoutSearch(config)
         self.chunk = chunk_of(engine, config, size, whole)
-        self.tree = memory_for(engine, config, size.slots, self.chunk, depth)
+        self.tree = memory_for(engine, config, size.slots, self.chunk, mode.depth)
         self.run: Callable[..., object] | None = None
 
     def search(self, buffers: BatchBuffers, params: Tensor, result: Result) -> None:
@@ -303,12 +303,7 @@ class PlayoutRunner:
         self.run(*self.tree, buffers.words, buffers.row_keys, params, *result)
 
 
-@functools.lru_cache(4)
-def playout_runner(
-    engine: Engine, config: SearchConfig, size: SearchSize, whole: BatchLayout, mode: Mode
-) -> PlayoutRunner:
-    """Return a runner for a batch layout."""
-    return PlayoutRunner(engine, config, size, whole, mode.depth)
+playout_runner = functools.lru_cache(4)(PlayoutRunner)
 
 
 class NetworkRunner:
@@ -322,13 +317,13 @@ class NetworkRunner:
         chunk: BatchLayout,
         evaluate: Evaluate,
         table: bytes,
-        depth: int,
+        mode: Mode,
     ):
         self.env = env
         self.size = size
         self.chunk = chunk
         self.evaluate = evaluate
-        self.depth = depth
+        self.depth = mode.depth
         self.leaf = env.init(chunk.batch, device=chunk.device)
         self.form = OutputForm("", 0)
         self.host: HostEvaluation | None = None
@@ -419,9 +414,4 @@ class NetworkRunner:
         self.finalize(*self.tree, params, *self.output, self.root_noise, *result)
 
 
-@functools.lru_cache(8)
-def network_runner(
-    env: Env, config: SearchConfig, size: SearchSize, chunk: BatchLayout, evaluate: Evaluate, table: bytes, mode: Mode
-) -> NetworkRunner:
-    """Return a runner for a chunk."""
-    return NetworkRunner(env, config, size, chunk, evaluate, table, mode.depth)
+network_runner = functools.lru_cache(8)(NetworkRunner)

@@ -21,6 +21,7 @@ from tensor_envs._engine.kernels.step import Step
 from tensor_envs._runtime.clang import OPTIONS, cpu_compiler
 from tensor_envs._runtime.devices import opened
 from tensor_envs._runtime.programs import printed
+from tensor_envs._runtime.pytree import flatten_arrays
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tests.engine.every_kernel import GAMES, classes
 from tests.games.shared import shared_env
@@ -54,7 +55,7 @@ def step_tape(env: te.Env, uniform: bool = False) -> tuple[Tape, BatchLayout]:
     words, row_keys, layout = state.buffers
     arrays = Step.Arrays(words, None, row_keys, layout.empty(1, dtypes.int32))
     parameters = [words, row_keys, arrays.actions, *block_range(layout.grid, "CPU")]
-    recorder = env.engine.recorder(Step(uniform=uniform), layout.grid, arrays)
+    recorder = env.engine.recorder(Step(uniform=uniform), layout.grid, flatten_arrays(arrays)[0])
     return recorder([(x.dtype, x.numel()) for x in parameters], False), layout
 
 

@@ -29,6 +29,7 @@ from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.kernels.observe import Observe
 from tensor_envs._engine.kernels.until import PlayUntil
 from tensor_envs._runtime.buffers import download, empty_buffer, write
+from tensor_envs._runtime.pytree import flatten_arrays
 from tensor_envs.search import runners
 from tensor_envs.search.kernels import ExpandAndSelect
 from tensor_envs.search.memory import SearchConfig
@@ -111,7 +112,7 @@ def watch(env: te.Env) -> list[Launch]:
         def record(parameters: Any, language: type[GPU]) -> Tape:
             team = runners.team_of(width) if width and language is CUDA else 1
             of_gpu = replace(grid, gpu=True, workgroups=spread, team=team)
-            tape: Tape = engine.recorder(kernel, of_gpu, arrays)(parameters, True)
+            tape: Tape = engine.recorder(kernel, of_gpu, flatten_arrays(arrays)[0])(parameters, True)
             return tape
 
         params = getattr(arrays, "params", None)
