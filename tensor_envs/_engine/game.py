@@ -42,7 +42,7 @@ WORD_GROUP = 8  # words of a group in the first stage
 
 
 class Game:
-    """Rules of one game, and what all games share."""
+    """Rules of one game, together with chance, episodes, illegal actions and limits, which all games share."""
 
     def __init__(self, rules: Rules):
         kind = type(rules)
@@ -55,7 +55,7 @@ class Game:
         self.has_memory: bool = any(field.memory for field in self.spec.fields)
 
     def chance(self, s: GameState) -> Chance:
-        """Return the chance of a state's current step."""
+        """Return the source of random numbers for a state's next step."""
         return KeyedChance(s.key) if self.spec.chance else NoChance()
 
     def key(self, row_keys: Sequence[Value], episode: Value) -> list[Scalar]:

@@ -229,7 +229,7 @@ class Layout:
         """Return a field, a flag, the mask or the rewards as a lazy expression [B, ...].
 
         Args:
-            word_of: function of the index of the first word and a number of words, to lazy words, uint32 [B, number].
+            word_of: function `word_of(first, count)` that returns words from index `first` on, uint32 [B, count].
             name: name of the property.
         """
         if name == "legal_action_mask":

@@ -35,7 +35,7 @@ class OtherEngine(Protocol):
 
 
 def known_name(engine: str, env: Env, names: dict[str, str]) -> str:
-    """Return an engine's name of a game. ValueError if it lacks it, or its chance cannot be set."""
+    """Return an engine's name for a game. ValueError if the engine cannot be compared in this game."""
     if env.id not in names:
         raise ValueError(f"{engine} can be compared in {', '.join(names)}, got {env.id!r}")
     return names[env.id]

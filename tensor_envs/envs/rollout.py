@@ -152,9 +152,9 @@ def rollout_from(
             "disabled" they stay as they ended, and the uniform policy stops when all games are over.
         count_actions: count how often every action is legal and taken, by whom and when, and the events of the rules,
             for "uniform" in games without memory fields. The counts are int32 and wrap beyond 2^31.
-        games: number of games, 1..2^31-1, instead of `steps`. Each row finishes as many, the first rows one more where
-            the batch does not divide them, and then waits at the start of its next game. So which games count does not
-            depend on how long they are. The games must end under the policy.
+        games: number of games, 1..2^31-1, instead of `steps`. All rows finish equally many, or the first rows one more.
+            A row that is done waits at the start of its next game. So short games do not count more often than long
+            ones. The games must end under the policy.
 
     Returns:
         The last state, returns, wins and finished episodes.

@@ -164,12 +164,12 @@ class Equilibrium(TabularPolicy):
                 tree = tree_of(start, nodes, False, weights, player, values, cut=cut)
             elif not tree.is_of(game := Branches(start), belief_of(game, *belief), cut):
                 raise ValueError(f"tree must be of its game from its start, got {tree!r}")
-            whole = np.array(arrays["strategies"]).view(np.float64)
+            probabilities = np.array(arrays["strategies"]).view(np.float64)
             sizes = [form.size for form in tree.forms]
             values = np.array(arrays["exploitability"]).view(np.float64)
-            if whole.shape != (sum(sizes),) or not len(values) == len(arrays["iterations"]) > 0:
+            if probabilities.shape != (sum(sizes),) or not len(values) == len(arrays["iterations"]) > 0:
                 raise ValueError(f"its arrays are not those of {env!r}")
-            strategies = np.split(whole, np.cumsum(sizes)[:-1])
+            strategies = np.split(probabilities, np.cumsum(sizes)[:-1])
             checked(tree.table(strategies), tree.legal_action_mask, "its strategies")
             if any(strategy[0] != 1 for strategy in strategies):
                 raise ValueError("its empty sequences must have probability 1")

@@ -85,7 +85,7 @@ def _refined(forms: Sequence[SequenceForm]) -> list[Array]:
             scale = form.summed(form.ends.payoffs, weights, absolute=True)
             colours[p] = _split(colours[p], form.payoffs(weights), scale)
             if len(form.starts):
-                # A sequence also differs by its information state, and by the states that follow it.
+                # Sequences differ, too, if their information states differ, or the states that follow them.
                 before = form.before[form.starts]
                 states = np.add.reduceat(drawn(colours[p]), form.starts) + drawn(colours[p])[before]
                 for values in (np.append(0.0, states[form.state[1:]]), np.bincount(before, states, form.size)):

@@ -38,7 +38,7 @@ def resolve(
     until: float | None = 1e-3,
     max_nodes: int = DEFAULT_NODES,
 ) -> Equilibrium:
-    """Solve the rest of a game anew for one player, so that the opponent gains nothing by having led there.
+    """Solve the rest of a game again for one player, safely: the opponent cannot gain by steering the game into it.
 
     Before the games begin, the opponent may end them for what it could expect (CFR-D). The player's new strategy
     therefore concedes no more than the one that it replaces, whatever the opponent did before. A solution by

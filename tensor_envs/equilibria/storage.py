@@ -105,7 +105,7 @@ class GrowingTable:
 
 @contextmanager
 def _writing(folder: Path | None) -> Iterator[None]:
-    """Name a folder in what the operating system says about its files."""
+    """Raise errors of the operating system again with the name of the folder."""
     try:
         yield
     except OSError as error:

@@ -94,7 +94,7 @@ class Episode:
         return {"disguise": self.skin.notes, "settings": asked_by(self.settings), "moves": self.moves}
 
     def advance(self) -> None:
-        """Play until a player from outside is to move, or the game is over."""
+        """Play until the game is over, or a player is to move whose moves come from another program."""
         while not self.over:
             if len(self.moves) < self.settings.opening:
                 self._extend(int(uniform(self.state).item()), None)

@@ -48,7 +48,7 @@ class SavedGames:
         self._file.close()
 
     def append(self, game: Record) -> None:
-        """Write a record behind the complete ones. OSError, which names the file, if that fails."""
+        """Append a record after the last complete one. OSError with the name of the file if that fails."""
         line = b"\n" * (not self._has_end) + game.to_json().encode() + b"\n"
         try:
             if self._regular:

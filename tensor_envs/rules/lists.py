@@ -48,7 +48,7 @@ class MemoryArray:
             if not -self.size <= index < self.size:
                 refuse(f"the index of a memory field must be in {-self.size}..{self.size - 1}, got {index}", IndexError)
             index = index % self.size
-        _known(index, self.size)
+        _plain_index(index, self.size)
         return self.element(scalar(index))
 
 
@@ -120,7 +120,7 @@ def plain_numbers(values: Sequence[Any], dtype: DType) -> list[Any] | None:
     return numbers if len(numbers) == len(values) else None
 
 
-def _known(index: Any, size: int) -> int | None:
+def _plain_index(index: Any, size: int) -> int | None:
     """Return a plain index, or None in a kernel. IndexError if it is out of range, which kernels do not check."""
     index = whole("an index", index)
     if not index.is_plain:
@@ -147,14 +147,14 @@ def select(values: Any, index: Value) -> Any:
     if isinstance(values, MemoryArray):
         return values[scalar(index)]
     if len(values) and isinstance(values[0], (list, tuple)):
-        at = _known(index, len(values))
+        at = _plain_index(index, len(values))
         row = values[at or 0]
         for i, other in enumerate(values[1:] if at is None else (), 1):
             row = where(index == i, other, row)
         return FixedList(scalar(x) if not isinstance(x, (list, tuple)) else x for x in row)
     if not len(values):
         refuse("there is nothing to select from an empty list", ValueError)
-    at = _known(index, len(values))
+    at = _plain_index(index, len(values))
     if at is not None:
         value = values[at]
         return value if isinstance(value, Scalar) else scalar(value, _kind(values))
@@ -471,7 +471,7 @@ def has_bit(words: Any, index: Value) -> Scalar:
         (bool(True), bool(True))
     """
     index = int32(index)
-    _known(index, BITS[words.dtype] if isinstance(words, Scalar) else WORD_BITS * len(words))
+    _plain_index(index, BITS[words.dtype] if isinstance(words, Scalar) else WORD_BITS * len(words))
     if isinstance(words, Scalar):
         return (words >> index & 1) != 0
     if not isinstance(words, MemoryArray) and len(words) == 1:

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from tensor_envs.rules.spec import Spec
     from tensor_envs.search.selection import ActionSelection
 
-VECTORS = (8, 16)  # actions of a vector, in games of few actions; others are padded to whole words of their masks
+# Numbers of actions are padded to the first of these that is large enough, or to a multiple of the 32 bits of a word.
+VECTORS = (8, 16)
 VECTOR = 16  # packed edges of a vector
 PACKED_WORDS = 2  # `Node.first_edge` and `Node.num_edges`
 MAX_TREE_BLOCKS = 256  # blocks whose trees are in memory at once

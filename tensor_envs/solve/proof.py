@@ -284,7 +284,7 @@ class Prover:
             after, rewards, terminated, truncated = self.game.step(s, action, None)
             over = terminated | truncated
             reward = where(mover == 0, rewards[0], rewards[1])
-            # A result after this action is one ply away.
+            # If the game ends with this action, its result is one ply away.
             result = where(reward > 0.0, FAR - 1, where(reward < 0.0, 1 - FAR, 0))
             # An unfinished child is decided in two plies at the earliest.
             child.low = low = where(over, result, 2 - FAR)

@@ -11,7 +11,7 @@ from tensor_envs.rules.kernel import Cells, branch
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, uint32, uint64, where
 
 MAX_WORK = 0xFFFF  # largest recorded work of an entry
-BUCKET = 2  # entries of a bucket: one of the most work, one of the latest search
+BUCKET = 2  # entries of a bucket: the one with the most work, and the one stored last
 OFFSET = 2**15  # makes a bound non-negative
 MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, of 64 bits
 CHECK = 0x85EBCA6B  # odd, of 32 bits

@@ -78,7 +78,7 @@ class BlockState:
         self.quota = t.block.registers(1, INT32) if quotas else None  # games that a row still has to finish
 
     def begin(self, at: Coords, s: GameState, flags: Sequence[Scalar], returns: Sequence[Scalar] = ()) -> None:
-        """Start with a state of a game and the returns so far."""
+        """Load a game's state and its returns so far into the registers."""
         self.words.store(at, s=s, flags=flags if self.stays else NEVER)
         sums = [*returns[: self.num_returns], *[0.0] * self.num_sums][: self.num_sums]
         store(self.sums, at.register, sums)

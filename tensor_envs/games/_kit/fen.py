@@ -43,12 +43,12 @@ def is_number(text: str, low: int = 0, high: int = 10**MAX_DIGITS) -> bool:
 
 
 def counters(quiet: str, number: str, most: int) -> tuple[int, int]:
-    """Return the last two words of a FEN as numbers: quiet plies, `most` at the most, and the number of the move."""
+    """Return the last two fields of a FEN as ints: the quiet plies, but at most `most`, and the number of the move."""
     if not is_number(quiet):
         raise ValueError(f"fen must have a number of quiet plies, got {shown(quiet)}")
     if not is_number(number, 1, 2**30 - 1):
         raise ValueError(f"fen must have a move's number from 1 on, got {shown(number)}")
-    # players of other rules go on where a game is drawn here
+    # A FEN of other rules may have more quiet plies than a game here can have.
     return min(int(quiet), most), int(number)
 
 

@@ -1,7 +1,7 @@
 """Amazons: queens that shoot arrows, which block squares; who cannot move loses.
 
-Rules and rulings: RULES.md beside this file. Sets of squares, row by row from the top; lines of movement are found on
-the rows of the board, a word each.
+Rules and rulings: RULES.md beside this file. Squares are numbered row by row from the top. The squares that a queen or
+an arrow reaches are computed for each row of the board, which is a word.
 """
 
 from collections.abc import Sequence

@@ -98,8 +98,9 @@ class LeducPoker:
         """Resample the opponent's card and, in the first round, the public card."""
         own = where(player == 0, *s.cards)
         deal = chance.draw(0, (CARDS - 1) * (CARDS - 2))
-        among_five = (own + 1 + deal % (CARDS - 1)) % CARDS
-        among_four = nth_missing(sort([own, s.public]), deal % (CARDS - 2))
-        other = where(s.round == 0, among_five, among_four)
+        # Five cards are hidden in the first round, and four in the second one, where the public card is known.
+        in_first_round = (own + 1 + deal % (CARDS - 1)) % CARDS
+        in_second_round = nth_missing(sort([own, s.public]), deal % (CARDS - 2))
+        other = where(s.round == 0, in_first_round, in_second_round)
         public = where(s.round == 0, nth_missing(sort([own, other]), deal // (CARDS - 1)), s.public)
         return s.replace(cards=where(player == 0, [own, other], [other, own]), public=public)

@@ -12,10 +12,10 @@ from tensor_envs.render.status import counted, outcome, seat_names, signed, to_m
 from tensor_envs.render.tile import Mark, Pixel, StateBits, Tile
 from tensor_envs.rules.plain import open_actions
 
-# pixels: a square with its gap, around the board, between squares
-CELL = 44
-MARGIN = 36
-GAP = 8
+# sizes in pixels
+CELL = 44  # a square and the gap beside it
+MARGIN = 36  # around the board
+GAP = 8  # between squares
 INSET = 3  # inset of the clickable part of a square
 GROUND = "#8d5b3c"
 SQUARE = "#c99668"

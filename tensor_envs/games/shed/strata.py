@@ -104,8 +104,10 @@ class Launch(NamedTuple):
     quiet: Any  # 2^(n-3): quiet words of a set
     quiet_blocks: Any  # 2^(n-8): quiet blocks of a set
     valid: Any  # the bits of a quiet word that are positions: all of QUIET unless n < 3
-    b_has_all: Any  # the bit of the last quiet word at which B holds all cards if the talon is empty; else 0
-    a_has_all: Any  # the bit of the first quiet word at which A holds all cards; else 0
+    # If the talon is empty, one player may hold all cards. These are the bits of such positions: for B in the last
+    # quiet word, for A in the first one. If it is not empty, both are 0.
+    b_has_all: Any
+    a_has_all: Any
     gaps: Any  # number of gaps in which free cards may lie, plus one
     top: Any = 0  # t, or the rank above a gap
     power: Any = 1  # 3^(t-8) for high ranks, 3^(t-3) for those of a block, 1 for low ones

@@ -83,7 +83,7 @@ class StarsRules(StarsFields):
         return replace(Outcome.win(s, s.winner, s.winner >= 0), truncated=cut_off)
 
     def place(self, s: GameState, card: Scalar, answered: Scalar) -> GameState:
-        """Place a card for the next piece (F4). An answer places none, since its index is beyond cards and places."""
+        """Place a card for the next piece (F4). An answer to a choice is no card, and its index places none."""
         hand = [where(s.current_player == player, cards & ~(1 << card), cards) for player, cards in enumerate(s.hand)]
         placed = where(answered, ALL_PLACED, s.placed + 1)
         return s.replace(

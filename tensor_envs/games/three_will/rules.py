@@ -218,6 +218,6 @@ def ranked(keys: Sequence[Scalar]) -> Scalar:
     """Return the slots of eight keys by rank, four bits each; equal keys rank by slot."""
     slots = []
     for slot, key in enumerate(keys):
-        before = [*(other <= key for other in keys[:slot]), *(other < key for other in keys[slot + 1 :])]
-        slots.append(uint32(slot) << 4 * sum_of(before))
+        precedes = [*(other <= key for other in keys[:slot]), *(other < key for other in keys[slot + 1 :])]
+        slots.append(uint32(slot) << 4 * sum_of(precedes))
     return union_of(slots)
