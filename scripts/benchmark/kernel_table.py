@@ -69,7 +69,7 @@ def operations(env: te.Env, task: str, batch: int) -> float:
     launchers = [launcher for (kernel, *_), launcher in env.engine._launchers.items() if kernel.name == task]
     assert launchers, f"{task} has not been compiled"
     (program,) = launchers[-1].programs()
-    blocks = next(filter(None, launchers[-1].blocks))
+    blocks = next(filter(None, launchers[-1].compiled_blocks))
     lanes = env.engine.batch_layout(batch, "CPU").grid.lanes
     return float(program.src[0].arg.estimates.ops / blocks / lanes)
 
