@@ -182,7 +182,7 @@ def test_what_would_disturb_a_capture_waits_for_it() -> None:
                 thread.start()
             for thread in running:
                 thread.join(0.1)
-            lock = getattr(ProgramLauncher.__dict__["runs"], "lock", threading.RLock())  # Python 3.11 has one for all
+            lock = getattr(ProgramLauncher.__dict__["loaded"], "lock", threading.RLock())  # Python 3.11 has one for all
             assert not results and lock.acquire(timeout=10) and is_capturing
             lock.release()
         return x + 1
