@@ -1,6 +1,7 @@
-"""Records of search trees: words of nodes, edges, walks and parameters, by name.
+"""Records of search trees: nodes, edges, positions of simulations and parameters as named words.
 
-Kernels load and store the entries of a record in an int32 array or in registers.
+A record lies in an int32 array in memory or in registers. In a kernel, reading an attribute loads the word, and setting
+it stores the word.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from tensor_envs._compiler.tape import FLOAT32, INT32, UINT32
 from tensor_envs.rules.kernel import Cells, bitcast, divide
 from tensor_envs.rules.scalar import Scalar, Value, float32, int32, maximum
 
-# outcomes of positions for one player; 0 where nothing is proven
+# proven outcomes for one player; 0 means that nothing is proven
 LOSS = 1
 DRAW = 2
 WIN = 3
-OUTCOME_SHIFT = 28  # bits of a slot in `Edge.link`; a tree has fewer slots
+OUTCOME_SHIFT = 28  # bits of the slot in `Edge.link`, which are enough for all trees
 
 
 class Entry:
-    """Named entry of a `NamedRecord`; floats are stored by their bits."""
+    """Named word of a `NamedRecord`."""
 
     index: int
 
@@ -45,10 +46,12 @@ class Entry:
 
 
 class NamedRecord:
-    """Entries at an address of an int32 array: reading an attribute loads it, setting it stores it.
+    """Record at an index of an int32 array.
 
     Attributes:
-        size: number of named entries.
+        size: number of entries.
+        first: index of the first entry.
+        stride: distance between entries.
     """
 
     size = 0
@@ -62,12 +65,12 @@ class NamedRecord:
         return bitcast(self.cells[self.first + k * self.stride], dtype)
 
     def set(self, k: Any, x: Value, dtype: DType = INT32) -> None:
-        # arrays are int32: floats are stored by their bits
+        # The array is int32, so floats are stored by their bits.
         self.cells[self.first + k * self.stride] = bitcast(float32(x), INT32) if dtype is FLOAT32 else int32(x)
 
 
 class Params(NamedRecord):
-    """Kernel parameters, followed by the table of an `ActionSelection`."""
+    """Kernel parameters, followed by a table for the `ActionSelection`."""
 
     first_block = Entry()  # first block of the batch that the kernel searches
     blocks = Entry()  # blocks of the batch
@@ -77,9 +80,9 @@ class Params(NamedRecord):
     seed_low = Entry(UINT32)
     seed_high = Entry(UINT32)
     num_simulations = Entry()
-    resumed = Entry()
-    considered = Entry()
-    separate = Entry()  # whether each block has its own trees: a thread reuses the memory of its first block otherwise
+    resumed = Entry()  # see `SearchSize`
+    considered = Entry()  # see `SearchSize`
+    separate = Entry()  # whether each block has trees of its own; otherwise a thread reuses those of its first block
 
     def table(self, k: Value, dtype: DType = FLOAT32) -> Scalar:
         return self.get(k + self.size, dtype)
@@ -91,21 +94,22 @@ class Root(NamedRecord):
     key_low = Entry(UINT32)  # random key of playouts and chance
     key_high = Entry(UINT32)
     slot = Entry()  # slot of the current simulation
-    num_steps = Entry()  # steps of the current simulation in all roots of a thread, stored in the first root
+    num_steps = Entry()  # path steps of the current simulation; the thread's first root has the sum over all its roots
     num_legal = Entry()  # legal actions of the root
-    edge_words = Entry()  # words of the tree's array of edges that its nodes have taken; only where edges are packed
+    edge_words = Entry()  # words that nodes have taken from the tree's array of edges; only if edges are packed
     largest = Entry(FLOAT32)  # largest absolute return so far, at least 1
     proven = Entry()  # proven outcome of the root for the player to move; 0 for none
-    skipped = Entry()  # turns of sequential halving that had no edge to search, since it was proven
+    skipped = Entry()  # skipped turns of sequential halving, see `GumbelMuZero.plan`
 
 
 class Position(NamedRecord):
-    """Record followed by the returns of all players so far and the legal action mask.
+    """Position of a game: the player to move, each player's return so far, and the legal action mask.
 
-    A node with packed edges has `first_edge` and `num_edges` in place of the mask.
+    The words are those of the record, then the returns, then the mask. A node with packed edges has `first_edge` and
+    `num_edges` in place of the mask.
     """
 
-    mover = Entry()  # player to move, or -1 once the game is over
+    mover = Entry()  # player to move, or -1 if the game is over
 
     def __init__(self, cells: Cells, first: Value, stride: int, players: int):
         super().__init__(cells, first, stride)
@@ -129,18 +133,18 @@ class Position(NamedRecord):
 
 
 class Node(Position):
-    """Node of a tree. `ActionSelection.record` defines the last four entries."""
+    """Node of a tree. Each `ActionSelection` defines its use of the last four entries."""
 
-    visits = Entry()  # visits of all its actions
-    raw_value = Entry(FLOAT32)  # value by the network
-    tried = Entry()  # number of actions tried
-    max_visits = Entry()  # visits of the most visited action
+    visits = Entry()  # visits of all edges
+    raw_value = Entry(FLOAT32)  # the network's value
+    tried = Entry()  # number of edges with visits
+    max_visits = Entry()  # visits of the most visited edge
     prior_sum = Entry(FLOAT32)
     value_sum = Entry(FLOAT32)
 
     @property
     def first_edge(self) -> Scalar:
-        """Index in the tree's array at which the statistics of its packed edges begin."""
+        """Index of the statistics of the packed edges in the tree's array."""
         return self.get(self.size + self.players)
 
     @property
@@ -154,23 +158,23 @@ class Node(Position):
 
 
 class Walk(Position):
-    """Position of a simulation, in registers."""
+    """Present position of a simulation, in registers."""
 
-    node = Entry()  # slot to choose an action at; 0 beyond the tree
-    leaf = Entry()  # slot of the last node
-    edge = Entry()  # number of the edge chosen there
+    node = Entry()  # slot of the node at which it selects the next edge; 0 beyond the tree
+    leaf = Entry()  # slot of the last node at which it has selected an edge
+    edge = Entry()  # number of this edge
     action = Entry()  # action of this edge
-    live = Entry()  # whether the simulation takes another step
-    untried = Entry()  # whether the last action had not been tried before
+    live = Entry()  # whether the simulation selects another edge
+    untried = Entry()  # whether the last edge had no child
 
 
 class Edge(NamedRecord):
-    """Action of a node, with its statistics. Where edges are packed, a row with the actions' numbers comes before."""
+    """Statistics of an action at a node. If edges are packed, a row of actions precedes the rows of statistics."""
 
     visits = Entry()
-    value_sum = Entry(FLOAT32)  # sum of the returns of the player who chose it
-    link = Entry()  # slot that it leads to, 0 for none; above it the proven outcome for the player who chooses it
-    prior = Entry(FLOAT32)  # only where a network gives priors
+    value_sum = Entry(FLOAT32)  # sum of the returns of the player to move
+    link = Entry()  # outcome << OUTCOME_SHIFT | child
+    prior = Entry(FLOAT32)  # only for searches with a network
 
     @property
     def action(self) -> Scalar:
@@ -179,40 +183,40 @@ class Edge(NamedRecord):
 
     @property
     def child(self) -> Scalar:
-        """Slot that the action leads to; 0 for none."""
+        """Slot of the node that the action leads to; 0 for none."""
         return self.link & (1 << OUTCOME_SHIFT) - 1
 
     @property
     def outcome(self) -> Scalar:
-        """Proven outcome for the player who chooses the action; 0 for none."""
+        """Proven outcome for the player to move; 0 for none."""
         return self.link >> OUTCOME_SHIFT
 
     @property
     def value(self) -> Scalar:
-        """Mean return; 0 for an action that has not been tried."""
+        """Mean return; 0 without visits."""
         return divide(self.value_sum, maximum(float32(self.visits), 1.0))
 
 
 class PathStep(NamedRecord):
-    """Action on the path of a simulation."""
+    """Step of a simulation's path: a node and the edge selected there."""
 
-    node = Entry()  # see `TreeMemory.node_at`
-    edge = Entry()  # see `TreeMemory.edge_at`
+    node = Entry()  # offset of the node, see `TreeMemory.node_at`
+    edge = Entry()  # offset of the edge, see `TreeMemory.edge_at`
     lane = Entry()  # lane of the root
-    player = Entry()  # player who chose it; only where simulations replay
-    returned = Entry(FLOAT32)  # return of this player before the action; only where simulations replay
-    weight = Entry(FLOAT32)  # exponential of the action's prior, for Gumbel MuZero only
+    player = Entry()  # player to move; only if simulations replay
+    return_before = Entry(FLOAT32)  # return of this player before the action; only if simulations replay
+    weight = Entry(FLOAT32)  # exponential of the edge's prior; only for Gumbel MuZero
 
 
 class ActionHistory(NamedRecord):
-    """Returns of the simulations in which a player took an action, in the tree or in the playout."""
+    """Statistics of the simulations in which a player took an action, in the tree or in the playout."""
 
     visits = Entry()
     value_sum = Entry(FLOAT32)  # sum of the player's returns
 
 
 class Counts(NamedRecord):
-    """Counters of a descent."""
+    """Counters of the selection of a block's leaves."""
 
-    queued = Entry()  # roots that take the next step
-    steps = Entry()  # steps so far
+    queued = Entry()  # number of roots that select another edge
+    steps = Entry()  # number of path steps so far

@@ -1,12 +1,18 @@
-"""Tree search as kernels: initialise roots, select actions, play them, expand nodes and back up returns.
+"""Tree search as kernels: initialise roots, select edges, play actions, expand nodes and back up returns.
 
-A simulation descends from the root to an action that has not been tried, plays it, and adds the value of the new
-position to every action on its path. Each action sums the returns of the player who chose it, for any number of
-players. An action that ends its game has no child: a later visit plays it again, unless outcomes are proven.
+A simulation has four stages.
 
-The end of a game proves its outcome: a win, a draw or a loss. A position is won if one action wins, and it has the best
-outcome of its actions once all of them are proven. Proven actions are not searched again, and a proven root ends its
-search. Source: M. Winands, Y. Björnsson, J. Saito, "Monte-Carlo tree search solver", 2008.
+1. Selection: follow edges from the root to the leaf, the first node at which the selected edge has no child.
+2. Expansion: play the edge's action and add a node for the new position.
+3. Evaluation: a playout or a network gives the returns of all players.
+4. Backup: add the returns to every edge on the path. An edge sums the returns of the player who selects it, so that
+   games may have any number of players.
+
+An edge whose action ends the game gets no child: each visit plays the action again.
+
+If outcomes are proven, the end of a game proves a win, a draw or a loss. A position is won if one edge is proven a win.
+It has the best outcome of its edges once all of them are proven. Proven edges are not selected again, and a proven root
+ends its search. Source: M. Winands, Y. Björnsson, J. Saito, "Monte-Carlo tree search solver", 2008.
 """
 
 from __future__ import annotations
@@ -47,19 +53,21 @@ from tensor_envs.search.memory import (
 from tensor_envs.search.records import DRAW, LOSS, OUTCOME_SHIFT, WIN, Counts, Edge, Node, PathStep, Walk
 from tensor_envs.search.selection import Stage, is_finite, is_value
 
-# receives a simulation's last position: place, state, flags, returns so far, and the rewards of the last action
+# function of the position that a simulation reaches: coordinates, state, flags, returns so far, and the rewards of the
+# last action
 LeafHandler = Callable[[Coords, GameState, Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]], None]
 
 
 class Result(NamedTuple):
     """Result of a search at its roots."""
 
-    action: Any  # int32 [rows]; -1 if the network's output was not finite, or with more legal actions than declared
+    # int32 [rows]; -1 if the network's output was not finite, or if the root has more legal actions than declared
+    action: Any
     # int32 [rows, 3 A + 2]; floats are stored by their bits:
     #
-    #     visits [A] | weights [A] | values [A] | the root's value | its proven outcome
+    #     visits [A] | weights [A] | values [A] | value of the root | proven outcome of the root
     #
-    # With `SearchConfig.counts` each block of rows is followed by its counts [counts, lanes], see `Decisions`.
+    # With `SearchConfig.counts`, counts [counts, lanes] follow each block of rows, see `Decisions`.
     numbers: Any
 
 
@@ -70,12 +78,11 @@ class Search(TreeMemory):
         super().__init__(t, arrays, params, config, root_noise)
         self.selection = config.selection(self)
         self.walk_words = Walk.size + self.players + num_words(self.actions)
-        # one walk for each root: its position and the edge that it has chosen
         self.walks = t.block.registers(self.walk_words, INT32)
-        self.current = t.registers()  # current positions of the simulations
-        self.queue = t.block.registers(1, INT32)  # lanes of the roots whose simulations take another step
+        self.current = t.registers()  # states of the simulations
+        self.queue = t.block.registers(1, INT32)  # lanes of the roots whose simulations select another edge
         self.counts = Counts(registers(Counts.size, INT32))
-        # proven outcome, for player 0, of the position behind the edge that `prove` visits next
+        # proven outcome, for player 0, of the position that `_back_up_outcomes` has reached in each tree
         self.outcomes = t.block.registers(1, INT32)
 
     def each_root(self, stage: Callable[[Coords], None]) -> None:
@@ -99,217 +106,220 @@ class Search(TreeMemory):
         loaded = t.words(old).load(there)
         s = t.layout.get_state(loaded)
         flags = t.layout.get_flags(loaded)
-        # from seed, row, episode and ply alone: a search is the same in any batch
+        # The key depends on nothing else, so that a search is the same in any batch.
         key = threefry((params.seed_low, params.seed_high), (t.row_keys(row_keys, there)[2], s.episode))
         root.key_low, root.key_high = threefry(key, (uint32(s.ply), 0))
         root.slot = root.num_steps = root.num_legal = 0
-        # slot 0 is the root: the search starts from the position of the batch, with returns of 0
+        # Slot 0 is the root. Returns are counted from here on.
         words, coords = self.words(at, 0)
         words.store(coords, s=s, flags=flags)
         self.walk(at).set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
-        # without visits, a resumed tree may have the edges of another position
+        # A resumed root without visits may have the edges of another position, so it gets new ones.
         is_new = (self.resumed == 0) | (self.node(at, 0).visits == 0)
-        # a resumed tree keeps the scale of its returns
+        # A resumed tree keeps the scale of its returns.
         root.largest = where(self.resumed == 0, 1.0, root.largest)
-        # a new root takes the first edges of the tree's array
+        # A new root takes its edges from the front of the tree's array.
         root.edge_words = where(is_new, 0, root.edge_words)
         self.write_node(at, 0, is_new)
         root.proven = root.skipped = 0
         if self.config.proves:
-            # edges of a resumed root may already prove it
+            # The edges of a resumed root may already prove it.
             with branch(~is_new):
-                root.proven = self._outcome(at, self.edges_of(at, 0))
+                root.proven = self._proven_outcome(at, self.edges_of(at, 0))
         if not self.selection.uses_network:
-            # a search learns the history of actions anew
+            # Resumed trees bring no history of actions.
             with loop(self.players) as player, loop(self.padded_actions) as action:
                 history = self.history(at, player, action)
                 history.visits = history.value_sum = 0
         return s, flags
 
     def write_node(self, at: Coords, slot: Value, is_new: Value = True) -> None:
-        """Write the position of a walk to a node; a new node gets edges, and statistics of 0."""
+        """Write a simulation's position to a node. A new node gets edges, and all statistics are 0."""
         walk = self.walk(at)
         node = self.node(at, slot)
         packed = self.config.packed
-        # packed edges list the legal actions, so that the node needs no mask
+        # Packed edges list the legal actions, so the node needs no mask.
         words = 0 if packed else num_words(self.actions)
         node.set_position(walk.mover, walk.returns(), [walk.mask(w) for w in range(words)])
         with branch(scalar(is_new)):
             if packed:
                 self.take_edges(at, slot, walk.mask, walk.mover >= 0)
-            # memory still has the numbers of earlier searches
+            # Memory still has the numbers of earlier searches.
             node.visits = 0
             if self.selection.uses_network:
                 node.tried = node.max_visits = node.prior_sum = node.value_sum = 0
             edges = self.edges_of(at, slot)
-            # with padding, so that trees are the same on all devices
+            # Padding is cleared, too, so that trees are the same on all devices.
             with edges.each(whole=True) as (k, _):
                 edge = edges[k]
                 edge.visits = edge.value_sum = edge.link = 0
 
     def has_edges(self, at: Coords, slot: Value) -> Scalar:
-        """Return whether a node has edges: a finished game has none, nor has one of more actions than declared."""
+        """Return whether a node has edges.
+
+        A finished game has none, nor has a position with more legal actions than `Spec.max_legal`.
+        """
         node = self.node(at, slot)
         return node.num_edges > 0 if self.config.packed else node.mover >= 0
 
     def mover(self, s: GameState, flags: Sequence[Scalar]) -> Scalar:
-        """Return the player to move, or -1 once the game is over."""
+        """Return the player to move, or -1 if the game is over."""
         return where(flags[0] | flags[1], -1, s.current_player)
 
     def mask(self, s: GameState) -> list[Scalar]:
         mask = self.t.game.mask(s)
-        assert isinstance(mask, list), "a tree has no room for memory"
+        assert isinstance(mask, list), "games whose fields are memory cannot be searched"
         return mask
 
     # *** simulation ***
 
     def key(self, at: Coords, slot: Scalar) -> list[Scalar]:
-        """Return the random key of a simulation's playout; its chance and its resampling use other keys."""
+        """Return the random key of a simulation's playout; chance and resampling invert a word of it."""
         root = self.root(at)
         return [root.key_low ^ uint32(slot - self.resumed), root.key_high]
 
     def _rekeyed(self, at: Coords, slot: Scalar, s: GameState) -> GameState:
-        """Return the state with the random key of a simulation, if the game has chance."""
+        """Return the state with the simulation's random key for chance, if the game has chance."""
         if not self.t.game.spec.chance:
             return s
         low, high = self.key(at, slot)
-        # inverted, so that chance and playout draw independent numbers
+        # The inverted word makes chance independent of the playout.
         return s.replace(key=[low, ~high])
 
     def simulate(self, slot: Scalar, on_leaf: LeafHandler) -> None:
-        """Run one simulation of every root: descend, play the last action, write the new node."""
-        # selection: from the root to an action that has no child yet
-        self._descend(slot)
-        # expansion: play this action and store the new position.
-        # compilers vectorise a stage only if it reads no trees, so nodes are written after it, root by root
-        expand = self._replayed if self.config.replays else self._advance
+        """Run selection and expansion of one simulation in every root; `slot` is that of the new nodes."""
+        self._select_leaves(slot)
+        # Compilers vectorise a stage over the lanes of a block only if it reads no tree. So the action is played first,
+        # in all lanes, and the node is added in a stage of its own.
+        expand = self._finish_replay if self.config.replays else self._play_from_leaf
         self.t.block.each(lambda at: expand(at, slot, on_leaf))
-        self.each_root(lambda at: self._link(at, slot))
+        self.each_root(lambda at: self._add_node(at, slot))
 
-    def _descend(self, slot: Scalar) -> None:
-        """Choose actions in all roots, one level at a time: the branches of a single descent are unpredictable.
+    def _select_leaves(self, slot: Scalar) -> None:
+        """Select edges in all roots down to the leaves.
 
-        If simulations replay, they also play the chosen actions, each with its own chance and hidden information.
+        All roots select on one level before the next level: a loop that followed one path to its end would have
+        unpredictable branches. If simulations replay, they also play the selected actions, each with its own chance
+        and hidden information.
         """
         each = self.t.block.each
         replays = self.config.replays
         counts = self.counts
-        # a simulation that replays starts with chance and hidden information of its own
         if replays:
-            each(lambda at: self._begin(at, slot))
-        # the queue has the roots whose simulations are still inside their trees
+            each(lambda at: self._start_replay(at, slot))
+        # The queue has the roots whose simulations are still inside their trees.
         counts.queued = counts.steps = 0
-        self.each_root(self._start)
+        self.each_root(self._start_at_root)
         with do_while() as iteration:
-            # live roots are appended to the same queue again: never more of them than have been read
+            # The roots of the next level overwrite those of this one, which have been read before.
             active = counts.queued
             counts.queued = 0
-            self._choose_all(active)
+            self._select_level(active)
             if replays:
-                each(self._play)
+                each(self._replay_action)
                 self.each_root(lambda at: self._enqueue(at, self.walk(at).live != 0))
-            # a level has a step for each root that was still inside
+            # Each root of this level has added a step to its path.
             counts.steps += active
             iteration.again = counts.queued > 0
-        # the backup may be in the next kernel, after the network
+        # The number goes to memory, since a backup after a network is in another kernel.
         self.root(self.first_root).num_steps = counts.steps
         if not replays:
-            self.each_root(self._fetch)
+            self.each_root(self._load_leaf)
 
-    def _start(self, at: Coords) -> None:
-        """Start a simulation at the root, unless the game is over."""
+    def _start_at_root(self, at: Coords) -> None:
+        """Start a simulation at its root, unless there is nothing to search."""
         walk = self.walk(at)
         walk.node = walk.leaf = walk.edge = walk.action = 0
         if not self.config.replays:
-            # nothing is left to search where the game is over or its outcome is proven
+            # The game may be over, or the root proven.
             walk.live = self.has_edges(at, 0) & (self.root(at).proven == 0)
         self._enqueue(at, walk.live != 0)
 
     def _enqueue(self, at: Coords, live: Scalar) -> None:
-        """Append a root to the queue if it is live; otherwise the next root overwrites it."""
+        """Append a root to the queue if it is live."""
         queued = self.counts.queued
         if self.roots > 1:
-            # written in any case, since a branch on `live` is unpredictable
+            # The lane is written in any case, since a branch would be unpredictable. If the root is not live, the
+            # length of the queue does not grow, and the next root overwrites it.
             self.queue[wrap_index(queued, self.roots)] = at.batch.lane
         self.counts.queued = queued + live
 
-    def _choose_all(self, active: Scalar) -> None:
-        """Choose the next action of every root in the queue, group by group."""
+    def _select_level(self, active: Scalar) -> None:
+        """Select the next edge of every root in the queue, group by group; `active` is their number."""
         size = self.selection.group
         with loop((active + (size - 1)) // size) as group:
             first = group * size
-            # a group of one has no loop: its numbers are constants then, so that GPUs keep its arrays in registers
+            # A group of one root has no loop. Indices are then constants, so that GPUs keep its arrays in registers.
             count = 1 if size == 1 else minimum(active - first, size)
 
-            def in_root(stage: Stage, k: Value) -> None:
-                at = self.root_in(self.queue[wrap_index(first + k, self.roots)])
+            def in_root(stage: Stage, root: Value) -> None:
+                at = self.root_in(self.queue[wrap_index(first + root, self.roots)])
                 walk = self.walk(at)
-                stage(k, self.edges_of(at, walk.node, walk if self.config.replays else None))
+                stage(root, self.edges_of(at, walk.node, walk if self.config.replays else None))
 
             def each(stage: Stage) -> None:
                 if size == 1:
                     in_root(stage, 0)
                     return
-                with loop(count) as k:
-                    in_root(stage, k)
+                with loop(count) as root:
+                    in_root(stage, root)
 
-            # a stage runs in all roots of the group before the next one, since a root's own stages wait for each other
+            # Each stage runs in all roots of the group before the next one, see `ActionSelection.group`.
             self.selection.prepare(each, count, self.counts.steps > 0)
-            each(lambda k, edges: self._choose(k, edges, self.counts.steps + first + k))
-            self.selection.complete_steps(count, lambda k: self.step(self.counts.steps + first + k))
+            each(lambda root, edges: self._select_edge(root, edges, self.counts.steps + first + root))
+            self.selection.complete_steps(count, lambda root: self.step(self.counts.steps + first + root))
 
-    def _choose(self, k: Value, edges: Edges, number: Scalar) -> None:
-        """Choose the next edge of root `k` of a group and record it as the step of a number."""
+    def _select_edge(self, root: Value, edges: Edges, number: Scalar) -> None:
+        """Select an edge at the node of a simulation, and store the path step of this number."""
         at = edges.at
         slot = edges.slot
         walk = self.walk(edges.at)
-        # selection: the open edge of the highest score
-        best = self.selection.best(edges, self.selection.score(k, edges))
+        best = self.selection.best(edges, self.selection.score(root, edges))
         edge = edges[best]
         child = edge.child
-        self.selection.chosen(k, edge)
-        # the path goes to memory, for the backup: a descent has no bound that registers could have
+        self.selection.note_selected(root, edge)
+        # The path lies in memory, since registers need a constant bound of its length.
         step = self.step(number)
         step.node = self.node_offset(at, slot)
         step.edge = edges.offset(best)
         step.lane = at.batch.lane
-        if self.config.replays:  # otherwise the backup reads both from the node
+        if self.config.replays:  # Otherwise the backup reads both from the node.
             player = walk.mover
-            returned = select(walk.returns(), walk.mover)
+            return_before = select(walk.returns(), walk.mover)
             step.player = player
-            step.returned = returned
-        # if there is no child, the descent ends at this node, the leaf
+            step.return_before = return_before
+        # Without a child the path ends here, and this node is the leaf.
         walk.node = child
         walk.leaf = slot
         action = edges.action(best)
         walk.edge = best
         walk.action = action
         if self.config.replays:
-            # whether the simulation goes on is known once the action is played, see `_play`
+            # The action decides whether the simulation goes on, see `_replay_action`.
             walk.untried = child == 0
         else:
             self._enqueue(at, child > 0)
 
-    def _fetch(self, at: Coords) -> None:
-        """Copy a simulation's leaf from the tree into registers, for the vectorised stage."""
+    def _load_leaf(self, at: Coords) -> None:
+        """Copy the state and the returns of a simulation's leaf to registers."""
         walk = self.walk(at)
         words, coords = self.words(at, walk.leaf)
         self.current.store_words(at, words.load(coords), words.count)
         walk.set_returns(self.node(at, walk.leaf).returns())
 
-    def _advance(self, at: Coords, slot: Scalar, on_leaf: LeafHandler) -> None:
-        """Play a simulation's last action in the state of its leaf, and store the new state."""
+    def _play_from_leaf(self, at: Coords, slot: Scalar, on_leaf: LeafHandler) -> None:
+        """Play the selected action at a simulation's leaf, and store the new state."""
         t = self.t
         walk = self.walk(at)
         loaded = self.current.load(at)
-        was = t.layout.get_flags(loaded)
+        old_flags = t.layout.get_flags(loaded)
         s = self._rekeyed(at, slot, t.layout.get_state(loaded))
-        # clamped, since a root without edges has chosen nothing
+        # Clamped, since a root without edges has selected no action.
         s, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
-        flags = [x | y for x, y in zip(was, flags, strict=True)]  # a finished root stays finished
+        flags = [x | y for x, y in zip(old_flags, flags, strict=True)]  # A finished root stays finished.
         if self.config.proves:
-            flags[0] = flags[0] | (walk.live == 0)  # a proven root has no playout
-        # returns are sums of rewards since the root, so that rewards before the end count
+            flags[0] = flags[0] | (walk.live == 0)  # A proven root has no playout.
+        # Rewards before the end of the game count as well.
         returns = [x + r for x, r in zip(walk.returns(), rewards, strict=True)]
         words, coords = self.words(at, slot)
         words.store(coords, s=s, flags=flags)
@@ -317,8 +327,8 @@ class Search(TreeMemory):
         walk.set_position(self.mover(s, flags), returns, self.mask(s))
         on_leaf(at, s, flags, returns, rewards)
 
-    def _begin(self, at: Coords, slot: Scalar) -> None:
-        """Load the root's position, from which a simulation replays its actions."""
+    def _start_replay(self, at: Coords, slot: Scalar) -> None:
+        """Load the root's position, from which a simulation replays, with chance and hidden information of its own."""
         t = self.t
         walk = self.walk(at)
         words, coords = self.words(at, 0)
@@ -326,7 +336,7 @@ class Search(TreeMemory):
         flags = t.layout.get_flags(loaded)
         s = self._rekeyed(at, slot, t.layout.get_state(loaded))
         if self.config.determinizes:
-            # hidden information is resampled, so that the search cannot exploit what the player does not know
+            # Hidden information is resampled, so that the search cannot exploit what the player does not know.
             low, high = self.key(at, slot)
             s = t.game.determinize(s, s.current_player, KeyedChance([~low, high]))
         self.current.store(at, s=s, flags=flags)
@@ -334,52 +344,52 @@ class Search(TreeMemory):
         walk.untried = 0
         walk.set_position(self.mover(s, flags), [0.0] * self.players, self.mask(s))
 
-    def _play(self, at: Coords) -> None:
-        """Play the chosen action of a simulation that replays; finished ones stay as they are."""
+    def _replay_action(self, at: Coords) -> None:
+        """Play the selected action of a simulation that replays; one that has ended keeps its state."""
         t = self.t
         walk = self.walk(at)
         loaded = self.current.load(at)
         s = t.layout.get_state(loaded)
-        was = t.layout.get_flags(loaded)
+        old_flags = t.layout.get_flags(loaded)
         live = walk.live != 0
-        # all roots play, since a stage without branches is vectorised; those that have ended keep their state
+        # All simulations play, since only a stage without branches is vectorised.
         after, rewards, *flags = t.game.step(s, clamp(walk.action, self.actions), None)
         s = t.game.where(live, after, s)
-        flags = [where(live, new, old) for new, old in zip(flags, was, strict=True)]
+        flags = [where(live, new, old) for new, old in zip(flags, old_flags, strict=True)]
         returns = [x + where(live, r, 0.0) for x, r in zip(walk.returns(), rewards, strict=True)]
         self.current.store(at, s=s, flags=flags)
-        # a simulation ends with the first untried action, or with the game
+        # Selection ends with the first edge without a child, or with the game.
         walk.live = live & (walk.untried == 0) & ~(flags[0] | flags[1])
         walk.set_position(self.mover(s, flags), returns, self.mask(s))
 
-    def _replayed(self, at: Coords, slot: Scalar, on_leaf: LeafHandler) -> None:
-        """Pass the last position of a simulation that replays to its handler: its action has been played."""
+    def _finish_replay(self, at: Coords, slot: Scalar, on_leaf: LeafHandler) -> None:
+        """Pass the position that a simulation has reached to the handler; the last action has been played before."""
         loaded = self.current.load(at)
         s = self.t.layout.get_state(loaded)
         flags = self.t.layout.get_flags(loaded)
         on_leaf(at, s, flags, self.walk(at).returns(), [scalar(0.0)] * self.players)
 
-    def _link(self, at: Coords, slot: Scalar) -> None:
-        """Write the node that a simulation has reached and link it to its parent."""
+    def _add_node(self, at: Coords, slot: Scalar) -> None:
+        """Write the node of the position that a simulation has reached, and link the leaf's edge to it."""
         walk = self.walk(at)
         self.root(at).slot = slot
         self.write_node(at, slot)
         edge = self.edges_of(at, walk.leaf)[self.edge_number(walk.edge)]
-        # a finished game has no node to descend to: a later visit plays the action again
+        # A finished game has no edges, so no simulation needs its node.
         edge.link = where((walk.untried != 0) & self.has_edges(at, slot), slot, edge.link)
 
     def backward(self, slot: Scalar, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
-        """Add the returns of a simulation to every action on its path."""
-        final = self.t.block.registers(self.players, FLOAT32)
+        """Add the returns of a simulation to every edge on its path."""
+        final_returns = self.t.block.registers(self.players, FLOAT32)
         any_outcome = registers(1, INT32)
         any_outcome[0] = 0
 
-        def settle(at: Coords) -> None:
+        def start(at: Coords) -> None:
             values = returns(at)
-            self._raise_largest(at, slot, values)
-            store(final, at.register, values)
+            self._update_largest(at, slot, values)
+            store(final_returns, at.register, values)
             if self.config.proves:
-                # only the end of a game is certain: neither a playout nor a network proves anything
+                # Playouts and networks prove nothing, but the end of a game does if it pays as a win, draw or loss.
                 is_over = self.node(at, slot).mover < 0
                 value = values[0]
                 is_outcome = (value == -1.0) | (value == 0.0) | (value == 1.0)
@@ -387,42 +397,41 @@ class Search(TreeMemory):
                 self.outcomes[at.register.index(0, 1)] = outcome
                 any_outcome[0] |= outcome
 
-        self.each_root(settle)
+        self.each_root(start)
         if self.config.proves:
-            # most simulations end in no finished game: then the paths are not visited twice
+            # In most simulations no tree reaches the end of a game, and this pass over the paths is skipped.
             with branch(any_outcome[0] != 0):
-                self._prove()
+                self._back_up_outcomes()
         with loop(self.root(self.first_root).num_steps) as number:
             step = self.step(number)
             lane = step.lane
             node = self.node_at(step.node)
-            edge = self._edge_of(step, node)
+            edge = self._edge_of_step(step, node)
             at = self.root_in(lane)
-            # the action's player gets the return since the action, whoever moves next: so any number of players works
+            # The edge gains the player's return from this node on: rewards before it do not depend on the edge.
             player = step.player if self.config.replays else node.mover
-            returned = step.returned if self.config.replays else select(node.returns(), player)
-            ended = select(load(final, at.register, self.players), player)
-            gain = ended - returned
+            return_before = step.return_before if self.config.replays else select(node.returns(), player)
+            final_return = select(load(final_returns, at.register, self.players), player)
+            gain = final_return - return_before
             visits = edge.visits
-            total = edge.value_sum
-            # strategies that need more than visits and sums update them from the numbers before this simulation
-            self.selection.record(node, step, visits, total, gain)
-            edge.visits, edge.value_sum = visits + 1, total + gain
+            value_sum = edge.value_sum
+            self.selection.update_node(node, step, visits, value_sum, gain)
+            edge.visits, edge.value_sum = visits + 1, value_sum + gain
             node.visits += 1
             if not self.selection.uses_network:
-                self._add_to_history(at, player, self._action_of(step, edge), ended)
+                self._add_to_history(at, player, self._action_of_step(step, edge), final_return)
 
-    def _raise_largest(self, at: Coords, slot: Scalar, returns: Sequence[Scalar]) -> None:
-        """Raise the largest absolute return of a root to the returns of a simulation; `_outcome` depends on it."""
+    def _update_largest(self, at: Coords, slot: Scalar, returns: Sequence[Scalar]) -> None:
+        """Raise a root's largest absolute return to the returns of a simulation."""
         root = self.root(at)
         largest = root.largest
-        # a network's values may exceed what the game pays, so they do not count
+        # A network's values may exceed all returns of the game, so only the rewards so far count.
         for x in self.node(at, slot).returns() if self.selection.uses_network else returns:
             largest = maximum(largest, maximum(x, -x))
         root.largest = largest
 
     def learn_moves(self, moves: MoveList, returns: Callable[[Coords], Sequence[Scalar]]) -> None:
-        """Add the moves of playouts to the history of actions."""
+        """Add the moves of playouts to the history of actions; a move is player * actions + action."""
 
         def learn(at: Coords) -> None:
             values = returns(at)
@@ -438,52 +447,53 @@ class Search(TreeMemory):
         history.visits += 1
         history.value_sum += returned
 
-    def _edge_of(self, step: PathStep, node: Node) -> Edge:
+    def _edge_of_step(self, step: PathStep, node: Node) -> Edge:
         """Return the edge that a step took at its node."""
         return self.edge_at(step.edge, whole_vectors(node.num_edges) if self.config.packed else self.width)
 
-    def _action_of(self, step: PathStep, edge: Edge) -> Scalar:
+    def _action_of_step(self, step: PathStep, edge: Edge) -> Scalar:
         """Return the action of a step, given its edge."""
-        # without packing, the edges of a node begin at a multiple of their words
+        # Otherwise the number of an edge is its action, and a node's edges begin at a multiple of their size.
         return edge.action if self.config.packed else step.edge % (self.config.edge_words * self.width)
 
-    def _prove(self) -> None:
-        """Mark the edges on the simulations' paths whose outcomes are proven, from the leaves to the roots."""
+    def _back_up_outcomes(self) -> None:
+        """Back up proven outcomes from the new positions towards the roots, as far as they prove the nodes above."""
         num_steps = self.root(self.first_root).num_steps
         with loop(num_steps) as number:
-            # a deeper step has a higher number
+            # In a tree, later steps are deeper.
             step = self.step(num_steps - 1 - number)
             at = self.root_in(step.lane)
             index = at.register.index(0, 1)
             outcome = self.outcomes[index]
-            with branch(outcome != 0):  # an action is proven if the position after it is
+            # An edge is proven if the position after its action is.
+            with branch(outcome != 0):
                 node = self.node_at(step.node)
-                edge = self._edge_of(step, node)
-                # from the view of the player who chose the action
+                edge = self._edge_of_step(step, node)
+                # An edge stores the outcome for the player to move at its node.
                 edge.link |= where(node.mover == 0, outcome, LOSS + WIN - outcome) << OUTCOME_SHIFT
-                # the node may be proven by this edge, which then proves the edge above it
+                # This edge may prove the node, and the node in turn the edge above it.
                 slot = self.slot_at(step.node, at)
-                of_mover = self._outcome(at, self.edges_of(at, slot))
-                of_first = where((of_mover != 0) & (node.mover != 0), LOSS + WIN - of_mover, of_mover)
-                self.outcomes[index] = of_first
-                # a proven root ends its search, see `_start`
+                mover_outcome = self._proven_outcome(at, self.edges_of(at, slot))
+                is_flipped = (mover_outcome != 0) & (node.mover != 0)
+                self.outcomes[index] = where(is_flipped, LOSS + WIN - mover_outcome, mover_outcome)
+                # A proven root ends its search, see `_start_at_root`.
                 with branch(slot == 0):
-                    self.root(at).proven = of_mover
+                    self.root(at).proven = mover_outcome
 
-    def _outcome(self, at: Coords, edges: Edges) -> Scalar:
-        """Return the proven outcome of a node for the player to move; 0 if there is none."""
+    def _proven_outcome(self, at: Coords, edges: Edges) -> Scalar:
+        """Return the proven outcome of a node for the player to move; 0 for none."""
         best = registers(1, INT32)
         num_open = registers(1, INT32)
         best[0] = num_open[0] = 0
-        # outcomes are ordered, LOSS < DRAW < WIN: the best one of the proven actions, and how many are not proven
+        # Find the best outcome of the edges, as LOSS < DRAW < WIN, and the number of edges without a proof.
         with edges.each() as (k, legal):
             outcome = where(legal, edges[k].outcome, 0)
             best[0] = maximum(best[0], outcome)
             num_open[0] += int32(legal & (outcome == 0))
-        # a game that pays more than 1 may have something better than a win
+        # In a game that has paid more than 1, another edge may be better than a win.
         highest = team_max(best[0])
         wins = (highest == WIN) & (self.root(at).largest <= 1.0)
-        # one win is enough; a draw or a loss needs proofs of all other actions
+        # One win proves the node. A draw or a loss needs proofs of all edges.
         return where(wins | (team_sum(num_open[0]) == 0), highest, 0)
 
     # *** network output ***
@@ -493,7 +503,7 @@ class Search(TreeMemory):
         return clamp(minimum(at.batch.row, self.params.rows - 1), MAX_ROWS).to(INT32)
 
     def expand(self, at: Coords, slot: Scalar, output: NetworkOutput) -> None:
-        """Write the network's priors and value to a new node."""
+        """Write the network's priors and value to a new node, and check them."""
         row = self._row(at)
         node = self.node(at, slot)
         root = self.root(at)
@@ -505,30 +515,29 @@ class Search(TreeMemory):
         def logit(edge: Scalar) -> Scalar:
             return output.logits[row * self.actions + edges.action(edge)]
 
-        # logits of illegal actions may be anything, NaN included
+        # Only the logits of legal actions are checked; the others may be anything, including NaN.
         with edges.each() as (edge, legal):
             num_legal[0] += legal
             invalid[0] |= int32(legal & ~is_finite(logit(edge)))
-        # priors are relative to the legal actions alone
+        # The softmax is over legal actions only.
         prior, relative = self.selection.softmax(edges, logit)
         with edges.each() as (edge, _):
-            edges[edge].prior = self.selection.prior(edges, edge, prior(edge), relative(edge))
+            edges[edge].prior = self.selection.edge_prior(edges, edge, prior(edge), relative(edge))
         values = [output.values[row * self.config.values + p] for p in range(self.config.values)]
         is_invalid = (team_max(invalid[0]) != 0) | any_of(~is_value(value) for value in values)
         node.raw_value = select(values, node.mover)
         with branch(is_invalid & (node.mover >= 0)):
-            self.node(at, 0).raw_value = float("nan")  # for `finalize`
+            self.node(at, 0).raw_value = float("nan")  # `finalize` reports a failed search.
         root.num_legal = where(slot == 0, team_sum(num_legal[0]), root.num_legal)
 
     def network_returns(self, at: Coords, slot: Scalar, output: NetworkOutput) -> list[Scalar]:
-        """Return a simulation's returns: the rewards so far plus the network's value of the rest of the game."""
+        """Return a simulation's returns: the returns so far plus the network's values of the rest of the game."""
         row = self._row(at)
         node = self.node(at, slot)
         count = self.config.values
         mover = node.mover
-        # the network values the rest of the game; what was paid on the path is certain
         rest = [output.values[row * count + (p if count > 1 else 0)] for p in range(self.players)]
-        # one value is that of the player to move, and the game has zero sum
+        # A single value is that of the player to move, in a zero-sum game of two players.
         if count == 1 and self.players == 2:
             rest = [where(mover == p, x, -x) for p, x in enumerate(rest)]
         return [x + where(mover < 0, 0.0, y) for x, y in zip(node.returns(), rest, strict=True)]
@@ -536,9 +545,9 @@ class Search(TreeMemory):
     # *** result ***
 
     def finalize(self, at: Coords, result: Result, num_counts: int = 0) -> None:
-        """Choose a root's action and write it with visits, weights and values.
+        """Choose a root's action, and write it with visits, weights and values.
 
-        num_counts: counts of each game that follow in the result, see `Result.numbers`.
+        num_counts: number of counts of each game in the result, see `Result.numbers`.
         """
         edges = self.edges_of(at, 0)
         node = self.node(at, 0)
@@ -550,12 +559,12 @@ class Search(TreeMemory):
         total = registers(1, FLOAT32)
         first = row * num_results(size)
         if num_counts:
-            # results of a block are followed by its counts
+            # Counts follow the results of each block.
             coords = self.in_batch(at).batch
             first = first + coords.block * (coords.lanes * num_counts)
-        # the value of the root is the mean of all simulations; a network's own value counts as one
+        # The root's value is the mean of all simulations; a network's value counts like one of them.
         total[0] = node.raw_value if self.config.values else 0.0
-        if self.config.packed:  # actions without an edge
+        if self.config.packed:  # Actions without an edge have zeros.
             with loop(3 * size) as k:
                 result.numbers[first + k] = 0
         with loop(edges.count if self.config.packed else size) as k:
@@ -564,7 +573,7 @@ class Search(TreeMemory):
             mean = edge.value
             share = where(mover < 0, 0.0, weight(k))
             if self.config.proves:
-                # a proven outcome is exact, while the mean has simulations of the time before the proof
+                # A proven outcome is exact. The mean includes simulations before the proof.
                 mean = where(edge.outcome > 0, float32(edge.outcome - DRAW), mean)
             for part, x in enumerate((edge.visits, bitcast(share, INT32), bitcast(mean, INT32))):
                 result.numbers[first + part * size + action] = x
@@ -574,7 +583,7 @@ class Search(TreeMemory):
         proven = self.root(at).proven
         if self.config.proves:
             value = where(proven > 0, float32(proven - DRAW), value)
-        # -1 reports a search that failed, see `runners`; a finished game has the action 0
+        # A finished game has the action 0. -1 reports a failed search, see `runners`.
         result.action[row] = where(mover < 0, 0, where(is_finite(value) & self.has_edges(at, 0), best, -1))
         result.numbers[first + 3 * size] = bitcast(where(mover < 0, 0.0, value), INT32)
         result.numbers[first + 3 * size + 1] = where(mover < 0, 0, proven)
