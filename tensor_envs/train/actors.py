@@ -1,9 +1,9 @@
 """Distributed training on Ray: actors play, one learner learns.
 
-Each actor plays its own games on one core, or one GPU, with the newest weights at the start of each step, which it
-takes from Ray's object store. The learner is the calling process. It has the network, the optimiser and the replay
-buffer, learns from each actor's data as they arrive, and writes the run's folder. An actor that dies is replaced by a
-new one, with new games; what it had delivered stays in the replay buffer.
+Each actor plays its own games on one core or GPU. At the start of each step it takes the newest weights from Ray's
+object store. The learner is the calling process: it has the network, the optimiser and the replay buffer, learns from
+an actor's data as soon as they arrive, and writes the run's folder. If an actor dies, a new one with new games replaces
+it. The data that it has delivered stay in the replay buffer.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from tensor_envs.train.trainable import OwnNetwork
 if TYPE_CHECKING:
     from tensor_envs.train.league import PastSelves
 
-# Ray reads its settings when it is imported: no reports, no warning
+# Environment variables that Ray reads when it is imported: no usage reports, no warning about GPUs
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # Ray listens on the loopback interface only
-ATTEMPTS = 3  # to start Ray or to connect: its own waits are fixed, and too short on a loaded machine
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # makes Ray listen on the loopback interface only
+ATTEMPTS = 3  # attempts to start Ray or to connect, since Ray's timeouts are fixed and short for a loaded machine
 MAX_ACTORS = 100_000
-STALENESS = 4  # default bound of the age of data, in steps for each actor
+STALENESS = 4  # default of `max_staleness`, for each actor
 SILENCE = 60.0  # seconds without data after which the learner reports that it waits
-DEATHS = 3  # consecutive deaths of an actor after which training fails
+DEATHS = 3  # deaths in succession, for each actor, after which training fails
 
 
 def distributed(
@@ -59,21 +59,21 @@ def distributed(
 ) -> Metrics:
     """Train with actors on a Ray cluster (extra `ray`), and return the metrics of the last rating.
 
-    A step of training learns from one actor's step of self-play. Its metrics have also "staleness", the steps of
-    training between the weights that played and the data's arrival, and the numbers of "actors", of "deaths" and of
-    "discarded" steps of self-play.
+    A step of training learns from one actor's step of self-play. Its metrics include "staleness": the number of steps
+    of training since the weights with which the data were played. They also include the numbers of "actors", "deaths"
+    of actors, and "discarded" steps of self-play.
 
     Args:
         env: the environment; its package must be installed on every machine.
         config: `AlphaZeroConfig` or `PPOConfig`, which selects the algorithm.
         steps: budget in steps, as in `Trainer.run`.
-        seconds: budget in seconds of the clock.
+        seconds: budget in seconds of elapsed time.
         folder: folder of the run; the learner continues from its checkpoint.
-        address: "auto" or "host:port" of a running cluster; None starts Ray on this machine, or uses the Ray that the
-            process is connected to.
-        num_actors: number of actors, each on one core, or on one GPU if the device is none of the CPU's. None: one for
-            each core or GPU of the cluster, with a core left to the learner.
-        max_staleness: staleness in steps, above which data are discarded; None: 4 for each actor.
+        address: "auto" or "host:port" of a running cluster. None: the cluster that the process is connected to, or else
+            a new one on this machine.
+        num_actors: number of actors, each on one core, or on one GPU unless the device is a CPU. None: one for each GPU
+            of the cluster, or for each core but one, which is left to the learner.
+        max_staleness: staleness in steps above which data are discarded; None: 4 for each actor.
         device: device of the actors and the learner, as in `Env.init`.
         callbacks: as in `Trainer.run`.
         weights: weights to start from, by name, unless the folder has a checkpoint; None: random ones.
@@ -89,47 +89,60 @@ def distributed(
         >>> te.train.distributed(te.make("connect_four"), config, steps=100, num_actors=2)  # doctest: +SKIP
     """
     instance("env", env, Env)
-    kinds: tuple[type[Trainer], ...] = (algorithms.AlphaZero, algorithms.PPO)
-    kind = next((kind for kind in kinds if type(config) is kind.Config), None)
-    if kind is None:
+    trainers: tuple[type[Trainer], ...] = (algorithms.AlphaZero, algorithms.PPO)
+    algorithm = next((cls for cls in trainers if type(config) is cls.Config), None)
+    if algorithm is None:
         raise wrong_type("config", "an AlphaZeroConfig or a PPOConfig", config)
     if getattr(config, "overlap", False):
         raise ValueError("overlap must be False with Ray, whose actors always play while the learner learns")
-    trainer = kind(env, config, device, network=network)
+    trainer = algorithm(env, config, device, network=network)
     if weights is not None:
         trainer.assign_weights(weights)
     if num_actors is not None:
         num_actors = integer("num_actors", num_actors, 1, MAX_ACTORS)
     if max_staleness is not None:
         max_staleness = integer("max_staleness", max_staleness, 0, MAX_ACTORS)
-    ray, is_own = _connect(address, num_actors)
+    ray, has_connected = _connect(address, num_actors)
     try:
         learner = Learner(ray, trainer, num_actors, max_staleness)
         return train(trainer, learner.step, steps, seconds, folder, callbacks)
     finally:
-        if is_own:
+        if has_connected:
             ray.shutdown()
 
 
 class Actor:
-    """Self-play in a process of the cluster."""
+    """Player of games in a process of the cluster."""
 
     def __init__(
-        self, kind: type[Trainer], env: Env, config: TrainingConfig, device: str, rank: int, step: int, network: Any
+        self,
+        algorithm: type[Trainer],
+        env: Env,
+        config: TrainingConfig,
+        device: str,
+        rank: int,
+        step: int,
+        network: Any,
     ):
-        """Start the games of a rank; `step` is the number of the first step of self-play."""
+        """Start the games of a rank. step: number of its first step of self-play."""
         if device.startswith("CPU"):
             set_num_threads(1)
-        self.trainer = kind(env, config, device, network=network, rank=rank)
+        self.trainer = algorithm(env, config, device, network=network, rank=rank)
         self.step = step
 
     def play(
         self, version: int, weights: dict[str, np.ndarray], progress: float, pool: PastSelves
     ) -> tuple[int, Any, Metrics]:
-        """Play a step with weights and past selves.
+        """Play a step with the learner's weights and past selves.
+
+        Args:
+            version: the learner's step at which it had these weights.
+            weights: weights of the network.
+            progress: the learner's progress.
+            pool: past selves.
 
         Returns:
-            The version of the weights, the data on the host, and the results against past selves.
+            The version, the data on the host, and the mean returns against past selves.
         """
         self.trainer.assign_weights(weights)
         self.trainer.set_pool(pool)
@@ -140,7 +153,7 @@ class Actor:
 
 
 def _on_host(data: Any) -> Any:
-    """Return the data of a step as NumPy arrays, since Tensors cannot leave their process."""
+    """Convert the Tensors of a step's data to NumPy arrays, since Tensors cannot leave their process."""
     if isinstance(data, list):
         return [_on_host(part) for part in data]
     return to_numpy(data) if isinstance(data, Tensor) else data
@@ -156,7 +169,7 @@ class Learner:
     """
 
     def __init__(self, ray: Any, trainer: Trainer, num_actors: int | None, max_staleness: int | None):
-        """Store a connected Ray. The actors start with the first step, when the trainer has loaded its checkpoint."""
+        """Prepare the learner. Actors start with the first step, after the trainer has loaded its checkpoint."""
         self.ray = ray
         self.trainer = trainer
         self.is_on_cpu = trainer.device.startswith("CPU")
@@ -169,17 +182,17 @@ class Learner:
         self.discarded = 0
         self.deaths_in_succession = 0
         self.rank = 0  # rank of the newest actor
-        self.playing: dict[Any, Any] = {}  # actors by the reference of the data that they play
-        self.version = -1
-        self.weights = None
-        self.pool = None  # past selves in Ray's object store
+        self.playing: dict[Any, Any] = {}  # for each reference of data to come, the actor that plays them
+        self.version = -1  # step of `weights`
+        self.weights = None  # reference of the weights in Ray's object store
+        self.pool = None  # reference of the past selves
 
     def step(self) -> Metrics:
         """Learn from the next data that arrive, and return metrics by name."""
         begin = time.monotonic()
         trainer = self.trainer
         if not self.playing:
-            self.rank = trainer.steps  # a run that continues plays other games than before
+            self.rank = trainer.steps  # After a break, a run gets new ranks and so new games.
             for _ in range(self.num_actors):
                 self._play(self._new_actor())
         while True:
@@ -212,7 +225,7 @@ class Learner:
         self.playing[actor.play.remote(self.version, self.weights, self.trainer.progress, self.pool)] = actor
 
     def _next(self) -> tuple[int, Any, Metrics]:
-        """Return what an actor has played next; restart the actor, and replace dead actors."""
+        """Wait for the next data of an actor, and return what it played. Restart it, and replace dead actors."""
         errors = self.ray.exceptions
         while True:
             arrived, _ = self.ray.wait(list(self.playing), num_returns=1, timeout=SILENCE)
@@ -224,8 +237,8 @@ class Learner:
             try:
                 played: tuple[int, Any, Metrics] = self.ray.get(arrived[0])
             except errors.RayTaskError:
-                raise  # a bug, which another actor would meet, too
-            except errors.RayError as error:  # the actor, its node or its data are lost
+                raise  # The actor's code failed, and would fail in other actors, too.
+            except errors.RayError as error:  # The actor, its machine or its data are lost.
                 self.deaths += 1
                 self.deaths_in_succession += 1
                 line = str(error).strip().splitlines()[0]
@@ -235,12 +248,12 @@ class Learner:
                 self._play(self._new_actor())
                 continue
             self.deaths_in_succession = 0
-            self._play(actor)  # while the learner learns
+            self._play(actor)  # It plays while the learner learns.
             return played
 
 
 def _connect(address: str | None, num_actors: int | None) -> tuple[Any, bool]:
-    """Return Ray, connected to a cluster, and whether this call has connected it.
+    """Return the module of Ray, connected to a cluster, and whether this call has connected it.
 
     Raises:
         ImportError: Ray is not installed.
@@ -252,7 +265,8 @@ def _connect(address: str | None, num_actors: int | None) -> tuple[Any, bool]:
     ray = need("ray", "distributed training", "ray")
     if ray.is_initialized():
         return ray, False
-    if address not in (None, "auto"):  # Ray itself would try for minutes
+    # Ray itself would try a wrong address for minutes, so try it here first.
+    if address not in (None, "auto"):
         try:
             instance("address", address, str)
             host, port = str(address).rsplit(":", 1)
@@ -264,7 +278,7 @@ def _connect(address: str | None, num_actors: int | None) -> tuple[Any, bool]:
         try:
             ray.init("local" if address is None else address, log_to_driver=False, logging_level="ERROR", **size)
             return ray, True
-        except (OSError, RuntimeError, ray.exceptions.RayError) as error:  # a TimeoutError is an OSError
+        except (OSError, RuntimeError, ray.exceptions.RayError) as error:  # OSError includes TimeoutError.
             ray.shutdown()
             message = " ".join(str(error).split())[:200]
             _say(f"Ray did not start in its own time ({message}), attempt {attempt} of {ATTEMPTS}")

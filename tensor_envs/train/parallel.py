@@ -47,8 +47,8 @@ def num_learners() -> int:
     return 1 if distributed is None else int(distributed.get_world_size())
 
 
-def of_first(value: Any) -> Any:
-    """Return a value of the process of rank 0 in every process; without others the value itself."""
+def broadcast(value: Any) -> Any:
+    """Return the value of the process of rank 0 in every process; without torchrun, the value itself."""
     distributed = _distributed()
     if distributed is None:
         return value

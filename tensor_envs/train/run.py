@@ -1,7 +1,7 @@
-"""Trainers, and runs of them in folders: settings, metrics, checkpoints, weights and curves.
+"""Trainers, and their runs in folders: settings, metrics, checkpoints, weights and curves.
 
-All randomness of training is a function of the seed, the step and the number of the actor, so a checkpoint needs no
-state of a generator, and a run that continues from a checkpoint equals one without a break.
+All random numbers of training are a function of the seed, the step and the rank of the actor or learner. So a
+checkpoint needs no state of a random generator, and a run that continues from a checkpoint equals one without a break.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tensor_envs.train.config import MAX_COUNT, RunSettings, TrainingConfig, rea
 from tensor_envs.train.curves import curves
 from tensor_envs.train.metrics_file import Metrics, MetricsFile, digest_until, steps_of
 from tensor_envs.train.network import WEIGHTS
-from tensor_envs.train.parallel import num_learners, of_first
+from tensor_envs.train.parallel import broadcast, num_learners
 from tensor_envs.train.replay import ReplayBuffer
 from tensor_envs.train.trainable import OwnNetwork, TrainableNetwork
 
@@ -39,8 +39,8 @@ FORMAT = "tensor_envs checkpoint 1"
 CONFIG = "config.toml"
 CHECKPOINT = "checkpoint.safetensors"
 CURVES = "curves.svg"
-LEARN = 2  # kind of random numbers; an algorithm has others
-ROUNDING = 1e-9  # 29 of 100 steps are a share of .29, which times 100 is a little less than 29 in floats
+LEARN = 2  # first number of the key of random numbers for learning; algorithms use others
+ROUNDING = 1e-9  # tolerance for rounding errors: 29 / 100 * 100 is a little less than 29 in floats
 
 
 class Callback(Protocol):
@@ -53,25 +53,25 @@ class Callback(Protocol):
     """
 
     def __call__(self, trainer: Trainer, metrics: Metrics, /) -> object:
-        """Receive the metrics of a step. Ratings, such as "mean_return", are missing in steps without a rating."""
+        """Receive the metrics of a step. They include those of a rating, such as "mean_return", if it was rated."""
 
 
 class Trainer(ABC):
-    """Base class of training algorithms: a network that plays against itself and learns.
+    """Base class of training algorithms, in which a network plays against itself and learns.
 
     Attributes:
         env: the environment.
         config: the settings.
         device: device of the games and the network, as in `Env.init`.
-        trainable: the network in training with its optimiser, whatever library they are of.
+        trainable: the network in training with its optimiser, behind an interface for all libraries.
         network: the network; its values are returns divided by the setting `value_scale`.
         evaluate: the network's evaluation for searches, whose values are returns.
         optimizer: an optimiser of the network's library.
         league: past selves as opponents; None unless the setting `league_share` is above 0.
-        steps: steps of training so far; each plays `rollout_length` decisions in every game and learns from them.
-        positions: decisions so far, those of past selves included.
-        seconds: processor time of these steps, or elapsed time on a card, without ratings and checkpoints.
-        progress: share of the present run's budget that is spent, 0..1.
+        steps: number of steps of training so far. A step plays `rollout_length` decisions in every game, and learns.
+        positions: number of decisions so far, including those of past selves.
+        seconds: processor time of these steps, or elapsed time on a card; ratings and checkpoints do not count.
+        progress: share of the run's budget that is spent, 0..1.
 
     Examples:
         >>> trainer: te.train.Trainer = te.train.PPO(te.make("kuhn_poker"))
@@ -82,7 +82,7 @@ class Trainer(ABC):
     algorithm: ClassVar[str]
     Config: ClassVar[type[TrainingConfig]]
     adam_epsilon: ClassVar[float]
-    replay: ReplayBuffer | None = None  # only algorithms that learn from earlier steps have one
+    replay: ReplayBuffer | None = None  # only for algorithms that learn from earlier steps
 
     def __init__(
         self,
@@ -93,21 +93,21 @@ class Trainer(ABC):
         network: OwnNetwork = None,
         rank: int = 0,
     ):
-        """Make or take a network and start the games.
+        """Start the games, with a new network or the given one.
 
         Args:
             env: the environment.
             config: settings; None for the defaults.
             device: as in `Env.init`.
             network: module of PyTorch from observations, float32 [B, *observation_shape], to logits [B, A] and values
-                [B]. It moves to the games' device and learns from its present weights. Or a pair for JAX: a function
+                [B]. It moves to the games' device and learns from its present weights. For JAX it is a pair: a function
                 of parameters and observations, and the parameters as nested dictionaries of arrays. None: a network of
-                tinygrad with random weights, whose sizes are settings.
-            rank: number of the actor or learner that plays: others have other games.
+                tinygrad with random weights; the settings give its sizes.
+            rank: number of this actor or learner; each rank plays games of its own.
 
         Raises:
             ValueError, TypeError: an argument is of another type, the settings do not fit the game, or the network
-                returns tensors of other shapes or dtypes or numbers that are not finite.
+                returns wrong shapes or dtypes, or numbers that are not finite.
         """
         instance("env", env, Env)
         config = self.Config() if config is None else config
@@ -128,24 +128,24 @@ class Trainer(ABC):
         self.evaluate = self.trainable.evaluate
         self.league: League | None = None
         if config.league_share > 0:
-            from tensor_envs.train.league import League  # only for the runs that want it
+            from tensor_envs.train.league import League  # Only runs with a league load its module.
 
             self.league = League(env, config, self.device, lambda: self._trainable(self.trainable.for_actors(), device))
         self.state = env.init(config.num_envs, config.seed, device, rank * config.num_envs)
 
-    # *** of the algorithm ***
+    # *** defined by each algorithm ***
 
     @abstractmethod
     def play(self, step: int) -> Any:
-        """Return the data of one step of self-play: arrays and Tensors, nested in lists and tuples."""
+        """Play one step, and return its data: arrays and Tensors, nested in lists and tuples."""
 
     @abstractmethod
     def minibatches(self, data: Any) -> Iterable[Sequence[Any]]:
-        """Yield the minibatches to learn from in a step: observations, masks, and the targets of `loss`."""
+        """Yield the minibatches of a step: observations, masks, and the targets of `loss`."""
 
     @abstractmethod
     def loss(self, logs: Any, value: Any, *targets: Any) -> tuple[Any, Any]:
-        """Return the losses of policy and value of a minibatch, whose sum is minimised.
+        """Return the losses of policy and value of a minibatch; training minimises their sum.
 
         Args:
             logs: masked log-probabilities of the network, [n, A].
@@ -155,16 +155,16 @@ class Trainer(ABC):
 
     @abstractmethod
     def rate(self) -> Metrics:
-        """Rate the player as the settings say, and return metrics by name."""
+        """Rate the player according to the settings, and return metrics by name."""
 
     @abstractmethod
     def learning_rate(self) -> float:
         """Return the learning rate at the present progress."""
 
-    # *** of all ***
+    # *** shared by all algorithms ***
 
     def _trainable(self, network: Any, device: str | None) -> TrainableNetwork:
-        """Return the network in training: None for one of tinygrad, a pair for one of JAX, or a module of PyTorch."""
+        """Return the network in training; the type of the argument decides the library."""
         common = self.config, device, self.loss, self.adam_epsilon
         modes = [name for name in ("bfloat16", "compiled", "overlap") if getattr(self.config, name, False)]
         library = "PyTorch"
@@ -195,11 +195,11 @@ class Trainer(ABC):
         return np.random.default_rng([self.config.seed, *key])
 
     def weights(self) -> dict[str, np.ndarray]:
-        """Return the network's weights by name, as in the file of weights."""
+        """Return copies of the network's weights by name, as in the file of weights."""
         return self.trainable.weights()
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Assign arrays to the weights that `weights` returns.
+        """Assign arrays to the network's weights, with the names and shapes of `weights`.
 
         Raises:
             ValueError: names or shapes differ, or a number is not finite.
@@ -208,40 +208,40 @@ class Trainer(ABC):
         shapes = {name: array.shape for name, array in arrays.items()}
         if shapes != {name: array.shape for name, array in weights.items()}:
             raise ValueError(f"weights must be those of a network with the settings' sizes, got {shown(shapes)}")
-        # files have half precision
+        # Arrays of files have half precision.
         wide = {name: np.asarray(array, weights[name].dtype) for name, array in arrays.items()}
         if broken := [name for name, array in wide.items() if not np.isfinite(array).all()]:
             raise ValueError(f"weights must be finite numbers, got others in {broken}")
         self.trainable.assign_weights(wide)
 
-    def join(self) -> None:
-        """Take weights, optimiser and counters of the first of several learners, which may continue a run."""
+    def copy_from_first(self) -> None:
+        """Copy weights, optimiser, counters and past selves from the learner of rank 0, which may continue a run."""
         if num_learners() > 1:
             counters = self.steps, self.positions, self.seconds
-            arrays, counters, pool = of_first((self.trainable.checkpoint(), counters, self.pool()))
+            arrays, counters, pool = broadcast((self.trainable.checkpoint(), counters, self.pool()))
             self.trainable.restore(arrays)
             self.steps, self.positions, self.seconds = counters
             self.set_pool(pool)
 
     def pool(self) -> PastSelves:
-        """Return the past selves in the league; none without a league."""
+        """Return the past selves in the league; an empty list without a league."""
         return [] if self.league is None else self.league.pool
 
     def set_pool(self, pool: PastSelves) -> None:
-        """Replace the past selves by those of another trainer, which `pool` returned there."""
+        """Replace the past selves by those of another trainer, as its `pool` returned them."""
         if self.league is not None:
             self.league.set_pool(pool)
 
     def join_league(self) -> bool:
-        """Add the present network to the league, if it is due, and return whether it was."""
+        """Add the present network to the league if a new member is due, and return whether one was."""
         return self.league is not None and self.league.add(self.steps, self.weights)
 
     def league_metrics(self) -> Metrics:
-        """Return the mean returns against the league's members in games that ended since the last call."""
+        """Return the mean returns against past selves in the games that ended since the last call."""
         return {} if self.league is None else self.league.metrics()
 
     def step(self) -> Metrics:
-        """Play and learn once, and return metrics by name."""
+        """Train for one step, and return metrics by name."""
         clock = time.process_time if self.device.startswith("CPU") else time.monotonic
         begin = clock()
         self.join_league()
@@ -250,15 +250,15 @@ class Trainer(ABC):
         return metrics | {"seconds": self.seconds}
 
     def play_and_learn(self) -> Metrics:
-        """Play a step, learn from its data, and return metrics by name."""
+        """Play a step and learn from its data; return metrics by name."""
         return self.update(self.play(self.steps))
 
     def update(self, data: Any) -> Metrics:
-        """Learn from the data of a step of self-play, here or elsewhere, and return metrics by name."""
+        """Learn from the data of `play`, which may come from another process, and return metrics by name."""
         return self._count(self.learn(data))
 
     def _count(self, losses: Metrics) -> Metrics:
-        """Count a step with its losses, and return metrics by name. FloatingPointError if a loss is not finite."""
+        """Count a step, and return its metrics by name. FloatingPointError if a loss is not finite."""
         rate = self.learning_rate()
         if broken := {name: loss for name, loss in losses.items() if not np.isfinite(loss)}:
             raise FloatingPointError(
@@ -287,18 +287,18 @@ class Trainer(ABC):
     ) -> Metrics:
         """Train until a budget is spent, and return the metrics of this call's last rating.
 
-        With a budget in steps the weights are a function of the settings alone, on one thread, and the same whether or
-        not the run was interrupted.
+        With a budget in steps and on one thread, the final weights depend only on the settings, also after an
+        interruption.
 
         Args:
-            steps: budget in steps, those already done included.
-            seconds: budget in seconds of processor time, or of elapsed time on a card, those already spent included.
+            steps: budget in steps, including those already done.
+            seconds: budget in seconds of processor time, or of elapsed time on a card, including those already spent.
             folder: folder of the run. If it has a checkpoint, a new trainer continues from it.
             callbacks: functions that are called with the trainer and the metrics of every step.
 
         Raises:
-            ValueError: neither or both budgets; the folder has a run of another game or with other settings, a damaged
-                one, or one in progress.
+            ValueError: neither or both budgets are given; the folder has a run of another game or with other settings,
+                a damaged run, or one in progress.
             TypeError: an argument of another type.
             FloatingPointError: a loss is not finite; the last checkpoint stays as it was.
             OSError: a file cannot be written; the message names it.
@@ -318,7 +318,7 @@ class Trainer(ABC):
         self._save(path, digest_until(path, self.steps))
 
     def _save(self, path: Path, metrics: str | None = None) -> None:
-        """Write the files of `save`; `metrics` is the digest of the metrics until this step, if the folder has them."""
+        """Write the files of `save`. metrics: digest of the folder's metrics until this step; None without any."""
         self._write_settings(path)
         arrays = self.trainable.checkpoint()
         arrays |= {f"state.{name}": array for name, array in state_arrays(self.state).items()}
@@ -333,16 +333,17 @@ class Trainer(ABC):
         self._write_weights(path)
 
     def _settings(self) -> dict[str, Any]:
-        """Return the game and the settings in types of JSON, for a comparison with a checkpoint."""
+        """Return the game, the settings and the network in JSON's types, for a comparison with a checkpoint."""
         settings = {"env": env_metadata(self.env), "config": asdict(self.config)}
         return json.loads(json.dumps(settings | {"network": self.trainable.architecture()}))
 
     def _write_settings(self, folder: Path) -> None:
-        """Write the settings to a folder, or check that they are those of the run that it has."""
+        """Write the settings to a folder. If it has settings, check instead that they are the same."""
         path = folder / CONFIG
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            if (folder / CHECKPOINT).exists():  # the settings are lost, and must not become others
+            # If only the file of settings is lost, it is written again with the same settings.
+            if (folder / CHECKPOINT).exists():
                 self._check_fits(folder / CHECKPOINT)
             write_config(path, self.algorithm, self.env, self.config, self.trainable.architecture())
             return
@@ -370,8 +371,8 @@ class Trainer(ABC):
 
         Raises:
             FileNotFoundError: a file is missing.
-            ValueError: names a file that is damaged, of another algorithm, or has unknown settings or others than
-                those of the checkpoint.
+            ValueError: a file is damaged or of another algorithm, or has unknown settings, or settings that differ
+                from the checkpoint's; the message names it.
         """
         path = file_path("folder", folder)
         trainer = cls.from_settings(read_config(path / CONFIG, cls.algorithm, cls.Config), device, path)
@@ -382,10 +383,12 @@ class Trainer(ABC):
     def from_settings(
         cls, settings: RunSettings[Any], device: str | None = None, folder: str | Path | None = None, rank: int = 0
     ) -> Self:
-        """Return a new trainer of settings. The form of the parameters of JAX is that of the folder's checkpoint.
+        """Return a new trainer with the settings of a run.
+
+        A network of JAX takes the names and shapes of its parameters from the checkpoint in the folder.
 
         Raises:
-            FileNotFoundError: there is no such checkpoint.
+            FileNotFoundError: a network of JAX has no checkpoint.
             ValueError: the network cannot be imported or constructed.
         """
         network: OwnNetwork = None
@@ -404,7 +407,7 @@ class Trainer(ABC):
         return cls(settings.env, settings.config, device, network=network, rank=rank)
 
     def resume(self, folder: str | Path) -> None:
-        """Continue from the checkpoint of a folder, which is of the same game and settings."""
+        """Continue from the checkpoint of a folder; its game and settings must be the same."""
         self._resume(Path(folder))
 
     def _resume(self, folder: Path) -> dict[str, Any]:
@@ -428,7 +431,7 @@ class Trainer(ABC):
         return metadata
 
     def _check_fits(self, path: Path) -> None:
-        """Raise ValueError, which names the file, for a checkpoint of other settings."""
+        """Raise ValueError, which names the file, if a checkpoint has other settings."""
         metadata, _ = read_arrays(path, FORMAT)
         try:
             self._check_settings(metadata.get("settings"))
@@ -436,7 +439,7 @@ class Trainer(ABC):
             raise ValueError(f"{str(path)!r} has no checkpoint that fits: {error}") from None
 
     def _check_settings(self, stored: dict[str, Any] | None) -> None:
-        """Raise ValueError if the settings differ from a checkpoint's; those of earlier versions have none."""
+        """Raise ValueError if a checkpoint has other settings. Checkpoints of earlier versions have none."""
         if stored is None:
             return
         own = self._settings()
@@ -463,31 +466,31 @@ def train(
     folder: str | Path | None,
     callbacks: Sequence[Callback],
 ) -> Metrics:
-    """Call `step` until a budget is spent: `Trainer.run`, for steps that are played here or elsewhere."""
+    """Call `step` until a budget is spent, as described at `Trainer.run`; actors of Ray may play the steps."""
     if (steps is None) == (seconds is None):
         raise ValueError(f"give a budget of either steps or seconds, got steps={steps} and seconds={seconds}")
     if steps is not None:
         steps = integer("steps", steps, 0, MAX_COUNT)
     else:
         seconds = number("seconds", seconds, 0, 1e9)
-    # Mistakes are found before the folder is opened.
+    # Check all arguments before the folder is opened and written.
     instance("callbacks", callbacks, Sequence)
     for k, callback in enumerate(callbacks):
         function(f"callbacks[{k}]", callback)
 
     def progress() -> float:
         done, budget = (trainer.seconds, seconds) if steps is None else (trainer.steps, steps)
-        share: float = of_first(min(1.0, done / budget) if budget else 1.0)
+        share: float = broadcast(min(1.0, done / budget) if budget else 1.0)
         return share
 
     rating = Metrics()
     ratings = trainer.config.ratings
-    # Every learner steps, since their gradients are averaged; only the first one writes, rates and reports.
+    # All learners take part in a step, since their gradients are averaged. Only rank 0 writes, rates and reports.
     is_first = trainer.rank == 0
     has_folder = folder is not None and is_first
     with closing(RunFolder(file_path("folder", folder), trainer)) if has_folder else nullcontext() as log:
-        trainer.join()
-        # A continued run has made progress, which the learning rate depends on.
+        trainer.copy_from_first()
+        # A run that continues has made progress, on which the learning rate depends.
         trainer.progress = progress()
         while (before := trainer.progress) < 1:
             metrics = step()
@@ -506,15 +509,15 @@ def train(
 class RunFolder:
     """Folder of a run: settings, checkpoint, weights, metrics of every step as lines of JSON, and curves.
 
-    While it is open, no other run can open it.
+    A lock keeps other runs out while it is open.
     """
 
     def __init__(self, path: Path, trainer: Trainer):
-        """Open a folder, or create it. A trainer without steps continues from the folder's checkpoint.
+        """Open or create a folder. A new trainer continues from the folder's checkpoint.
 
         Raises:
-            ValueError: the folder has another run, or one at another step than a trainer with steps; it is damaged, or
-                another process trains in it.
+            ValueError: the folder has another run, is damaged, or another process trains in it; or the trainer has
+                steps, but not as many as the checkpoint.
         """
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
@@ -538,7 +541,8 @@ class RunFolder:
         if (path / CHECKPOINT).exists():
             if trainer.steps == 0:
                 metadata = trainer._resume(path)
-                trainer._write_weights(path)  # a process killed after its checkpoint has left older ones
+                # A process that was killed after it wrote the checkpoint has left older weights.
+                trainer._write_weights(path)
             else:
                 metadata = read_arrays(path / CHECKPOINT, FORMAT)[0]
                 if trainer.steps != (step := metadata["counters"]["steps"]):
@@ -546,7 +550,7 @@ class RunFolder:
                     raise ValueError(text)
         elif (path / WEIGHTS).exists():
             raise ValueError(f"{str(path)!r} has weights of a run, but not its {CHECKPOINT}: name another folder")
-        # Without files of a checkpoint a run was interrupted before its first one, or its files are lost.
+        # Without checkpoint and weights, a run was interrupted before its first checkpoint, or these files are lost.
         elif (steps := steps_of(path)) > trainer.config.checkpoint_steps:
             lost = f"neither its {CHECKPOINT} nor its {WEIGHTS}"
             raise ValueError(f"{str(path)!r} has metrics of {steps} steps of a run, but {lost}: name another folder")
