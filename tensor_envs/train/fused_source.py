@@ -1,4 +1,4 @@
-"""Text of a network's kernels on the CPU, in C: statements that call the functions of `fused.c`."""
+"""Source of a network's kernels on the CPU: C statements that call the functions of `fused.c`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ ACTIVATIONS = {"relu": "RELU", "tanh": "TANH"}
 
 @functools.cache
 def _functions() -> str:
-    """Return the functions that kernels call."""
+    """Return the C functions that kernels call."""
     return Path(__file__).with_name("fused.c").read_text()
 
 
 class _Rows(NamedTuple):
-    """Rows of numbers in a kernel: a pointer to the first row of a block, and the distance between rows."""
+    """Rows of an array in a kernel's text.
+
+    Attributes:
+        start: pointer to the first row of the block.
+        stride: distance between rows, in numbers.
+    """
 
     start: str
     stride: int | str
@@ -34,9 +39,10 @@ class _Rows(NamedTuple):
 class _Source:
     """Source of a kernel in C, with its parameters.
 
-    A kernel takes `share`, the first block (or group of rows) of a thread and their number, and `sizes`. In its text a
-    block has `rows` rows from the row `first` on, and `row` counts within a block. Layers are numbered from the
-    convolutions to the heads: layer 2 has the matrix `weight2` and the bias `bias2`.
+    The first parameters of a kernel are `share`, a thread's first block (or group of rows) and its number of blocks,
+    and `sizes`. In the text, `first` is the first row of a block, `rows` the number of its rows, and `row` a row within
+    the block. Layers are numbered from the first convolution to the last head: layer 2 has the matrix `weight2` and the
+    bias `bias2`.
     """
 
     def __init__(self, architecture: Architecture, masked: bool, dtype: DType):
@@ -52,15 +58,15 @@ class _Source:
         if masked:
             self.array("u8", "mask", dtypes.bool)
         self.mask = "mask + (long)first * ACTIONS" if masked else "0"
-        # observations of a block, without a tower
+        # A network without a tower reads the observations of a block as rows.
         self.observations = _Rows("(observations + (long)first * INPUTS)", "INPUTS")
 
     def array(self, kind: str, name: str, dtype: DType = dtypes.float32, written: bool = False) -> None:
-        """Declare a parameter."""
+        """Declare an array as a parameter. kind: C type of its numbers."""
         self.parameters.append((kind, name, dtype, written))
 
     def add(self, code: str, **values: Any) -> None:
-        """Append lines of C, a template with `$name` for each of the values."""
+        """Append lines of C, in which `$name` stands for the value of that name."""
         self.lines += dedent(Template(code).substitute(values)).strip().split("\n")
 
     def features(self, layer: int) -> _Rows:
@@ -68,16 +74,16 @@ class _Source:
         return _Rows(f"(features + (long)first * FEATURES + {self.net.features[layer]})", "FEATURES")
 
     def board(self, rows: _Rows) -> str:
-        """Return the features of a board, which is a row."""
+        """Return a pointer to the features of a board. Each row has one board."""
         return f"({rows.start} + (long)row * {rows.stride})"
 
     def function(self, name: str, signature: str, body: str) -> str:
-        """Return the name of a function, which is compiled once for all layers of the same sizes."""
+        """Define a function that layers of the same sizes share, so that it is compiled once; return its name."""
         self.functions[name] = f"CALLED void {name}({signature}) {{ {body}; }}\n"
         return name
 
     def pad(self, layer: int, depth: int, columns: int) -> None:
-        """Pad the matrix of a layer to at least the columns of a vector: `padded0` of `weight0`."""
+        """Declare `padded0`, a copy of `weight0` with at least as many columns as a vector has numbers, or itself."""
         self.add(
             """
             float memory$layer[$columns < LANES ? $depth * LANES : 1];
@@ -104,8 +110,8 @@ class _Source:
             "BLOCK_ROWS": net.rows,
             "INPUTS": net.inputs,  # numbers of an observation
             "ACTIONS": net.heads[0],
-            "FEATURES": net.features[-1],  # numbers of a row of the features of all layers
-            "GRADIENTS": net.offsets[-1],  # numbers of the gradients of all layers
+            "FEATURES": net.features[-1],  # features of all layers for one row
+            "GRADIENTS": net.offsets[-1],  # numbers of all weights and biases
         }
         if net.blocks:
             constants |= {
@@ -119,7 +125,7 @@ class _Source:
         return constants
 
     def add_image(self) -> None:
-        """Convert an observation [planes, cells] to `image` [cells, planes]."""
+        """Write the loop that transposes an observation [planes, cells] to `image` [cells, planes]."""
         self.add("""
             for (int cell = 0; cell < CELLS; cell++)
               for (int plane = 0; plane < PLANES; plane++)
@@ -129,7 +135,13 @@ class _Source:
 
 @dataclass(frozen=True)
 class Forward:
-    """Kernel from observations to the outputs of the heads and, if wanted, the features of all layers."""
+    """Kernel that evaluates a network on observations.
+
+    Attributes:
+        net: sizes of the network.
+        masked: whether there is a mask of legal actions.
+        keep: whether the kernel also writes the features of all layers.
+    """
 
     net: Architecture
     masked: bool
@@ -142,7 +154,7 @@ class Forward:
         t = _Source(net, self.masked, dtype)
         self._parameters(t)
         self._scratch(t)
-        # All layers of a block follow each other, so that its features stay in the caches.
+        # Evaluate all layers of a block before the next block, so that its features stay in the caches.
         t.add("""
             int end = smaller(batch, (share[0] + share[1]) * BLOCK_ROWS);
             for (int first = share[0] * BLOCK_ROWS; first < end; first += BLOCK_ROWS) {
@@ -156,7 +168,10 @@ class Forward:
         return t.finish(self.name)
 
     def _parameters(self, t: _Source) -> None:
-        """Declare the arrays, and pad matrices that are read in vectors: all but those of further heads."""
+        """Declare the arrays, and pad the matrices that are read in vectors.
+
+        Heads after the first have a single column, which is no vector.
+        """
         net = self.net
         for layer in range(len(net.shapes)):
             t.array("float", f"weight{layer}")
@@ -169,7 +184,7 @@ class Forward:
             t.pad(layer, *shape)
 
     def _scratch(self, t: _Source) -> None:
-        """Declare memory of a block; features that are kept need none."""
+        """Declare the memory on the stack for the features of a block, unless they are kept in an array."""
         net = self.net
         t.add("""
             int batch = sizes[0];
@@ -186,12 +201,15 @@ class Forward:
             t.add("float last[BLOCK_ROWS * BOARD_FEATURES], level[3][BOARD_FEATURES];")
 
     def _tower(self, t: _Source) -> _Rows:
-        """Write the convolutions, board by board, and return the rows of the last one's features."""
+        """Write the convolutions, board by board, and return the rows of the last convolution's features."""
         net = self.net
         top = len(net.convolutions) - 1
 
         def level(layer: int) -> str:
-            """Return the pointer to a board's features; a residual block needs three levels, which take turns."""
+            """Return the pointer to a board's features after a convolution.
+
+            A residual block needs its input and both convolutions, so three buffers take turns.
+            """
             if self.keep:
                 return t.board(t.features(layer))
             return "(last + row * BOARD_FEATURES)" if layer == top else f"level[{layer % 3}]"
@@ -206,7 +224,7 @@ class Forward:
             )
             below = level(layer - 1) if layer else "image"
             t.add(f"{call}({below}, padded{layer}, bias{layer}, {level(layer)});")
-            # The second convolution of a residual block adds what the block began with.
+            # After its second convolution, a residual block adds its input.
             if layer and layer % 2 == 0:
                 t.add(f"add(BOARD_FEATURES, {level(layer - 2)}, {level(layer)});")
             activation = "RELU" if layer else ACTIVATIONS[net.activation]
@@ -219,13 +237,13 @@ class Forward:
         inputs, outputs = self.net.dense[k]
         layer = len(self.net.convolutions) + k
         y = t.features(layer) if self.keep else _Rows(f"hidden{k}", outputs)
-        # ReLU is part of the product; other activations need the whole row in vectors.
+        # The product applies ReLU itself. Other activations follow it as a pass over whole rows.
         activation = ACTIVATIONS[self.net.activation]
         relu = activation == "RELU"
         sizes = f"rows, {inputs}, {outputs}"
         weights = f"padded{layer}, WIDTH({outputs}), bias{layer}"
         result = f"{y.start}, {y.stride}, {relu:d}"
-        # Observations in bytes are mostly zeros, which the first layer skips.
+        # Most bytes of observations are zeros, which the first layer skips.
         if not layer and t.observation_type == "u8":
             t.add(f"sparse_product({sizes}, {x.start}, {t.binary:d}, {weights}, {result}, indices);")
         else:
@@ -235,7 +253,7 @@ class Forward:
         return y
 
     def _heads(self, t: _Source, x: _Rows) -> None:
-        """Write the heads: logits and their log softmax, and one unit for each further head."""
+        """Write the heads: the log softmax of the first, and a dot product for each further head of one unit."""
         net = self.net
         for k, width in enumerate(net.heads):
             layer = net.first_head + k
@@ -253,9 +271,14 @@ class Forward:
 
 @dataclass(frozen=True)
 class Backward:
-    """Kernel that computes the gradients of all weights and biases from those of the outputs, in groups of rows.
+    """Kernel that computes the gradients of all weights and biases from the gradients of the outputs.
 
-    In its text, `d_hidden0` is the gradient of the loss by the features of hidden layer 0.
+    Each group of rows has a partial sum of its own. In the text, the gradient of the loss with respect to x is `d_x`:
+    `d_hidden0` for the features of hidden layer 0.
+
+    Attributes:
+        net: sizes of the network.
+        masked: whether there is a mask of legal actions.
     """
 
     net: Architecture
@@ -268,7 +291,7 @@ class Backward:
         t = _Source(net, self.masked, dtype)
         self._parameters(t)
         self._scratch(t)
-        # A group of rows has a partial sum of its own, so that threads need not share one.
+        # Threads work on different groups, so no two threads add to the same sum.
         t.add("""
             for (int group = share[0]; group < share[0] + share[1]; group++) {
             float *sum = partial_sums + (long)group * GRADIENTS;
@@ -287,7 +310,10 @@ class Backward:
         return t.finish(self.name)
 
     def _parameters(self, t: _Source) -> None:
-        """Declare the arrays, and pad transposed matrices; the first layer's is not read."""
+        """Declare the arrays, and pad the transposed matrices.
+
+        The first layer needs no matrix, since observations have no gradient.
+        """
         net = self.net
         t.array("float", "features")
         t.array("float", "logs")
@@ -300,7 +326,7 @@ class Backward:
             t.pad(layer, outputs, inputs)
 
     def _scratch(self, t: _Source) -> None:
-        """Declare memory of a block: gradients by logits, by hidden layers and by levels of the tower."""
+        """Declare the memory on the stack for the gradients of a block's logits, hidden layers and boards."""
         net = self.net
         t.add("""
             int batch = sizes[0], group_rows = sizes[1];
@@ -318,7 +344,10 @@ class Backward:
             """)
 
     def _weight_gradient(self, t: _Source, layer: int, x: _Rows, d: str) -> None:
-        """Add the gradients of a dense layer's matrix and bias, from its input and the gradient of its output."""
+        """Write the gradients of a dense layer's matrix and bias.
+
+        They are added to `sum`, from the layer's input `x` and the gradient `d` of its output.
+        """
         depth, columns = self.net.shapes[layer]
         matrix = self.net.offsets[layer]
         t.add(
@@ -336,7 +365,7 @@ class Backward:
         )
 
     def _input_gradient(self, t: _Source, layer: int, d: str, below: str) -> None:
-        """Write the gradient of a dense layer's input, from that of its output."""
+        """Write the gradient of a dense layer's input to `below`, from the gradient `d` of its output."""
         inputs, outputs = self.net.shapes[layer]
         t.add(f"""
             product(rows, {outputs}, {inputs}, {d}, WIDTH({outputs}), 1, padded{layer}, WIDTH({inputs}), 0,
@@ -344,7 +373,7 @@ class Backward:
         """)
 
     def _heads(self, t: _Source) -> None:
-        """Write the gradients of the heads, and of the last hidden layer's features, to which all heads add."""
+        """Write the gradients of the heads, and of the last hidden layer's features as the sum over all heads."""
         net = self.net
         x = t.features(net.first_head - 1)
         below = f"d_hidden{len(net.hidden) - 1}"
@@ -376,7 +405,7 @@ class Backward:
             )
 
     def _hidden(self, t: _Source, k: int) -> None:
-        """Write the gradients of a hidden layer, and of the features below it; observations have none."""
+        """Write the gradients of a hidden layer, and of its input unless this is the observation."""
         net = self.net
         layer = len(net.convolutions) + k
         width = net.hidden[k]
@@ -388,7 +417,7 @@ class Backward:
             self._weight_gradient(t, layer, t.features(layer - 1), d)
             self._input_gradient(t, layer, d, f"d_hidden{k - 1}" if k else "d_tower")
         elif t.observation_type == "u8":
-            # the product is one of floats
+            # The product takes floats, so the bytes of observations are converted.
             t.add("for (long k = 0; k < (long)rows * INPUTS; k++) input[k] = observations[(long)first * INPUTS + k];")
             self._weight_gradient(t, 0, _Rows("input", "INPUTS"), d)
         else:
@@ -397,8 +426,9 @@ class Backward:
     def _tower(self, t: _Source) -> None:
         """Write the gradients of the convolutions, board by board.
 
-        In the text, `d_level` and `dx` are gradients by features of a board [cells, channels]. `d_outer` and `d_inner`
-        are those before an activation, in rows of whole vectors.
+        A residual block is relu(x + outer(relu(inner(x)))) with two convolutions. In the text, `dx` is the gradient of
+        the block's output and then of its input, and `d_level` that of relu(inner(x)), both [cells, channels].
+        `d_outer` and `d_inner` are the gradients before the activations, in rows of WIDTH(CHANNELS) numbers.
         """
         net = self.net
         t.add("""
@@ -413,7 +443,7 @@ class Backward:
             t.add("clear(BOARD_FEATURES, d_level);")
             self._convolution_gradient(t, outer, t.board(t.features(inner)), "d_outer", "d_level")
             self._activation_gradient(t, inner, "d_level", "d_inner", "RELU")
-            # The block's input has the gradient of its sum, and that of the first convolution on top.
+            # The block's input has two gradients: that of the sum, and that of the inner convolution, added to it.
             t.add("""
                 for (int cell = 0; cell < CELLS; cell++)
                   for (int channel = 0; channel < CHANNELS; channel++)
@@ -425,7 +455,10 @@ class Backward:
         t.add("}")
 
     def _convolution_gradient(self, t: _Source, layer: int, x: str, d: str, dx: str) -> None:
-        """Add the gradients of a convolution's matrix, bias and input, from that of its output; images have none."""
+        """Write the gradients of a convolution's matrix, bias and input, from the gradient `d` of its output.
+
+        They are added to `sum` and to `dx`. The first convolution's input has no gradient.
+        """
         inputs, outputs = self.net.convolutions[layer]
         depth, columns = self.net.shapes[layer]
         sizes = f"BOARD_HEIGHT, BOARD_WIDTH, {inputs}, {outputs}"
@@ -439,7 +472,7 @@ class Backward:
         t.add(f"{call}({x}, {d}, {transposed}, sum + {offset}, sum + {offset + depth * columns}, {dx});")
 
     def _activation_gradient(self, t: _Source, layer: int, d: str, result: str, activation: str) -> None:
-        """Write the gradient before the activation of a convolution, in rows of WIDTH(CHANNELS) numbers."""
+        """Write the gradient before a convolution's activation to `result`, in rows of WIDTH(CHANNELS) numbers."""
         t.add(
             """
             for (int cell = 0; cell < CELLS; cell++)

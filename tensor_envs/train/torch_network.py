@@ -1,7 +1,7 @@
-"""Networks of PyTorch: modules evaluated for searches, and their names in files.
+"""Networks of PyTorch: evaluation for searches, and description in files.
 
-A module is a function of observations, float32 [B, *observation_shape], to logits [B, A] and values [B] of the player
-to move. Files name its class and have its arguments, from which it is constructed again; nothing is unpickled.
+A module maps observations, float32 [B, *observation_shape], to logits [B, A] and to values [B] of the player to move. A
+file has the name of its class and its arguments, which are enough to construct it again. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class TorchNetwork:
     Attributes:
         env: the environment.
         module: the module, in evaluation mode.
-        value_scale: return that the module gives as a value of 1.
-        place: PyTorch's device: the card of the games, the first of several, or "cpu".
-        forward: the module as it is called: itself or compiled.
+        value_scale: return for which the module's value is 1.
+        place: PyTorch's device: "cpu", or the card of the games; the first one if there are several.
+        forward: callable that evaluates the module: the module itself, or a compiled one.
     """
 
     def __init__(
@@ -50,21 +50,21 @@ class TorchNetwork:
         bfloat16: bool = False,
         compiled: bool = False,
     ):
-        """Move a module to the games' device and try it.
+        """Move a module to the games' device, and check its outputs on a few games.
 
         Args:
             env: the environment.
             module: the module.
-            value_scale: return that the module gives as a value of 1.
+            value_scale: return for which the module's value is 1.
             device: as in `Env.init`.
-            bfloat16: whether operations that PyTorch's autocast names compute in bfloat16; weights stay float32.
+            bfloat16: whether PyTorch's autocast computes some operations in bfloat16; weights stay float32.
             compiled: whether `torch.compile` compiles the module, at the first call of each shape.
 
         Raises:
-            TypeError: it is no module, has state that is no tensor, or returns anything but two tensors of a float
+            TypeError: `module` is no module, has state that is no tensor, or does not return two tensors of a float
                 dtype.
-            ValueError: it has floats of another dtype than float32, or returns tensors of other shapes, or numbers that
-                are not finite.
+            ValueError: the module has floats of another dtype than float32, or returns wrong shapes or numbers that are
+                not finite.
         """
         if not isinstance(module, torch.nn.Module):
             raise wrong_type("network", "None, a torch.nn.Module or a pair of a function and parameters", module)
@@ -74,10 +74,10 @@ class TorchNetwork:
         self.place = f"cuda:{card_of(place)}" if is_cuda(place) else "cpu"
         self.module = module.to(self.place).eval()
         self.forward = torch.compile(self.module) if compiled else self.module
-        # Autocast's cache of converted weights is shared by all threads, and a call in one empties it for the others.
+        # No cache of converted weights: all threads share it, and a call in one thread empties it for the others.
         self.precision = {"dtype": torch.bfloat16, "enabled": bfloat16, "cache_enabled": False}
         for name, tensor in module.state_dict().items():
-            if not isinstance(tensor, torch.Tensor):  # `get_extra_state` may return anything
+            if not isinstance(tensor, torch.Tensor):  # `get_extra_state` may return any object.
                 raise wrong_type(f"the network's state {name!r}", "a torch.Tensor", tensor)
             if tensor.is_floating_point() and tensor.dtype is not torch.float32:
                 raise ValueError(f"network must have weights of float32, got {tensor.dtype} for {name!r}")
@@ -90,9 +90,9 @@ class TorchNetwork:
 
         Args:
             observation: numbers or bools, [B, n].
-            forward: what calls the module in place of `forward`.
+            forward: callable to use in place of the attribute `forward`.
         """
-        # a copy, since a module may change its input in place, and the caller's memory is read again
+        # A copy, since a module may change its input in place, and the observations may be read again.
         planes = observation.reshape(-1, *self.env.observation_shape).to(torch.float32, copy=True)
         with torch.autocast(planes.device.type, **self.precision):
             logits, value = self.forward(planes) if forward is None else forward(planes)
@@ -106,7 +106,7 @@ class TorchNetwork:
             value = value * self.value_scale
             if players == 1 or (players == 2 and self.env.spec.zero_sum):
                 return logits, value
-            # the other players share the negated value equally: exact only in zero-sum games
+            # The other players share the negated value equally, which is an approximation.
             mover = to_torch(state.current_player).to(self.place)[:, None] == torch.arange(players, device=self.place)
             return logits, torch.where(mover, value[:, None], -value[:, None] / (players - 1))
 
@@ -115,7 +115,7 @@ class TorchNetwork:
         return {name: to_array(tensor) for name, tensor in self.module.state_dict().items()}
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Assign the arrays of `weights`. ValueError, which names an array, for other names or shapes."""
+        """Assign arrays to parameters and buffers. ValueError, which names an array, if names or shapes differ."""
         own = {name: tuple(tensor.shape) for name, tensor in self.module.state_dict().items()}
         if wrong := sorted({*own.items()} ^ {(name, array.shape) for name, array in arrays.items()}):
             name, _ = wrong[0]
@@ -130,9 +130,9 @@ def to_array(tensor: torch.Tensor) -> np.ndarray:
 
 
 def architecture_of(module: torch.nn.Module) -> dict[str, Any]:
-    """Return the name of a module's class, and the arguments of it, from which `build` constructs the module again.
+    """Return the name of a module's class and its arguments, from which `build` constructs the module again.
 
-    Arguments are the module's attributes of the names of the parameters of `__init__`, other than `env`.
+    The value of each argument is the module's attribute of this name. `env` is no argument in the file.
 
     Raises:
         ValueError: the class cannot be imported by its name, or an argument is missing.
@@ -152,13 +152,13 @@ def architecture_of(module: torch.nn.Module) -> dict[str, Any]:
         if not hasattr(module, key):
             raise ValueError(f"network must have its argument {key!r} as an attribute, so that a file can name it")
         value = getattr(module, key)
-        if value is not None:  # TOML has no None
+        if value is not None:  # TOML has no null.
             arguments[key] = _plain(f"network.{key}", value)
     return {"class": name, "arguments": arguments}
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a value in types of JSON. TypeError for anything but numbers, str, bool, and lists or tuples of them."""
+    """Return a value in JSON's types. TypeError for anything but numbers, str, bool, and lists or tuples of these."""
     if isinstance(value, (list, tuple)):
         return [_plain(name, entry) for entry in value]
     if not isinstance(value, (bool, int, float, str)):
@@ -167,7 +167,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def imported_class(name: str) -> Any:
-    """Return the class of modules that "package.module:Class" names. ValueError, which says why, if there is none."""
+    """Return the class of modules with the name "package.module:Class". ValueError if there is none."""
     kind = imported(name)
     if not (isinstance(kind, type) and issubclass(kind, torch.nn.Module)):
         raise ValueError(f"network must name a class of torch.nn.Module, got {name!r}")
@@ -175,11 +175,11 @@ def imported_class(name: str) -> Any:
 
 
 def build(architecture: Mapping[str, Any], env: Env, seed: int = 0) -> torch.nn.Module:
-    """Construct a module by the name of its class and its arguments; the environment is passed as `env`, if taken.
+    """Construct a module from the name of its class and its arguments.
 
     Args:
-        architecture: what `architecture_of` returned.
-        env: the environment.
+        architecture: name and arguments, as from `architecture_of`.
+        env: the environment, which is passed to a class with a parameter `env`.
         seed: seed of the initial weights.
 
     Raises:
@@ -198,7 +198,7 @@ def build(architecture: Mapping[str, Any], env: Env, seed: int = 0) -> torch.nn.
 
 
 class Exported(torch.nn.Module):  # type: ignore[misc] # PyTorch has no types where it is not installed
-    """Function of a file: float32 observations to logits [B, A] and values [B], which are returns."""
+    """Module of an exported file, from float32 observations to logits [B, A] and values [B], which are returns."""
 
     def __init__(self, network: TorchNetwork):
         super().__init__()
@@ -213,7 +213,7 @@ class Exported(torch.nn.Module):  # type: ignore[misc] # PyTorch has no types wh
 def onnx_model(network: TorchNetwork) -> Any:
     """Return the ONNX model of a network, `onnx.ModelProto`. ImportError if the extra `onnx` is not installed."""
     need("onnxscript", "export to ONNX", "onnx")
-    with warnings.catch_warnings(action="ignore"):  # PyTorch 2.13 warns of its own calls
+    with warnings.catch_warnings(action="ignore"):  # PyTorch 2.13 warns about its own calls.
         program = torch.onnx.export(
             Exported(network).eval(),
             (torch.zeros(2, *network.env.observation_shape),),

@@ -1,4 +1,4 @@
-"""Networks in training: what trainers need of a library."""
+"""Networks in training: the interface between trainers and the libraries of networks."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
     from tensor_envs.search.outputs import Evaluate
 
-# A module of PyTorch, a function of JAX with its parameters, or None for a network of tinygrad
+# a module of PyTorch, a function of JAX with its parameters, or None for a network of tinygrad
 OwnNetwork: TypeAlias = "torch.nn.Module | tuple[Callable[..., Any], dict[str, Any]] | None"
-# A function of log-probabilities [B, A], values [B] and targets to the losses of policy and value, for any library
+# function from log-probabilities [B, A], values [B] and targets to the losses of policy and value, for any library
 Loss = Callable[..., tuple[Any, Any]]
 
 
 class TrainableNetwork(ABC):
-    """Network with its optimiser, of one library. Trainers use no other part of a library that networks are of.
+    """Network of a library with its optimiser. Trainers use the library only through this class.
 
     Attributes:
         network: the network, whose values are returns divided by the setting `value_scale`.
         optimizer: an optimiser of the library.
         evaluate: evaluation for searches, as in `te.search.gumbel_muzero_policy`; its values are returns.
-        is_capturable: whether `te.jit` can capture a call.
+        is_capturable: whether `te.jit` can capture a call of the network.
     """
 
     network: Any
-    optimizer: Any  # its methods have no types
+    optimizer: Any
     evaluate: Evaluate
     is_capturable: ClassVar[bool]
 
@@ -46,8 +46,8 @@ class TrainableNetwork(ABC):
 
         Args:
             minibatches: Tensors or arrays of observations [n, ...], masks [n, A], and the targets of the loss.
-            learning_rate: learning rate of all these steps.
-            seed: seed of what the network draws while it learns, such as dropout.
+            learning_rate: learning rate of these steps.
+            seed: seed of the network's random numbers, such as those of dropout.
         """
 
     @abstractmethod
@@ -56,7 +56,7 @@ class TrainableNetwork(ABC):
 
     @abstractmethod
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Assign arrays of the names, shapes and dtypes of `weights`."""
+        """Assign arrays to the weights. Names, shapes and dtypes are those of `weights`."""
 
     @abstractmethod
     def checkpoint(self) -> dict[str, np.ndarray]:
@@ -68,7 +68,10 @@ class TrainableNetwork(ABC):
 
     @abstractmethod
     def architecture(self) -> dict[str, Any] | None:
-        """Return what a run's settings say about the network; None for tinygrad's, which other settings define."""
+        """Return the description of the network in a run's settings.
+
+        It is None for a network of tinygrad, whose sizes are settings.
+        """
 
     @abstractmethod
     def save(self, path: Path) -> None:
@@ -76,15 +79,15 @@ class TrainableNetwork(ABC):
 
     @abstractmethod
     def for_actors(self) -> Any:
-        """Return the argument `network` of a trainer in another process."""
+        """Return the argument `network` of another trainer with such a network, maybe in another process."""
 
 
 def operations_of(array: Any) -> Any:
-    """Return the functions `exp`, `minimum`, `clip`, ... of an array's library: a module, or the arrays' class."""
+    """Return a module or class with the functions `exp`, `minimum`, `clip`, ... of an array's library."""
     return array.__array_namespace__() if hasattr(array, "__array_namespace__") else type(array)
 
 
 def check_shape(name: str, array: np.ndarray, shape: Sequence[Any]) -> None:
-    """Raise ValueError, which names an array of a checkpoint, for another shape."""
+    """Raise ValueError if an array of a checkpoint has another shape; the message has its name."""
     if array.shape != tuple(shape):
         raise ValueError(f"{name} has shape {array.shape} instead of {tuple(shape)}")

@@ -30,7 +30,7 @@ class TrainableJax(TrainableNetwork):
     def __init__(
         self, env: Env, pair: tuple[Any, Any], config: TrainingConfig, device: str | None, loss: Loss, epsilon: float
     ):
-        """Make an optimiser for a function and its present parameters; `epsilon` is that of Adam."""
+        """Make an optimiser for the pair of a function and its present parameters. epsilon: that of Adam."""
         self.network = JaxNetwork(env, pair, config.value_scale, device)
         self.loss = loss
         self.optimizer = optax.scale_by_adam(eps=epsilon)
@@ -51,13 +51,13 @@ class TrainableJax(TrainableNetwork):
         return jax.nn.log_softmax(masked), value.astype(jnp.float32)
 
     def learn(self, minibatches: Iterable[Sequence[Any]], learning_rate: float, seed: int) -> tuple[float, float]:
-        """Take an optimiser step for each minibatch; the function draws nothing, so that `seed` is not used."""
+        """Take an optimiser step for each minibatch. The function has no random numbers, so `seed` is not used."""
         losses = []
         for minibatch in minibatches:
             arrays = map(self.network.array, minibatch)
-            learned = self._fit(self.network.parameters, self.state, learning_rate, *arrays)
-            self.network.parameters, self.state, pair = learned
-            losses.append(pair)
+            result = self._fit(self.network.parameters, self.state, learning_rate, *arrays)
+            self.network.parameters, self.state, step_losses = result
+            losses.append(step_losses)
         policy, value = np.mean(np.array(losses), 0).tolist()
         return policy, value
 
@@ -88,7 +88,7 @@ class TrainableJax(TrainableNetwork):
         self.network.assign_weights(arrays)
 
     def checkpoint(self) -> dict[str, np.ndarray]:
-        """Return the parameters, and the arrays of the optimiser by number."""
+        """Return the parameters by name, and the optimiser's arrays by number."""
         arrays = {f"network.{name}": array for name, array in self.weights().items()}
         leaves = jax.tree.leaves(self.state)
         return arrays | {f"optimizer.{number}": np.array(leaf) for number, leaf in enumerate(leaves)}

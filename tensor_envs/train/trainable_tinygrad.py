@@ -22,13 +22,13 @@ from tensor_envs.train.trainable import Loss, TrainableNetwork, check_shape
 
 
 class TrainableTinygrad(TrainableNetwork):
-    """Network of tinygrad in training, whose learning is captured once."""
+    """Network of tinygrad in training. The optimiser step is captured once and replayed."""
 
     is_capturable = True
     network: Network
 
     def __init__(self, env: Env, config: TrainingConfig, device: str | None, loss: Loss, epsilon: float):
-        """Make a network of the settings' sizes with random weights; `epsilon` is that of Adam."""
+        """Make a network with random weights; the settings give its sizes. epsilon: that of Adam."""
         self.env = env
         self.value_scale = config.value_scale
         self.device = str(open_device(device))
@@ -50,7 +50,7 @@ class TrainableTinygrad(TrainableNetwork):
         return self.network(observation, mask)
 
     def learn(self, minibatches: Iterable[Sequence[Any]], learning_rate: float, seed: int) -> tuple[float, float]:
-        """Take an optimiser step for each minibatch; this network draws nothing, so that `seed` is not used."""
+        """Take an optimiser step for each minibatch. The network has no random numbers, so `seed` is not used."""
         assign(self.optimizer.lr, np.array([learning_rate]))
         with LOCK, Context(TRAINING=1):  # type: ignore[no-untyped-call]
             losses = [self.fit(*map(self._on_device, minibatch)) for minibatch in minibatches]
@@ -69,13 +69,13 @@ class TrainableTinygrad(TrainableNetwork):
         return losses
 
     def weights(self) -> dict[str, np.ndarray]:
-        """Return the weights by name, with which the network's values are returns, whatever `value_scale` is."""
+        """Return the weights by name, scaled so that the network's values are returns."""
         weights = _scaled(self.network.weights(), self.value_scale)
         return {name: to_numpy(eager(weight), copy=True) for name, weight in weights.items()}
 
     def assign_weights(self, arrays: Mapping[str, np.ndarray]) -> None:
         values = self.network.matrices(_scaled(arrays, 1 / self.value_scale))
-        # A captured network reads these Tensors, so their contents are replaced, not the Tensors.
+        # A captured network reads these Tensors, so only their contents are replaced.
         for name, tensor in self.network.parameters().items():
             assign(tensor, values[name])
 
@@ -107,13 +107,13 @@ class TrainableTinygrad(TrainableNetwork):
 
 
 def _scaled(weights: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """Return the weights of a network whose values are multiplied by a factor."""
+    """Return weights with which the network's values are multiplied by a factor."""
     return {name: w if factor == 1 or not name.startswith("value.") else w * factor for name, w in weights.items()}
 
 
 def assign(tensor: Tensor, array: np.ndarray) -> None:
-    """Assign an array to a tensor, whose buffer captured functions use."""
-    values = np.array(array, np.float32)  # a copy, since the array may be part of a mapped file
+    """Assign an array to a tensor in place, since captured functions use its buffer."""
+    values = np.array(array, np.float32)  # A copy, since the array may be part of a memory-mapped file.
     if buffer_of(tensor) is None:
         realize(tensor.assign(upload(values, open_device(tensor.device)).reshape(array.shape)))
     else:

@@ -28,13 +28,14 @@ class TrainableTorch(TrainableNetwork):
     network: torch.nn.Module
 
     def __init__(self, env: Env, module: Any, config: TrainingConfig, device: str | None, loss: Loss, epsilon: float):
-        """Make an optimiser for a module with its present weights; `epsilon` is that of Adam."""
+        """Make an optimiser for a module with its present weights. epsilon: that of Adam."""
         modes = {"bfloat16": config.bfloat16, "compiled": config.compiled}
         self.inner = TorchNetwork(env, module, config.value_scale, device, **modes)
         if not any(parameter.requires_grad for parameter in module.parameters()):
             raise ValueError("network must have parameters that require a gradient, got none")
-        self.forward = self.inner.forward  # while it learns
-        if num_learners() > 1:  # PyTorch averages their gradients, and copies the weights of rank 0 to all
+        self.forward = self.inner.forward  # callable that learns
+        # With several learners, PyTorch averages their gradients, and starts them with the weights of rank 0.
+        if num_learners() > 1:
             self.forward = torch.nn.parallel.DistributedDataParallel(self.forward)
         self.loss = loss
         self.network = module
@@ -47,13 +48,13 @@ class TrainableTorch(TrainableNetwork):
         return from_torch(logs), from_torch(value.contiguous())
 
     def _masked(self, observation: torch.Tensor, mask: torch.Tensor, forward: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return masked log-probabilities [B, A] and values [B] of the module, which `forward` calls."""
+        """Return masked log-probabilities [B, A] and values [B] of the module. forward: callable of the module."""
         logits, value = self.inner(observation, forward)
         return logits.masked_fill(~mask, FLOOR).log_softmax(1), value
 
     def _placed(self, part: Any) -> torch.Tensor:
         """Convert a Tensor or an array to a tensor of PyTorch on the module's device."""
-        # a copy of an array, which another process may have sent and which is read-only then
+        # An array from another process is read-only, so arrays are copied.
         return (to_torch(part) if isinstance(part, Tensor) else torch.tensor(part)).to(self.inner.place)
 
     def learn(self, minibatches: Iterable[Sequence[Any]], learning_rate: float, seed: int) -> tuple[float, float]:
@@ -84,7 +85,7 @@ class TrainableTorch(TrainableNetwork):
         self.inner.assign_weights(arrays)
 
     def checkpoint(self) -> dict[str, np.ndarray]:
-        """Return the weights, and what the optimiser has of each parameter, by the parameter's number."""
+        """Return the weights by name, and the optimiser's state by the number of the parameter."""
         state = self.optimizer.state_dict()["state"]
         arrays = {f"network.{name}": array for name, array in self.weights().items()}
         return arrays | {
@@ -103,7 +104,7 @@ class TrainableTorch(TrainableNetwork):
                 weights[name] = array
             elif group == "optimizer":
                 number, _, entry = name.partition(".")
-                if array.shape:  # else the number of steps
+                if array.shape:  # A scalar is the number of steps.
                     check_shape(key, array, shapes[int(number)])
                 state.setdefault(int(number), {})[entry] = torch.tensor(array)
         self.inner.assign_weights(weights)

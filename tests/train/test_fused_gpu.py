@@ -185,5 +185,5 @@ def test_tiles_fill_a_card() -> None:
     """A large batch has large tiles; a small one has many threads."""
     net = Architecture(84, (64, 64), (7, 1))
     for rows, tile in ((16384, 4), (8192, 2), (1024, 1), (16384 + 64, 2)):
-        assert DenseKernel(rows, net.inputs, 64)._height(8) == tile
+        assert DenseKernel(rows, net.inputs, 64)._tile_rows(8) == tile
     assert DenseKernel(16384, 84, 64)._group_warps(128, 8) == 4 and DenseKernel(1024, 84, 64)._group_warps(32, 8) == 1
