@@ -313,7 +313,7 @@ class HostTree:
     def numbers(self, actions: int) -> np.ndarray:
         """Return the numbers of the roots like `Result.numbers`, int32 [B, 3 A + 2].
 
-        Weights are shares of visits, see `ActionSelection.shares_of_visits`.
+        Weights are shares of visits, see `ActionSelection.visit_shares`.
         """
         batch = len(self.nodes)
         network = self.config.selection.uses_network
