@@ -16,6 +16,7 @@ from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.games.dark_hex.rules import DarkHex
 from tensor_envs.games.dots_and_boxes.rules import DotsAndBoxes
 from tensor_envs.games.game_2048.rules import Game2048
+from tensor_envs.games.gin_rummy.rules import GinRummy
 from tensor_envs.games.go.rules import Go
 from tensor_envs.games.hanabi.rules import Hanabi
 from tensor_envs.games.havannah.rules import Havannah
@@ -119,6 +120,21 @@ class DarkHexState(KnownState):
 class DotsAndBoxesState(KnownState):
     lines: Tensor
     first: Tensor
+
+class GinRummyState(KnownState):
+    key: Tensor
+    hands: Tensor
+    known: Tensor
+    stock: Tensor
+    discards: Tensor
+    layoffs: Tensor
+    laid: Tensor
+    upcard: Tensor
+    taken: Tensor
+    returned: Tensor
+    upcards: Tensor
+    knock_card: Tensor
+    phase: Tensor
 
 class GoState(KnownState):
     own: Tensor
@@ -378,6 +394,10 @@ def make(
 def make(
     id: Literal["gardner_chess"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Chess, ChessState]: ...
+@overload
+def make(
+    id: Literal["gin_rummy"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[GinRummy, GinRummyState]: ...
 @overload
 def make(
     id: Literal["go"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -27,6 +27,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "dark_hex": [{"size": 2, "abrupt": True}, {"size": 5}],
     "dots_and_boxes": [{"rows": 1, "columns": 2}, {"rows": 4, "columns": 7}],
     "gardner_chess": [{"quiet_plies": 9}],
+    "gin_rummy": [{"knock_card": 0, "gin_bonus": 0, "undercut_bonus": 1000}, {"oklahoma": True}],
     "go": [{"size": 3, "superko": 8, "komi": 2.5}, {"size": 2, "superko": 64, "max_plies": 20}, {"size": 19}],
     "gomoku": [{"misere": True, "gravity": True}],
     "hanabi": [

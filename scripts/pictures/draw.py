@@ -58,6 +58,7 @@ FILMS = {
     "leduc_poker": Film("leduc_poker", 5, seconds=2.0),
     "texas_holdem": Film("texas_holdem", 35, seconds=2.0),
     "hanabi": Film("hanabi", 5, first=8, last=22),
+    "gin_rummy": Film("gin_rummy", 3, first=8, last=22),
     "game_2048": Film("2048", 3, first=30, last=64, seconds=0.5),
     "backgammon": Film("backgammon", 3, first=10, last=33),
     "chess": Film("chess", 3, first=10, last=33),

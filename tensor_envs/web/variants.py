@@ -58,6 +58,7 @@ VARIANTS = {
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "texas_holdem": Variant("Texas hold'em", "texas_holdem", secret=True),
     "hanabi": Variant("Hanabi", "hanabi", secret=True),
+    "gin_rummy": Variant("Gin rummy", "gin_rummy", secret=True),
     "2048": Variant("2048", "2048"),
     "backgammon": Variant("Backgammon", "backgammon"),
     "chess": Variant("Chess", "chess"),

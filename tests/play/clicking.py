@@ -72,6 +72,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "leduc_poker": [PERSON, RANDOM],
     "texas_holdem": [PERSON, RANDOM],
     "hanabi": [PERSON, RANDOM],
+    "gin_rummy": [PERSON, RANDOM],
     "2048": [PERSON],
     "backgammon": [PERSON, RANDOM],
     "chess": [PERSON, RANDOM],

@@ -29,6 +29,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "leduc_poker": ({}, ""),
     "texas_holdem": ({}, ""),
     "hanabi": ({"players": 3}, ""),
+    "gin_rummy": ({}, ""),
     "2048": ({}, ""),
     "backgammon": ({}, ""),
     "chess": ({}, ""),

@@ -35,6 +35,7 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("texas_holdem", {}),
     ("hanabi", {}),
     ("hanabi", {"players": 5, "life_tokens": 31}),
+    ("gin_rummy", {}),
     ("2048", {}),
     ("backgammon", {}),
     ("chess", {"quiet_plies": 6}),

@@ -37,6 +37,7 @@ NAMES = {
     "leduc_poker": ["Player 1", "Player 2"],
     "texas_holdem": ["Player 1", "Player 2"],
     "hanabi": ["Player 1", "Player 2"],
+    "gin_rummy": ["Player 1", "Player 2"],
     "2048": ["Player"],
     "backgammon": ["White", "Black"],
     "chess": ["White", "Black"],

@@ -225,7 +225,7 @@ def leduc(env: te.Env, game: Game) -> Picture:
 def holdem(env: te.Env, game: Game) -> Picture:
     r = render(env)
     seen = [*game["hands"][0], *r.seen_by(env.rules, game, 0)["board"], *game["hands"][1]]
-    return [[r.cards.BACK if card < 0 else r.SUIT_COLOURS[card % env.rules.suits] for card in seen]]
+    return [[r.cards.BACK if card < 0 else r.cards.SUIT_COLOURS[r.SUIT_NAMES[card % env.rules.suits]] for card in seen]]
 
 
 def hanabi(env: te.Env, game: Game) -> Picture:
@@ -238,6 +238,14 @@ def hanabi(env: te.Env, game: Game) -> Picture:
     picture += [[r.FILLS[text[0]] for text in hand] for hand in game["hands"]]
     width = max(rules.colors, rules.size)
     return [row + [r.cards.CLOTH] * (width - len(row)) for row in picture]
+
+
+def gin_rummy(env: te.Env, game: Game) -> Picture:
+    """Paint a row for each suit: the cards of either hand, and the discards."""
+    r = render(env)
+    fills = {r.cards.FACE: game["hands"][0], r.SECOND_FILL: game["hands"][1], r.cards.INK: game["discards"]}
+    painted = {name: fill for fill, names in fills.items() for name in names}
+    return [[painted.get(rank + suit, r.cards.CLOTH) for rank in "A23456789TJQK"] for suit in "scdh"]
 
 
 def liars_dice(env: te.Env, game: Game) -> Picture:
@@ -354,6 +362,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "leduc_poker": leduc,
     "texas_holdem": holdem,
     "hanabi": hanabi,
+    "gin_rummy": gin_rummy,
     "backgammon": backgammon,
     "shed": shed,
     "tensor_stars": stars,

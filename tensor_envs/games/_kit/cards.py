@@ -12,6 +12,7 @@ BACK = "#7c93b8"
 INK = "#1d1d1f"
 PALE = "#eef4f0"
 CHIP = "#f4c95d"
+SUIT_COLOURS = {"c": "#38761d", "d": "#1c6fb8", "h": "#b3261e", "s": INK}
 
 
 def draw_card(picture: Drawing, x: float, title: str, text: str, hidden: bool, size: float, colour: str) -> None:

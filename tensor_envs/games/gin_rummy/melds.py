@@ -6,9 +6,8 @@ A set of cards is a uint64, in which bit 13 * suit + rank stands for a card:
      hearts      diamonds     clubs      spades
 """
 
-from tensor_envs.rules import (
-    Scalar, any_in_range, maximum, minimum, popcount, sum_of, uint32, uint64, union_of, where,
-)  # fmt: skip
+from tensor_envs.rules import Scalar, any_in_range, maximum, minimum, uint32, uint64, where
+from tensor_envs.rules.lists import popcount, sum_of, union_of
 
 RANKS = 13
 SUITS = 4
@@ -42,7 +41,7 @@ def run_starts(cards: Scalar, length: int) -> Scalar:
 
 
 def melds_in(cards: Scalar) -> dict[str, Scalar | list[Scalar]]:
-    """Return the melds among cards by their kind, as in the actions of the rules (G5)."""
+    """Return the melds among cards by their kind, as in the actions of the rules (G3)."""
     suits = cards_by_suit(cards)
     kinds = [without(suits, suit) for suit in range(SUITS)]
     kinds.append(kinds[0] & suits[0])

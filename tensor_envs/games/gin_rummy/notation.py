@@ -1,25 +1,23 @@
 """Dictionaries, and names of cards, melds and actions, of gin rummy."""
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from tensor_envs._validate import instance, one_of
-from tensor_envs.games.gin_rummy.melds import CARDS, RANKS, SUITS
-from tensor_envs.games.gin_rummy.rules import (
-    ANSWER, DECK, DISCARD, HAND, KNOCK, LAYOFF, MAX_MELDS, MELD, OVER, PHASES, GinRummy,
-)  # fmt: skip
-from tensor_envs.rules import int32
-from tensor_envs.rules.plain import checked, ended, field_limits
+from tensor_envs._validate import instance, one_of, repeated, shown
+from tensor_envs.games.gin_rummy.melds import CARDS, RANKS, value_of
+from tensor_envs.games.gin_rummy.rules import DECK, HAND, MAX_MELDS, WALL_CARDS, GinRummy, Phase
+from tensor_envs.rules import int32, uint64
+from tensor_envs.rules.plain import checked, ended, field_limits, legal_actions
 
 RANK_NAMES = "A23456789TJQK"
 SUIT_NAMES = "scdh"
 WORDS = ("Draw upcard", "Draw stock", "Pass", "Knock")
-
-
-def cards_in(cards: int) -> list[int]:
-    """Return the cards of a set in the order of their numbers."""
-    return [card for card in range(CARDS) if cards >> card & 1]
+# "discard the Td" and "lay AsAcAd"
+SYNONYMS = ((r"(?i)\b(?:discard|lay(?:\s+(?:down|off))?)\s+(?:the\s+)?(?=\S)", ""),)
+SETS = ("hands", "known", "laid")
+PHASES = tuple(phase.name.lower().replace("_", " ") for phase in Phase)
+NUMBERS = ("upcards", "knock_card", "current_player")
+# no symmetries but the identity: with suits exchanged, the same chance deals other cards
 
 
 def card_name(card: int) -> str:
@@ -27,21 +25,129 @@ def card_name(card: int) -> str:
     return RANK_NAMES[card % RANKS] + SUIT_NAMES[card // RANKS] if card >= 0 else ""
 
 
+CARD_NAMES = [card_name(card) for card in range(CARDS)]
+
+
 def names_of(cards: int) -> list[str]:
     """Return the names of the cards of a set."""
-    return [card_name(card) for card in cards_in(cards)]
+    return [name for card, name in enumerate(CARD_NAMES) if cards >> card & 1]
+
+
+@cache
+def meld_cards() -> dict[str, int]:
+    """Return the cards of each meld by its name, in the order of their numbers (G3)."""
+    rules = GinRummy()
+    sets = [int(rules.cards_of(int32(a)).value) for a in range(rules.first_meld, rules.actions.count)]
+    return {"".join(names_of(cards)): cards for cards in sets}
 
 
 def action_to_string(rules: GinRummy, action: int) -> str:
     """Return OpenSpiel's name of an action: "Td", "Draw upcard", "AsAcAd" (G3)."""
-    if CARDS <= action < rules.first_meld:
-        return WORDS[action - CARDS]
-    return "".join(names_of(int(rules.cards_of(int32(action)).value)))
+    return [*CARD_NAMES, *WORDS, *meld_cards()][action]
 
 
 def to_dict(rules: GinRummy, s: dict[str, Any]) -> dict[str, Any]:
-    return s
+    """Return hands, melds and the table by the names of cards for a game's fields (G15)."""
+    melds = [*meld_cards()]
+    return {
+        **{name: [names_of(cards) for cards in s[name]] for name in ("hands", "known")},
+        **{name: card_name(s[name]) for name in ("upcard", "taken")},
+        **{name: names_of(s[name]) for name in ("discards", "layoffs")},
+        "laid": [[melds[meld] for meld in laid if meld >= 0] for laid in s["laid"]],
+        "phase": PHASES[s["phase"]],
+        "returned": s["returned"],
+        **{name: s[name] for name in NUMBERS},
+    }
 
 
 def from_dict(rules: GinRummy, game: dict[str, Any]) -> dict[str, Any]:
-    return game
+    """Return the fields of a dictionary: the inverse of `to_dict`."""
+    numbers = checked(game, field_limits(rules, *NUMBERS))
+    instance("returned", game["returned"], bool)
+    for name in ("phase", "upcard", "taken"):
+        one_of(name, game[name], PHASES if name == "phase" else (*CARD_NAMES, ""))
+    for name in ("hands", "known", "laid"):
+        instance(name, game[name], list)
+        if len(game[name]) != 2:
+            raise ValueError(f"{name} must have a list for each of two players, got {shown(game[name])}")
+    for name, values in [(n, game[n]) for n in ("discards", "layoffs")] + [(n, x) for n in SETS for x in game[n]]:
+        instance(f"each list of {name}" if name in SETS else name, values, list)
+        for value in values:
+            one_of(f"an entry of {name}", value, (*meld_cards(),) if name == "laid" else (*CARD_NAMES,))
+    fields = numbers | fields_of(game)
+    # Every card is in one place.
+    elsewhere = [
+        card for cards in (*game["hands"], game["discards"], game["layoffs"], [game["upcard"]]) for card in cards
+    ]
+    elsewhere += [name for melds in game["laid"] for meld in melds for name in names_of(meld_cards()[meld])]
+    if twice := repeated([card for card in elsewhere if card]):
+        raise ValueError(f"{twice[0]} must be in one place, got it in several")
+    fields["stock"] = DECK & ~sum(1 << CARD_NAMES.index(card) for card in elsewhere if card)
+    check(rules, fields)
+    return fields | ended(fields["phase"] == Phase.OVER)
+
+
+def fields_of(game: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a dictionary but for numbers and the stock; hidden cards are left out."""
+
+    def cards(names: list[str]) -> int:
+        return sum(1 << CARD_NAMES.index(name) for name in {*names} & {*CARD_NAMES})
+
+    melds = [*meld_cards()]
+    return {
+        **{name: [*map(cards, game[name])] for name in ("hands", "known")},
+        **{name: cards(game[name]) for name in ("discards", "layoffs")},
+        **{name: CARD_NAMES.index(game[name]) if game[name] else -1 for name in ("upcard", "taken")},
+        "laid": [([*map(melds.index, own)] + [-1] * MAX_MELDS)[:MAX_MELDS] for own in game["laid"]],
+        "returned": game["returned"],
+        "phase": PHASES.index(game["phase"]),
+    }
+
+
+def knocker_of(phase: int, player: int) -> int:
+    """Return the player who has knocked, after a knock."""
+    return player if phase in (Phase.KNOCK, Phase.MELD) else 1 - player
+
+
+def check(rules: GinRummy, s: dict[str, Any]) -> None:
+    """Raise ValueError unless a position agrees with its phase (G2, G4 to G10)."""
+    phase = s["phase"]
+    player = s["current_player"]
+    knocker = knocker_of(phase, player)
+    melds = [*meld_cards().values()]
+    laid = [sum(melds[meld] for meld in own if meld >= 0) for own in s["laid"]]
+    sizes = [(cards | laid[p]).bit_count() for p, cards in enumerate(s["hands"])]
+    sizes[player] += s["layoffs"].bit_count()
+    wanted = [HAND, HAND]
+    wanted[player] += phase in (Phase.DISCARD, Phase.KNOCK)
+    starts = phase <= Phase.FIRST_STOCK
+    least = CARDS - 2 * HAND - 1 if starts else WALL_CARDS + (phase == Phase.DRAW)
+    most = WALL_CARDS if phase == Phase.WALL else CARDS - 2 * HAND - 1
+    has_upcard = phase < Phase.DISCARD or phase == Phase.WALL
+    fits = phase == Phase.OVER or has_upcard == (s["upcard"] >= 0)
+    after_melds = laid[knocker] > 0 and phase >= Phase.LAYOFF
+    takes = phase == Phase.DISCARD and s["known"][player] >> max(s["taken"], 0) & 1
+    fields = s | {"stock": s["stock"].bit_count()}
+    facts = [
+        ("hands", f"have {wanted[0]} and {wanted[1]} cards with melds and layoffs", sizes == wanted),
+        ("known", "be cards in hand", not any(known & ~s["hands"][p] for p, known in enumerate(s["known"]))),
+        ("stock", f"have {least} to {most} cards", least <= fields["stock"] <= most),
+        ("current_player", "be the one whose turn it is", not starts or player == (phase == Phase.SECOND_UPCARD)),
+        ("upcard", f"be {'a card' if has_upcard else 'empty'}", fits),
+        ("taken", "be empty or a known card of the player", s["taken"] < 0 or takes),
+        ("laid", "be empty before a knock", phase >= Phase.MELD or not any(laid)),
+        ("laid", "be empty for the opponent", phase >= Phase.ANSWER or not laid[1 - knocker]),
+        ("laid", "have melds", after_melds or phase not in (Phase.LAYOFF, Phase.ANSWER)),
+        ("layoffs", "be empty before melds are laid", after_melds or not s["layoffs"]),
+        ("knock_card", f"be {rules.knock_card}", rules.oklahoma or s["knock_card"] == rules.knock_card),
+        ("hands", "have little deadwood", not after_melds or total(s["hands"][knocker]) <= s["knock_card"]),
+        ("hands", "allow a knock", phase not in (Phase.KNOCK, Phase.MELD) or legal_actions(rules, s)),
+    ]
+    for name, fact, holds in facts:
+        if not holds:
+            raise ValueError(f"{name} must {fact} in the phase {PHASES[phase]!r}, got {shown(fields[name])}")
+
+
+def total(cards: int) -> int:
+    """Return the sum of the values of cards."""
+    return int(value_of(uint64(cards)).value)

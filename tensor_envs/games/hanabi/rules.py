@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from tensor_envs.games._kit.counts import up_to
 from tensor_envs.rules import Actions, Scalar, int32, uint32, uint64, where
 from tensor_envs.rules.chance import Chance
 from tensor_envs.rules.lists import any_of, bit, has_bit, nth_bit, popcount, put, select, sum_of, union_of
@@ -332,11 +333,6 @@ def moved_down(values: Sequence[Scalar], position: Scalar, new: Scalar) -> list[
     """Return values without the one at a position: those after it move down, and a new one comes last."""
     below = [*values[1:], new]
     return [where(position <= k, below[k], value) for k, value in enumerate(values)]
-
-
-def up_to(count: Scalar, most: int) -> Part:
-    """Observe a count as that many ones, then zeros."""
-    return bits((uint64(1) << count) - 1, most)
 
 
 def ways(sets: Sequence[Scalar]) -> Scalar:

@@ -19,7 +19,6 @@ LEFT = 24
 STEP = cards.CARD[0] + 6
 GAP = 14
 STREETS = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}  # by the number of open cards
-SUIT_COLOURS = ("#38761d", "#1c6fb8", "#b3261e", cards.INK)  # clubs, diamonds, hearts, spades
 
 scores = poker.scores
 
@@ -106,7 +105,7 @@ def draw(rules: TexasHoldem, game: dict[str, Any]) -> Drawing:
     x = (width - count * STEP - 2 * GAP) / 2
     for title, row in rows(rules, game):
         for k, text in enumerate(row):
-            colour = SUIT_COLOURS[SUIT_NAMES.find(text[-1])]
+            colour = cards.SUIT_COLOURS.get(text[-1], cards.INK)
             cards.draw_card(picture, x, title if k == 0 else "", text, text == "?", 26, colour)
             x += STEP
         x += GAP
@@ -132,7 +131,7 @@ def explain(rules: TexasHoldem, game: dict[str, Any], action: int) -> str:
 def tile(rules: TexasHoldem) -> Tile:
     """Return the hands and the open board as a small picture, by the colours of suits."""
     values = range(1 << (rules.deck - 1).bit_length())
-    colours = tuple(SUIT_COLOURS[card % rules.suits] for card in values)
+    colours = tuple(cards.SUIT_COLOURS[SUIT_NAMES[card % rules.suits]] for card in values)
     hands = [Pixel(colours, (StateBits("hands", k),)) for k in range(2 * rules.hole_cards)]
     board = list[Pixel]()
     for k, street in enumerate(rules.street_of):
