@@ -110,15 +110,15 @@ def ends(state: te.State, returns: np.ndarray) -> dict[str, int]:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_games_agree(config: dict[str, Any]) -> None:
-    play_in_lockstep(config, batch=64, seed=1, care=0.9)
+    play_in_lockstep(config, batch=12, seed=1, care=0.9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("care", (0, 0.9, 1))
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
-def test_thousands_of_games_agree(config: dict[str, Any], care: float) -> None:
-    ended = play_in_lockstep(config, batch=1000, seed=2, care=care)
-    print(config, care, ended)
+def test_many_games_agree(config: dict[str, Any], care: float) -> None:
+    ended = play_in_lockstep(config, batch=300, seed=2, care=care)
+    assert ended["gin"] + ended["knock"] > (150 if care else -1)
 
 
 def test_names_are_openspiels() -> None:
