@@ -68,7 +68,7 @@ SOLVER = {f"tensor_envs.games.shed.{name}" for name in ("layers", "strata", "sol
 # by rules of several games
 SHARED = {
     f"tensor_envs.games._kit.{name}"
-    for name in ("checks", "fen", "hex_stones", "hidden_stones", "houses", "past", "rule_files", "sets")
+    for name in ("checks", "counts", "fen", "hex_stones", "hidden_stones", "houses", "past", "rule_files", "sets")
 }
 LANGUAGE = {"tensor_envs.rules", "tensor_envs._validate"}
 LANGUAGE |= {f"tensor_envs.rules.{name}" for name in ("chance", "lists", "observation", "pieces", "plain", "spec")}

@@ -1,9 +1,19 @@
 """Positions of gin rummy as text and as drawings."""
 
+from collections.abc import Sequence
+
 from tensor_envs.games._kit import cards
 from tensor_envs.games.gin_rummy.melds import CARDS, RANKS
-from tensor_envs.games.gin_rummy.notation import action_to_string, fields_of, knocker_of, meld_cards, names_of, total
-from tensor_envs.games.gin_rummy.rules import HAND, GinRummy, Phase
+from tensor_envs.games.gin_rummy.notation import (
+    CARD_NAMES,
+    action_to_string,
+    fields_of,
+    knocker_of,
+    meld_cards,
+    names_of,
+    total,
+)
+from tensor_envs.games.gin_rummy.rules import HAND, GinRummy, HandPhase
 from tensor_envs.render.drawing import Drawing, box
 from tensor_envs.render.moves import Game
 from tensor_envs.render.status import counted, outcome, seats, to_move
@@ -24,6 +34,7 @@ SEAT = 116  # height of a hand and its melds
 PILES = 2 * SEAT + 12
 BUTTON = (88, 24)
 IN_ROW = 5  # buttons
+IN_LINE = 14  # cards on the table
 HEIGHT = PILES + 222
 SECOND_FILL = "#6d9eeb"  # cards of player 1 in small pictures
 
@@ -33,16 +44,16 @@ def is_over(game: Game) -> bool:
     return bool(game["phase"] == "over")
 
 
-def phase_of(game: Game) -> Phase:
+def phase_of(game: Game) -> HandPhase:
     """Return the phase of a position."""
-    return Phase[game["phase"].upper().replace(" ", "_")]
+    return HandPhase[game["phase"].upper().replace(" ", "_")]
 
 
 def seen_by(rules: GinRummy, game: Game, player: int) -> Game:
     """Return the game with the unknown cards of the opponent hidden, unless a knock has opened them (G14)."""
     phase = phase_of(game)
     other = 1 - player
-    if phase >= Phase.LAYOFF or (phase >= Phase.KNOCK and game["current_player"] == other):
+    if phase >= HandPhase.LAYOFF or (phase >= HandPhase.KNOCK and game["current_player"] == other):
         return game
     hands = [*game["hands"]]
     known = game["known"][other]
@@ -57,7 +68,7 @@ def deadwoods(game: Game) -> list[int]:
 
 def points(rules: GinRummy, game: Game) -> tuple[int, int]:
     """Return the player who knocked, and what this player wins (G11)."""
-    knocker = knocker_of(Phase.OVER, game["current_player"])
+    knocker = knocker_of(HandPhase.OVER, game["current_player"])
     values = deadwoods(game)
     margin = values[1 - knocker] - values[knocker] + (0 if values[knocker] else rules.gin_bonus)
     return knocker, margin - (rules.undercut_bonus if margin < 0 else 0)
@@ -92,10 +103,10 @@ def stock_size(game: Game) -> int:
     return CARDS - hands - laid - len(game["discards"]) - len(game["layoffs"]) - (game["upcard"] != "")
 
 
-def table(game: Game) -> list[str]:
-    """Return lines with the stock, the upcard and the discard pile."""
+def table(game: Game) -> str:
+    """Return a line with the stock, the upcard and the most deadwood of a knock."""
     stock = f"{counted(stock_size(game), 'card')} in the stock"
-    return [f"{stock}, upcard {game['upcard'] or 'none'}, knock with at most {game['knock_card']}"]
+    return f"{stock}, upcard {game['upcard'] or 'none'}, knock with at most {game['knock_card']}"
 
 
 def to_string(rules: GinRummy, game: Game) -> str:
@@ -106,42 +117,30 @@ def to_string(rules: GinRummy, game: Game) -> str:
         lines += [f"  melds {' '.join(game['laid'][seat])}"] if game["laid"][seat] else []
         known = game["known"][seat]
         lines += [f"  known to the opponent: {' '.join(known)}"] if known else []
-    lines += [*table(game), f"discards: {' '.join(game['discards']) or 'none'}"]
+    lines += [table(game), f"discards: {' '.join(game['discards']) or 'none'}"]
     lines += [f"laid off: {' '.join(game['layoffs'])}"] if game["layoffs"] else []
     return "\n".join([*lines, status(rules, game)])
 
 
 def draw(rules: GinRummy, game: Game) -> Drawing:
-    """Draw both hands with their melds, the stock and the upcard, and buttons for all other actions."""
+    """Draw both hands with their melds, the table, and a button for each action without a place there."""
     picture = Drawing(WIDTH, HEIGHT, cards.CLOTH, title="Gin rummy")
-    player = game["current_player"]
-    fields = fields_of(game) | {name: game[name] for name in ("knock_card", "current_player")}
-    # Of a hand that is hidden, no action is known.
-    hidden = HIDDEN in game["hands"][player]
-    actions = [] if hidden else open_actions(rules, game, fields | {"terminated": is_over(game)})
-    places = {name: action for action in actions if len(name := action_to_string(rules, action)) == 2}
-    for seat, (name, hand) in enumerate(zip(seats(2), game["hands"], strict=True)):
-        y = seat * SEAT
-        picture.text((LEFT, y + 16), name, 13, cards.PALE, "start", bold=seat == player)
-        for k, card in enumerate(hand):
-            draw_card(picture, LEFT + k * STEP, y + 28, card)
-            if seat == player and card in places:
-                picture.area(box(LEFT + k * STEP, y + 28, *CARD), places[card])
-        laid = " ".join(game["laid"][seat]) + (f" + {' '.join(game['layoffs'])}" if seat != player else "")
-        picture.text((LEFT, y + 94), laid.removesuffix(" + "), 13, cards.PALE, "start")
+    actions = known_actions(rules, game)
+    for seat in (0, 1):
+        draw_hand(picture, game, seat, [action for action in actions if action < CARDS])
     # The stock and the upcard are buttons themselves.
-    stock, upcard = (action for action in (rules.actions["draw_stock"].start, rules.actions["draw_upcard"].start))
-    for x, card, action in ((LEFT, HIDDEN, stock), (LEFT + STEP, game["upcard"], upcard)):
+    piles = {"draw_stock": HIDDEN, "draw_upcard": game["upcard"]}
+    for k, (name, card) in enumerate(piles.items()):
         if card:
-            draw_card(picture, x, PILES, card)
-        if action in actions:
-            picture.area(box(x, PILES, *CARD), action)
-    picture.text((LEFT + 2 * STEP + 4, PILES + 10), table(game)[0], 12, cards.PALE, "start")
-    for k in range(0, len(game["discards"]), 15):
-        line = " ".join(game["discards"][k : k + 15])
-        picture.text((LEFT + 2 * STEP + 4, PILES + 28 + k), line, 12, cards.PALE, "start")
-    buttons = [action for action in actions if action > stock]
-    for k, action in enumerate(buttons):
+            draw_card(picture, LEFT + k * STEP, PILES, card)
+        if (action := rules.actions[name].start) in actions:
+            picture.area(box(LEFT + k * STEP, PILES, *CARD), action)
+    names = ["discards:", *game["discards"], *(["laid off:", *game["layoffs"]] if game["layoffs"] else [])]
+    rows = [" ".join(names[k : k + IN_LINE]) for k in range(0, len(names), IN_LINE)]
+    for k, line in enumerate([table(game), *rows]):
+        picture.text((LEFT + 2 * STEP + 4, PILES + 6 + 16 * k), line, 12, cards.PALE, "start")
+    others = [action for action in actions if action >= rules.actions["finish"].start]
+    for k, action in enumerate(others):
         x = LEFT + k % IN_ROW * (BUTTON[0] + 4)
         y = PILES + 66 + k // IN_ROW * (BUTTON[1] + 3)
         picture.rect(x, y, *BUTTON, cards.FACE, cards.INK)
@@ -149,6 +148,26 @@ def draw(rules: GinRummy, game: Game) -> Drawing:
         picture.area(box(x, y, *BUTTON), action)
     picture.text((WIDTH / 2, HEIGHT - 16), status(rules, game), 14, cards.PALE, bold=True)
     return picture
+
+
+def draw_hand(picture: Drawing, game: Game, seat: int, actions: Sequence[int]) -> None:
+    """Draw a player's cards and melds. actions: cards that the player to move may discard or lay off."""
+    y = seat * SEAT
+    moves = seat == game["current_player"]
+    picture.text((LEFT, y + 16), seats(2)[seat], 13, cards.PALE, "start", bold=moves)
+    for k, card in enumerate(game["hands"][seat]):
+        x = LEFT + k * STEP
+        draw_card(picture, x, y + 28, card)
+        if moves and card != HIDDEN and (action := CARD_NAMES.index(card)) in actions:
+            picture.area(box(x, y + 28, *CARD), action)
+    picture.text((LEFT, y + 94), " ".join(game["laid"][seat]), 13, cards.PALE, "start")
+
+
+def known_actions(rules: GinRummy, game: Game) -> list[int]:
+    """Return the legal actions; none where the hand of the player to move is hidden."""
+    fields = fields_of(game) | {name: game[name] for name in ("knock_card", "current_player")}
+    is_hidden = HIDDEN in game["hands"][game["current_player"]]
+    return [] if is_hidden else open_actions(rules, game, fields | {"terminated": is_over(game)})
 
 
 def draw_card(picture: Drawing, x: float, y: float, card: str) -> None:
@@ -168,12 +187,12 @@ def explain(rules: GinRummy, game: Game, action: int) -> str:
     if name == "Draw upcard":
         return f"take {game['upcard']}"
     if name == "Pass":
-        return {Phase.MELD: "lay no more melds", Phase.LAYOFF: "lay off no more cards"}.get(phase, "pass")
+        return {HandPhase.MELD: "lay no more melds", HandPhase.LAYOFF: "lay off no more cards"}.get(phase, "pass")
     if name == "Knock":
         return f"end the hand with a deadwood of at most {game['knock_card']}"
-    return (
-        "draw from the stock" if name == "Draw stock" else f"{'lay off' if phase == Phase.LAYOFF else 'discard'} {name}"
-    )
+    if name == "Draw stock":
+        return "draw from the stock"
+    return f"{'lay off' if phase == HandPhase.LAYOFF else 'discard'} {name}"
 
 
 def tile(rules: GinRummy) -> Tile:

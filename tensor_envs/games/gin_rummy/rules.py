@@ -40,7 +40,7 @@ MAX_MELDS = 3  # of ten cards
 MAX_LEGAL = 22  # a hand that is one run has 21 melds
 
 
-class Phase(IntEnum):
+class HandPhase(IntEnum):
     """What the player to move decides (G15)."""
 
     FIRST_UPCARD = 0
@@ -105,7 +105,7 @@ class GinRummy:
                 Field("returned", kind="bool"),  # whether the last turn has discarded the upcard that it had drawn
                 Field("upcards", high=MAX_UPCARDS),  # number of upcards drawn, without the first one
                 Field("knock_card", high=VALUES[-1]),
-                Field("phase", high=len(Phase) - 1),
+                Field("phase", high=len(HandPhase) - 1),
             ),
             chance=True,
             perfect_information=False,
@@ -154,23 +154,23 @@ class GinRummy:
     def legal_action_mask(self, s: GameState) -> Mask:
         """Allow what the phase allows (G4 to G10)."""
         hand = s.hands[s.current_player]
-        knocks = s.phase == Phase.KNOCK
-        lays = s.phase == Phase.MELD
-        layoffs = where(s.phase == Phase.LAYOFF, hand & self.can_lay_off(s), 0)
-        found = melds.melds_in(where(in_phase(s, Phase.MELD, Phase.ANSWER), hand, 0))
-        words = self.actions.mask(card=where(in_phase(s, Phase.DISCARD, Phase.KNOCK), hand, layoffs), **found)
+        knocks = s.phase == HandPhase.KNOCK
+        lays = s.phase == HandPhase.MELD
+        layoffs = where(s.phase == HandPhase.LAYOFF, hand & self.can_lay_off(s), 0)
+        found = melds.melds_in(where(in_phase(s, HandPhase.MELD, HandPhase.ANSWER), hand, 0))
+        words = self.actions.mask(card=where(in_phase(s, HandPhase.DISCARD, HandPhase.KNOCK), hand, layoffs), **found)
         # Whoever has knocked discards and lays melds so that the deadwood can still be low enough (G7, G8).
         count = where(lays | knocks, sum_of(map(popcount, words)), 0)
         checked = repeat(count, [*words, *[uint32(0)] * len(words)], lambda values: self.checked(s, values))
         words = where(lays | knocks, checked[len(words) :], words)
-        eleven = hand | where(s.phase == Phase.WALL, card_set(s.upcard), 0)
+        eleven = hand | where(s.phase == HandPhase.WALL, card_set(s.upcard), 0)
         can_knock = melds.can_reach(eleven, s.knock_card, discards=True)
-        passes = (Phase.FIRST_UPCARD, Phase.SECOND_UPCARD, Phase.WALL, Phase.LAYOFF, Phase.ANSWER)
+        passes = (HandPhase.FIRST_UPCARD, HandPhase.SECOND_UPCARD, HandPhase.WALL, HandPhase.LAYOFF, HandPhase.ANSWER)
         others = self.actions.mask(
-            draw_upcard=in_phase(s, Phase.FIRST_UPCARD, Phase.SECOND_UPCARD, Phase.DRAW),
-            draw_stock=in_phase(s, Phase.FIRST_STOCK, Phase.DRAW),
+            draw_upcard=in_phase(s, HandPhase.FIRST_UPCARD, HandPhase.SECOND_UPCARD, HandPhase.DRAW),
+            draw_stock=in_phase(s, HandPhase.FIRST_STOCK, HandPhase.DRAW),
             finish=in_phase(s, *passes) | lays & (value_of(hand) <= s.knock_card),
-            knock=in_phase(s, Phase.DISCARD, Phase.WALL) & can_knock,
+            knock=in_phase(s, HandPhase.DISCARD, HandPhase.WALL) & can_knock,
         )
         return [first | second for first, second in zip(words, others, strict=True)]
 
@@ -192,53 +192,60 @@ class GinRummy:
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         a = self.actions.decode(action)
         player = s.current_player
-        phase = s.phase
-        passes = a.finish.chosen
-        knocks = a.knock.chosen
         draws = a.draw_stock.chosen
         takes = a.draw_upcard.chosen
-        discards = a.card.chosen & (phase == Phase.DISCARD)
+        discards = a.card.chosen & (s.phase == HandPhase.DISCARD)
         lays = action >= self.first_meld
-        # A hand that goes on without an end is a draw (G6).
-        upcards = s.upcards + (takes & (phase == Phase.DRAW))
+        # A hand that leads nowhere is a draw (G6).
+        upcards = s.upcards + (takes & (s.phase == HandPhase.DRAW))
         returned = discards & (a.card.index == s.taken)
-        tired = (upcards == MAX_UPCARDS) | returned & s.returned
-        # cards that come and go
-        picks = takes & ~tired | knocks & (phase == Phase.WALL)
+        nowhere = (upcards == MAX_UPCARDS) | returned & s.returned
+        over = nowhere | a.finish.chosen & in_phase(s, HandPhase.WALL, HandPhase.ANSWER)
+        # Cards come to the hand and leave it. A knock at the wall takes the upcard, too.
+        picks = takes & ~nowhere | a.knock.chosen & (s.phase == HandPhase.WALL)
         upcard = card_set(s.upcard)
-        new = card_set(drawn(s.stock, chance, 2 * HAND + 1 + s.ply, popcount(s.stock)))
+        picked = where(picks, upcard, 0)
+        new = where(draws, card_set(drawn(s.stock, chance, 2 * HAND + 1 + s.ply, popcount(s.stock))), 0)
         gone = self.cards_of(action)
-        hand = (s.hands[player] | where(picks, upcard, 0) | where(draws, new, 0)) & ~gone
-        known = (s.known[player] | where(picks, upcard, 0)) & ~gone
-        thrown = where(draws, upcard, 0) | where(phase == Phase.KNOCK, gone, 0)
+        hand = (s.hands[player] | picked | new) & ~gone
+        # The upcard goes to the pile if it is not taken, and so does the discard of a knock (G5, G7).
+        piled = where(draws, upcard, where(s.phase == HandPhase.KNOCK, gone, 0))
         own = s.laid[player]
         count = sum_of(meld >= 0 for meld in own)
-        # The result counts what neither player has laid (G11).
-        over = tired | passes & in_phase(s, Phase.WALL, Phase.ANSWER)
-        deadwood = [value_of(s.hands[1 - player]), value_of(hand)]
-        margin = deadwood[1] - deadwood[0] + where(deadwood[0] == 0, self.gin_bonus, 0)
-        margin = margin - where(margin < 0, self.undercut_bonus, 0)
-        margin = where(passes & (phase == Phase.ANSWER), where(player == 1, margin, -margin), 0)
-        following = where(passes, phase + 1 + ((phase == Phase.MELD) & (deadwood[1] == 0)), phase)
-        following = where(a.card.chosen & (phase == Phase.KNOCK), Phase.MELD, following)
-        following = where(discards, where(popcount(s.stock) == WALL_CARDS, Phase.WALL, Phase.DRAW), following)
-        following = where(takes | draws, Phase.DISCARD, where(knocks, Phase.KNOCK, following))
-        turns = discards | passes & in_phase(s, Phase.FIRST_UPCARD, Phase.SECOND_UPCARD, Phase.MELD)
+        passes_on = in_phase(s, HandPhase.FIRST_UPCARD, HandPhase.SECOND_UPCARD, HandPhase.MELD)
         after = s.replace(
             hands=put(s.hands, player, hand),
-            known=put(s.known, player, known),
-            stock=where(draws, s.stock & ~new, s.stock),
-            discards=s.discards | thrown,
-            layoffs=s.layoffs | where(phase == Phase.LAYOFF, gone, 0),
+            known=put(s.known, player, (s.known[player] | picked) & ~gone),
+            stock=s.stock & ~new,
+            discards=s.discards | piled,
+            layoffs=s.layoffs | where(s.phase == HandPhase.LAYOFF, gone, 0),
             laid=put(s.laid, player, where(lays, put(own, count, action - self.first_meld), own)),
             upcard=where(discards, a.card.index, where(picks | draws, -1, s.upcard)),
-            taken=where(takes & ~tired, s.upcard, -1),
+            taken=where(takes & ~nowhere, s.upcard, -1),
             returned=where(discards, returned, s.returned),
             upcards=upcards,
-            phase=where(over, Phase.OVER, following),
-            current_player=where(turns, 1 - player, player),
+            phase=where(over, HandPhase.OVER, self.next_phase(s, action, value_of(hand) == 0)),
+            current_player=where(discards | a.finish.chosen & passes_on, 1 - player, player),
         )
-        return Outcome(after, rewards=(margin, -margin), terminated=over)
+        first = where(a.finish.chosen & (s.phase == HandPhase.ANSWER), self.points(s), 0)
+        return Outcome(after, rewards=(first, -first), terminated=over)
+
+    def next_phase(self, s: GameState, action: Scalar, is_gin: Scalar) -> Scalar:
+        """Return the phase after an action that does not end the hand (G4 to G10)."""
+        a = self.actions.decode(action)
+        following = where(a.finish.chosen, s.phase + 1 + ((s.phase == HandPhase.MELD) & is_gin), s.phase)
+        following = where(a.draw_upcard.chosen | a.draw_stock.chosen, HandPhase.DISCARD, following)
+        after_turn = where(popcount(s.stock) == WALL_CARDS, HandPhase.WALL, HandPhase.DRAW)
+        following = where(a.card.chosen & (s.phase == HandPhase.DISCARD), after_turn, following)
+        following = where(a.knock.chosen, HandPhase.KNOCK, following)
+        return where(a.card.chosen & (s.phase == HandPhase.KNOCK), HandPhase.MELD, following)
+
+    def points(self, s: GameState) -> Scalar:
+        """Return the points of player 0 if the player to move, who has not knocked, lays no more melds (G11)."""
+        own, other = (value_of(s.hands[p]) for p in (1 - s.current_player, s.current_player))
+        margin = other - own + where(own == 0, self.gin_bonus, 0)
+        margin = margin - where(margin < 0, self.undercut_bonus, 0)
+        return where(s.current_player == 1, margin, -margin)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
         """Return what OpenSpiel's observation tensor has, and the known cards of the opponent (G13)."""
@@ -258,7 +265,7 @@ class GinRummy:
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
         """Resample the unknown cards of the opponent's hand, unless a knock has opened it (G14)."""
         other = 1 - player
-        is_open = (s.phase >= Phase.LAYOFF) | (s.phase >= Phase.KNOCK) & (s.current_player == other)
+        is_open = (s.phase >= HandPhase.LAYOFF) | (s.phase >= HandPhase.KNOCK) & (s.current_player == other)
         unknown = s.hands[other] & ~s.known[other]
         pool = s.stock | unknown
         hand = s.known[other]
@@ -271,7 +278,7 @@ class GinRummy:
         return s.replace(hands=put(s.hands, other, hand), stock=where(is_open, s.stock, pool))
 
 
-def in_phase(s: GameState, *phases: Phase) -> Scalar:
+def in_phase(s: GameState, *phases: HandPhase) -> Scalar:
     """Return whether a game is in one of some phases."""
     return any_of(s.phase == phase for phase in phases)
 

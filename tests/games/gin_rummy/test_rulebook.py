@@ -264,7 +264,7 @@ LAID = [["As2s3s", "7c8c9c"], []]
 LOW = "4c 2d Ah 3h"
 WRONG: list[tuple[dict[str, Any], str]] = [
     (table(phase="none"), "phase must be one of"),
-    (table(upcard="Xs"), "upcard must be one of"),
+    (table(upcard="Xs"), "upcard and taken must be cards such as 'Td', or '', got"),
     (table(upcard="", discards=["Qs"]), "upcard must be a card in the phase 'draw', got -1"),
     (table(upcard="As"), "As must be in one place, got it in several"),
     (table(discards=["Qs"]), "Qs must be in one place"),
@@ -281,8 +281,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (table(LOW, laid=LAID), "laid must be empty before a knock"),
     (table(LOW, OTHER, "meld", laid=LAID, current_player=1, discards=["Qs"]), "laid must be empty for the opponent"),
     (table(phase="layoff", discards=["Qs"]), "laid must have melds"),
-    (table(laid=[["As2s"], []]), "an entry of laid must be one of"),
+    (table(laid=[["As2s"], []]), "laid\\[0\\] must be at most 3 melds such as 'AsAcAd', got"),
     (table(second=OTHER[3:], layoffs=["6s"], current_player=1), "layoffs must be empty before melds are laid"),
+    (table(laid=[["As2s3s", "4s5s6s", "7s8s9s", "7c8c9c"], []]), "laid\\[0\\] must be at most 3 melds"),
+    (table(discards=["XX"]), "discards must be cards such as 'Td', got"),
     (table(knock_card=9), "knock_card must be 10"),
     (
         table("Ks Qc Jc Th", OTHER, "answer", laid=LAID, current_player=1, discards=["Qs"]),
