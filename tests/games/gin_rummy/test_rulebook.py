@@ -301,9 +301,10 @@ def test_g15_wrong_dictionaries(state: dict[str, Any], message: str) -> None:
 
 
 def test_g15_wrong_types() -> None:
-    for field, value in (("hands", 5), ("hands", [5, 5]), ("returned", 1), ("upcard", 5), ("upcards", 0.5)):
+    wrong: list[tuple[str, Any]] = [("hands", 5), ("hands", [5, 5]), ("returned", 1), ("upcard", 5), ("upcards", 0.5)]
+    for field, value in wrong:
         with pytest.raises(ValueError, match=rf"{field}.* must be (an int|of type)"):
-            te.make(GAME).state_from_dicts([table(**{field: value})])
+            te.make(GAME).state_from_dicts([table() | {field: value}])
 
 
 def test_the_result_as_text() -> None:
