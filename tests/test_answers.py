@@ -216,6 +216,8 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("texas_holdem", "raise to 4", "raise 50%"), ("texas_holdem", "raise to 6", "raise 100%"),
     ("texas_holdem", "raise to 5", REFUSED), ("texas_holdem", "call 1", "call"),
     ("hanabi", "move: play 0 or 1", REFUSED), ("hanabi", "play card 0", "Play 0"),
+    ("gin_rummy", "I draw upcard.", "Draw upcard"), ("gin_rummy", "move: pass", "Pass"), ("gin_rummy", "As", REFUSED),
+    ("gin_rummy", "draw stock", REFUSED), ("gin_rummy", "pass or draw upcard", REFUSED),
     ("texas_holdem", "call or fold", REFUSED), ("hanabi", "play 0", "Play 0"), ("hanabi", "I play 4.", "Play 4"),
     ("hanabi", "discard 0", REFUSED), ("hanabi", "play 5", REFUSED), ("hanabi", "play 0 or play 1", REFUSED),
     ("hanabi", "reveal player +1 color r", "Reveal player +1 color R"), ("hanabi", "hint red", REFUSED),
