@@ -36,16 +36,7 @@ class ActionParts:
     def __getattr__(self, name: str) -> Choice:
         if name.startswith("_"):
             raise AttributeError(name)
-        span = self._actions[name]
-        action = self._action
-        count = self._actions.count
-        chosen = scalar(len(span) > 0)
-        if span.start > 0:
-            chosen = chosen & (action >= span.start)
-        if span.stop < count:
-            chosen = chosen & (action < span.stop)
-        index = minimum(maximum(action - span.start, 0), max(len(span) - 1, 0))
-        return Choice(chosen, index)
+        return self._actions.choice(name, self._action)
 
 
 class Actions:
@@ -101,6 +92,17 @@ class Actions:
     def decode(self, action: Value) -> ActionParts:
         """Return an action's place in every range: `decode(action).move.chosen` and `.index`."""
         return ActionParts(self, action)
+
+    def choice(self, name: str, action: Scalar) -> Choice:
+        """Return whether an action is in a range, and its place there. AttributeError for no range's name."""
+        span = self[name]
+        chosen = scalar(len(span) > 0)
+        if span.start > 0:
+            chosen = chosen & (action >= span.start)
+        if span.stop < self.count:
+            chosen = chosen & (action < span.stop)
+        index = minimum(maximum(action - span.start, 0), max(len(span) - 1, 0))
+        return Choice(chosen, index)
 
     def mask(self, **legal: Any) -> list[Scalar]:
         """Assemble a legal action mask of its parts.

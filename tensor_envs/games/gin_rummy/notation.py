@@ -5,9 +5,9 @@ from functools import cache
 from typing import Any
 
 from tensor_envs._validate import instance, one_of, repeated, shown
-from tensor_envs.games.gin_rummy.melds import CARDS, RANKS, value_of
+from tensor_envs.games.gin_rummy.melds import CARDS, RANKS, RUNS, SUITS, value_of
 from tensor_envs.games.gin_rummy.rules import DECK, HAND, MAX_MELDS, WALL_CARDS, GinRummy, HandPhase
-from tensor_envs.rules import int32, uint64
+from tensor_envs.rules import uint64
 from tensor_envs.rules.plain import checked, ended, field_limits, legal_actions
 
 RANK_NAMES = "A23456789TJQK"
@@ -36,9 +36,18 @@ def names_of(cards: int) -> list[str]:
 @cache
 def meld_cards() -> dict[str, int]:
     """Return the cards of each meld by its name, in the order of their numbers (G3)."""
-    rules = GinRummy()
-    sets = [int(rules.cards_of(int32(a)).value) for a in range(rules.first_meld, rules.actions.count)]
-    return {"".join(names_of(cards)): cards for cards in sets}
+    suits = range(SUITS)
+    sets = [
+        [RANKS * suit + rank for suit in suits if suit != missing] for rank in range(RANKS) for missing in (*suits, -1)
+    ]
+    runs = [
+        [RANKS * suit + lowest + k for k in range(length)]
+        for length in RUNS
+        for suit in suits
+        for lowest in range(RANKS + 1 - length)
+    ]
+    melds = [sum(1 << card for card in meld) for meld in sets + runs]
+    return {"".join(names_of(cards)): cards for cards in melds}
 
 
 def action_to_string(rules: GinRummy, action: int) -> str:

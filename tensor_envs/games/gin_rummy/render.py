@@ -6,6 +6,7 @@ from tensor_envs.games._kit import cards
 from tensor_envs.games.gin_rummy.melds import CARDS, RANKS
 from tensor_envs.games.gin_rummy.notation import (
     CARD_NAMES,
+    PHASES,
     action_to_string,
     fields_of,
     knocker_of,
@@ -44,9 +45,9 @@ def is_over(game: Game) -> bool:
     return bool(game["phase"] == "over")
 
 
-def phase_of(game: Game) -> HandPhase:
-    """Return the phase of a position."""
-    return HandPhase[game["phase"].upper().replace(" ", "_")]
+def phase_of(game: Game) -> int:
+    """Return the number of a position's phase."""
+    return PHASES.index(game["phase"])
 
 
 def seen_by(rules: GinRummy, game: Game, player: int) -> Game:
@@ -187,7 +188,8 @@ def explain(rules: GinRummy, game: Game, action: int) -> str:
     if name == "Draw upcard":
         return f"take {game['upcard']}"
     if name == "Pass":
-        return {HandPhase.MELD: "lay no more melds", HandPhase.LAYOFF: "lay off no more cards"}.get(phase, "pass")
+        ends = {PHASES[HandPhase.MELD]: "lay no more melds", PHASES[HandPhase.LAYOFF]: "lay off no more cards"}
+        return ends.get(game["phase"], "pass")
     if name == "Knock":
         return f"end the hand with a deadwood of at most {game['knock_card']}"
     if name == "Draw stock":

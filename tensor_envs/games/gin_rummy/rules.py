@@ -56,6 +56,9 @@ class HandPhase(IntEnum):
     OVER = 10
 
 
+LAST_PHASE = int(HandPhase.OVER)
+
+
 @dataclass(frozen=True)
 class GinRummy:
     """Rule fields of gin rummy (G12).
@@ -105,7 +108,7 @@ class GinRummy:
                 Field("returned", kind="bool"),  # whether the last turn has discarded the upcard that it had drawn
                 Field("upcards", high=MAX_UPCARDS),  # number of upcards drawn, without the first one
                 Field("knock_card", high=VALUES[-1]),
-                Field("phase", high=len(HandPhase) - 1),
+                Field("phase", high=LAST_PHASE),
             ),
             chance=True,
             perfect_information=False,
@@ -133,11 +136,12 @@ class GinRummy:
 
     def cards_of(self, action: Scalar) -> Scalar:
         """Return the cards that leave the hand with an action."""
-        a = self.actions.decode(action)
-        cards = where(a.card.chosen, card_set(a.card.index), 0)
-        cards = where(a.set_of_rank.chosen, melds.set_cards(a.set_of_rank.index), cards)
+        card = self.actions.choice("card", action)
+        cards = where(card.chosen, card_set(card.index), 0)
+        of_rank = self.actions.choice("set_of_rank", action)
+        cards = where(of_rank.chosen, melds.set_cards(of_rank.index), cards)
         for length in melds.RUNS:
-            run = getattr(a, f"run_of_{length}")
+            run = self.actions.choice(f"run_of_{length}", action)
             cards = where(run.chosen, melds.run_cards(run.index, length), cards)
         return cards
 
@@ -146,7 +150,7 @@ class GinRummy:
         runs = uint64(0)
         ranks = uint64(0)
         for meld in s.laid[1 - s.current_player]:
-            kind = self.actions.decode(meld + self.first_meld).set_of_rank
+            kind = self.actions.choice("set_of_rank", meld + self.first_meld)
             ranks = ranks | where(kind.chosen, uint64(melds.COLUMN) << kind.index // melds.SETS, 0)
             runs = runs | where(kind.chosen, 0, self.cards_of(meld + self.first_meld))
         return ranks | melds.neighbours(runs | melds.neighbours(runs) & s.layoffs)

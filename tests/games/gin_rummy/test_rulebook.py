@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import tensor_envs as te
+from tensor_envs.games.gin_rummy.notation import meld_cards
 from tensor_envs.games.gin_rummy.rules import GinRummy
+from tensor_envs.rules import int32
 
 GAME = "gin_rummy"
 Start = Callable[..., Any]
@@ -69,6 +71,12 @@ def test_g3_names() -> None:
     expected = {0: "As", 51: "Kh", 52: "Draw upcard", 53: "Draw stock", 54: "Pass", 55: "Knock"}
     expected |= {56: "AcAdAh", 60: "AsAcAdAh", 120: "KsKcKdKh", 121: "As2s3s", 165: "As2s3s4s", 240: "9hThJhQhKh"}
     assert {action: env.action_to_string(action) for action in expected} == expected
+
+
+def test_g3_melds_have_the_cards_of_their_names() -> None:
+    rules = GinRummy()
+    cards = [int(rules.cards_of(int32(action)).value) for action in range(rules.first_meld, rules.actions.count)]
+    assert cards == [*meld_cards().values()] and len({*cards}) == 185
 
 
 def test_g4_the_first_upcard(start: Start) -> None:
