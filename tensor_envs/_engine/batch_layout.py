@@ -114,7 +114,7 @@ class BatchLayout:
             Games that every row of a shard plays, number of its first rows that play one more, and number of its rows.
         """
         each, rest = divmod(games, self.batch)
-        # Of the batch's first `rest` rows, so many are in this shard.
+        # This shard has so many of the batch's first `rest` rows.
         more = min(max(rest - shard * self.shard_size, 0), self.shard_size)
         return each, more, self.shard_size
 

@@ -132,11 +132,14 @@ class PlayoutOracle:
         return to_numpy(output.action), found["qvalues"], found["proven"]
 
     def _values_after(self, state: State, actions: np.ndarray) -> np.ndarray:
-        """Return values of actions, by searches of the positions after them, in a game that proofs exist for, [B]."""
+        """Return the values of actions, [B], by searches of the positions after them.
+
+        The game is for one player, or for two with zero sum, as all games with proofs are.
+        """
         after = state.env.step(state, actions)
         value = playout_policy(after, self.num_simulations, seed=self.seed).search_tree.summary()["value"]
         mover, next_mover = (to_numpy(s.current_player) for s in (state, after))
-        # for one player, or for two with zero sum; 0 in a game that is over
+        # A finished game has the value 0.
         return to_numpy(after.rewards)[np.arange(state.batch), mover] + np.where(mover == next_mover, value, -value)
 
 

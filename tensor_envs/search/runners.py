@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
 
 TREE_BYTES = 2**28  # bytes of the trees of a chunk, unless one block needs more
-# The same on a CUDA card, or an eighth of its memory if that is less: a chunk of few games would leave the card idle.
+# A CUDA card gets more, or an eighth of its memory if that is less: a chunk of few games would leave the card idle.
 CARD_TREE_BYTES = 2**31
 # Limit of these numbers, and of all trees of a batch with keep_tree=True. GPUs index words by 32 bits.
 MAX_TREE_BYTES = 2**33

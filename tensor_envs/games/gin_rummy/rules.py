@@ -41,7 +41,7 @@ MAX_LEGAL = 22  # a hand that is one run has 21 melds
 
 
 class HandPhase(IntEnum):
-    """What the player to move decides (G15)."""
+    """Phases of a hand, by what the player to move decides (G15)."""
 
     FIRST_UPCARD = 0
     SECOND_UPCARD = 1
@@ -56,7 +56,7 @@ class HandPhase(IntEnum):
     OVER = 10
 
 
-LAST_PHASE = int(HandPhase.OVER)
+LAST_PHASE = int(HandPhase.OVER)  # a constant, since a page's JavaScript cannot count the phases
 
 
 @dataclass(frozen=True)
