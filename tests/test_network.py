@@ -61,14 +61,19 @@ def reference(
     for block in range(BLOCKS):
         inner = np.maximum(convolved(x, weights, f"tower.{2 * block}"), 0)
         x = np.maximum(x + convolved(inner, weights, f"tower.{2 * block + 1}"), 0)
-    x = activated(linear(x.reshape(len(x), -1), "second"))
-    return linear(x, "policy"), linear(x, "value")[:, 0]
+    hidden = activated(linear(x.reshape(len(x), -1), "second"))
+    logits = linear(hidden, "policy")
+    if "local.weight" in weights:
+        weight = weights["local.weight"].astype(float)[:, :, 0, 0]
+        local = np.einsum("bcij,kc->bkij", x, weight) + weights["local.bias"][:, None, None]
+        logits[:, : local[0].size] += local.reshape(len(x), -1)
+    return logits, linear(hidden, "value")[:, 0]
 
 
-@pytest.mark.few("relu")
-@pytest.mark.parametrize("activation", ("relu", "tanh"))
-def test_a_tower_by_reference(activation: str) -> None:
-    env = shared_env("connect_four")
+@pytest.mark.parametrize(("game", "activation"), [("connect_four", "tanh"), ("othello", "relu")])
+def test_a_tower_by_reference(game: str, activation: str) -> None:
+    """In othello the local policy scores the squares; the last action is to pass. Connect four has none."""
+    env = shared_env(game)
     state = te.rollout(env, "uniform", batch=5, steps=9).state
     weights = random_weights(env)
     seen, mask = network_inputs(env, state)
@@ -108,6 +113,8 @@ def test_a_tower_is_saved_and_played(tmp_path: Path) -> None:
         ("second.bias", ()),
         ("policy.weight", (9, 7)),
         ("value.bias", None),
+        ("local.weight", (1, 3, 1, 1)),
+        ("local.bias", (2,)),
     ],
 )
 def test_weights_that_do_not_fit(name: str, shape: tuple[int, ...] | None, tmp_path: Path) -> None:
@@ -172,12 +179,15 @@ def test_a_file_without_an_activation_is_of_tanh(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("blocks", "activation"), [(0, "relu"), (1, "tanh")])
 def test_learning_agrees_with_tinygrad(blocks: int, activation: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of Adam in a capture change the weights alike with the fused kernels and with tinygrad's."""
-    env, learned = shared_env("tic_tac_toe"), []
+    """Steps of Adam in a capture change the weights alike with the fused kernels and with tinygrad's.
+
+    In go an action is no cell of the board, so the bias of the local policy has a gradient.
+    """
+    env, learned = shared_env("go", size=3), []
     state = te.rollout(env, "uniform", batch=40, steps=4).state
     seen, mask = network_inputs(env, state)
     random = np.random.default_rng(0)
-    targets, values = Tensor(random.random((40, 9), np.float32)) * mask, Tensor(random.random(40, np.float32))
+    targets, values = Tensor(random.random((40, 10), np.float32)) * mask, Tensor(random.random(40, np.float32))
     Tensor.realize(targets, values)
     weights = {k: w.numpy() for k, w in Network(env, 12, blocks, 6).weights().items()}
     for fused_too in (True, False):

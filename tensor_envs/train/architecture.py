@@ -31,6 +31,10 @@ def board_shape(shape: Sequence[int]) -> tuple[int, int, int]:
 class Architecture:
     """Sizes of a network: a residual tower of 3x3 convolutions or none, hidden layers, then heads.
 
+    In most board games actions are planes over the board: plane k of cell c is action k * cells + c, such as a point of
+    go, or a square and a direction in breakthrough. A tower's last features of a cell score its actions by a 1x1
+    convolution, the local policy, which is added to the first head.
+
     Attributes:
         inputs: numbers of an observation, [planes, *board] with a tower, see `board_shape`.
         hidden: widths of the hidden layers, one at least.
@@ -39,6 +43,7 @@ class Architecture:
         board: rows and columns, with a tower.
         channels: channels of the tower.
         blocks: residual blocks of two convolutions; 0 for no tower.
+        action_planes: planes of the local policy; 0 for none.
     """
 
     inputs: int
@@ -48,6 +53,7 @@ class Architecture:
     board: tuple[int, int] = (1, 1)
     channels: int = 0
     blocks: int = 0
+    action_planes: int = 0
 
     @property
     def cells(self) -> int:
@@ -69,10 +75,11 @@ class Architecture:
 
     @property
     def shapes(self) -> list[tuple[int, int]]:
-        """Shape of each weight matrix, [inputs, outputs]; those of convolutions are [3 * 3 * inputs, outputs]."""
+        """Shape of each weight matrix, [inputs, outputs]; those of 3x3 convolutions are [3 * 3 * inputs, outputs]."""
         convolutions = [(9 * inputs, outputs) for inputs, outputs in self.convolutions]
         heads = [(self.hidden[-1], width) for width in self.heads]
-        return [*convolutions, *self.dense, *heads]
+        local = [(self.channels, self.action_planes)] if self.action_planes else []
+        return [*convolutions, *self.dense, *heads, *local]
 
     @property
     def offsets(self) -> list[int]:
@@ -90,6 +97,11 @@ class Architecture:
     def first_head(self) -> int:
         """Index of the first head among all layers."""
         return len(self.convolutions) + len(self.hidden)
+
+    @property
+    def local_policy(self) -> int:
+        """Index of the local policy among all layers, which is the last one."""
+        return self.first_head + len(self.heads)
 
     @property
     def rows(self) -> int:
@@ -111,5 +123,6 @@ class Architecture:
             MAX_LANES * (inputs * (outputs < MAX_LANES) + outputs * (inputs < MAX_LANES))
             for inputs, outputs in self.shapes
         )
+        local = self.cells * max(MAX_LANES, self.action_planes) if self.action_planes else 0
         inputs = self.inputs * (2 if self.blocks else self.rows)
-        return boards + patches + hidden + padded + inputs
+        return boards + patches + hidden + padded + local + inputs

@@ -26,6 +26,7 @@ def as_torch(player: Player) -> Player:
         "blocks": blocks,
         "channels": len(weights["first.bias"]),
         "tanh": player.activation == "tanh",
+        "action_planes": len(weights.get("local.bias", ())),
     }
     network = {"class": "tensor_envs.train.modules:Dense", "arguments": arguments}
     return player._replace(weights=weights, network=network)

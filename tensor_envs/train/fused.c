@@ -372,6 +372,26 @@ INLINE void scatter(int first, int count, int height, int width, int channels, c
     }
 }
 
+/* adds a 1x1 convolution of x, plus a bias: plane k of cell c is y[k * cells + c] */
+INLINE void add_planes(int cells, int inputs, int outputs, const float *x, const float *w, const float *start,
+                       float *y) {
+  float of_cells[cells * outputs];
+  product(cells, inputs, outputs, x, inputs, 1, w, WIDTH(outputs), start, of_cells, outputs, 0, 0);
+  for (int k = 0; k < outputs; k++)
+    for (int c = 0; c < cells; c++) y[k * cells + c] += of_cells[c * outputs + k];
+}
+
+/* adds the gradients of weights, bias and x, given that of y */
+INLINE void add_planes_backward(int cells, int inputs, int outputs, const float *x, const float *dy,
+                                const float *transposed, float *dw, float *db, float *dx) {
+  float d[cells * WIDTH(outputs)];
+  for (int c = 0; c < cells; c++)
+    for (int k = 0; k < outputs; k++) d[c * WIDTH(outputs) + k] = dy[k * cells + c];
+  product(inputs, cells, outputs, x, 1, inputs, d, WIDTH(outputs), 0, dw, outputs, 0, 1);
+  add_rows(cells, outputs, d, WIDTH(outputs), db);
+  product(cells, outputs, inputs, d, WIDTH(outputs), 1, transposed, WIDTH(inputs), 0, dx, inputs, 0, 1);
+}
+
 #define PATCH_CELLS 48 /* cells of a board whose neighbourhoods are gathered together */
 
 /* y = the 3x3 convolution of x, plus a bias: a product of gathered neighbourhoods and weights [9 * inputs, outputs] */

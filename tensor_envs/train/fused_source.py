@@ -160,10 +160,14 @@ class Forward:
             for (int first = share[0] * BLOCK_ROWS; first < end; first += BLOCK_ROWS) {
             int rows = smaller(BLOCK_ROWS, batch - first);
         """)
-        x = self._tower(t) if net.blocks else t.observations
+        first = self._tower(t) if net.blocks else t.observations
+        x = first
         for k in range(len(net.hidden)):
             x = self._hidden(t, k, x)
         self._heads(t, x)
+        if net.action_planes:
+            self._local_policy(t, first)
+        t.add(f"log_softmax(rows, ACTIONS, output0 + (long)first * ACTIONS, {t.mask}, sums);")
         t.add("}")
         return t.finish(self.name)
 
@@ -180,8 +184,9 @@ class Forward:
             t.array("float", f"output{k}", written=True)
         if self.keep:
             t.array("float", "features", written=True)
-        for layer, shape in enumerate(net.shapes[: net.first_head + 1]):
-            t.pad(layer, *shape)
+        for layer, shape in enumerate(net.shapes):
+            if layer <= net.first_head or layer == net.local_policy:
+                t.pad(layer, *shape)
 
     def _scratch(self, t: _Source) -> None:
         """Declare the memory on the stack for the features of a block, unless they are kept in an array."""
@@ -253,7 +258,7 @@ class Forward:
         return y
 
     def _heads(self, t: _Source, x: _Rows) -> None:
-        """Write the heads: the log softmax of the first, and a dot product for each further head of one unit."""
+        """Write the heads: the logits of the first, and a dot product for each further head of one unit."""
         net = self.net
         for k, width in enumerate(net.heads):
             layer = net.first_head + k
@@ -266,7 +271,15 @@ class Forward:
                             output0 + (long)first * ACTIONS, ACTIONS, 0, 0);
                 """
             t.add(code, **values)
-        t.add(f"log_softmax(rows, ACTIONS, output0 + (long)first * ACTIONS, {t.mask}, sums);")
+
+    def _local_policy(self, t: _Source, boards: _Rows) -> None:
+        """Write the local policy, which adds to the logits, board by board."""
+        layer = self.net.local_policy
+        t.add(f"""
+            for (int row = 0; row < rows; row++)
+              add_planes(CELLS, CHANNELS, {self.net.action_planes}, {t.board(boards)}, padded{layer}, bias{layer},
+                         output0 + ((long)first + row) * ACTIONS);
+        """)
 
 
 @dataclass(frozen=True)
@@ -322,8 +335,9 @@ class Backward:
         for layer in range(1, len(net.shapes)):
             t.array("float", f"weight{layer}")
         t.array("float", "partial_sums", written=True)
-        for layer, (inputs, outputs) in enumerate(net.shapes[1 : net.first_head + 1], 1):
-            t.pad(layer, outputs, inputs)
+        for layer, (inputs, outputs) in enumerate(net.shapes):
+            if 1 <= layer <= net.first_head or layer == net.local_policy:
+                t.pad(layer, outputs, inputs)
 
     def _scratch(self, t: _Source) -> None:
         """Declare the memory on the stack for the gradients of a block's logits, hidden layers and boards."""
@@ -436,6 +450,8 @@ class Backward:
             float *dx = d_tower + row * WIDTH(BOARD_FEATURES);
         """)
         t.add_image()
+        if net.action_planes:
+            self._local_policy(t)
         for block in reversed(range(net.blocks)):
             inner = 2 * block + 1
             outer = 2 * block + 2
@@ -453,6 +469,23 @@ class Backward:
         self._activation_gradient(t, 0, "dx", "d_outer", ACTIVATIONS[net.activation])
         self._convolution_gradient(t, 0, "image", "d_outer", "0")
         t.add("}")
+
+    def _local_policy(self, t: _Source) -> None:
+        """Write the gradients of the local policy's matrix, bias and input, a board's last features."""
+        net = self.net
+        layer = net.local_policy
+        offset = net.offsets[layer]
+        t.add(
+            """
+            add_planes_backward(CELLS, CHANNELS, $planes, $x, d_logits + row * WIDTH(ACTIONS), padded$layer,
+                                sum + $matrix, sum + $bias, dx);
+            """,
+            planes=net.action_planes,
+            x=t.board(t.features(len(net.convolutions) - 1)),
+            layer=layer,
+            matrix=offset,
+            bias=offset + net.channels * net.action_planes,
+        )
 
     def _convolution_gradient(self, t: _Source, layer: int, x: str, d: str, dx: str) -> None:
         """Write the gradients of a convolution's matrix, bias and input, from the gradient `d` of its output.

@@ -23,9 +23,8 @@ VALUE_PLANES = 4
 VALUE_HIDDEN = 64
 
 
-def last_layer(inputs: int, env: Env) -> nn.Module:
-    """Return a layer to the logits, whose initial policy is nearly uniform."""
-    layer = nn.Linear(inputs, env.num_actions)
+def nearly_uniform(layer: nn.Module) -> nn.Module:
+    """Return a layer to logits with smaller weights, so that the initial policy is nearly uniform."""
     with torch.no_grad():
         layer.weight *= 0.01
     return layer
@@ -36,7 +35,7 @@ class Heads(nn.Module):  # type: ignore[misc] # PyTorch has no types where it is
 
     def __init__(self, env: Env, cells: int, channels: int):
         super().__init__()
-        last = last_layer(POLICY_PLANES * cells, env)
+        last = nearly_uniform(nn.Linear(POLICY_PLANES * cells, env.num_actions))
         self.policy = nn.Sequential(nn.Linear(channels, POLICY_PLANES), nn.ReLU(), nn.Flatten(), last)
         self.value = nn.Sequential(
             nn.Linear(channels, VALUE_PLANES),
@@ -54,11 +53,21 @@ class Heads(nn.Module):  # type: ignore[misc] # PyTorch has no types where it is
 class Dense(nn.Module):  # type: ignore[misc]
     """Network of two hidden layers, for observations of any shape: `te.train.Network` in PyTorch.
 
-    With `blocks`, a residual tower replaces the first layer. Weights have the names of files of `te.train.Network`.
+    With `blocks`, a residual tower replaces the first layer, and adds a local policy of `action_planes`; None: as many
+    as the board has room for. Weights have the names of files of `te.train.Network`.
     """
 
-    def __init__(self, env: Env, hidden: int = 128, blocks: int = 0, channels: int = 32, tanh: bool = False):
+    def __init__(
+        self,
+        env: Env,
+        hidden: int = 128,
+        blocks: int = 0,
+        channels: int = 32,
+        tanh: bool = False,
+        action_planes: int | None = None,
+    ):
         super().__init__()
+        self.action_planes = 0
         self.hidden = hidden
         self.blocks = blocks
         self.channels = channels
@@ -68,12 +77,15 @@ class Dense(nn.Module):  # type: ignore[misc]
             planes, rows, columns = board_shape(env.observation_shape)
             self.first = nn.Conv2d(planes, channels, 3, padding=1)
             self.second = nn.Linear(channels * rows * columns, hidden)
+            self.action_planes = env.num_actions // (rows * columns) if action_planes is None else action_planes
         else:
             self.first = nn.Linear(inputs, hidden)
             self.second = nn.Linear(hidden, hidden)
         self.tower = nn.ModuleList(nn.Conv2d(channels, channels, 3, padding=1) for _ in range(2 * blocks))
-        self.policy = last_layer(hidden, env)
+        self.policy = nearly_uniform(nn.Linear(hidden, env.num_actions))
         self.value = nn.Linear(hidden, 1)
+        if self.action_planes:
+            self.local = nearly_uniform(nn.Conv2d(channels, self.action_planes, 1))
 
     def forward(self, observation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         activation = torch.tanh if self.tanh else torch.relu
@@ -81,8 +93,12 @@ class Dense(nn.Module):  # type: ignore[misc]
         for k in range(0, 2 * self.blocks, 2):
             inner = self.tower[k](features).relu()
             features = (features + self.tower[k + 1](inner)).relu()
-        features = activation(self.second(features.flatten(1)))
-        return self.policy(features), self.value(features).squeeze(1)
+        hidden = activation(self.second(features.flatten(1)))
+        logits = self.policy(hidden)
+        if self.action_planes:
+            local = self.local(features).flatten(1)
+            logits = logits + nn.functional.pad(local, (0, logits.shape[1] - local.shape[1]))
+        return logits, self.value(hidden).squeeze(1)
 
 
 class ResidualBlock(nn.Module):  # type: ignore[misc]

@@ -48,7 +48,8 @@ class LayerWeights(NamedTuple):
 class Network:
     """Network of two hidden layers from the observation to log-probabilities [B, A] and values [B].
 
-    With `blocks`, a residual tower replaces the first layer: a 3x3 convolution, then blocks of two convolutions. On the
+    With `blocks`, a residual tower replaces the first layer: a 3x3 convolution, then blocks of two convolutions. It
+    also adds a local policy to the logits, see `Architecture`. On the
     CPU one kernel of the package evaluates all layers, and one computes their gradients. On a GPU kernels of the
     package evaluate networks without a tower, one for each layer; tinygrad's do the rest.
 
@@ -100,6 +101,7 @@ class Network:
             hidden = len(weights["second.bias"])
             channels = len(weights["first.bias"])
             blocks = sum(name.startswith("tower") for name in weights) // 4  # two weights, two biases
+            action_planes = len(weights.get("local.bias", ()))
         self.activation = one_of("activation", activation, ACTIVATIONS)
         inputs = planes = math.prod(env.observation_shape)
         rows = columns = 1
@@ -108,6 +110,8 @@ class Network:
                 planes, rows, columns = board_shape(env.observation_shape)
             except ValueError as error:
                 raise ValueError(f"blocks must be 0 for {env!r}, got {blocks}: {error}") from None
+        if weights is None:
+            action_planes = env.num_actions // (rows * columns) if blocks else 0
         # A tower stands for the first hidden layer.
         self.architecture = Architecture(
             inputs,
@@ -117,6 +121,7 @@ class Network:
             (rows, columns),
             channels if blocks else 0,
             blocks,
+            action_planes,
         )
         # Names and shapes are those of PyTorch's layers, so that weights can be exchanged.
         filters = (3, 3) if blocks else ()
@@ -127,6 +132,8 @@ class Network:
             "policy": (env.num_actions, hidden),
             "value": (1, hidden),
         }
+        if action_planes:
+            shapes["local"] = (action_planes, channels, 1, 1)
         own = {f"{name}.weight": shape for name, shape in shapes.items()}
         own |= {f"{name}.bias": shape[:1] for name, shape in shapes.items()}
         open_device(device)  # opens the device with the package's compiler, for tinygrad's kernels too
@@ -151,7 +158,7 @@ class Network:
         realize(*nn.state.get_parameters(self.layers))
 
     def _matrix(self, name: str, weight: np.ndarray) -> np.ndarray:
-        """Return a layer's weights [outputs, inputs] or [outputs, inputs, 3, 3] as a matrix [3 * 3 * inputs, outputs].
+        """Return a layer's weights [outputs, inputs] or [outputs, inputs, n, n] as a matrix [n * n * inputs, outputs].
 
         The features of a board are [channels, cells] in files, [cells, channels] here.
         """
@@ -171,7 +178,7 @@ class Network:
         return named | {f"{name}.bias": weights[f"{name}.bias"] for name in self.layers}
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the weights by name as `save` writes them, [outputs, inputs] and [outputs, inputs, 3, 3]; lazy."""
+        """Return the weights by name as `save` writes them, [outputs, inputs] and [outputs, inputs, n, n]; lazy."""
         result = {}
         for name, layer in self.layers.items():
             result[f"{name}.weight"] = self._weight(name).contiguous()
@@ -186,7 +193,8 @@ class Network:
             return matrix.T
         if name == "second":
             return matrix.reshape(net.cells, net.channels, outputs).permute(2, 1, 0).reshape(outputs, -1)
-        return matrix.reshape(3, 3, -1, outputs).permute(3, 2, 0, 1)
+        side = 1 if name == "local" else 3
+        return matrix.reshape(side, side, -1, outputs).permute(3, 2, 0, 1)
 
     def __call__(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return masked log-probabilities [B, A] and values [B] for observations [B, n] of numbers or bools.
@@ -227,10 +235,15 @@ class Network:
             for k in range(0, 2 * self.architecture.blocks, 2):
                 inner = self._stored(convolution(f"tower.{k}", features).relu())
                 features = self._stored((features + convolution(f"tower.{k + 1}", inner)).relu())
+            boards = features
             features = features.permute(0, 2, 3, 1).flatten(1)
         for name in ("second",) if self.architecture.blocks else ("first", "second"):
             features = self._stored(activation(features.linear(*self.layers[name])))
-        logits = masked_logits(features.linear(*self.layers["policy"]), mask)
+        logits = features.linear(*self.layers["policy"])
+        if self.architecture.action_planes:
+            local = boards.conv2d(self._weight("local"), self.layers["local"].bias).flatten(1)
+            logits = logits + local.pad((None, (0, logits.shape[1] - local.shape[1])))
+        logits = masked_logits(logits, mask)
         return logits.log_softmax(), features.linear(*self.layers["value"]).squeeze(1)
 
     def _stored(self, features: Tensor) -> Tensor:
@@ -246,7 +259,9 @@ def _random_weights(shapes: Mapping[str, tuple[int, ...]], seed: int | None) -> 
         bound = 1 / math.sqrt(math.prod(shape[1:]))
         weights[f"{name}.weight"] = random.uniform(-bound, bound, shape).astype(np.float32)
         weights[f"{name}.bias"] = random.uniform(-bound, bound, shape[:1]).astype(np.float32)
-    weights["policy.weight"] *= 0.01  # the initial policy is nearly uniform
+    for name in ("policy.weight", "local.weight"):
+        if name in weights:
+            weights[name] *= 0.01  # the initial policy is nearly uniform
     return weights
 
 

@@ -32,7 +32,9 @@ CASES = (
     (Architecture(200, (255, 17, 16), (31,)), 1025, np.uint8, False),
     (Architecture(130, (64, 33), (362, 1)), 129, np.float32, True),
     (Architecture(1 * 361, (17,), (362, 1), "tanh", (19, 19), 40, 1), 9, np.bool_, True),
-    (Architecture(3 * 64, (48,), (65, 1), "relu", (8, 8), 16, 3), 49, np.uint8, True),
+    (Architecture(3 * 64, (48,), (65, 1), "relu", (8, 8), 16, 3, 1), 49, np.uint8, True),
+    (Architecture(2 * 15, (9,), (64, 1), "tanh", (5, 3), 7, 1, 4), 13, np.bool_, True),
+    (Architecture(2 * 6, (9,), (120, 1), "relu", (2, 3), 20, 1, 20), 8, np.bool_, False),
 )
 Case = tuple[Architecture, int, Any, bool]
 
@@ -77,10 +79,14 @@ def reference(net: Architecture, x: Any, mask: Any, weights: Any) -> list[Any]:
         features = activation(convolution(features.reshape(len(x), -1, *net.board).transpose(0, 2, 3, 1)))
         for _ in range(net.blocks):
             features = relu(features + convolution(relu(convolution(features))))
+        boards = features
         features = features.reshape(len(x), -1)
     for _ in net.hidden:
         features = activation(dense(features))
     logits, *others = [dense(features) for _ in net.heads]
+    if net.action_planes:
+        local = dense(boards).transpose(0, 3, 1, 2).reshape(len(x), -1)  # [B, planes * cells]
+        logits = logits + np.pad(local, ((0, 0), (0, logits.shape[1] - local.shape[1])))
     logits = logits if mask is None else np.where(mask, logits, -1e9)
     logits = logits - logits.real.max(1, keepdims=True)
     return [logits - np.log(np.exp(logits).sum(1, keepdims=True)), *(x[:, 0] for x in others)]
