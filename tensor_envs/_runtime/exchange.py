@@ -426,7 +426,7 @@ class _Import:
         self.device = opened(device)  # here, since a lookup in `__del__` may fail while tinygrad compiles
 
     def __del__(self) -> None:
-        if sys.is_finalizing():
+        if sys is None or sys.is_finalizing():  # at the interpreter's end modules are emptied
             return
         if is_cuda(self.name):
             keep_until_done(self.name, self.owner)

@@ -94,46 +94,9 @@ class Network:
             integer(name, size, low, 2**20)
             for name, size, low in (("hidden", hidden, 1), ("blocks", blocks, 0), ("channels", channels, 1))
         )
-        # Given weights define the sizes, so that a file needs no other description.
-        if weights is not None:
-            if missing := [f"{name}.bias" for name in ("first", "second") if f"{name}.bias" not in weights]:
-                raise ValueError(f"weights must have {missing[0]!r}, got {shown(list(weights))}")
-            hidden = len(weights["second.bias"])
-            channels = len(weights["first.bias"])
-            blocks = sum(name.startswith("tower") for name in weights) // 4  # two weights, two biases
-            action_planes = len(weights.get("local.bias", ()))
         self.activation = one_of("activation", activation, ACTIVATIONS)
-        inputs = planes = math.prod(env.observation_shape)
-        rows = columns = 1
-        if blocks:
-            try:
-                planes, rows, columns = board_shape(env.observation_shape)
-            except ValueError as error:
-                raise ValueError(f"blocks must be 0 for {env!r}, got {blocks}: {error}") from None
-        if weights is None:
-            action_planes = env.num_actions // (rows * columns) if blocks else 0
-        # A tower stands for the first hidden layer.
-        self.architecture = Architecture(
-            inputs,
-            (hidden,) * (1 if blocks else 2),
-            (env.num_actions, 1),
-            activation,
-            (rows, columns),
-            channels if blocks else 0,
-            blocks,
-            action_planes,
-        )
-        # Names and shapes are those of PyTorch's layers, so that weights can be exchanged.
-        filters = (3, 3) if blocks else ()
-        shapes = {  # [outputs, inputs] or [outputs, inputs, 3, 3]
-            "first": (channels if blocks else hidden, planes, *filters),
-            **{f"tower.{k}": (channels, channels, *filters) for k in range(2 * blocks)},
-            "second": (hidden, channels * rows * columns if blocks else hidden),
-            "policy": (env.num_actions, hidden),
-            "value": (1, hidden),
-        }
-        if action_planes:
-            shapes["local"] = (action_planes, channels, 1, 1)
+        self.architecture = _architecture(env, hidden, blocks, channels, activation, weights)
+        shapes = self._shapes()
         own = {f"{name}.weight": shape for name, shape in shapes.items()}
         own |= {f"{name}.bias": shape[:1] for name, shape in shapes.items()}
         open_device(device)  # opens the device with the package's compiler, for tinygrad's kernels too
@@ -156,6 +119,26 @@ class Network:
         }
         # realised here, so that a capture reads them
         realize(*nn.state.get_parameters(self.layers))
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the weights by layer, [outputs, inputs] or [outputs, inputs, n, n].
+
+        Names and shapes are those of PyTorch's layers, so that weights can be exchanged.
+        """
+        net = self.architecture
+        hidden = net.hidden[0]
+        actions = net.heads[0]
+        shapes: dict[str, tuple[int, ...]] = {}
+        if net.blocks:
+            shapes["first"] = net.channels, net.inputs // net.cells, 3, 3
+            shapes |= {f"tower.{k}": (net.channels, net.channels, 3, 3) for k in range(2 * net.blocks)}
+            shapes["second"] = hidden, net.channels * net.cells
+        else:
+            shapes |= {"first": (hidden, net.inputs), "second": (hidden, hidden)}
+        shapes |= {"policy": (actions, hidden), "value": (1, hidden)}
+        if net.action_planes:
+            shapes["local"] = net.action_planes, net.channels, 1, 1
+        return shapes
 
     def _matrix(self, name: str, weight: np.ndarray) -> np.ndarray:
         """Return a layer's weights [outputs, inputs] or [outputs, inputs, n, n] as a matrix [n * n * inputs, outputs].
@@ -249,6 +232,34 @@ class Network:
     def _stored(self, features: Tensor) -> Tensor:
         """Write features to memory, where convolutions and gradients would otherwise recompute them for every use."""
         return features.contiguous() if self.architecture.blocks or TRAINING else features
+
+
+def _architecture(
+    env: Env, hidden: int, blocks: int, channels: int, activation: str, weights: Mapping[str, np.ndarray] | None
+) -> Architecture:
+    """Return the sizes of a network. Given weights define them, so that a file needs no other description.
+
+    Raises:
+        ValueError: a layer without weights, or blocks for an observation of fewer than three dimensions.
+    """
+    if weights is not None:
+        if missing := [f"{name}.bias" for name in ("first", "second") if f"{name}.bias" not in weights]:
+            raise ValueError(f"weights must have {missing[0]!r}, got {shown(list(weights))}")
+        hidden = len(weights["second.bias"])
+        channels = len(weights["first.bias"])
+        blocks = sum(name.startswith("tower") for name in weights) // 4  # two weights, two biases
+    inputs = math.prod(env.observation_shape)
+    heads = (env.num_actions, 1)
+    if not blocks:
+        return Architecture(inputs, (hidden, hidden), heads, activation)
+    try:
+        _, rows, columns = board_shape(env.observation_shape)
+    except ValueError as error:
+        raise ValueError(f"blocks must be 0 for {env!r}, got {blocks}: {error}") from None
+    # Towers of earlier versions have no local policy.
+    action_planes = env.num_actions // (rows * columns) if weights is None else len(weights.get("local.bias", ()))
+    # A tower stands for the first hidden layer.
+    return Architecture(inputs, (hidden,), heads, activation, (rows, columns), channels, blocks, action_planes)
 
 
 def _random_weights(shapes: Mapping[str, tuple[int, ...]], seed: int | None) -> dict[str, np.ndarray]:
