@@ -320,6 +320,7 @@ def test_wrong_options(options: list[str], message: str, tmp_path: Path) -> None
         ("connect_four", 0, "tanh"),
         ("connect_four", 2, "relu"),
         ("connect_four", 1, "tanh"),
+        ("go", 1, "relu"),
     ],
 )
 def test_weights_of_tinygrad_in_pytorch(game: str, blocks: int, activation: str, tmp_path: Path) -> None:
