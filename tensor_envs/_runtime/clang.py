@@ -10,6 +10,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -23,12 +24,16 @@ from tinygrad.helpers import Context, getenv
 
 # LLVM 21 miscompiles the vectorised remainder of a loop whose length is no multiple of the vector's (seen with AVX-512)
 NO_EPILOGUES = "-mllvm -enable-epilogue-vectorization=false"
+# LLVM 21 may put a vector of ones, of 128 or 256 bits, into a register from 16 to 31. The instruction has registers 0
+# to 15 alone, and overwrites one of them. LLVM 22 has the fix: https://github.com/llvm/llvm-project/pull/169009
+NO_HIGH_REGISTERS = "-mno-avx512vl" if platform.machine() in ("x86_64", "AMD64") else ""
 # LLVM stops telling addresses apart after 250 of them, and then vectorises no loop. A step of shogi has more.
 MANY_ADDRESSES = "-mllvm -alias-set-saturation-threshold=100000"
 # Options for an object file that tinygrad's loader accepts. Without errno a square root is one instruction.
 OPTIONS = (
     *["-c", "-x", "c", "-O2", "-fPIC", "-ffreestanding", "-fno-math-errno", "-nostdlib", "-fno-ident"],
     *NO_EPILOGUES.split(),
+    *NO_HIGH_REGISTERS.split(),
     *MANY_ADDRESSES.split(),
     "-mprefer-vector-width=512",  # otherwise clang uses half the width of AVX-512's vectors
 )
@@ -104,7 +109,7 @@ def _compiler_wrapper(*command: str) -> str | None:
 
     tinygrad needs it: it calls CC as an executable without further arguments, and shows the user its warnings.
     """
-    text = f'#!/bin/sh\nexec {shlex.join(command)} {NO_EPILOGUES} -w "$@"\n'
+    text = f'#!/bin/sh\nexec {shlex.join(command)} {NO_EPILOGUES} {NO_HIGH_REGISTERS} -w "$@"\n'
     # The name depends on the text, so scripts for different compilers and releases do not overwrite each other.
     name = f"clang-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     for folder in cache_folders():

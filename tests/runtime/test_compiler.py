@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tensor_envs as te
 from tensor_envs._runtime import clang
 from tensor_envs._runtime.clang import cpu_compiler
 
@@ -39,6 +41,30 @@ def run(code: str, tmp_path: Path, **environment: str) -> subprocess.CompletedPr
 def shim(tmp_path: Path) -> Path:
     """Return a copy of the script that runs the wheel's clang."""
     return Path(shutil.copy(cpu_compiler(), tmp_path / "shim"))
+
+
+NO_ERROR = "#ifdef __AVX512VL__\n#error\n#endif"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="has no AVX-512")
+def test_kernels_have_no_registers_beyond_those_of_avx2() -> None:
+    """LLVM 21 overwrites other registers where vectors of 128 or 256 bits may be in the registers 16 to 31."""
+    for_avx512 = ["-march=x86-64-v4"]
+    assert clang.compile_object(NO_ERROR, "x86_64", for_avx512)
+    of_tinygrad = [cpu_compiler(), *for_avx512, "-x", "c", "-c", "-", "-o", os.devnull]
+    subprocess.run(of_tinygrad, input=NO_ERROR, text=True, check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("komi", [1.5, -7.5])
+def test_games_of_a_rollout_are_those_of_steps_where_llvm_miscompiled(komi: float) -> None:
+    """With these rules and eight games, a rollout's vector of ones was in a register that its instruction has not."""
+    env = te.make("go", komi=komi)
+    played = te.rollout(env, "uniform", batch=8, steps=8).state
+    state = env.init(8)
+    for _ in range(8):
+        state = env.step(state, te.agents.uniform(state))
+    assert played.numpy()["own"].tolist() == state.numpy()["own"].tolist()
 
 
 OWN_KERNELS = """
