@@ -268,6 +268,22 @@ def new_file(text: str) -> Path:
     return path
 
 
+def new_folder(text: str) -> Path:
+    """Parse the path of a folder to write, which exists or can be made."""
+    if not text:
+        raise argparse.ArgumentTypeError("must name a folder, got ''")
+    path = Path(text)
+    nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not nearest.is_dir():
+        raise argparse.ArgumentTypeError(f"must be a folder, and {str(nearest)!r} is a file")
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError:
+        raise argparse.ArgumentTypeError(f"{nearest} is no folder to write to") from None
+    return path
+
+
 # *** games ***
 
 

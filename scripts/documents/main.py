@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from documents import answers
 from documents.pages import ROOT, nav, write
 from tensor_envs import web
-from tensor_envs._command import Failure, add_games, busy, command_parser, run
+from tensor_envs._command import Failure, add_games, busy, command_parser, new_folder, run
 from tensor_envs._validate import need
 
 HERE = Path(__file__).resolve().parent
@@ -68,7 +68,7 @@ def build(config: Path, out: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("python scripts/documents.py", __doc__)
     parser.add_argument(
-        "out", type=Path, metavar="OUT", help="output folder, which is created; files in it are overwritten"
+        "out", type=new_folder, metavar="OUT", help="output folder, which is created; files in it are overwritten"
     )
     add_games(parser)
     parser.add_argument("--pyodide", type=Path, metavar="DIR", help="the folder of Pyodide's npm package")

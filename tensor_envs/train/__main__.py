@@ -30,7 +30,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tensor_envs._command import MAX_COUNT, add_rules, busy, command_parser, device_of, real, run, say_at_signal, whole
+from tensor_envs._command import (
+    MAX_COUNT,
+    add_rules,
+    busy,
+    command_parser,
+    device_of,
+    new_file,
+    new_folder,
+    real,
+    run,
+    say_at_signal,
+    whole,
+)
 from tensor_envs._validate import need
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.registry import make
@@ -71,7 +83,7 @@ def make_trainer(options: argparse.Namespace, env: Env, folder: Path, rank: int 
         run = read_config(folder / CONFIG, kind.algorithm, kind.Config)
         if env.id != run.env.id or (options.rules and not run.env.plays_like(env)):
             raise ValueError(f"{str(folder)!r} has a run of {run.env!r}, got {env!r}: name another --folder")
-        stored = asdict(run.config) | _as_settings(run.network if options.network else None)
+        stored = asdict(run.config) | _as_settings(run.network)
         wanted = settings | _as_settings(network)
         if name := next((name for name, value in wanted.items() if stored.get(name) != value), None):
             raise ValueError(
@@ -265,7 +277,7 @@ def add_training(parser: argparse.ArgumentParser, kind: type[Trainer]) -> None:
     )
     text = "budget in steps, in all; on one thread the weights then depend on the settings alone"
     budget.add_argument("--steps", type=whole(1, MAX_COUNT), help=text)
-    parser.add_argument("--folder", type=Path, help="folder of the run; default: runs/<algorithm>-<game>")
+    parser.add_argument("--folder", type=new_folder, help="folder of the run; default: runs/<algorithm>-<game>")
     parser.add_argument(
         "--weights", metavar="FILE", help="weights to start from, in a new run: a file, a run's folder or a game's id"
     )
@@ -302,7 +314,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", choices=("safetensors", "onnx"), required=True, help=text)
     text = "the file; default: network.safetensors or network.onnx in the folder of the run"
-    parser.add_argument("--out", type=Path, metavar="FILE", help=text)
+    parser.add_argument("--out", type=new_file, metavar="FILE", help=text)
 
 
 def add_rating(parser: argparse.ArgumentParser) -> None:

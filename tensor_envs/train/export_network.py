@@ -10,9 +10,12 @@ import numpy as np
 
 from tensor_envs.envs.registry import env_metadata
 from tensor_envs.files.arrays import replace_file
-from tensor_envs.train.network import Player, load, save_imported, weights_file
+from tensor_envs.train.metrics_file import METRICS
+from tensor_envs.train.network import WEIGHTS, Player, load, save_imported, weights_file
+from tensor_envs.train.run import CHECKPOINT, CONFIG, CURVES
 
 TARGETS = ("safetensors", "onnx")
+RUN_FILES = (CONFIG, METRICS, CHECKPOINT, WEIGHTS, CURVES)
 
 
 def as_torch(player: Player) -> Player:
@@ -38,17 +41,22 @@ def export_network(run: Path, target: str, out: Path | None = None) -> Path:
     Args:
         run: folder of a run, file of weights, or id of a game whose weights come with the package.
         target: one of `TARGETS`.
-        out: path of the file, which is replaced; None: beside the weights of a run, or else in the current folder.
+        out: path of the file, which is replaced unless it is one of the run; None: beside the weights of a run, or else
+            in the current folder.
 
     Raises:
         ImportError: a package that writes ONNX is not installed.
         FileNotFoundError: there are no such weights.
-        ValueError: the weights do not fit.
+        ValueError: the weights do not fit, or `out` is the file of weights or another file of the run.
         OSError: the file cannot be written.
     """
-    player = as_torch(load(weights_file(run)))
+    source = weights_file(run)
+    player = as_torch(load(source))
     if out is None:
         out = run / f"network.{target}" if run.is_dir() else Path(f"{run.stem}.{target}")
+    # A run needs its files to continue, and the exported network is one of another library.
+    if out.resolve() in (path.resolve() for path in (source, *map(source.with_name, RUN_FILES))):
+        raise ValueError(f"out must be another file than those of the run, got {str(out)!r}")
     assert player.network is not None
     if target == "safetensors":
         save_imported(player.env, player.network, player.value_scale, player.weights, out)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tensor_envs import web
-from tensor_envs._command import busy, command_parser, real, run
+from tensor_envs._command import busy, command_parser, new_folder, real, run
 from tensor_envs.search.policies import MAX_EXPLORATION
 from tensor_envs.web.variants import VARIANTS
 
@@ -30,7 +30,7 @@ def work(options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser("python -m tensor_envs.web", __doc__)
     parser.add_argument("command", choices=["build"], help="write the page")
-    parser.add_argument("out", type=Path, metavar="OUT", help="a folder, made if it is not there")
+    parser.add_argument("out", type=new_folder, metavar="OUT", help="a folder, made if it is not there")
     text = f"games: {', '.join(VARIANTS)}, registered ids, package.module:Name; default: all of the former"
     parser.add_argument("--env", nargs="+", metavar="ID", default=[*VARIANTS], help=text)
     parser.add_argument("--pyodide", type=Path, metavar="DIR", help="the folder of Pyodide's npm package")

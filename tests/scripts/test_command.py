@@ -18,7 +18,7 @@ import pytest
 import tensor_envs.__main__
 from tensor_envs import _command
 from tensor_envs.__main__ import commands
-from tensor_envs._command import Failure, busy, command_parser, new_file, real, run, whole
+from tensor_envs._command import Failure, busy, command_parser, new_file, new_folder, real, run, whole
 from tensor_envs.referee.__main__ import command_line
 from tests.games import dice_race
 from tests.scripts.here import SCRIPTS, complaints, run_here
@@ -204,6 +204,10 @@ def test_success_and_bugs() -> None:
         (["--file", "/no/folder/a.png"], "argument --file: /no/folder is no directory to write a.png to"),
         (["--file", "/proc/a.png"], "argument --file: /proc is no directory to write a.png to"),
         (["--file", "/"], "argument --file: must be a file, and '/' is a directory"),
+        (["--folder", ""], "argument --folder: must name a folder, got ''"),
+        (["--folder", f"{__file__}"], f"argument --folder: must be a folder, and {__file__!r} is a file"),
+        (["--folder", f"{__file__}/a/b"], f"argument --folder: must be a folder, and {__file__!r} is a file"),
+        (["--folder", "/proc/a/b"], "argument --folder: /proc is no folder to write to"),
     ],
 )
 def test_numbers_and_files(arguments: list[str], message: str) -> None:
@@ -211,6 +215,7 @@ def test_numbers_and_files(arguments: list[str], message: str) -> None:
     parser.add_argument("--count", type=whole(1, 9))
     parser.add_argument("--rate", type=real(0, 1, inclusive=False))
     parser.add_argument("--file", type=new_file)
+    parser.add_argument("--folder", type=new_folder)
     found = run_here(lambda given: run(parser, lambda options: None, given), arguments)
     assert found == (2, "", f"name.py: error: {message}\n")
 

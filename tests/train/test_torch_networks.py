@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tinygrad import nn
 import tensor_envs as te
 from tensor_envs.files.arrays import read_arrays
 from tensor_envs.train.__main__ import NETWORKS, main, named_network
-from tensor_envs.train.network import IMPORTED_FORMAT, load, save
+from tensor_envs.train.network import IMPORTED_FORMAT, load, save, weights_file
 from tensor_envs.train.replay import Samples
 from tensor_envs.train.run import CHECKPOINT, FORMAT
 from tests.games.shared import shared_env
@@ -280,9 +281,10 @@ def test_the_command_trains_a_network(algorithm: str, tmp_path: Path) -> None:
     resnet = ["--network=resnet", "--blocks=1", "--channels=4"]
     assert run_here(main, [*start, *resnet, "--steps=2"])[0] == 0
     assert run_here(main, [*start, *resnet, "--steps=3"])[0] == 0
-    assert run_here(main, [*start, "--steps=4"])[0] == 0
+    assert run_here(main, [*start, *resnet[1:], "--steps=4"])[0] == 0
     for arguments, message in (
         (["--network=resnet", "--blocks=2"], "has a run with blocks=1, got 2: name another --folder"),
+        (["--blocks=2"], "has a run with blocks=1, got 2: name another --folder"),
         (["--network=dense"], "has a run with network=tensor_envs.train.modules:ResNet, got tensor_envs.train.modu"),
     ):
         code, _, errors = run_here(main, [*start, *arguments, "--steps=5"])
@@ -365,6 +367,17 @@ def test_onnx(name: str, tmp_path: Path) -> None:
 def softmax(logits: np.ndarray, legal: np.ndarray) -> np.ndarray:
     powers = np.exp(logits - np.where(legal, logits, -np.inf).max(1, keepdims=True)) * legal
     return powers / powers.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "checkpoint.safetensors", "config.toml"])
+def test_an_export_replaces_no_file_of_a_run(name: str, tmp_path: Path) -> None:
+    weights = tmp_path / "weights.safetensors"
+    shutil.copy(weights_file(Path("tic_tac_toe")), weights)
+    before = weights.read_bytes()
+    for run in (tmp_path, weights):
+        code, _, errors = run_here(main, ["export", str(run), "--to=safetensors", f"--out={tmp_path / name}"])
+        assert code == 2 and "out must be another file than those of the run, got " in errors
+        assert weights.read_bytes() == before and len(list(tmp_path.iterdir())) == 1
 
 
 def test_export_of_what_is_not_there(tmp_path: Path) -> None:
