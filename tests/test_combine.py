@@ -129,5 +129,21 @@ def test_rows_beyond_the_batch_are_refused() -> None:
     for rows in (5, [-6], np.ones(4, bool)):
         with pytest.raises(IndexError, match=r"is out of bounds for axis 0|boolean index did not match"):
             a[rows]
-    with pytest.raises(ValueError, match="rows"):
-        a[5:]
+    empty: list[Any] = [slice(5, None), [], np.zeros(0, bool)]
+    for none in empty:
+        with pytest.raises(ValueError, match="rows must have one or more entries, got none"):
+            a[none]
+
+
+def test_a_tensor_of_bool_takes_games() -> None:
+    env, a, _ = states("tic_tac_toe")
+    mask = Tensor([True, False, False, True, True])
+    taken = [env.state_to_dict(a[mask], row) for row in range(3)]
+    assert taken == [env.state_to_dict(a, row) for row in (0, 3, 4)] and a[mask].batch == 3
+
+
+@pytest.mark.parametrize("rows", [1.0, None, "0", ..., [0.5], [None]])
+def test_rows_of_another_type_are_refused(rows: Any) -> None:
+    _, a, _ = states("tic_tac_toe")
+    with pytest.raises(TypeError, match=r"rows must be integers, a slice or a bool \[B\], got"):
+        a[rows]

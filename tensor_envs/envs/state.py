@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from tinygrad import Tensor
+from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import BatchBuffers
+from tensor_envs._engine.inputs import host_array
 from tensor_envs._runtime.context import realize_before_capture, stays_lazy
 from tensor_envs._runtime.devices import DeviceName
 from tensor_envs._runtime.opening import open_device
-from tensor_envs._validate import instance
+from tensor_envs._validate import instance, wrong_type
 
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
@@ -77,11 +78,20 @@ class State:
         return self.batch
 
     def __getitem__(self, rows: Any) -> Self:
-        """Return the games at a row, a slice, rows, or where a bool [B] is True. IndexError beyond the batch."""
+        """Return the games at a row, a slice, rows, or where a bool [B] is True.
+
+        Raises:
+            IndexError: rows beyond the batch.
+            TypeError, ValueError: rows are of another type, or none.
+        """
         if isinstance(rows, slice):
             rows = np.arange(self.batch)[rows]
-        elif not isinstance(rows, Tensor):
-            rows = np.arange(self.batch)[np.atleast_1d(rows)]  # as NumPy indexes: -1 is the last
+        # A mask decides how many games there are, which a jit has to know.
+        elif not isinstance(rows, Tensor) or (rows.dtype == dtypes.bool and not stays_lazy()):
+            index = np.atleast_1d(host_array("rows", rows))
+            if index.size and index.dtype.kind not in "iub":
+                raise wrong_type("rows", "integers, a slice or a bool [B]", rows)
+            rows = np.arange(self.batch)[index] if index.size else []  # as NumPy indexes: -1 is the last
         taken: Any = self.env.take(self, rows)
         return taken
 
