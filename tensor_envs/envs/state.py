@@ -8,9 +8,9 @@ import numpy as np
 from tinygrad import Tensor, dtypes
 
 from tensor_envs._engine.batch_layout import BatchBuffers
-from tensor_envs._engine.inputs import host_array
 from tensor_envs._runtime.context import realize_before_capture, stays_lazy
 from tensor_envs._runtime.devices import DeviceName
+from tensor_envs._runtime.launch import eager
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._validate import instance, wrong_type
 
@@ -88,7 +88,7 @@ class State:
             rows = np.arange(self.batch)[rows]
         # A mask decides how many games there are, which a jit has to know.
         elif not isinstance(rows, Tensor) or (rows.dtype == dtypes.bool and not stays_lazy()):
-            index = np.atleast_1d(host_array("rows", rows))
+            index = np.atleast_1d(eager(rows).numpy() if isinstance(rows, Tensor) else rows)
             if index.size and index.dtype.kind not in "iub":
                 raise wrong_type("rows", "integers, a slice or a bool [B]", rows)
             rows = np.arange(self.batch)[index] if index.size else []  # as NumPy indexes: -1 is the last
