@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -160,6 +160,7 @@ class Nim:
         wrong: dict[str, Any] = {
             "mask": legal[:2], "ints": [s.left, s.left], "words": [uint32(1), uint32(2)], "one flag": s.left > 0,
             "three ints": [s.left] * 3, "int": s.left, "plain words": [7], "plain bools": [True, True, False],
+            "no mask": None, "a mask of floats": [1.0, 0.0, 1.0],
         }  # fmt: skip
         return wrong.get(self.wrong, legal)
 
@@ -169,6 +170,10 @@ class Nim:
         after = s.replace(left=left, current_player=1 - s.current_player)
         if self.wrong == "rewards":
             return te.Outcome(after, (first,), left == 0)
+        if self.wrong == "a reward that is no number":
+            return te.Outcome(after, cast(Any, ("1", -first)), left == 0)
+        if self.wrong == "an end that is missing":
+            return te.Outcome(after, (first, -first), cast(Any, None))
         if self.wrong == "no outcome":
             return after
         if self.wrong == "a state as a dictionary":
@@ -245,6 +250,10 @@ MASKS = r"legal_action_mask must give 3 bools, one an action, or 1 words of 32 a
         ("nested", ValueError, r"init: field 'left' must be one number, got shape \(1, 1\)"),
         ("one flag", ValueError, f"{MASKS}1 of kind bool"),
         ("int", ValueError, f"{MASKS}1 of kind int32"),
+        ("no mask", TypeError, "an entry of legal_action_mask must be a scalar, a bool or an int, got None"),
+        ("a mask of floats", TypeError, r"an entry of legal_action_mask must be a scalar, a bool or an int, got 1\.0"),
+        ("a reward that is no number", TypeError, r"rewards\[0\] must be a scalar or a number, got '1' of type str"),
+        ("an end that is missing", TypeError, "terminated must be a scalar or a number, got None of type NoneType"),
         ("rewards", ValueError, "step must give 2 rewards, one a player, got 1"),
         ("no outcome", TypeError, "what step gives must be of type Outcome, got GameState"),
         ("a state as a dictionary", TypeError, "the state of an Outcome must be of type GameState"),

@@ -13,8 +13,10 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensor_envs._compiler.tape import BOOL, FLOAT32, INT32, UINT32, Tape, record
-from tensor_envs._validate import instance
+from tensor_envs._validate import instance, wrong_type
 from tensor_envs.rules.chance import Chance, KeyedChance, NoChance, scale, threefry
 from tensor_envs.rules.kernel import loop, registers, sum_in_range
 from tensor_envs.rules.lists import (
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 PROMISE = 1000  # bound of the absolute value of a promise
 LONG_MASK = 32  # words from which a mask is searched in two stages, see `uniform_action`
 WORD_GROUP = 8  # words of a group in the first stage
+PLAIN_INTS = (bool, int, np.bool_, np.integer)  # types of plain numbers that rules may give
+PLAIN_NUMBERS = (*PLAIN_INTS, float, np.floating)
 
 
 class Game:
@@ -164,7 +168,7 @@ class Game:
         # A game that ends by its rules in the last allowed step is not truncated.
         truncated = truncated & ~terminated
         after = self.typed(outcome.state.replace(ply=ply).asdict(), "step")
-        rewards = [scalar(r).to(FLOAT32) for r in outcome.rewards]
+        rewards = [_given(f"rewards[{p}]", r, PLAIN_NUMBERS).to(FLOAT32) for p, r in enumerate(outcome.rewards)]
         if legal is not None:
             # A player who takes an illegal action loses 1, and the other players share it.
             gain = 1 / max(players - 1, 1)
@@ -216,7 +220,7 @@ class Game:
             if len(mask) == words:
                 return mask
             raise ValueError(f"legal_action_mask must give {words} words, got {len(mask)}")
-        values = [scalar(x, UINT32) for x in flat(mask)]
+        values = [_given("an entry of legal_action_mask", x, PLAIN_INTS, UINT32) for x in flat(mask)]
         if len(values) == actions and all(x.dtype is BOOL for x in values):
             return pack_flags(values)
         if len(values) == words and all(x.dtype is UINT32 for x in values):
@@ -262,9 +266,16 @@ class Game:
         return GameState(chosen, self.spec.num_players)
 
 
+def _given(name: str, value: Any, kinds: tuple[type, ...], like: Any = None) -> Scalar:
+    """Return what rules give as a scalar. TypeError, which names it, unless it is a scalar or a number of the kinds."""
+    if not isinstance(value, (Scalar, *kinds)):
+        raise wrong_type(name, "a scalar or a number" if float in kinds else "a scalar, a bool or an int", value)
+    return scalar(value, like)
+
+
 def flag(name: str, value: Any) -> Scalar:
     """Return a condition of the rules as a scalar. TypeError unless it is a bool."""
-    condition = scalar(value)
+    condition = _given(name, value, PLAIN_NUMBERS)
     if condition.dtype is not BOOL:
         raise TypeError(f"{name} must be a bool, got {condition.kind}: write x != 0")
     return condition
