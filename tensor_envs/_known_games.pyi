@@ -11,6 +11,7 @@ from tensor_envs.games.backgammon.rules import Backgammon
 from tensor_envs.games.breakthrough.rules import Breakthrough
 from tensor_envs.games.checkers.rules import Checkers
 from tensor_envs.games.chess.rules import Chess
+from tensor_envs.games.chinese_checkers.rules import ChineseCheckers
 from tensor_envs.games.clobber.rules import Clobber
 from tensor_envs.games.connect_four.rules import ConnectFour
 from tensor_envs.games.dark_hex.rules import DarkHex
@@ -103,6 +104,11 @@ class ChessState(KnownState):
     reversible: Tensor
     repeats: Tensor
     history: Tensor
+
+class ChineseCheckersState(KnownState):
+    pieces: Tensor
+    visited: Tensor
+    turns: Tensor
 
 class ClobberState(KnownState):
     own: Tensor
@@ -374,6 +380,10 @@ def make(
 def make(
     id: Literal["chess"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
 ) -> Env[Chess, ChessState]: ...
+@overload
+def make(
+    id: Literal["chinese_checkers"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any
+) -> Env[ChineseCheckers, ChineseCheckersState]: ...
 @overload
 def make(
     id: Literal["clobber"], *, illegal: Illegal = "lose", max_plies: int | None = None, **rule_fields: Any

@@ -21,6 +21,7 @@ OTHERS: dict[str, list[dict[str, Any]]] = {
     "backgammon": [{"gammons": False, "max_plies": 50}],
     "breakthrough": [{"rows": 4, "columns": 3}, {"rows": 16, "columns": 16}],
     "checkers": [{"quiet_plies": 1}],
+    "chinese_checkers": [{"max_turns": 1}, *({"players": n, "max_turns": 40} for n in (3, 4, 6))],
     "chess": [{"quiet_plies": 1}, {"side": 5}],
     "clobber": [{"rows": 1, "columns": 2}, {"rows": 16, "columns": 16}, {"rows": 4, "columns": 3}],
     "connect_four": [{"rows": 1, "columns": 5, "k": 2}, {"rows": 9, "columns": 8, "k": 5}],

@@ -57,7 +57,7 @@ SPIEL_ONLY = (  # games that Pgx has not, and shogi, which it compiles for longe
     "checkers", "dots_and_boxes", "amazons", "nine_mens_morris", "quoridor", "phantom_tic_tac_toe", "dark_hex",
     "liars_dice", "ultimate_tic_tac_toe", "kalah", "oware", "breakthrough", "lines_of_action",
     "hanabi", "clobber", "y", "havannah", "texas_holdem", "shogi", "xiangqi",
-    "gin_rummy",
+    "gin_rummy", "chinese_checkers",
 )  # fmt: skip
 PGX_ONLY = ("gardner_chess", "animal_shogi")  # which OpenSpiel has not
 # by peer: required module, modes, games

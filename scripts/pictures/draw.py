@@ -80,6 +80,7 @@ FILMS = {
     "oware": Film("oware", 3, first=6, last=40),
     "quoridor": Film("quoridor", 3, first=8, last=34),
     "lines_of_action": Film("lines_of_action", 3, first=12, last=40),
+    "chinese_checkers": Film("chinese_checkers", 3, {"max_turns": 60}, first=20, last=50),
     "shed": Film("shed", 3, {"cards": 7}),
     "tensor_stars": Film("tensor_stars", 3),
     "tensor_equilibrium": Film("tensor_equilibrium", 3, first=8, last=24),

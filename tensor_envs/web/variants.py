@@ -54,6 +54,7 @@ VARIANTS = {
     "breakthrough": Variant("Breakthrough", "breakthrough"),
     "clobber": Variant("Clobber", "clobber"),
     "lines_of_action": Variant("Lines of Action", "lines_of_action"),
+    "chinese_checkers": Variant("Chinese checkers", "chinese_checkers"),
     "kuhn_poker": Variant("Kuhn poker", "kuhn_poker", secret=True),
     "leduc_poker": Variant("Leduc poker", "leduc_poker", secret=True),
     "texas_holdem": Variant("Texas hold'em", "texas_holdem", secret=True),

@@ -54,7 +54,7 @@ CLICKER = """async (seed) => {
 # ids whose pictures choose a move by its start, then by its end
 MOVERS = {"backgammon", "breakthrough", "checkers", "chess", "clobber", "gardner_chess"}
 MOVERS |= {"shogi", "minishogi", "animal_shogi", "xiangqi"}
-MOVERS |= {"lines_of_action", "nine_mens_morris", "three_will"}
+MOVERS |= {"lines_of_action", "nine_mens_morris", "three_will", "chinese_checkers"}
 GAMES: dict[str, list[str]] = {  # every id once, with its players
     "tic_tac_toe": [PERSON, PERFECT],
     "cube": [PERSON, PERSON],
@@ -68,6 +68,7 @@ GAMES: dict[str, list[str]] = {  # every id once, with its players
     "breakthrough": [PERSON, RANDOM],
     "clobber": [PERSON, RANDOM],
     "lines_of_action": [PERSON, RANDOM],
+    "chinese_checkers": [PERSON, RANDOM],
     "kuhn_poker": [PERSON, RANDOM],
     "leduc_poker": [PERSON, RANDOM],
     "texas_holdem": [PERSON, RANDOM],

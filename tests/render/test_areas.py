@@ -39,6 +39,7 @@ GAMES: dict[str, tuple[dict[str, Any], str]] = {
     "animal_shogi": ({}, ""),
     "xiangqi": ({}, ""),
     "checkers": ({}, ""),
+    "chinese_checkers": ({"players": 3}, ""),
     "dots_and_boxes": ({"rows": 2}, ""),
     "amazons": ({"size": 6}, ""),
     "nine_mens_morris": ({}, ""),

@@ -45,6 +45,8 @@ GAMES: list[tuple[str, dict[str, Any]]] = [
     ("animal_shogi", {}),
     ("xiangqi", {}),
     ("checkers", {"quiet_plies": 8}),
+    ("chinese_checkers", {"max_turns": 60}),
+    ("chinese_checkers", {"players": 6, "max_turns": 90}),
     ("dots_and_boxes", {"rows": 1, "columns": 2}),
     ("amazons", {"size": 6}),
     ("nine_mens_morris", {"max_turns": 24}),

@@ -47,6 +47,7 @@ NAMES = {
     "animal_shogi": ["Black", "White"],
     "xiangqi": ["Red", "Black"],
     "checkers": ["Black", "White"],
+    "chinese_checkers": ["Red", "Blue"],
     "dots_and_boxes": ["A", "B"],
     "amazons": ["White", "Black"],
     "nine_mens_morris": ["White", "Black"],

@@ -92,6 +92,18 @@ def hex_stones(env: te.Env, game: Game) -> Picture:
     return picture
 
 
+def chinese_checkers(env: te.Env, game: Game) -> Picture:
+    """Paint the rows of the star, each in the middle."""
+    r = render(env)
+    holes = [r.COLOURS[owner - 1] if owner else r.HOLE for owner in game["board"]]
+    picture: Picture = []
+    for width in (1, 2, 3, 4, 13, 12, 11, 10, 9, 10, 11, 12, 13, 4, 3, 2, 1):
+        row = [hole for hole in holes[:width] for _ in (0, 1)]
+        picture += 2 * [[r.WOOD] * (13 - width) + row + [r.WOOD] * (13 - width)]
+        del holes[:width]
+    return picture
+
+
 def chess(env: te.Env, game: Game) -> Picture:
     r = render(env)
     picture: Picture = []
@@ -334,6 +346,7 @@ PICTURES: dict[str, Callable[[te.Env, Game], Picture]] = {
     "othello": board("side", "CLOTH"),
     "go": board("size", "WOOD", turned=True),
     "checkers": checkers,
+    "chinese_checkers": chinese_checkers,
     "dots_and_boxes": dots_and_boxes,
     "amazons": amazons,
     "nine_mens_morris": morris,
