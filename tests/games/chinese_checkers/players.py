@@ -8,18 +8,16 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs.games.chinese_checkers.star import BITS
-from tests.games.chinese_checkers.reference import PLACES, POINTS, WAYS, further, points
+from tests.games.chinese_checkers.reference import NUMBER, PLACES, POINTS, WAYS, further, points
 
 CELLS, NUM_WAYS, END_TURN = len(PLACES), len(WAYS), 726
 NONE = CELLS  # beyond an edge
 
 
-def cell_of(place: tuple[int, int]) -> int:
-    return PLACES.index(place) if place in PLACES else NONE
-
-
 # cells one and two steps away, [cell, direction]
-BESIDE, BEYOND = (np.array([[cell_of(further(place, way, n)) for way in WAYS] for place in PLACES]) for n in (1, 2))
+BESIDE, BEYOND = (
+    np.array([[NUMBER.get(further(place, way, steps), NONE) for way in WAYS] for place in PLACES]) for steps in (1, 2)
+)
 
 
 def progress(point: int) -> np.ndarray:

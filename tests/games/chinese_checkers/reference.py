@@ -5,6 +5,7 @@ Source: the game's rules file, whose rulings S1-S14 are cited below.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from tests.games.chance import Key
@@ -14,6 +15,7 @@ Place = tuple[int, int]  # row from the top, halves of a cell to the right of th
 WIDTHS = (1, 2, 3, 4, 13, 12, 11, 10, 9, 10, 11, 12, 13, 4, 3, 2, 1)  # S1
 PLACES = [(row, 2 * k - width + 1) for row, width in enumerate(WIDTHS) for k in range(width)]
 WAYS = ((-1, -1), (-1, 1), (0, -2), (0, 2), (1, -1), (1, 1))  # S5
+NUMBER = {place: k for k, place in enumerate(PLACES)}
 PASS = 726
 POINTS = {2: (0, 3), 3: (0, 2, 4), 4: (0, 1, 3, 4), 6: (0, 1, 2, 3, 4, 5)}  # S2
 
@@ -31,6 +33,7 @@ def point_of(place: Place) -> int | None:
     return {(True, True): 1, (False, True): 2, (False, False): 4, (True, False): 5}[upper, right]
 
 
+@cache
 def points(point: int) -> set[Place]:
     return {place for place in PLACES if point_of(place) == point}
 
@@ -86,8 +89,8 @@ class Reference:
         """Return where a piece goes in a direction, a step or a hop; None if it cannot (S3, S4)."""
         near, far = further(place, way), further(place, way, 2)
         if near not in self.board:
-            return near if near in PLACES and self.piece is None else None
-        return far if far in PLACES and far not in self.board and far not in self.visited else None
+            return near if near in NUMBER and self.piece is None else None
+        return far if far in NUMBER and far not in self.board and far not in self.visited else None
 
     def legal_actions(self) -> list[int]:
         if self.terminated:
@@ -95,7 +98,7 @@ class Reference:
         own = [place for place, player in self.board.items() if player == self.current_player]
         movable = own if self.piece is None else [self.piece]
         actions = [
-            6 * PLACES.index(place) + k
+            6 * NUMBER[place] + k
             for place in movable
             for k, way in enumerate(WAYS)
             if self.target(place, way) is not None

@@ -61,12 +61,12 @@ def test_games_agree_with_the_reference() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_random_games_agree_with_the_reference(config: dict[str, Any]) -> None:
-    play_in_lockstep(GAME, batch=200 if config["max_turns"] < 100 else 30, seed=5, observe_every=37, **config)
+    play_in_lockstep(GAME, batch=1000 if config["max_turns"] < 100 else 30, seed=5, observe_every=37, **config)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("care", (0.9, 1))
-@pytest.mark.parametrize(("players", "batch"), ((2, 300), (3, 150), (4, 100), (6, 60)))
+@pytest.mark.parametrize(("players", "batch"), ((2, 120), (3, 60), (4, 40), (6, 20)))
 def test_many_games_agree_with_the_reference(players: int, batch: int, care: float) -> None:
     returns = play_forward(batch, seed=8, care=care, players=players, max_turns=300 * players)
     assert returns.any(1).mean() > 0.8
