@@ -228,7 +228,7 @@ OTHERS: list[tuple[str, str, str]] = [  # game, answer at its start, move
     ("clobber", "a2xa1", REFUSED), ("clobber", "a1xb2", REFUSED), ("clobber", "a1", REFUSED),
     ("clobber", "a1a2 or a1b1", REFUSED), ("clobber", "from b2 to b1", "b2b1"),
     ("chinese_checkers", "d1 down-right", "d1 down-right"), ("chinese_checkers", "move: D4 Down Left.", "d4 down-left"),
-    ("chinese_checkers", "I hop with c1 down-left", "c1 down-left"), ("chinese_checkers", "c1", REFUSED),
+    ("chinese_checkers", "c1 down and to the left", "c1 down-left"), ("chinese_checkers", "c1", REFUSED),
     ("chinese_checkers", "d1 up-left", REFUSED), ("chinese_checkers", "end turn", REFUSED),
     ("chinese_checkers", "d1 down-right or d1 down-left", REFUSED), ("chinese_checkers", "down-right", REFUSED),
     ("y", "F6", "f6"), ("y", "move: a19.", "a19"), ("y", "b19", REFUSED), ("y", "f 6", REFUSED), ("y", "t1", REFUSED),

@@ -13,6 +13,8 @@ from tensor_envs.rules import Symmetry, pack, unpack
 from tensor_envs.rules.plain import ended
 
 WAY_NAMES = ("up-left", "up-right", "left", "right", "down-left", "down-right")
+# "down left", "down and left" and "down to the left"
+SYNONYMS = ((r"(?i)\b(up|down)(?:\s+|-)(?:(?:and|to|the)\s+)*(left|right)\b", r"\1-\2"),)
 END_TURN = CELLS * NUM_WAYS
 
 
