@@ -70,7 +70,7 @@ class ChineseCheckers:
         )
 
     def init(self, chance: Chance) -> dict[str, Any]:
-        return {"pieces": [*map(set_of, self.homes)]}
+        return {"pieces": [*map(grid_set, self.homes)]}
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return all moves; the end of a turn after a hop (S4), and a pass of a player without a move (S6)."""
@@ -117,7 +117,7 @@ class ChineseCheckers:
             turns=turns,
             current_player=where(goes_on, s.current_player, next_player(s)),
         )
-        missing = GRID.set(select([*map(set_of, self.goals)], s.current_player)) - own
+        missing = GRID.set(select([*map(grid_set, self.goals)], s.current_player)) - own
         won = ~goes_on & ~missing.any()
         return Outcome.win(after, s.current_player, won).draw(turns == self.max_turns)
 
@@ -128,12 +128,12 @@ class ChineseCheckers:
             seat = player + k - where(player + k >= self.players, self.players, 0)
             sets[f"pieces of player +{k}" if k else "own pieces"] = s.pieces[seat]
         sets["empty cells"] = BOARD - union_of(map(GRID.set, s.pieces))
-        sets["own goal"] = select([*map(set_of, self.goals)], player)
+        sets["own goal"] = select([*map(grid_set, self.goals)], player)
         sets["cells of this turn"] = s.visited
         return {name: bits(image(cells), SIDE**2) for name, cells in sets.items()}
 
 
-def set_of(cells: Sequence[int]) -> GridSet:
+def grid_set(cells: Sequence[int]) -> GridSet:
     """Return the set of some cells."""
     return GRID.of([BITS[cell] for cell in cells])
 
