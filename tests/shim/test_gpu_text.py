@@ -53,6 +53,7 @@ class Launch(NamedTuple):
         record: returns the kernel's tape for a GPU, given its parameters and the language.
         search: options of a search; its trees are the first arrays.
         params: number of the array of its parameters.
+        noise: number of the array of the roots' noise.
         before, after: all arrays before and after the launch, as a GPU stores them.
     """
 
@@ -60,6 +61,7 @@ class Launch(NamedTuple):
     record: Callable[..., Tape]
     search: SearchConfig | None
     params: int | None
+    noise: int | None
     before: list[np.ndarray]
     after: list[np.ndarray]
 
@@ -71,7 +73,7 @@ class Watched:
         self,
         launcher: Any,
         launches: list[Launch],
-        launch_header: tuple[str, Any, SearchConfig | None, int | None],
+        launch_header: tuple[str, Any, SearchConfig | None, int | None, int | None],
         by_lanes: Sequence[int],
         grid: BlockGrid,
     ):
@@ -115,9 +117,11 @@ def watch(env: te.Env) -> list[Launch]:
             tape: Tape = engine.recorder(kernel, of_gpu, flatten_arrays(arrays)[0])(parameters, True)
             return tape
 
-        params = getattr(arrays, "params", None)
-        place = next((k for k, x in enumerate(arguments) if x is params), None)
-        header = name, record, getattr(kernel, "config", None), place
+        params, noise = (
+            next((k for k, x in enumerate(arguments) if x is getattr(arrays, array, None)), None)
+            for array in ("params", "root_noise")
+        )
+        header = name, record, getattr(kernel, "config", None), params, noise
         by_rows = isinstance(kernel, (Observe, PlayUntil)) and getattr(kernel, "lanes", True)
         out = None if by_rows else getattr(arrays, "out", None)
         named = () if out is None else [x.uop for x in (out.observation, out.legal_action_mask) if x is not None]
@@ -246,16 +250,18 @@ def assert_same(launches: list[Launch], kernels: dict[str, Kernel]) -> None:
     """Compile and run kernels, and compare the arrays after each launch with the CPU's.
 
     The layout of trees depends on the device, so a search has separate trees here. Its leaves, its results and the
-    trees that it resumes or returns are compared, except their `nodes`, which contain steps.
+    trees that it resumes or returns are compared, except their `nodes`, which contain steps. The roots' noise is not:
+    vectors of a CPU also write its padding, which nothing reads.
     """
     run = load(kernels)
     trees: dict[SearchConfig, list[np.ndarray]] = {}
-    for name, _, search, params, before, expected in launches:
+    for name, _, search, params, noise, before, expected in launches:
         if search is None or params is None:
             after, own = run(name, before), set[int]()
         else:
             after = run(name, [*trees.get(search, before[:3]), *before[3:]])
             trees[search], own = after[:3], {1} if before[params][Params.separate.index] else {0, 1, 2}
+            own |= set() if noise is None else {noise}
         for k, (x, y) in enumerate(zip(after, expected, strict=True)):
             if k not in own and x.tobytes() != y.tobytes():
                 raise AssertionError(f"{name}: data{k} differs from the CPU's, {(x != y).sum()} of {x.size}")
