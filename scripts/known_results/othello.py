@@ -6,7 +6,7 @@ import numpy as np
 
 import tensor_envs as te
 from tensor_envs.solve.packed import Array, Packed, concat, groups
-from tensor_envs.solve.positions import Expander, canonical, images, joined
+from tensor_envs.solve.positions import Expander, canonical, images, merge
 
 SIDE, PLANES = 8, 2
 DISCS, PLIES = 14, 10  # 4 discs at the start, and one per ply except for passes
@@ -27,7 +27,7 @@ def fifty_empties() -> int:
             full = [distinct(own, other, live & (size == DISCS) & (moves != 0))]
             full.append(distinct(other, own, live & (size == DISCS) & (moves == 0)))
             live &= size < DISCS  # after a pass
-        layer, _ = joined([children.positions for children in game.expand(layer.fields[live], ply)])
+        layer, _ = merge([children.positions for children in game.expand(layer.fields[live], ply)])
     own, other = (field(game, layer.fields, name) for name in ("own", "other"))
     live = layer.results == 0
     assert (np.bitwise_count(own | other) == DISCS).all() and (field(game, layer.fields, "moves") != 0)[live].all()

@@ -23,9 +23,10 @@ from tensor_envs._command import Failure, command_parser, new_file, run, whole
 from tensor_envs.envs.registry import words_metadata
 from tensor_envs.files.arrays import write_arrays
 from tensor_envs.solve.alpha_beta import FORMAT
-from tensor_envs.solve.bounds import Bounds, canonical
+from tensor_envs.solve.bounds import Bounds
+from tensor_envs.solve.canonical import canonical
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.proof import FAR
+from tensor_envs.solve.proof import WIN_SCORE
 from tensor_envs.solve.transpositions import MAX_WORK
 
 WON = 100  # published score of a finished win; one in n plies has WON - n, a loss the negative, a draw no line
@@ -115,8 +116,8 @@ def bounds(solution: te.SearchSolution, state: te.State, published: dict[int, in
     # The latest ends come first: where a bucket of the search's table is full, it is an early one that finds no place.
     rows = np.argsort(np.abs(score), kind="stable")
     rows = rows[np.abs(score[rows]) < WON - SOON]
-    # A win in n plies is WON - n there and FAR - n here.
-    score += np.sign(score) * (FAR - WON)
+    # A win in n plies is WON - n there and WIN_SCORE - n here.
+    score += np.sign(score) * (WIN_SCORE - WON)
     scores = score[rows].astype(np.int16)
     # Positions of the most work are never replaced by those that a search meets.
     table = Bounds(words(solution, state, rows), scores, scores, np.full(len(rows), MAX_WORK, np.uint16))
@@ -141,7 +142,7 @@ def check(env: te.Env, state: te.State, table: Bounds, options: argparse.Namespa
         write(empty, env, table.first(0))
         solution = te.SearchSolution.load(empty)
     score = table.low[rows]
-    distance = np.where(score == 0, -1, FAR - np.abs(score))
+    distance = np.where(score == 0, -1, WIN_SCORE - np.abs(score))
     for i, row in enumerate(rows.tolist()):
         one = state[rows[i : i + 1]]
         if solution.value(one) != np.sign(score[i]) or solution.distance(one) != distance[i]:

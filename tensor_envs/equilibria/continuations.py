@@ -1,4 +1,4 @@
-"""Values of games at a depth limit, by policies for the rest or by a network."""
+"""Values of games at a depth limit, under policies for the rest of the game or by a network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tensor_envs._engine.inputs import host_array
 from tensor_envs._validate import errors_at, function, shown, wrong_type
 from tensor_envs.envs.state import State
-from tensor_envs.equilibria.tabular_policy import GAMES_AT_ONCE, Probabilities, TabularPolicy, asked
+from tensor_envs.equilibria.tabular_policy import Probabilities, TabularPolicy, batches, policy_table
 from tensor_envs.solve.packed import Array
 
 if TYPE_CHECKING:
@@ -18,12 +18,19 @@ if TYPE_CHECKING:
 
 
 def continuations(leaf: Any, opponent: int, max_states: int) -> Callable[[State], Array]:
-    """Return a function of leaves to the opponent's returns from there on, float64 [B, choices]; see `te.resolve`.
+    """Return a function that computes the opponent's returns from leaves on, float64 [B, choices].
 
-    TypeError for a leaf that is neither policies nor a network, ValueError for no policies.
+    Args:
+        leaf: policies or a network, as in `te.resolve`.
+        opponent: the player that chooses among the policies.
+        max_states: upper bound for the number of states beyond the depth limit.
+
+    Raises:
+        TypeError: `leaf` is neither policies nor a network.
+        ValueError: there are no policies.
     """
     if callable(leaf):
-        return lambda leaves: _by_network(leaf, leaves, opponent)
+        return lambda leaves: _network_values(leaf, leaves, opponent)
     if not isinstance(leaf, Sequence):
         raise wrong_type("leaf", "a sequence of policies or a function", leaf)
     if not leaf:
@@ -31,36 +38,42 @@ def continuations(leaf: Any, opponent: int, max_states: int) -> Callable[[State]
     # imported here, since the package's longest chain of imports is at its limit
     from tensor_envs.equilibria.response_values import ResponseValues
 
-    policies = [_answers(policy, f"leaf[{k}]") for k, policy in enumerate(leaf)]
+    policies = [_table_function(policy, f"leaf[{k}]") for k, policy in enumerate(leaf)]
 
     def values(leaves: State) -> Array:
-        every = [ResponseValues(leaves, _mixed(policies[0], chosen, opponent), max_states) for chosen in policies]
-        return np.stack([continuation.from_states()[:, opponent] for continuation in every], axis=1)
+        columns = list[Array]()
+        for chosen in policies:
+            # The opponent follows the policy that it has chosen, the player the first one.
+            graph = ResponseValues(leaves, _joint_policy(policies[0], chosen, opponent), max_states)
+            columns.append(graph.from_states()[:, opponent])
+        return np.stack(columns, axis=1)
 
     return values
 
 
 def function_of(policy: TabularPolicy | Probabilities, name: str) -> Probabilities:
-    """Return a policy, an argument of that name, as a function of a State to probabilities [B, A]."""
+    """Return a policy, the argument `name`, as a function of a State to probabilities [B, A]."""
     if not isinstance(policy, TabularPolicy):
         function(name, policy)
         return policy
 
     def probabilities(state: State) -> Array:
-        with errors_at(name):  # a state that its tree does not have, or of another game
+        with errors_at(name):  # the tree may lack a state, or be of another game
             return policy.probabilities(state)
 
     return probabilities
 
 
-def _answers(policy: TabularPolicy | Probabilities, name: str) -> Callable[[State], Array]:
+def _table_function(policy: TabularPolicy | Probabilities, name: str) -> Callable[[State], Array]:
     """Return a policy as a function of a State to checked probabilities, float64 [B, A]."""
     probabilities = function_of(policy, name)
-    return lambda states: asked(probabilities, states, name)
+    return lambda states: policy_table(probabilities, states, name)
 
 
-def _mixed(own: Callable[[State], Array], chosen: Callable[[State], Array], opponent: int) -> Callable[[State], Array]:
-    """Return the policy in which the opponent follows `chosen`, and the player `own`."""
+def _joint_policy(
+    own: Callable[[State], Array], chosen: Callable[[State], Array], opponent: int
+) -> Callable[[State], Array]:
+    """Return the policy of both players: the opponent follows `chosen`, and the player `own`."""
 
     def probabilities(states: State) -> Array:
         moves = states.current_player.numpy() == opponent
@@ -69,14 +82,10 @@ def _mixed(own: Callable[[State], Array], chosen: Callable[[State], Array], oppo
     return probabilities
 
 
-def _by_network(evaluate: Evaluate, leaves: State, opponent: int) -> Array:
-    """Return the opponent's returns by a network, float64 [B, 1]."""
+def _network_values(evaluate: Evaluate, leaves: State, opponent: int) -> Array:
+    """Return a network's estimates of the opponent's returns, float64 [B, 1]."""
     parts = list[Array]()
-    count = leaves.batch
-    for begin in range(0, count, GAMES_AT_ONCE):
-        # Networks take large batches in parts.
-        rows = np.arange(begin, min(begin + GAMES_AT_ONCE, count))
-        state = leaves[np.resize(rows, min(GAMES_AT_ONCE, count))]  # one batch size for all
+    for state, count in batches(leaves):
         output = evaluate(state)
         if not isinstance(output, tuple) or len(output) != 2:
             raise TypeError(f"leaf must return two arrays, logits and values, got {shown(output)}")
@@ -89,5 +98,5 @@ def _by_network(evaluate: Evaluate, leaves: State, opponent: int) -> Array:
             values = np.where(state.current_player.numpy() == opponent, values, -values)
         else:
             values = values[:, opponent]
-        parts.append(values[: len(rows)].astype(np.float64))
+        parts.append(values[:count].astype(np.float64))
     return np.concatenate(parts)[:, None]

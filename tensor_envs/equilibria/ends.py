@@ -1,4 +1,4 @@
-"""Ends of a game: finished histories by the last sequences of all players, merged and sorted for every player."""
+"""Ends of a game: finished histories, which are merged if all players have equal sequences, and sorted for a player."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tensor_envs.solve.packed import Array, Packed, groups, hashes
 
 
 class Ends(NamedTuple):
-    """Finished histories by the last sequences of all players.
+    """Finished histories.
 
     Attributes:
-        sequence: int64 [n, P].
+        sequence: last sequence of every player, int64 [n, P].
         chance: probability of the draws, float64 [n].
-        payoffs: returns times that probability, float64 [n, P] or of one player [n, 1].
+        payoffs: returns times that probability, of all players, float64 [n, P], or of one, [n, 1].
     """
 
     sequence: Array
@@ -43,8 +43,11 @@ class SortedEnds(NamedTuple):
     payoffs: Array
     others: Sequence[Array]
 
-    def among(self, rows: slice) -> tuple[Array, Array]:
-        """Return the sequences with ends in a range of rows, and where the ends of each begin within the range."""
+    def in_rows(self, rows: slice) -> tuple[Array, Array]:
+        """Return the player's sequences with ends in a range of rows, and the first end of each within the range.
+
+        Both are intp [sequences].
+        """
         # The ends of the first sequence may begin before the range.
         first = int(np.searchsorted(self.starts, rows.start, "right")) - 1
         stop = int(np.searchsorted(self.starts, rows.stop, "left"))
@@ -52,37 +55,38 @@ class SortedEnds(NamedTuple):
 
     def own(self, rows: slice) -> Array:
         """Return the player's sequence at each of these ends, intp [rows]."""
-        sequences, starts = self.among(rows)
+        sequences, starts = self.in_rows(rows)
         return np.repeat(sequences, np.diff(starts, append=rows.stop - rows.start))
 
 
-def merged(ends: Ends) -> Ends:
-    """Merge ends with equal sequences of all players."""
-    same = groups(Packed.of(list(ends.sequence.T.astype(np.uint32))))
-    sums = (np.add.reduceat(column[same.order], same.starts, axis=0) for column in ends[1:])
-    return Ends(ends.sequence[same.order[same.starts]], *sums)
+def merge(ends: Ends) -> Ends:
+    """Merge ends with equal sequences of all players, and add up their probabilities and payoffs."""
+    equal = groups(Packed.of(list(ends.sequence.T.astype(np.uint32))))
+    sums = (np.add.reduceat(column[equal.order], equal.starts, axis=0) for column in ends[1:])
+    return Ends(ends.sequence[equal.order[equal.starts]], *sums)
 
 
-def all_merged(table: GrowingTable) -> Ends:
+def merge_table(table: GrowingTable) -> Ends:
     """Merge the ends of a table, in parts of about as many rows as its storage works on at a time."""
     ends = Ends(*table.columns())
     storage = table.storage
     count = len(ends.chance)
     parts = -(-count // storage.rows)
     if parts == 1:
-        return merged(ends)
+        return merge(ends)
 
     # Ends with equal sequences have equal hashes, so ends to be merged are always in the same part.
-    def part(rows: slice) -> Array:
-        mixed = hashes(np.pad(ends.sequence[rows].T, ((0, 1), (0, 0))).astype(np.uint64))  # the last key is not mixed
+    def part_of(rows: slice) -> Array:
+        # `hashes` does not mix its last key, so a key of zeros is appended.
+        mixed = hashes(np.pad(ends.sequence[rows].T, ((0, 1), (0, 0))).astype(np.uint64))
         return (mixed >> np.uint64(32)).astype(np.int64) % parts
 
-    columns, counts = sorted_rows(count, part, lambda rows: [column[rows] for column in ends], parts, storage)
-    whole = GrowingTable(storage)
+    columns, counts = sorted_rows(count, part_of, lambda rows: [column[rows] for column in ends], parts, storage)
+    result = GrowingTable(storage)
     for first, stop in pairwise(np.cumsum([0, *counts])):
         if stop > first:
-            whole.add(*merged(Ends(*(column[first:stop] for column in columns))))
-    return Ends(*whole.columns())
+            result.add(*merge(Ends(*(column[first:stop] for column in columns))))
+    return Ends(*result.columns())
 
 
 def sorted_ends(
@@ -93,22 +97,22 @@ def sorted_ends(
     Args:
         ends: the ends.
         player: the player.
-        column: that of the player's payoffs.
-        number: new number of each sequence in `ends`, among its player's.
+        column: column of the player's payoffs.
+        number: number of each sequence of `ends` among those of its player, [sequences].
         size: number of sequences of the player.
-        storage: place of the arrays.
-        name: what the names of the arrays begin with; "" for arrays without names.
+        storage: memory or files for the arrays.
+        name: prefix of the arrays' names; "" for arrays without names.
     """
 
-    def values(rows: slice) -> list[Array]:
+    def columns(rows: slice) -> list[Array]:
         sequence = ends.sequence[rows]
         others = [number[sequence[:, q]] for q in range(sequence.shape[1]) if q != player]
         return [ends.chance[rows], ends.payoffs[rows, column], *others]
 
-    def own(rows: slice) -> Array:
+    def own_sequence(rows: slice) -> Array:
         return number[ends.sequence[rows, player]]
 
-    (chance, payoffs, *others), counts = sorted_rows(len(ends.chance), own, values, size, storage, name)
+    (chance, payoffs, *others), counts = sorted_rows(len(ends.chance), own_sequence, columns, size, storage, name)
     sequences = np.flatnonzero(counts)
     return SortedEnds(sequences, (np.cumsum(counts) - counts)[sequences], chance, payoffs, others)
 
@@ -128,8 +132,8 @@ def sorted_rows(
         key: function of a range of rows to their keys, integers [rows] below `keys`.
         values: function of a range of rows to their columns.
         keys: number of keys.
-        storage: place of the sorted columns.
-        name: what the names of the columns begin with; "" for columns without names.
+        storage: memory or files for the sorted columns.
+        name: prefix of the columns' names; "" for columns without names.
 
     Returns:
         The sorted columns, and the number of rows of each key, int64 [keys].
@@ -137,23 +141,23 @@ def sorted_rows(
     counts = np.zeros(keys, np.int64)
     for rows in storage.slices(count):
         np.add.at(counts, key(rows), 1)
-    # Counting sort in two passes over slices: first the sizes of the keys, then every row goes to its place.
-    places = np.cumsum(counts) - counts
+    # Counting sort in two passes over slices: count the rows of each key, then move every row to its target.
+    next_row = np.cumsum(counts) - counts  # target of the next row of each key
     columns = list[Array]()
     for rows in storage.slices(count):
-        chosen = key(rows)
+        row_keys = key(rows)
         parts = values(rows)
-        order = np.argsort(chosen, kind="stable")
-        ordered = chosen[order]
+        order = np.argsort(row_keys, kind="stable")
+        ordered = row_keys[order]
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         sizes = np.diff(starts, append=len(order))
         present = ordered[starts]
         # Rows of one key in this slice follow those of the slices before.
-        to = np.arange(len(order)) + np.repeat(places[present] - starts, sizes)
-        places[present] += sizes
+        targets = np.arange(len(order)) + np.repeat(next_row[present] - starts, sizes)
+        next_row[present] += sizes
         if not columns:
             shapes = [((count, *part.shape[1:]), part.dtype) for part in parts]
             columns = [storage.empty(*x, name and f"{name}{k}") for k, x in enumerate(shapes)]
         for column, part in zip(columns, parts, strict=True):
-            column[to] = part[order]
+            column[targets] = part[order]
     return columns, counts

@@ -17,24 +17,23 @@ from tensor_envs.envs.registry import env_of, words_metadata
 from tensor_envs.envs.state import State
 from tensor_envs.equilibria.cfr import Algorithm, Solver
 from tensor_envs.equilibria.game_tree import MAX_NODES, GameTree, tree_for, tree_of
-from tensor_envs.equilibria.tabular_policy import TabularPolicy, checked, plans_of
+from tensor_envs.equilibria.tabular_policy import TabularPolicy, check_probabilities, plans_of
 from tensor_envs.equilibria.tree_parts import Cut, belief_of
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.solve.branches import Branches, start_arrays, start_of
 from tensor_envs.solve.packed import Array
 from tensor_envs.solve.positions import MAX_DEPTH
 
-# the older one has no beliefs
 FORMAT = "tensor_envs equilibrium 2"
-OLDER = "tensor_envs equilibrium 1"
+OLD_FORMAT = "tensor_envs equilibrium 1"  # without beliefs
 MAX_ITERATIONS = 2**31 - 1
-CHECKED = 1.1  # ratio of the iterations at which the exploitability is computed
+CHECK_RATIO = 1.1  # ratio of consecutive iterations at which the exploitability is computed
 
 
 class Equilibrium(TabularPolicy):
-    """Average policy of counterfactual regret minimisation, made by `te.equilibrium`: an approximate equilibrium.
+    """Approximate equilibrium: average policy of counterfactual regret minimisation, made by `te.equilibrium`.
 
-    In a game for two players with zero sum it is an oracle (`te.Oracle`): values of actions are against this policy.
+    In a game for two players with zero sum it is an oracle (`te.Oracle`), with values of actions against this policy.
 
     Attributes:
         tree, strategies: as in `TabularPolicy`.
@@ -64,17 +63,18 @@ class Equilibrium(TabularPolicy):
         values = list[Array]()
         reaches = list[Array]()
         for form, strategy in zip(self.tree.forms, self.strategies, strict=True):
-            actions, _ = form.action_values(form.payoffs(plans), strategy)
-            _, reach = form.action_values(form.summed(form.ends.chance, plans), strategy)
-            of_actions = np.append(1.0, reach)[form.state + 1] if len(reach) else np.ones(1)
-            values.append(np.divide(actions, of_actions, out=np.zeros(form.size), where=of_actions > 0))
+            counterfactual, _ = form.action_values(form.payoffs(plans), strategy)
+            # The probability of a state is its counterfactual value if every end pays 1.
+            _, reach = form.action_values(form.sum_over_ends(form.ends.chance, plans), strategy)
+            action_reach = np.append(1.0, reach)[form.state + 1] if len(reach) else np.ones(1)
+            values.append(np.divide(counterfactual, action_reach, out=np.zeros(form.size), where=action_reach > 0))
             reaches.append(reach)
         return self.tree.table(values), np.concatenate(reaches)
 
     def action_values(self, state: State) -> Array:
         """Return the return of the player to move after each action if all follow this policy then, float64 [B, A].
 
-        An illegal action has NaN. Information states that the other players never lead to have values 0.
+        The value of an illegal action is NaN. In information states that the other players never lead to, values are 0.
 
         Args:
             state: games of the tree.
@@ -90,18 +90,18 @@ class Equilibrium(TabularPolicy):
     def best_actions(self, state: State) -> Array:
         """Return the legal actions that are best up to the exploitability of this policy, bool [B, A].
 
-        Playing another one loses more over a whole game, if all else follows this policy, than both players together
+        Any other action loses more over a whole game, if this policy is followed otherwise, than both players together
         can gain by best responses.
         """
         values = self.action_values(state)
         legal = np.asarray(state.legal_action_mask.numpy())
         reach = self._values[1][np.maximum(self.tree.find(state), 0)]
         best = np.where(legal, values, -np.inf).max(1)
-        lost = np.where(legal, np.maximum(best, -np.finfo(float).max)[:, None] - values, 0)
-        return legal & (reach[:, None] * lost <= 2 * self.exploitability)
+        loss = np.where(legal, np.maximum(best, -np.finfo(float).max)[:, None] - values, 0)
+        return legal & (reach[:, None] * loss <= 2 * self.exploitability)
 
     def regret(self, state: State, action: Any) -> Array:
-        """Return how much less an action is worth than the best one, float64 [B]; an illegal one or -1 is worth -1."""
+        """Return the best action's value minus the action's, float64 [B]; that of an illegal action, or -1, is -1."""
         values = self.action_values(state)
         actions = host_ints("action", action, state.batch, self.tree.env.num_actions, low=-1)
         legal = np.asarray(state.legal_action_mask.numpy())
@@ -136,16 +136,16 @@ class Equilibrium(TabularPolicy):
 
         Args:
             path: path of the file.
-            tree: the policy's tree, such as one in a folder. None: it is made anew, in memory.
+            tree: the policy's tree, such as one in a folder. None: a tree is made in memory.
 
         Raises:
             FileNotFoundError: there is no such file.
-            TypeError: another tree.
-            ValueError: the file is damaged or of another kind; a tree of another game or start.
+            TypeError: `tree` is no GameTree.
+            ValueError: the file is damaged or of another kind; `tree` is of another game or start.
         """
         if tree is not None:
             instance("tree", tree, GameTree)
-        metadata, arrays = read_arrays(file_path("path", path), FORMAT, OLDER)
+        metadata, arrays = read_arrays(file_path("path", path), FORMAT, OLD_FORMAT)
         try:
             env = env_of(metadata["env"])
             start = start_of(env, arrays)
@@ -170,7 +170,7 @@ class Equilibrium(TabularPolicy):
             if probabilities.shape != (sum(sizes),) or not len(values) == len(arrays["iterations"]) > 0:
                 raise ValueError(f"its arrays are not those of {env!r}")
             strategies = np.split(probabilities, np.cumsum(sizes)[:-1])
-            checked(tree.table(strategies), tree.legal_action_mask, "its strategies")
+            check_probabilities(tree.table(strategies), tree.legal_action_mask, "its strategies")
             if any(strategy[0] != 1 for strategy in strategies):
                 raise ValueError("its empty sequences must have probability 1")
             curve = list(zip(np.array(arrays["iterations"]).tolist(), values.tolist(), strict=True))
@@ -198,8 +198,8 @@ def equilibrium(
             discounted CFR with the exponents 1.5, 0 and 2; "pcfr+" is predictive CFR+, with an average weighted by the
             iteration's square; "mccfr" samples the actions of the other players. Players are updated in turn.
         iterations: upper bound for the number of iterations.
-        until: the exploitability at which it stops. It is computed whenever the number of iterations has grown by a
-            tenth. None: all iterations are done.
+        until: the exploitability at which to stop. It is computed whenever the number of iterations has grown by a
+            tenth. None: run all iterations.
         seed: seed of "mccfr".
 
     Returns:
@@ -219,12 +219,12 @@ def equilibrium(
     until = -math.inf if until is None else number("until", until, 0.0, 1e9)
     solver = Solver(tree, algorithm, integer("seed", seed, 0, 2**64 - 1))
     curve = list[tuple[int, float]]()
-    planned = 1
+    next_check = 1
     for count in range(1, iterations + 1):
         solver.iterate(count)
-        if count in (planned, iterations):
+        if count in (next_check, iterations):
             # Exploitability takes about as long as an iteration, so it is computed ever less often.
-            planned = math.ceil(count * CHECKED) if count >= 1 / (CHECKED - 1) else count + 1
+            next_check = math.ceil(count * CHECK_RATIO) if count >= 1 / (CHECK_RATIO - 1) else count + 1
             curve.append((count, solver.exploitability()))
             if curve[-1][1] <= until:
                 break

@@ -18,7 +18,7 @@ from tensor_envs.solve.packed import Array, Index, view_columns
 
 MAX_NODES = 2**31 - 1
 DEFAULT_NODES = 10_000_000
-SEQUENCE_BITS = 31
+SEQUENCE_BITS = 31  # low bits of a state's key, see `GameTree._keys`
 
 
 class GameTree:
@@ -28,14 +28,14 @@ class GameTree:
 
     Attributes:
         env: the environment.
-        nodes: number of histories; draws of chance with equal results are one.
+        nodes: number of histories; draws of chance with equal results count as one.
         ends: number of finished histories that differ in the actions of the players.
         player: player to move in each information state, int32 [I].
         ply: ply of each information state, int32 [I].
         states: one history of each information state, a State of I games.
-        belief: the games' probabilities at the start, and what a player may have instead of them.
-        cut: depth limit, and the values at its leaves; None for none. See `te.resolve`.
-        width: number of columns of tables: that of the actions, or of the choices at leaves if they are more.
+        belief: probabilities of the games at the start, and the values for which a player may end them.
+        cut: depth limit and the values at its leaves, see `te.resolve`; None for a whole tree.
+        width: number of columns of tables: the larger of the number of actions and the choices at a leaf.
         forms: information states and payoffs of every player.
 
     Examples:
@@ -59,16 +59,14 @@ class GameTree:
         self.ends = len(forms[0].ends.payoffs)
         self._view = states["view"]
         self._before = states["before"]
-        # information states by view, then by the sequence before them
+        # Sort the states by view, then by the sequence before them, and join both to one integer for a binary search.
         self._by_view = np.lexsort((self._before, self._view))
-        # One integer for each state, so that a binary search finds it.
         self._keys = (self._view << SEQUENCE_BITS | self._before)[self._by_view]
-        owners = [np.repeat(np.arange(len(form.starts)), np.diff(form.starts, append=form.size)) for form in forms]
-        offsets = np.cumsum([0, *(len(form.starts) for form in forms)])
-        states_of = np.concatenate([owner + at for owner, at in zip(owners, offsets, strict=False)])
+        first_states = np.cumsum([0, *(len(form.starts) for form in forms)])
+        state_of = np.concatenate([form.state[1:] + first for form, first in zip(forms, first_states, strict=False)])
         self.width = max(self.env.num_actions, int(self._actions.max()) + 1)
-        # The place of each sequence in a table, ascending: sequences are in the order of states and actions.
-        self._cells = states_of * self.width + self._actions
+        # Sequences are in the order of states and actions, so their cells of a table ascend.
+        self._cells = state_of * self.width + self._actions
         self._first = np.cumsum([0, *(form.size - 1 for form in forms)])  # first sequence of each player among all
 
     @staticmethod
@@ -77,7 +75,7 @@ class GameTree:
 
         Raises:
             FileNotFoundError: there is no such folder.
-            ValueError: the folder holds no whole tree, or a damaged one.
+            ValueError: the folder holds no complete tree, or a damaged one.
         """
         from tensor_envs.equilibria.tree_files import read_tree
 
@@ -104,16 +102,16 @@ class GameTree:
         return self.is_of(other._game, other.belief, other.cut)
 
     def is_of(self, game: Branches, belief: Belief, cut: Cut | None) -> bool:
-        """Return whether this tree is of a game with a belief about its first states, and with a depth limit."""
+        """Return whether this tree is of the same game with the same belief and depth limit."""
         same = self.env.plays_like(game.env) and isinstance(self.start, State) == isinstance(game.origin, State)
         same = same and self.belief.is_like(belief) and (cut is None if self.cut is None else self.cut.is_like(cut))
         return same and np.array_equal(self._game.first_table, game.first_table)
 
     @property
     def choices(self) -> Array:
-        """Information states without a decision of the game, bool [I], which only trees of `te.resolve` have.
+        """Whether each information state is a choice outside the game, bool [I]; only trees of `te.resolve` have them.
 
-        A player either may decline the game, and action 0 is to begin; or the player chooses a continuation at a leaf.
+        Either a player may begin a game (action 0) or end it for its value, or it chooses a continuation at a leaf.
         """
         return self._view < 0
 
@@ -123,7 +121,7 @@ class GameTree:
         return self.table([np.ones(form.size) for form in self.forms]) > 0
 
     def table(self, sequences: Sequence[Array]) -> Array:
-        """Return numbers of every player's sequences, [size] each, as a table float64 [I, width]; 0 where illegal."""
+        """Arrange numbers of every player's sequences, [size] each, in a table, float64 [I, width]; 0 where illegal."""
         table = np.zeros((len(self), self.width))
         table.ravel()[self._cells] = np.concatenate([numbers[1:] for numbers in sequences])
         return table
@@ -140,7 +138,8 @@ class GameTree:
             before: last own sequence of the player to move, [B], or -1 where it is not known; see `sequence`.
 
         Returns:
-            int64 [B]: its number, -1 for a game that is over or not in the tree, and -2 for one of several.
+            int64 [B]: the number of the state; -1 for a game that is over or not in the tree, and -2 if it may be in
+            several states.
 
         Raises:
             TypeError, ValueError: a state of another environment.
@@ -158,24 +157,25 @@ class GameTree:
         )
         view = self._views.find(columns)
         views = self._keys >> SEQUENCE_BITS
-        first, last = (np.searchsorted(views, view, side) for side in ("left", "right"))
-        place = np.where(last - first == 1, first, -1)
+        first, end = (np.searchsorted(views, view, side) for side in ("left", "right"))
+        # A view with one state identifies it. Among several states the sequence decides.
+        index = np.where(end - first == 1, first, -1)
         if before is not None:
             key = view << SEQUENCE_BITS | np.maximum(before[live], 0)
-            at = np.minimum(np.searchsorted(self._keys, key), len(self) - 1)
-            place = np.where((place < 0) & (before[live] >= 0) & (self._keys[at] == key), at, place)
-        numbers[live] = np.where(first == last, -1, np.where(place < 0, -2, self._by_view[place]))
+            nearest = np.minimum(np.searchsorted(self._keys, key), len(self) - 1)
+            index = np.where((index < 0) & (before[live] >= 0) & (self._keys[nearest] == key), nearest, index)
+        numbers[live] = np.where(first == end, -1, np.where(index < 0, -2, self._by_view[index]))
         return numbers
 
     def sequence(self, index: Array, action: Array) -> Array:
-        """Return the player's sequence after an action in each information state, int64 [B]; -1 for none.
+        """Return the player's sequence after an action in each information state, int64 [B]; -1 if there is none.
 
         index: numbers of the information states, from `find`.
         """
         cells = index * self.width + action
-        at = np.minimum(np.searchsorted(self._cells, cells), len(self._cells) - 1)
-        has_it = (index >= 0) & (self._cells[at] == cells)
-        return np.where(has_it, at - self._first[self.player[np.maximum(index, 0)]] + 1, -1)
+        nearest = np.minimum(np.searchsorted(self._cells, cells), len(self._cells) - 1)
+        exists = (index >= 0) & (self._cells[nearest] == cells)
+        return np.where(exists, nearest - self._first[self.player[np.maximum(index, 0)]] + 1, -1)
 
 
 def game_tree(
@@ -188,24 +188,23 @@ def game_tree(
 ) -> GameTree:
     """Enumerate all histories of a game, and the information states of its players.
 
-    A player knows, at each own turn, the ply, its observation and its legal actions there, those of its earlier turns,
-    and its own actions (perfect recall). Draws of chance are taken with their probabilities, at the start and within
-    steps; draws with equal results are one history.
+    A player knows, at each own turn, the ply, its observation and its legal actions, those of its earlier turns, and
+    its own actions (perfect recall). Draws of chance, at the start and within steps, have their probabilities; draws
+    with equal results are one history.
 
-    While the tree is made, an unfinished history takes the bytes of a state (`Env.state_bytes`) and about 100 more;
-    after that, the tree takes 8 P (P + 1) bytes for each end, and a state for each information state. In a folder these
-    are bytes of files, for ends up to three times as many while it is made. Memory then takes at most 400 bytes, and
-    what a player observes, for each action of an information state, and about half a gigabyte more, whatever the number
-    of histories. Solvers need no more.
+    While the tree is made, an unfinished history takes the bytes of a state (`Env.state_bytes`) and about 100 more. The
+    finished tree takes 8 P (P + 1) bytes for each end, and a state for each information state. With a folder, these are
+    bytes of files, up to three times as many for ends while the tree is made. It then takes at most 400 bytes of memory
+    and an observation for each action of an information state, and about half a gigabyte more for any number of
+    histories. Solvers need no more.
 
     Args:
-        start: an environment, or games of one environment at the same ply, about which the players know nothing but
-            what they observe from then on.
+        start: an environment, or games of one environment at the same ply. The players know nothing about these games
+            but what they observe from then on.
         max_nodes: upper bound for the number of histories, checked before each ply is played.
-        progress: show a progress bar on stderr; without one, a line there says now and then how far a long enumeration
-            is.
-        weights: likelihoods of a state's games in any unit, [B]: a belief. None: all are equally likely. Equal games
-            add up.
+        progress: show a progress bar on stderr; without one, a long enumeration prints a line there now and then.
+        weights: a belief, as likelihoods of a state's games in any unit, [B]; those of equal games are added. None: all
+            games are equally likely.
         folder: a new or empty folder for the tree, in files of NumPy's that are mapped into memory. `GameTree.load`
             opens it again. None: the tree is in memory.
 
@@ -225,13 +224,13 @@ def game_tree(
 
 
 def tree_for(game: GameTree | Env | State, max_nodes: int | None = None) -> GameTree:
-    """Return a tree as it is, and make that of anything else; None stands for `DEFAULT_NODES`."""
+    """Return the tree of a game, which may be a tree already; without `max_nodes` the limit is `DEFAULT_NODES`."""
     if isinstance(game, GameTree):
         return game
     if not isinstance(game, (Env, State)):
         raise wrong_type("game", "a GameTree, an Env or a State", game)
     if max_nodes is None:
-        with errors_at("te.game_tree(game)"):  # whose arguments the caller does not have
+        with errors_at("te.game_tree(game)"):  # errors name its arguments, such as max_nodes
             return game_tree(game)
     return tree_of(game, max_nodes, False, None, name="game")
 
@@ -247,9 +246,14 @@ def tree_of(
     cut: Cut | None = None,
     name: str = "start",
 ) -> GameTree:
-    """Return `game_tree`, at whose start a player may end the games for values [B] if `player` is not -1.
+    """Return a game tree, as `game_tree`, for the purposes of `te.resolve` as well.
 
-    At a depth limit the same player chooses how the rest is played. Errors call the start by `name`.
+    Args:
+        start, max_nodes, progress, weights, folder: as in `game_tree`.
+        player: player that may end the games at the start, and chooses how they go on at a depth limit; -1 for none.
+        values: return of that player if it ends a game, [B].
+        cut: depth limit; None for a whole tree.
+        name: name of the start in errors.
     """
     # the package's longest chain of imports has room for no other link
     from tensor_envs.equilibria.histories import Histories
@@ -260,7 +264,7 @@ def tree_of(
     game = Branches(start, name)
     belief = belief_of(game, weights, player, values)
     path = None if folder is None else new_folder(file_path("folder", folder))
-    parts = Histories(game, max_nodes, belief, Storage(path), cut).built(progress)
+    parts = Histories(game, max_nodes, belief, Storage(path), cut).build(progress)
     if path is not None:
         write_tree(parts, path)
     return GameTree(parts)

@@ -40,37 +40,36 @@ def resolve(
 ) -> Equilibrium:
     """Solve the rest of a game again for one player, safely: the opponent cannot gain by steering the game into it.
 
-    Before the games begin, the opponent may end them for what it could expect (CFR-D). The player's new strategy
+    Before the games begin, the opponent may end them for the returns that it expects (CFR-D). The player's new strategy
     therefore concedes no more than the one that it replaces, whatever the opponent did before. A solution by
-    `te.equilibrium(te.game_tree(state, weights=...))` is unsafe: it trusts that the opponent has followed a known
+    `te.equilibrium(te.game_tree(state, weights=...))` is unsafe: it relies on the opponent having followed a known
     strategy. Source: N. Burch, M. Johanson, M. Bowling, "Solving Imperfect Information Games Using Decomposition",
     AAAI 2014.
 
-    With a depth limit, games that go on there end with the values of `leaf`. A state of hidden information has no value
-    of its own: it depends on what the opponent does later. So at each leaf the opponent chooses one of several policies
-    for the rest, by what it observes there. The player is then prepared for all of them; with a single one it can be
-    exploited as soon as the opponent plays otherwise. Source: N. Brown, T. Sandholm, B. Amos, "Depth-Limited Solving
-    for Imperfect-Information Games", NeurIPS 2018.
+    With a depth limit, games that are unfinished there end with the values of `leaf`. The value of a state of hidden
+    information depends on the opponent's later strategy. So at each leaf the opponent chooses one of several policies
+    for the rest, by what it observes there, and the player is prepared for all of them. With a single policy the player
+    can be exploited as soon as the opponent plays another one. Source: N. Brown, T. Sandholm, B. Amos, "Depth-Limited
+    Solving for Imperfect-Information Games", NeurIPS 2018.
 
     Args:
-        state: all games that may have come about, at the same ply, of a game for two players with zero sum. The
+        state: all games that may be the actual one, at the same ply, of a game for two players with zero sum. The
             players know nothing of the past but what they observe from then on.
         player: the player whose strategy is wanted.
-        values: what the opponent could expect: its returns [B], for example by a network; or a policy, as in
-            `te.exploitability`, to which the opponent's best response in these games, up to the depth limit, has the
-            values.
+        values: the opponent's expected returns [B], for example by a network; or a policy, as in `te.exploitability`:
+            the returns are then those of the opponent's best response to it in these games, up to the depth limit.
         weights: likelihoods of the games by chance and the player's own actions, without those of the opponent, [B];
             None: all are equal.
         depth: number of plies until games are cut. None: they go to their ends.
-        leaf: what games are worth where they are cut. Policies, as in `te.exploitability`: the player follows the first
-            one, and the opponent the one that it has chosen. Their exact values are computed in all states of the rest
-            of the game. Or a network, as in `te.search.gumbel_muzero_policy`: its values leave the opponent no choice.
+        leaf: values of games where they are cut. Either policies, as in `te.exploitability`: the player follows the
+            first one, and the opponent the one that it has chosen. Their exact values are computed in all states of the
+            rest of the game. Or a network, as in `te.search.gumbel_muzero_policy`, which leaves the opponent no choice.
         algorithm, iterations, until: as in `te.equilibrium`.
         max_nodes: as in `te.game_tree`, and as in `te.exploitability` for the states beyond the depth limit.
 
     Returns:
-        The solution. The player's part of it is what was wanted; the opponent's part has the choices before the games
-        and at leaves, and is no strategy to play by.
+        The solution, with the player's strategy. The opponent's part includes its choices before the games and at
+        leaves, so it is no strategy for the game.
 
     Raises:
         TypeError, ValueError: another argument; another game; `depth` without `leaf`; a network's values of another
@@ -101,32 +100,32 @@ def resolve(
     cut = None
     if depth is not None:
         cut = Cut(integer("depth", depth, 1, MAX_DEPTH), continuations(leaf, opponent, max_nodes))
-    # The opponent could expect its best response to the policy that is replaced.
+    # The opponent expects the value of its best response to the policy that is replaced.
     if isinstance(values, TabularPolicy) or callable(values):
-        values, cut = _expected(state, opponent, values, weights, max_nodes, cut)
+        values, cut = _expected_values(state, opponent, values, weights, max_nodes, cut)
     tree = tree_of(state, max_nodes, False, weights, opponent, values, cut=cut, name="state")
     return equilibrium(tree, algorithm, iterations, until)
 
 
-def _expected(
+def _expected_values(
     state: State, opponent: int, policy: TabularPolicy | Probabilities, weights: Any, max_nodes: int, cut: Cut | None
 ) -> tuple[np.ndarray, Cut | None]:
-    """Return what the opponent expects in each game by its best response to a policy, float64 [B], and the known limit.
+    """Return the opponent's value of each game under its best response to a policy, float64 [B], and the depth limit.
 
-    It is the same in games that the opponent cannot tell apart.
+    The value is the same in games that the opponent cannot distinguish. The limit has the values of its leaves.
     """
-    from tensor_envs.equilibria.histories import first_views
+    from tensor_envs.equilibria.histories import views_of_start
 
     tree = tree_of(state, max_nodes, False, weights, opponent, cut=cut, name="state")
     form = tree.forms[opponent]
     payoffs = form.payoffs(plans_of(tree.forms, strategies_of(tree, function_of(policy, "values"), "values")))
     values, _ = form.action_values(payoffs, form.best_response(payoffs)[1])
-    # These are the numbers of the offers in the tree, which come from the same views.
-    number = groups(first_views(Branches(state), opponent)).number
-    likely = np.bincount(number, tree.belief.weights)
-    offers = len(likely)
-    # The first states of the opponent are the offers, and action 0 of each is to play on.
-    plays = values[form.starts[:offers]]
-    # Counterfactual values contain the probability of the state. The opponent expects a value given that it is there.
-    expected = np.divide(plays, likely, out=np.zeros(offers), where=likely > 0)
+    # Number the games' views as the tree does: its first states of the opponent are the offers, one for each view.
+    number = groups(views_of_start(Branches(state), opponent)).number
+    probabilities = np.bincount(number, tree.belief.weights)
+    offers = len(probabilities)
+    # Action 0 of each offer is to begin the game.
+    begins = values[form.starts[:offers]]
+    # Counterfactual values contain the probability of the state; divide by it for the value in the state.
+    expected = np.divide(begins, probabilities, out=np.zeros(offers), where=probabilities > 0)
     return np.asarray(expected[number]), tree.cut

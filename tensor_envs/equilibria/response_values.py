@@ -1,9 +1,9 @@
 """Values of best responses to a policy in games too large for a tree.
 
-A policy that depends on nothing but what the player to move observes plays alike in all histories that have led to the
-same state. For a player who responds to it, histories with the same state and the same own information are therefore
-one, with the sum of their probabilities. What remains is a graph of states by ply, and pairs of a state and a sequence
-of the player that responds (see `sequence_form`).
+A policy that depends only on what the player to move observes has the same probabilities in all histories that lead to
+the same state. For a player who responds to it, histories with the same state and the same own information are
+therefore merged, with the sum of their probabilities. What remains is a graph of states by ply, and pairs of a state
+and a sequence of the responding player (see `sequence_form`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensor_envs._engine.batch_layout import BatchBuffers
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.state import State
 from tensor_envs.equilibria.sequence_form import ranks
 from tensor_envs.solve.branches import PARENTS, Branches
-from tensor_envs.solve.packed import Array, Packed, concat, groups, view_columns
+from tensor_envs.solve.packed import Array, Packed, concat, groups
 
 PAIRS = 1 << 20  # maximum number of pairs whose successors are held at a time
 
@@ -28,7 +27,7 @@ class StatesOfPly(NamedTuple):
 
     Attributes:
         player: player to move, int64 [n].
-        view: what that player observes, a number, int64 [n].
+        view: number of the information that this player observes, int64 [n].
         actions: number of legal actions, int64 [n].
         start, edges: first edge of each state and number of its edges, int64 [n].
         rank: number of each edge's action among the legal ones of its state, int64 [E].
@@ -59,28 +58,35 @@ class ResponseValues:
     """
 
     def __init__(self, start: Env | State, policy: Callable[[State], Array], max_states: int, name: str = "start"):
-        """Enumerate the states; the policy returns checked probabilities [B, A]. ValueError for too many states.
+        """Enumerate the states.
 
-        name: what errors call the start.
+        Args:
+            start: an environment, or games of one environment at the same ply.
+            policy: function of a State to probabilities, float64 [B, A].
+            max_states: upper bound for the number of unfinished states.
+            name: name of the start in errors.
+
+        Raises:
+            ValueError: more states.
         """
         self.game = game = Branches(start, name)
         self.states = 0
         self.players = game.spec.num_players
         self.plies = list[StatesOfPly]()
         # Equal first states are one, with the sum of their probabilities.
-        same = groups(Packed.of(list(game.first_table.T)))
-        table = game.first_table[same.first]
-        share = np.bincount(same.number) / len(game.first_table)
+        equal = groups(Packed.of(list(game.first_table.T)))
+        table = game.first_table[equal.first]
+        share = np.bincount(equal.number) / len(game.first_table)
         if isinstance(start, Env):
             buffers = game.engine.refresh(game.upload(table))
             table = buffers.layout.download(buffers.words)[: len(table)]
-        live = ~game.over(table)
-        # number of each starting game among the live ones; -1 if it is over
-        self._number = np.where(live, np.cumsum(live) - 1, -1)[same.number]
+        live = ~game.is_over(table)
+        # Store the number of each first game among the unfinished states of the first ply, -1 if it is over.
+        self._number = np.where(live, np.cumsum(live) - 1, -1)[equal.number]
         table = table[live]
-        self.first = share[live]
+        self._first_reach = share[live]  # probability of each state of the first ply
         self.values: Array = np.zeros(self.players)
-        reach: Array = self.first
+        reach: Array = self._first_reach
         while len(table):
             self.states += len(table)
             if self.states > max_states:
@@ -89,7 +95,7 @@ class ResponseValues:
                     f"{game.ply + len(self.plies)}, got {max_states}"
                 )
             # Chance and the policy weight the edges of the ply.
-            ply, table = self._expanded(table, policy)
+            ply, table = self._expand_ply(table, policy)
             self.plies.append(ply)
             weights = reach[np.repeat(np.arange(len(ply.player)), ply.edges)] * ply.policy * ply.chance
             self.values += weights @ ply.rewards
@@ -97,81 +103,100 @@ class ResponseValues:
             reach = np.bincount(ply.child[goes_on], weights[goes_on], len(table))
 
     def from_states(self) -> Array:
-        """Return the expected return of every player from each game of the start on, by the policy, float64 [B, P]."""
-        after: Array = np.zeros((0, self.players))
-        # From the last ply back, a state earns the mean over its edges.
+        """Return the expected return of every player from each first game on under the policy, float64 [B, P]."""
+        returns: Array = np.zeros((0, self.players))
+        # From the last ply back, the return of a state is the mean over its edges.
         for ply in reversed(self.plies):
-            earned = ply.rewards.astype(np.float64)
+            edge_returns = ply.rewards.astype(np.float64)
             goes_on = ply.child >= 0
-            earned[goes_on] += after[ply.child[goes_on]]
-            after = np.add.reduceat((ply.policy * ply.chance)[:, None] * earned, ply.start)
-        return np.append(after, np.zeros((1, self.players)), axis=0)[self._number]
+            edge_returns[goes_on] += returns[ply.child[goes_on]]
+            returns = np.add.reduceat((ply.policy * ply.chance)[:, None] * edge_returns, ply.start)
+        # Row -1 is for games that are over.
+        return np.append(returns, np.zeros((1, self.players)), axis=0)[self._number]
 
     def best(self, player: int) -> float:
         """Return the value of a player's best response."""
-        count = len(self.first)
-        pairs = np.arange(count), np.zeros(count, np.int64), self.first
-        return float(self._totals(player, 0, *pairs, 1)[0])
+        count = len(self._first_reach)
+        pairs = np.arange(count), np.zeros(count, np.int64), self._first_reach
+        return float(self._response_values(player, 0, *pairs, 1)[0])
 
-    def _totals(self, player: int, depth: int, state: Array, sequence: Array, weight: Array, count: int) -> Array:
-        """Return what each sequence of a player earns from this ply on by a best response, float64 [count].
+    def _response_values(
+        self, player: int, depth: int, state: Array, sequence: Array, weight: Array, count: int
+    ) -> Array:
+        """Return the value of each sequence of a player from a ply on under a best response, float64 [count].
 
-        Pairs of a state and a sequence, in the order of sequences, have weights: the probabilities of chance and of
-        the other players.
+        Args:
+            player: the responding player.
+            depth: number of plies since the start.
+            state, sequence: pairs of a state of the ply and a sequence, in the order of sequences, int64 [pairs].
+            weight: probability that chance and the other players lead to each pair, float64 [pairs].
+            count: number of sequences.
         """
         if depth == len(self.plies) or not len(state):
             return np.zeros(count)
-        # Sequences are independent of each other, so their pairs are split where memory would be short.
+        # Sequences are independent of each other, so many pairs are split in two to bound the memory.
         if len(state) > PAIRS and count > 1:
             # All pairs of a sequence stay together, since their decisions are made together.
             middle = min(max(int(sequence[len(state) // 2]), 1), count - 1)
-            at = int(np.searchsorted(sequence, middle))
-            head = self._totals(player, depth, state[:at], sequence[:at], weight[:at], middle)
-            tail = self._totals(player, depth, state[at:], sequence[at:] - middle, weight[at:], count - middle)
+            split = int(np.searchsorted(sequence, middle))
+            pairs = state[:split], sequence[:split], weight[:split]
+            later_pairs = state[split:], sequence[split:] - middle, weight[split:]
+            head = self._response_values(player, depth, *pairs, middle)
+            tail = self._response_values(player, depth, *later_pairs, count - middle)
             return np.concatenate([head, tail])
         ply = self.plies[depth]
-        moves = ply.player[state] == player
+        is_own = ply.player[state] == player
         # A response depends on what the player observes and has done, so states with the same view and sequence share
-        # an action. Each such pair is an information state of the player.
-        own = np.flatnonzero(moves)
+        # an action. Each such pair of view and sequence is an information state of the player.
+        own = np.flatnonzero(is_own)
         views = int(ply.view.max()) + 1
-        pairs_of = sequence[own] * views + ply.view[state[own]]
-        keys, first, number = np.unique(pairs_of, return_index=True, return_inverse=True)
+        own_keys = sequence[own] * views + ply.view[state[own]]
+        keys, first, number = np.unique(own_keys, return_index=True, return_inverse=True)
+        # The actions of information states are new sequences, numbered from `count` on.
         actions = ply.actions[state[own[first]]]
         starts = np.cumsum(actions) - actions
         base = sequence.copy()
         base[own] = count + starts[number]
         total = count + int(actions.sum())
-        # every edge of every pair
+        # Follow every edge of every pair. All actions of the player itself are tried, so they have no probability.
         edges = ply.edges[state]
         pair = np.repeat(np.arange(len(state)), edges)
         edge = np.repeat(ply.start[state], edges) + ranks(edges)
-        moved = moves[pair]
-        after = base[pair] + np.where(moved, ply.rank[edge], 0)
-        # The player's own actions have no probability: all of them are tried.
-        likely = weight[pair] * ply.chance[edge] * np.where(moved, 1, ply.policy[edge])
-        totals = np.bincount(after, likely * ply.rewards[edge, player], total)
+        is_own_edge = is_own[pair]
+        next_sequence = base[pair] + np.where(is_own_edge, ply.rank[edge], 0)
+        next_weight = weight[pair] * ply.chance[edge] * np.where(is_own_edge, 1, ply.policy[edge])
+        values = np.bincount(next_sequence, next_weight * ply.rewards[edge, player], total)
         child = ply.child[edge]
-        goes_on = np.flatnonzero((child >= 0) & (likely > 0))
+        goes_on = np.flatnonzero((child >= 0) & (next_weight > 0))
         if len(goes_on):
             # Free large arrays before the next ply.
-            del pair, edge, moved
-            later, weights = _merged(child[goes_on], after[goes_on], likely[goes_on])
-            del child, after, likely, goes_on
-            reached, renumbered = np.unique(later[1], return_inverse=True)
-            totals[reached] += self._totals(player, depth + 1, later[0], renumbered, weights, len(reached))
-        values = totals[:count]
+            del pair, edge, is_own_edge
+            next_pairs, weights = _merge_pairs(child[goes_on], next_sequence[goes_on], next_weight[goes_on])
+            del child, next_sequence, next_weight, goes_on
+            reached, renumbered = np.unique(next_pairs[1], return_inverse=True)
+            values[reached] += self._response_values(
+                player, depth + 1, next_pairs[0], renumbered, weights, len(reached)
+            )
+        result = values[:count]
         # Now that the values of the new sequences are known, each information state takes the best one.
         if len(keys):
-            values += np.bincount(keys // views, np.maximum.reduceat(totals[count:], starts), count)
-        return np.asarray(values)
+            result += np.bincount(keys // views, np.maximum.reduceat(values[count:], starts), count)
+        return np.asarray(result)
 
-    def _expanded(self, table: Array, policy: Callable[[State], Array]) -> tuple[StatesOfPly, Array]:
-        """Return a ply of these states, and the words of the next ply's states."""
+    def _expand_ply(self, table: Array, policy: Callable[[State], Array]) -> tuple[StatesOfPly, Array]:
+        """Expand the states of a ply.
+
+        Args:
+            table: words of the states, uint32 [n, words].
+            policy: function of a State to probabilities, float64 [B, A].
+
+        Returns:
+            The states with their edges, and the words of the next ply's states.
+        """
         game = self.game
-        player = game.number(table, game.player_slot)
-        legal = game.legal(table)[:, :: game.outcomes]
-        seen = list[Packed]()
+        player = game.numbers(table, game.player_slot)
+        legal = game.legal_actions(table)
+        views = list[Packed]()
         children = list[Packed]()
         rewards = list[Array]()
         over = list[Array]()
@@ -179,49 +204,42 @@ class ResponseValues:
         for begin in range(0, len(table), PARENTS):
             chunk = table[begin : begin + PARENTS]
             buffers = game.upload(chunk)
-            seen.append(self._views(buffers, chunk))
-            for _, _, _, after in game.after(buffers, len(chunk)):
+            views.append(Packed.of(game.view_columns(buffers, chunk)))
+            for _, _, _, after in game.play_all(buffers, len(chunk)):
                 children.append(Packed.of(list(after.T)))
-                rewards.append(game.paid(after))
-                over.append(game.over(after))
-        same = groups(concat(seen))
-        view = same.number.astype(np.int64)
-        # The policy is asked about one state of each view, since it may depend on nothing else.
-        chances = policy(game.state(table[same.first]))[view]
+                rewards.append(game.rewards(after))
+                over.append(game.is_over(after))
+        equal = groups(concat(views))
+        view = equal.number.astype(np.int64)
+        # The policy is computed for one state of each view, since it may depend on nothing else.
+        probabilities = policy(game.state(table[equal.first]))[view]
         ended = np.concatenate(over)
-        # States that several edges lead to are one on the next ply.
-        every = concat(children)
+        # If several edges lead to equal states, these are one state of the next ply.
         goes_on = np.flatnonzero(~ended)
         child = np.full(len(ended), -1)
-        later = table[:0]
+        next_table = table[:0]
         if len(goes_on):
-            rest = every[goes_on]
-            same = groups(rest)
-            child[goes_on] = same.number
-            later = np.stack(rest[same.first].columns(), axis=1)
+            unfinished = concat(children)[goes_on]
+            equal = groups(unfinished)
+            child[goes_on] = equal.number
+            next_table = np.stack(unfinished[equal.first].columns(), axis=1)
         # A state's edges are consecutive: legal actions in order, each with all of its equally likely outcomes.
         counts = legal.sum(1)
         edges = counts * game.outcomes
         rank = ranks(edges) // game.outcomes
-        chosen = chances[legal].repeat(game.outcomes)
+        edge_policy = probabilities[legal].repeat(game.outcomes)
         chance = np.full(len(ended), 1 / game.outcomes)
         starts = np.cumsum(edges) - edges
-        return StatesOfPly(
-            player, view, counts, starts, edges, rank, child, chance, chosen, np.concatenate(rewards)
-        ), later
-
-    def _views(self, buffers: BatchBuffers, table: Array) -> Packed:
-        """Return the observation and the legal actions of the player to move in each state."""
-        game = self.game
-        seen = game.engine.observe(buffers, None).numpy()[: len(table)].reshape(len(table), -1)
-        ply, player = (game.number(table, slot) for slot in (game.ply_slot, game.player_slot))
-        return Packed.of(view_columns(ply, player, game.legal(table)[:, :: game.outcomes], seen))
+        ply = StatesOfPly(
+            player, view, counts, starts, edges, rank, child, chance, edge_policy, np.concatenate(rewards)
+        )
+        return ply, next_table
 
 
-def _merged(state: Array, sequence: Array, weight: Array) -> tuple[tuple[Array, Array], Array]:
-    """Add up the weights of equal pairs; return the pairs in the order of sequences, and their weights."""
+def _merge_pairs(state: Array, sequence: Array, weight: Array) -> tuple[tuple[Array, Array], Array]:
+    """Return the different pairs of state and sequence, in the order of sequences, and the sums of their weights."""
     states = int(state.max()) + 1
-    # One integer stands for a pair, with the sequence first: results are in the order of sequences.
+    # A pair is one integer with the sequence in front, so that sorting orders pairs by sequences.
     key = sequence * states + state
     order = np.argsort(key)
     key = key[order]

@@ -1,9 +1,9 @@
 """Sequence form: a player's information states and sequences of own actions, with the payoffs at the ends.
 
-A sequence is a player's last action with all own actions before it; perfect recall makes an information state follow
-exactly one sequence. Sequence 0 is empty. A plan gives every sequence the probability that the player's own actions
-are those; a strategy gives every sequence the probability of its last action. Source: B. von Stengel, "Efficient
-computation of behavior strategies", Games and Economic Behavior 14 (1996).
+A sequence is a list of a player's own actions from the start on; sequence 0 is empty. With perfect recall, exactly one
+sequence leads to an information state. A plan has, for every sequence, the probability that the player takes all of its
+actions; a strategy has the probability of the last one. Source: B. von Stengel, "Efficient computation of behavior
+strategies", Games and Economic Behavior 14 (1996).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tensor_envs.equilibria.ends import SortedEnds
 from tensor_envs.equilibria.storage import Storage
 from tensor_envs.solve.packed import Array
 
-# views of information states without a decision of the game: a player may decline the game, or chooses at a leaf
-OFFER = -1
-LEAF = -2
+# views of information states that are choices outside the game, see `te.resolve`
+OFFER = -1  # a player begins the game, or ends it for its value
+LEAF = -2  # a player chooses a continuation at the depth limit
 
 
 class Level(NamedTuple):
     """Information states of a player after equally many own actions.
 
     Attributes:
-        states, sequences: ranges of their numbers.
-        starts: first sequence of each state within the range, intp [states].
-        before: sequence before each state, counted from the start of the range `earlier`, intp [states].
-        earlier: range of sequences that hold those before.
+        states, sequences: ranges of the numbers of the states and of the sequences that end in them.
+        starts: first sequence of each state, counted from the start of `sequences`, intp [states].
+        before: sequence before each state, counted from the start of `earlier`, intp [states].
+        earlier: range of the sequences of the level before, and for the first level the empty sequence.
     """
 
     states: slice
@@ -40,7 +40,7 @@ class Level(NamedTuple):
 
 
 def ranks(counts: Array) -> Array:
-    """Return 0, 1, ... up to each count, concatenated, intp [sum of counts]."""
+    """Return the numbers 0 to n - 1 for each count n, concatenated, intp [sum of counts]."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
@@ -55,18 +55,27 @@ class SequenceForm:
         starts: first sequence of each information state, intp [states].
         levels: information states by the number of own actions before them.
         ends: ends of the game.
-        storage: place of the ends.
+        storage: memory or files with the ends.
         uniform: strategy that plays every action with equal probability, float64 [size].
     """
 
     def __init__(
         self, player: int, depths: Sequence[int], before: Array, counts: Array, ends: SortedEnds, storage: Storage
     ):
-        """Build the levels from the number of states of each, and each state's sequence before it and its actions."""
+        """Build the levels.
+
+        Args:
+            player: number of the player.
+            depths: number of information states of each level.
+            before: sequence before each state, [states].
+            counts: number of actions of each state, [states].
+            ends: ends of the game.
+            storage: memory or files with the ends.
+        """
         self.player = player
         self.ends = ends
         self.storage = storage
-        self._parts = [(rows, *ends.among(rows)) for rows in storage.slices(len(ends.payoffs))]
+        self._parts = [(rows, *ends.in_rows(rows)) for rows in storage.slices(len(ends.payoffs))]
         self.starts = 1 + np.cumsum(counts, dtype=np.intp) - counts
         self.size = 1 + int(counts.sum())
         # Sequence 0 is the empty one, before the first action.
@@ -90,13 +99,13 @@ class SequenceForm:
         plan = np.empty(self.size)
         plan[0] = 1
         for level in self.levels:
-            at = level.sequences
-            # Levels go from the first decisions on: the sequence before each one has its plan already.
-            np.multiply(plan[self.before[at]], strategy[at], out=plan[at])
+            rows = level.sequences
+            # The sequences before this level have their probabilities already.
+            np.multiply(plan[self.before[rows]], strategy[rows], out=plan[rows])
         return plan
 
     def strategy(self, weights: Array) -> Array:
-        """Return the strategy in proportion to weights [size] that are not negative; uniform where all are 0."""
+        """Return the strategy in proportion to weights [size] of at least 0; uniform in states where all are 0."""
         if not len(self.starts):
             return self.uniform
         total = np.add.reduceat(weights, self.starts)[self.state]
@@ -106,53 +115,56 @@ class SequenceForm:
 
     def payoffs(self, plans: Sequence[Array]) -> Array:
         """Return the payoff of every sequence at its own ends, weighted by chance and the other players, [size]."""
-        return self.summed(self.ends.payoffs, plans)
+        return self.sum_over_ends(self.ends.payoffs, plans)
 
-    def summed(self, numbers: Array, plans: Sequence[Array], absolute: bool = False) -> Array:
-        """Sum numbers [ends], or their absolute values, over the ends of every sequence, [size].
+    def sum_over_ends(self, numbers: Array, plans: Sequence[Array], absolute: bool = False) -> Array:
+        """Sum numbers over the ends of every sequence, weighted by the other players' plans, [size].
 
-        They are weighted by the plans of the other players.
+        Args:
+            numbers: numbers of the ends, [ends].
+            plans: plans of all players, [size] each.
+            absolute: sum absolute values.
         """
         sums = np.zeros(self.size)
         ends = self.ends
-        rest = [plan for player, plan in enumerate(plans) if player != self.player]
+        others_plans = [plan for player, plan in enumerate(plans) if player != self.player]
         for rows, sequences, starts in self._parts:
-            part = np.abs(numbers[rows]) if absolute else numbers[rows]
-            # An end counts with the probabilities of chance, which its payoff contains, and of the other players.
-            for plan, other in zip(rest, ends.others, strict=True):
-                part = part * plan.take(other[rows])
-            parts = np.add.reduceat(part, starts)
-            # A sequence may have ends in the part before as well.
-            parts[0] += sums[sequences[0]]
-            sums[sequences] = parts
+            weighted = np.abs(numbers[rows]) if absolute else numbers[rows]
+            for plan, other in zip(others_plans, ends.others, strict=True):
+                weighted = weighted * plan.take(other[rows])
+            part = np.add.reduceat(weighted, starts)
+            # The first sequence of a part may have ends in the part before as well.
+            part[0] += sums[sequences[0]]
+            sums[sequences] = part
         return sums
 
     def action_values(self, payoffs: Array, strategy: Array) -> tuple[Array, Array]:
         """Return the counterfactual values of every sequence [size] and information state [states]."""
         values = payoffs.copy()
-        states = np.empty(len(self.starts))
+        state_values = np.empty(len(self.starts))
+        # Go from the last decisions to the first, so that the values of later states are known.
         for level in reversed(self.levels):
-            at = level.sequences
+            rows = level.sequences
             earlier = level.earlier
-            # From the last decisions back: a state is worth the mean of its actions under the strategy.
-            states[level.states] = of_states = np.add.reduceat(values[at] * strategy[at], level.starts)
-            values[earlier] += np.bincount(level.before, of_states, earlier.stop - earlier.start)
-        return values, states
+            # The value of a state is the mean over its actions under the strategy.
+            means = np.add.reduceat(values[rows] * strategy[rows], level.starts)
+            state_values[level.states] = means
+            values[earlier] += np.bincount(level.before, means, earlier.stop - earlier.start)
+        return values, state_values
 
     def best_response(self, payoffs: Array) -> tuple[float, Array]:
-        """Return the value of a best response and the response, a strategy [size] without chance."""
+        """Return the value of a best response and the response, a deterministic strategy [size]."""
         values = payoffs.copy()
         best = np.zeros(self.size)
         best[0] = 1
         for level in reversed(self.levels):
-            at = level.sequences
+            rows = level.sequences
             earlier = level.earlier
-            # The responding player takes the best action of each state.
-            highest = np.maximum.reduceat(values[at], level.starts)
-            is_best = np.flatnonzero(values[at] == highest[self.state[at] - level.states.start])
-            # The first of equally good actions is taken, so that the response is a single plan.
-            first = is_best[np.unique(self.state[at][is_best], return_index=True)[1]]
-            best[at.start + first] = 1
+            # The responding player takes the best action of each state, the first of equally good ones.
+            highest = np.maximum.reduceat(values[rows], level.starts)
+            is_best = np.flatnonzero(values[rows] == highest[self.state[rows] - level.states.start])
+            first = is_best[np.unique(self.state[rows][is_best], return_index=True)[1]]
+            best[rows.start + first] = 1
             values[earlier] += np.bincount(level.before, highest, earlier.stop - earlier.start)
         return float(values[0]), best
 
@@ -160,13 +172,15 @@ class SequenceForm:
 def forms_of(states: Mapping[str, Array], ends: Sequence[SortedEnds], storage: Storage) -> list[SequenceForm]:
     """Return the sequence form of every player.
 
-    states: columns of the information states: player, level, number of actions and preceding sequence, sorted by
-        player and level.
-    ends: for each player, the ends sorted by its sequences.
+    Args:
+        states: columns of the information states, sorted by player and level: "player", "level", "before" (sequence
+            before the state) and "counts" (number of actions).
+        ends: for each player, the ends sorted by its sequences.
+        storage: memory or files with the ends.
     """
     forms = []
-    for p, mine in enumerate(ends):
+    for p, player_ends in enumerate(ends):
         rows = slice(*np.searchsorted(states["player"], [p, p + 1]))
         level, before, counts = (states[name][rows] for name in ("level", "before", "counts"))
-        forms.append(SequenceForm(p, np.bincount(level).tolist(), before, counts, mine, storage))
+        forms.append(SequenceForm(p, np.bincount(level).tolist(), before, counts, player_ends, storage))
     return forms

@@ -1,4 +1,4 @@
-"""Memory, or files of a folder, for the large arrays of a game tree."""
+"""Storage of the large arrays of a game tree: memory, or files of a folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS_AT_ONCE = 1 << 18  # rows of an array in a file that are in memory at a tim
 
 
 class Storage:
-    """Place of large arrays: memory, or files that are mapped into memory.
+    """Allocator of large arrays: in memory, or in files that are mapped into memory.
 
     Attributes:
         folder: folder of the files; None for memory.
@@ -37,10 +37,12 @@ class Storage:
             yield slice(first, min(first + self.rows, count))
 
     def empty(self, shape: tuple[int, ...], dtype: Any, name: str = "") -> Array:
-        """Return a new array. In a folder it is the file of that name, or without a name one that ends with the array.
+        """Return an uninitialised array.
+
+        With a folder it is mapped to the file of that name, or without a name to a temporary file.
 
         Raises:
-            OSError: names the folder, which cannot be written or whose disk has no room.
+            OSError: the folder cannot be written, or its disk is full. The error names the folder.
         """
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if self.folder is None or not (size or name):  # an empty file cannot be mapped
@@ -57,7 +59,7 @@ class Storage:
                 return np.asarray(np.memmap(file, dtype, "r+", shape=shape))
 
     def save(self, name: str, array: Array) -> Array:
-        """Return an array that in a folder is the file of that name."""
+        """Return an array as it is, or with a folder its copy that is mapped to the file of that name."""
         if self.folder is None:
             return array
         stored = self.empty(array.shape, array.dtype, name)
@@ -70,8 +72,8 @@ class GrowingTable:
 
     def __init__(self, storage: Storage):
         self.storage = storage
-        self.parts = list[tuple[Array, ...]]()  # with a folder only an empty part, for shapes and dtypes
-        self.files = list[Any]()
+        self.parts = list[tuple[Array, ...]]()  # with a folder a single empty part, for shapes and dtypes
+        self.files = list[Any]()  # a file for each column
         self.count = 0
 
     def add(self, *columns: Array) -> None:
@@ -84,7 +86,8 @@ class GrowingTable:
             if not self.files:
                 self.parts.append(tuple(column[:0].copy() for column in columns))
                 self.files += [tempfile.TemporaryFile(dir=folder) for _ in columns]  # noqa: SIM115
-                for file in self.files:  # where an error comes before `columns`
+                # `columns` closes the files, but an error may come before it.
+                for file in self.files:
                     weakref.finalize(self, file.close)
             for file, column in zip(self.files, columns, strict=True):
                 file.write(np.ascontiguousarray(column).reshape(-1).view(np.uint8).data)
@@ -92,20 +95,20 @@ class GrowingTable:
     def columns(self) -> tuple[Array, ...]:
         """Return the whole columns, after which no row can be added."""
         if not (self.files and self.count):
-            whole = zip(*self.parts, strict=True)
-            return tuple(parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in whole)
+            column_parts = zip(*self.parts, strict=True)
+            return tuple(parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in column_parts)
         columns = list[Array]()
         with _writing(self.storage.folder):
-            for file, like in zip(self.files, self.parts[0], strict=True):
+            for file, empty in zip(self.files, self.parts[0], strict=True):
                 with file:
                     file.flush()
-                    columns.append(np.asarray(np.memmap(file, like.dtype, "r+", shape=(self.count, *like.shape[1:]))))
+                    columns.append(np.asarray(np.memmap(file, empty.dtype, "r+", shape=(self.count, *empty.shape[1:]))))
         return tuple(columns)
 
 
 @contextmanager
 def _writing(folder: Path | None) -> Iterator[None]:
-    """Raise errors of the operating system again with the name of the folder."""
+    """Add the name of the folder to errors of the operating system."""
     try:
         yield
     except OSError as error:
@@ -113,8 +116,10 @@ def _writing(folder: Path | None) -> Iterator[None]:
 
 
 def _reserve(file: Any, size: int) -> None:
-    """Reserve room on the disk. Where it is missing, a later access to the mapped file would end the process."""
-    # A file with holes could be mapped, and a write to a hole on a full disk ends the process by a signal.
+    """Reserve disk space for a file, so that a full disk is an error here.
+
+    A file with holes could be mapped as well, but a write to a hole on a full disk ends the process by a signal.
+    """
     if size and hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
     else:
@@ -131,12 +136,20 @@ def new_folder(path: Path) -> Path:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of every array's file of a folder, by the array's name."""
+    """Return the SHA-256 of the file of every array in a folder, by the array's name."""
     return {path.stem: _digest(path) for path in sorted(folder.glob("*.npy"))}
 
 
-def mapped(folder: Path, expected: Mapping[str, str]) -> dict[str, Array]:
-    """Return the arrays with these digests by their names, as read-only memory maps. ValueError for other files."""
+def map_arrays(folder: Path, expected: Mapping[str, str]) -> dict[str, Array]:
+    """Return the arrays of a folder as read-only memory maps, by name.
+
+    Args:
+        folder: the folder.
+        expected: SHA-256 of each array's file, by the array's name.
+
+    Raises:
+        ValueError: a file is missing, or has another digest.
+    """
     arrays = {}
     for name, digest in expected.items():
         path = folder / f"{name}.npy"
@@ -149,5 +162,6 @@ def mapped(folder: Path, expected: Mapping[str, str]) -> dict[str, Array]:
 
 
 def _digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

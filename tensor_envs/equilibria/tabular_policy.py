@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tensor_envs.equilibria.sequence_form import SequenceForm
 
 Probabilities = Callable[[State], Any]  # float [B, A], a Tensor or what NumPy takes
-GAMES_AT_ONCE = 4096  # games that a policy is asked about at once
+GAMES_AT_ONCE = 4096  # batch size for which policies and networks are called
 TOLERANCE = 1e-3  # allowed deviation of a policy's probabilities from a sum of 1, and from 0 for illegal actions
 
 
@@ -84,6 +84,7 @@ class TabularPolicy:
 
 
 def plans_of(forms: Sequence[SequenceForm], strategies: Sequence[Array]) -> list[Array]:
+    """Return the plans of all players."""
     return [form.plan(strategy) for form, strategy in zip(forms, strategies, strict=True)]
 
 
@@ -97,7 +98,7 @@ def exploitability_of(forms: Sequence[SequenceForm], plans: Sequence[Array]) -> 
 
 
 def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities, name: str = "policy") -> list[Array]:
-    """Return every player's strategy under a policy, an argument of that name. ValueError for one of another tree."""
+    """Return every player's strategy under a policy, the argument `name`. ValueError for a policy of another tree."""
     if isinstance(policy, TabularPolicy):
         if not tree.is_like(policy.tree):
             raise ValueError(f"{name} must be of {tree!r}, got one of {policy.tree!r}")
@@ -105,35 +106,45 @@ def strategies_of(tree: GameTree, policy: TabularPolicy | Probabilities, name: s
     function(name, policy)
     table = np.zeros((len(tree), tree.width))
     choices = tree.choices
-    # Choices before the games and at leaves are no positions that a policy could be asked about.
-    playing = np.flatnonzero(~choices)
-    states = tree.states[playing] if choices.any() else tree.states
-    table[playing, : tree.env.num_actions] = asked(policy, states, name)
+    # A policy is undefined for choices before the games and at leaves: action 0 is taken there.
+    in_game = np.flatnonzero(~choices)
+    states = tree.states[in_game] if choices.any() else tree.states
+    table[in_game, : tree.env.num_actions] = policy_table(policy, states, name)
     table[choices, 0] = 1
     return tree.strategies(table)
 
 
-def asked(policy: Probabilities, states: State, name: str = "policy") -> Array:
-    """Return a policy's probabilities in all games of a State, float64 [B, A]. ValueError for no probabilities.
+def batches(states: State) -> Iterator[tuple[State, int]]:
+    """Yield all games in parts, and the number of games of each part, which is padded by repeated games.
 
-    name: name of the argument that the policy is, for errors.
+    All parts have one batch size, so that a policy or network is compiled and captured once.
     """
-    tables = list[Array]()
     count = states.batch
     for begin in range(0, count, GAMES_AT_ONCE):
         rows = np.arange(begin, min(begin + GAMES_AT_ONCE, count))
-        # one batch size for all, so that nothing is captured twice
-        state = states[np.resize(rows, min(GAMES_AT_ONCE, count))]
+        yield states[np.resize(rows, min(GAMES_AT_ONCE, count))], len(rows)
+
+
+def policy_table(policy: Probabilities, states: State, name: str = "policy") -> Array:
+    """Return a policy's probabilities in all games of a State, float64 [B, A].
+
+    ValueError with the argument's `name` for anything but probabilities.
+    """
+    tables = list[Array]()
+    for state, count in batches(states):
         probabilities = host_array(f"the probabilities of {name}", policy(state))
         shape = (state.batch, states.env.num_actions)
         if probabilities.shape != shape or probabilities.dtype.kind not in "biuf":
             raise ValueError(f"{name} must give probabilities {shape}, got {probabilities.dtype} {probabilities.shape}")
-        tables.append(probabilities[: len(rows)].astype(np.float64))
-    return checked(np.concatenate(tables), states.legal_action_mask.numpy(), f"the probabilities of {name}")
+        tables.append(probabilities[:count].astype(np.float64))
+    return check_probabilities(np.concatenate(tables), states.legal_action_mask.numpy(), f"the probabilities of {name}")
 
 
-def checked(table: Array, legal: Array, name: str) -> Array:
-    """Return a table of probabilities [I, A] of legal actions with sums of 1. ValueError for anything else."""
+def check_probabilities(table: Array, legal: Array, name: str) -> Array:
+    """Normalize a table of probabilities, float64 [I, A]. ValueError unless they are of legal actions and sum to 1.
+
+    Deviations up to `TOLERANCE` are allowed.
+    """
     wrong = ~np.isfinite(table).all(1) | (table < 0).any(1) | (np.where(legal, 0, table) > TOLERANCE).any(1)
     table = np.where(legal, table, 0)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Files of a game tree: a folder of NumPy's arrays, and a file that says what they are, with their digests."""
+"""Files of a game tree: a folder with a NumPy file for each array, and one with metadata and their digests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensor_envs.envs.registry import env_of, words_metadata
 from tensor_envs.envs.state import State
 from tensor_envs.equilibria.ends import SortedEnds
 from tensor_envs.equilibria.sequence_form import forms_of
-from tensor_envs.equilibria.storage import Storage, digests, mapped
+from tensor_envs.equilibria.storage import Storage, digests, map_arrays
 from tensor_envs.equilibria.tree_parts import Parts, belief_of
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.solve.branches import Branches, start_arrays, start_of
@@ -22,7 +22,7 @@ STATES = ("player", "ply", "view", "before", "level", "counts", "actions")  # ar
 
 
 def write_tree(parts: Parts, folder: Path) -> None:
-    """Write the missing files of a tree; the file that makes the tree complete comes last."""
+    """Write the files of a tree that `Storage` has not written; the file that makes the tree complete comes last."""
     storage = parts.forms[0].storage
     for name in STATES:
         storage.save(name, parts.states[name])
@@ -30,7 +30,7 @@ def write_tree(parts: Parts, folder: Path) -> None:
     for form in parts.forms:
         storage.save(f"ends{form.player}_sequences", form.ends.sequences)
         storage.save(f"ends{form.player}_starts", form.ends.starts)
-    # Digests are taken when all arrays are written; a folder without this file is no tree.
+    # All arrays are written now. A folder without this file is no tree.
     metadata = {"env": words_metadata(parts.game.env), "nodes": parts.nodes, "files": digests(folder)}
     arrays = {"base": parts.views.base, "varying": parts.views.varying} | start_arrays(parts.game.origin)
     if isinstance(parts.game.origin, State):
@@ -39,14 +39,14 @@ def write_tree(parts: Parts, folder: Path) -> None:
 
 
 def read_tree(folder: Path) -> Parts:
-    """Return the parts of a tree in a folder. FileNotFoundError for none, ValueError for something else."""
+    """Return the parts of a tree in a folder. FileNotFoundError for no folder, ValueError for one without a tree."""
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {str(folder)!r}")
     try:
         metadata, arrays = read_arrays(folder / TREE_FILE, FORMAT)
         game = Branches(start_of(env_of(metadata["env"]), arrays))
         belief = belief_of(game, np.array(arrays["weights"]).view(np.float64) if "weights" in arrays else None)
-        files = mapped(folder, metadata["files"])
+        files = map_arrays(folder, metadata["files"])
         storage = Storage(folder)
         if files["words"].shape[1] != game.layout.words:
             raise ValueError(f"its states are not those of {game.env!r}")

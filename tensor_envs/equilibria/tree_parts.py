@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Belief(NamedTuple):
-    """Distribution of the games that a tree starts from, and what a player is offered to leave them.
+    """Distribution of the games that a tree starts from, and the values for which a player may end them.
 
     Attributes:
         weights: probability of each game, float64 [n], with a sum of 1.
         player: player that may end the games before they begin, as in `te.resolve`; -1 for none.
-        values: return of that player if it does, float64 [n].
+        values: return of that player if it ends each game, float64 [n].
     """
 
     weights: Array
@@ -31,12 +31,15 @@ class Belief(NamedTuple):
 
     def is_like(self, other: Belief) -> bool:
         """Return whether another belief is the same, up to rounding."""
-        pairs = zip(self[::2], other[::2], strict=True)
+        pairs = ((self.weights, other.weights), (self.values, other.values))
         return self.player == other.player and all(a.shape == b.shape and np.allclose(a, b) for a, b in pairs)
 
 
 def belief_of(game: Branches, weights: Any = None, player: int = -1, values: Any = None) -> Belief:
-    """Return the belief of weights and values [n], or of equally likely games. ValueError for other numbers."""
+    """Return the belief with these weights and values, each [n].
+
+    Without weights the games are equally likely, and without values these are 0. ValueError for wrong numbers.
+    """
     count = len(game.first_table)
     if weights is not None and not isinstance(game.origin, State):
         raise ValueError("weights must be None where start is an Env, whose first states are equally likely")
@@ -47,7 +50,7 @@ def belief_of(game: Branches, weights: Any = None, player: int = -1, values: Any
 
 
 def reals(name: str, value: Any, count: int) -> Array:
-    """Return finite numbers, float64 [count]. ValueError for anything else."""
+    """Return the argument `name` as finite numbers, float64 [count]. ValueError for anything else."""
     array = host_array(name, value)
     if array.shape != (count,) or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers ({count},), got {array.dtype} {array.shape}")
@@ -59,15 +62,15 @@ class Cut(NamedTuple):
 
     Attributes:
         depth: number of plies from the start.
-        values: return of that player from each leaf on after each choice, float64 [leaves, choices]; or, before the
-            tree is made, a function of a State of all leaves to them.
+        values: return of that player from each leaf on after each choice, float64 [leaves, choices]; before the leaves
+            are known, a function that computes them from a State of all leaves.
     """
 
     depth: int
     values: Any
 
     def with_leaves(self, leaves: State) -> Cut:
-        """Return the limit with the values of these leaves. ValueError for those of other leaves."""
+        """Return the limit with the values of these leaves. ValueError for values of another shape."""
         values = self.values(leaves) if callable(self.values) else self.values
         if values.ndim != 2 or len(values) != leaves.batch or not values.size or not np.isfinite(values).all():
             raise ValueError(f"the values of {leaves.batch} leaves must be finite, got shape {values.shape}")
@@ -75,8 +78,9 @@ class Cut(NamedTuple):
 
     def is_like(self, other: Cut | None) -> bool:
         """Return whether another limit is the same, up to rounding."""
-        same = other is not None and self.depth == other.depth and self.values.shape == other.values.shape
-        return same and other is not None and np.allclose(self.values, other.values)
+        if other is None or self.depth != other.depth or self.values.shape != other.values.shape:
+            return False
+        return np.allclose(self.values, other.values)
 
 
 class Parts(NamedTuple):
@@ -84,8 +88,8 @@ class Parts(NamedTuple):
 
     game: Branches
     belief: Belief
-    states: dict[str, Array]
-    views: Packed
+    states: dict[str, Array]  # columns of the information states
+    views: Packed  # different views of the players to move, see `Branches.view_columns`
     forms: list[SequenceForm]
-    nodes: int
+    nodes: int  # number of histories
     cut: Cut | None = None

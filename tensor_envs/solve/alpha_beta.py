@@ -25,28 +25,39 @@ from tensor_envs.envs.state import State
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.solve import claims
 from tensor_envs.solve.bounds import ROW_BYTES, Bounds, bounds_of, fill
-from tensor_envs.solve.branches import counter
+from tensor_envs.solve.branches import progress_bar
 from tensor_envs.solve.canonical import BitMaps
 from tensor_envs.solve.field_maps import FieldMaps
 from tensor_envs.solve.outcomes import facts
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.proof import BEGIN, FAR, NO_MOVE, OTHER_RESULTS, PAID_EARLY, PROVEN, RUNNING, TOO_DEEP, Prove
+from tensor_envs.solve.proof import (
+    BEGIN,
+    NO_MOVE,
+    OTHER_RESULTS,
+    PAID_EARLY,
+    PROVEN,
+    RUNNING,
+    TOO_DEEP,
+    WIN_SCORE,
+    Prove,
+)
 from tensor_envs.solve.stack import MAX_PLIES, REPEATS, Control, Packing, Sizes
 from tensor_envs.solve.transpositions import BUCKET, entry_words
 from tensor_envs.solve.values import ExactValues
 
 FORMAT = "tensor_envs search 1"
 HEAD_BYTES = 2048  # bytes of a file without rows
-MAX_MEMORY = 2**34  # bytes that the indices of a table reach
+MAX_MEMORY = 2**34  # bytes that 32-bit indices of a table can address
 MAX_LINE = 1000  # plies of the longest line
-STACK = 2**25  # upper bound for the words of a stack, and of all stacks where a thread has several
+STACK_WORDS = 2**25  # upper bound for the words of a stack, and of all stacks if a thread has several
 STACKS = 64  # on a CPU with fewer threads, so that many positions share the cost of a launch
 GPU_BLOCKS = 16  # blocks of 64 threads
-LAUNCHES = 2**12, 2**18  # nodes that a launch enters: the fewest, and the most
-ANSWER = Control.status, Control.reached, Control.bound
-MAX_QUESTIONS = 2**30  # before their numbers repeat
+MIN_LAUNCH = 2**12  # fewest nodes that a stack enters in a launch, unless its question is answered before
+MAX_LAUNCH = 2**18  # most nodes that the stacks of a thread enter in a launch
+MAX_QUESTIONS = 2**30  # number of questions before their numbers repeat
 
-# a question is a threshold; its answer is whether the score reaches it, and a bound of the score
+# A question asks whether a score reaches a threshold. Generators of questions yield thresholds, receive whether the
+# score reaches each, with a bound of the score, and return the result.
 Questions = Generator[int, tuple[bool, int], int]
 
 
@@ -90,15 +101,15 @@ class SearchSolution(ExactValues):
         by_ply = facts(self.env.rules).by_ply
         self._packing = Packing(spec, by_ply)
         self._sizes = Sizes.of(game, by_ply)
-        node = self._sizes.frame + 2 * self._sizes.position * self._sizes.width
+        node_words = self._sizes.frame + 2 * self._sizes.position * self._sizes.width
         # Every thread keeps a whole path in memory: games with many actions get shorter paths.
-        depth = min(MAX_LINE, STACK // node)
+        depth = min(MAX_LINE, STACK_WORDS // node_words)
         if is_gpu(device):
             stacks = GPU_BLOCKS * LANES
             grid = BlockGrid(GPU_BLOCKS, LANES, True)
         else:
             # A thread of a CPU runs several stacks in turn, as many as memory allows.
-            stacks = max(num_threads(), min(STACKS, STACK // (depth * node)))
+            stacks = max(num_threads(), min(STACKS, STACK_WORDS // (depth * node_words)))
             grid = BlockGrid(stacks, 1, False)
         self._layout = BatchLayout(stacks, device, 1, grid)
         # A region of a set-colouring game names cells of one orientation, so that such games are searched without
@@ -108,15 +119,14 @@ class SearchSolution(ExactValues):
             layout = self._packing.layout
             self._maps = FieldMaps(spec, layout, self.env.symmetries()).bit_maps(self._packing.kept)
         self._kernel = Prove(by_ply, depth, self._maps)
-        bucket = BUCKET * entry_words(self._sizes.position, self._sizes.region)
-        # A bucket is some words of 4 bytes.
-        self._buckets = memory // (4 * bucket)
+        bucket_bytes = 4 * BUCKET * entry_words(self._sizes.position, self._sizes.region)
+        self._buckets = memory // bucket_bytes
         if not self._buckets:
-            raise ValueError(f"memory must be at least {4 * bucket} bytes, got {memory}")
-        self._nodes = LAUNCHES[0]
-        self._questions = 0
-        self._arrays = self._allocated(depth)
-        # A game may bring bounds of its first plies.
+            raise ValueError(f"memory must be at least {bucket_bytes} bytes, got {memory}")
+        self._launch_nodes = MIN_LAUNCH  # nodes that a stack enters in a launch
+        self._questions = 0  # number of the last question
+        self._arrays = self._allocate(depth)
+        # A game's folder may have a file with bounds of its first plies.
         if (path := opening_table(self.env)) is not None:
             self._fill(path)
         if isinstance(start, State):
@@ -125,8 +135,8 @@ class SearchSolution(ExactValues):
     def __repr__(self) -> str:
         return f"<SearchSolution of {self.env!r}: {self.nodes} positions searched>"
 
-    def _allocated(self, depth: int) -> Prove.Arrays:
-        """Return buffers: an empty table and history, and the other arrays uninitialised."""
+    def _allocate(self, depth: int) -> Prove.Arrays:
+        """Allocate the kernel's arrays, and initialise those that are read before they are written."""
         sizes = self._sizes
         stacks = self._layout.batch
         device = self._layout.device
@@ -146,11 +156,13 @@ class SearchSolution(ExactValues):
         actions = np.arange(self.env.num_actions, dtype=np.int32)
         # Before anything is learned, actions near the middle of the board come first: most games are decided there.
         middle = -np.abs(2 * actions - self.env.num_actions + 1)
-        write(arrays["history"], np.tile(np.concatenate([np.tile(middle, 2 * REPEATS), 0 * actions]), stacks))
+        path_counts = np.zeros_like(actions)
+        write(arrays["history"], np.tile(np.concatenate([np.tile(middle, 2 * REPEATS), path_counts]), stacks))
         return Prove.Arrays(limits=self._limits(), **arrays)
 
     def _limits(self) -> Tensor:
-        limits = np.array([self._nodes, self._buckets], np.int64).astype(np.uint32).view(np.int32)
+        """Upload the kernel's parameters, see `Limits`."""
+        limits = np.array([self._launch_nodes, self._buckets], np.int64).astype(np.uint32).view(np.int32)
         return upload(limits, self._layout.device)
 
     # *** files ***
@@ -165,7 +177,7 @@ class SearchSolution(ExactValues):
             max_bytes: upper bound for its size.
 
         Raises:
-            TypeError, ValueError: no path, or a size of less than 2,048.
+            TypeError, ValueError: `path` is no path, or `max_bytes` is less than 2,048.
             OSError: the file cannot be written; an existing file stays as it was.
         """
         path = file_path("path", path)
@@ -188,7 +200,7 @@ class SearchSolution(ExactValues):
 
         Raises:
             FileNotFoundError: there is no such file.
-            TypeError, ValueError: the file is damaged or of another kind; another memory, as in `te.solve`.
+            TypeError, ValueError: the file is damaged or of another kind; `memory` is out of range.
         """
         path = file_path("path", path)
         memory = integer("memory", memory, 1, MAX_MEMORY)
@@ -201,7 +213,10 @@ class SearchSolution(ExactValues):
         return solution
 
     def _fill(self, path: Path) -> None:
-        """Replace the content of the table by the bounds of a file, which fill at most an eighth of it."""
+        """Replace the content of the table by the bounds of a file, of which at most an eighth of the table is filled.
+
+        ValueError for a file of another environment.
+        """
         metadata, arrays = read_arrays(path, FORMAT)
         if not has_words_of(metadata["env"], self.env):
             raise ValueError(f"it is of another environment than {self.env!r}")
@@ -214,43 +229,45 @@ class SearchSolution(ExactValues):
 
     def best_actions(self, state: State) -> Array:
         """Return the legal actions that keep the position's value, bool [B, A]."""
-        return self.keeping(state, self.value(state))
+        return self._actions_that_keep(state, self.value(state))
 
     def some_best_actions(self, state: State) -> Array:
         """Return at least one legal action of each game that keeps its value, bool [B, A].
 
         It ends once one is proven for each game, so it takes less time than `best_actions`.
         """
-        return self.keeping(state, self.value(state), every=False)
+        return self._actions_that_keep(state, self.value(state), every=False)
 
     def fastest_actions(self, state: State) -> Array:
         """Return the best actions that win fastest or resist longest, bool [B, A]."""
-        return self.keeping(state, self._scores(state) * self._turn(state))
+        return self._actions_that_keep(state, self._scores(state) * self._turn(state))
 
-    def keeping(self, state: State, scores: Array, every: bool = True) -> Array:
-        """Return the legal actions that keep a score for the player to move, or a value, int32 [B]; bool [B, A].
+    def _actions_that_keep(self, state: State, scores: Array, every: bool = True) -> Array:
+        """Return the legal actions after which the player to move still has a score, bool [B, A].
 
-        Unless `every`, the search of a game's actions ends with the first one that does.
+        Args:
+            state: games of the environment.
+            scores: scores of the players to move, or values, int32 [B].
+            every: return all such actions. Otherwise the search of each game ends with the first one.
         """
-        # one ply later
         legal = state.numpy()["legal_action_mask"]
         # A position one ply later that keeps the score has a score one step farther from 0.
         wanted = scores + np.sign(scores)
-        best = legal & (scores == -1)[:, None]  # whoever loses anyway may play anything
+        best = legal & (scores == -1)[:, None]  # every action keeps a lost value
         rows, actions = np.nonzero(legal & (scores != -1)[:, None])
         if len(rows):
             after = self.env.step(state[rows.astype(np.int32)], actions)
             turn = self._turn(state)[rows]
-            # To reach a score is to deny the opponent the next better one.
-            thresholds = np.where(self._turn(after) == turn, wanted[rows], 1 - wanted[rows])
             same = self._turn(after) == turn
-            # One action is enough for each game, unless all are wanted.
-            games = None if every else Alternatives(rows, same)
-            best[rows, actions] = self._scores(after, thresholds=thresholds, games=games) * turn >= wanted[rows]
+            # A player reaches a score by denying the opponent the next better one.
+            thresholds = np.where(same, wanted[rows], 1 - wanted[rows])
+            alternatives = None if every else Alternatives(rows, same)
+            reached = self._scores(after, thresholds=thresholds, alternatives=alternatives) * turn
+            best[rows, actions] = reached >= wanted[rows]
         return best
 
     def regret(self, state: State, action: Any) -> Array:
-        """Return how much of the position's value an action gives away, [B]; an illegal one, or -1, has value -1."""
+        """Return the position's value minus the action's, [B]; the value of an illegal action, or -1, is -1."""
         actions = host_ints("action", action, state.batch, self.env.num_actions, low=-1)
         legal = state.numpy()["legal_action_mask"][np.arange(state.batch), actions] & (actions >= 0)
         rows = np.flatnonzero(legal)
@@ -265,32 +282,43 @@ class SearchSolution(ExactValues):
         return True
 
     def _scores(
-        self, state: State, exact: bool = True, thresholds: Array | None = None, games: Alternatives | None = None
+        self,
+        state: State,
+        exact: bool = True,
+        thresholds: Array | None = None,
+        alternatives: Alternatives | None = None,
     ) -> Array:
-        """Return scores for player 0, as bounds if `thresholds` are all that is asked of the players to move.
+        """Return scores for player 0, int32 [B].
 
-        With `games`, what is not searched since an alternative was enough has a bound that is not wanted.
+        Args:
+            state: games of the environment.
+            exact: without it a score may be any number of its sign.
+            thresholds: scores of the players to move, [B]. The result is then only a bound, from which follows whether
+                the score reaches the threshold.
+            alternatives: the positions are alternatives, of which one suitable position of each game is enough. The
+                others may have a bound as if they were not suitable. It needs `thresholds`.
         """
         instance("state", state, State)
         self.env.check_state(state)
         values = state.numpy()
         turn = np.where(values["current_player"] == 0, 1, -1)
-        scores = (values["rewards"][:, 0] * FAR).astype(np.int32)  # scores of finished games
+        scores = (values["rewards"][:, 0] * WIN_SCORE).astype(np.int32)  # scores of finished games
         live = np.flatnonzero(~(values["terminated"] | values["truncated"]))
         if len(live):
-            asked = [questions(exact) if thresholds is None else question(int(thresholds[row])) for row in live]
+            queries = [score_questions(exact) if thresholds is None else one_question(thresholds[row]) for row in live]
             dropped = None
-            if games is not None and thresholds is not None:
-                unwanted = thresholds - games.reaches
-                # an alternative whose game is over needs no search
+            if alternatives is not None and thresholds is not None:
+                game, reaches = alternatives
+                unsuitable = thresholds - reaches
+                # A suitable position that is over settles its game without a search.
                 over = np.setdiff1d(np.arange(state.batch), live)
-                enough = over[(scores[over] * turn[over] >= thresholds[over]) == games.reaches[over]]
-                settled = np.isin(games.game[live], games.game[enough])
-                dropped = Dropped(games.game[live], games.reaches[live], thresholds[live], settled)
-            found = self._searched(self._words(values, live), asked, dropped)
+                suitable = over[(scores[over] * turn[over] >= thresholds[over]) == reaches[over]]
+                settled = np.isin(game[live], game[suitable])
+                dropped = Dropped(game[live], reaches[live], thresholds[live], settled)
+            bounds = self._search(self._words(values, live), queries, dropped)
             if dropped is not None:
-                found = np.where(dropped.rows, unwanted[live], found)
-            scores[live] = found * turn[live]
+                bounds = np.where(dropped.rows, unsuitable[live], bounds)
+            scores[live] = bounds * turn[live]
         return scores
 
     def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
@@ -304,7 +332,7 @@ class SearchSolution(ExactValues):
         return scores, legal
 
     def _words(self, values: dict[str, Array], rows: Array) -> Array:
-        """Return the packed words of some rows, uint32 [rows, words]."""
+        """Return the packed words of some rows of `State.numpy`, uint32 [rows, words]."""
         fixed = {"episode": 0} if self._packing.by_ply else {"episode": 0, "ply": 0}
         if self._packing.by_ply and values["ply"][rows].max() > MAX_PLIES - self._kernel.depth:
             raise ValueError(f"state must be of at most {MAX_PLIES - self._kernel.depth} plies to be searched")
@@ -314,55 +342,58 @@ class SearchSolution(ExactValues):
 
     # *** the search ***
 
-    def _searched(self, words: Array, queries: list[Questions], dropped: Dropped | None = None) -> Array:
-        """Return the results of questions about unfinished positions, for the player to move, int32 [rows].
+    def _search(self, words: Array, queries: list[Questions], dropped: Dropped | None = None) -> Array:
+        """Return the results of questions about unfinished positions, int32 [rows].
 
-        dropped: rows that need no search, and how answers add to them; the rows' results are 0.
+        Args:
+            words: packed words of the positions, uint32 [rows, words].
+            queries: questions about each position, for the player to move.
+            dropped: rows that need no search, which grow with the answers; their results are 0.
         """
         scores = np.zeros(len(words), np.int32)
         stacks = _Stacks(self._layout, Control.size + self._sizes.position)
         waiting = deque(row for row in range(len(words)) if dropped is None or not dropped.rows[row])
-        asked: dict[int, Questions] = {}  # by the rows that are searched
-        control_of: dict[int, Array] = {}  # control words of the open question of each of these rows
-        bar = counter("search", None, self.progress)
+        control_of: dict[int, Array] = {}  # control words of the open question of each row that is searched
+        bar = progress_bar("search", None, self.progress)
         reports = Reports()
         before = self.nodes
-        self._resize(LAUNCHES[0], 1)
-        while waiting or asked:
+        self._set_launch_nodes(MIN_LAUNCH, 1)
+        while waiting or control_of:
             # Open as many questions as there are stacks.
-            while waiting and len(asked) < self._layout.batch:
+            while waiting and len(control_of) < self._layout.batch:
                 row = waiting.popleft()
-                asked[row] = queries[row]
-                control_of[row] = self._question(words[row], next(asked[row]))
+                control_of[row] = self._question(words[row], next(queries[row]))
             busy = stacks.assign(control_of)
             nodes = self._launch(stacks)
             bar.update(nodes)
             if not self.progress and (seconds := reports.due()) is not None:
                 done = f"{self.nodes - before:,} positions in {seconds:.0f} s"
-                left = f"{len(waiting) + len(asked)} of {len(words)} questions are open"
+                left = f"{len(waiting) + len(control_of)} of {len(words)} questions are open"
                 print(f"searching {self.env!r}: {done}, {left} ...", file=sys.stderr, flush=True)
             answers = stacks.answers()
             for row, answer in answers.items():
-                if row not in asked:  # an alternative was enough
+                if row not in control_of:  # dropped by an answer of the same launch
                     continue
-                status, reached, bound = (int(answer[e.index]) for e in ANSWER)
+                # Read the answer before its stack becomes idle, which changes its status.
+                status = int(answer[Control.status.index])
+                reached = bool(answer[Control.reached.index])
+                bound = int(answer[Control.bound.index])
                 stacks.release(row)
                 self._check(status)
                 try:
                     # The generator yields its next threshold, or returns the score.
-                    control_of[row] = self._question(words[row], asked[row].send((bool(reached), bound)))
+                    control_of[row] = self._question(words[row], queries[row].send((reached, bound)))
                 except StopIteration as result:
                     scores[row] = result.value
                     # An answer may settle the other actions of a game.
-                    settled = [] if dropped is None else dropped.after(row, result.value)
+                    settled = [] if dropped is None else dropped.add_answer(row, result.value)
                     for other in (row, *settled):
-                        asked.pop(other, None)
                         control_of.pop(other, None)
                         stacks.release(other)
                     if dropped is not None:
                         waiting = deque(other for other in waiting if not dropped.rows[other])
             # Short launches answer quickly while questions end; long ones waste less on launching.
-            self._resize(self._nodes // 2 if answers else self._nodes * 2, busy)
+            self._set_launch_nodes(self._launch_nodes // 2 if answers else self._launch_nodes * 2, busy)
         bar.update(0, close=True)
         return scores
 
@@ -375,20 +406,21 @@ class SearchSolution(ExactValues):
         self.nodes += nodes
         return nodes
 
-    def _resize(self, nodes: int, busy: int) -> None:
-        """Set the nodes of a stack in a launch, few while questions are answered, since the other stacks wait for it.
+    def _set_launch_nodes(self, nodes: int, busy: int) -> None:
+        """Set the number of nodes that a stack enters in a launch, within limits.
 
-        A launch is in `LAUNCHES`, also for a thread that runs several busy stacks, so that Ctrl-C soon ends it.
+        The upper limit is for a thread with `busy` stacks, so that Ctrl-C soon ends a launch.
         """
-        nodes = min(max(nodes, LAUNCHES[0]), max(LAUNCHES[1] // busy, LAUNCHES[0]))
-        if nodes != self._nodes:
-            self._nodes = nodes
+        nodes = min(max(nodes, MIN_LAUNCH), max(MAX_LAUNCH // busy, MIN_LAUNCH))
+        if nodes != self._launch_nodes:
+            self._launch_nodes = nodes
             self._arrays = self._arrays._replace(limits=self._limits())
 
     def _question(self, words: Array, threshold: int) -> Array:
         """Return a stack's control words for a new question."""
         control = np.zeros(Control.size + self._sizes.position, np.int32)
-        control[Control.threshold.index], control[Control.mode.index] = threshold, BEGIN
+        control[Control.threshold.index] = threshold
+        control[Control.mode.index] = BEGIN
         control[Control.status.index] = RUNNING
         self._questions = self._questions % MAX_QUESTIONS + 1
         control[Control.question.index] = self._questions
@@ -396,7 +428,7 @@ class SearchSolution(ExactValues):
         return control
 
     def _check(self, status: int) -> None:
-        """Raise ValueError for a game that cannot be searched."""
+        """Raise ValueError if a search has ended since the game cannot be searched."""
         reasons = {
             TOO_DEEP: f"whose lines of play end within {self._kernel.depth} plies",
             NO_MOVE: "in which whoever is to move can",
@@ -420,24 +452,24 @@ class _Stacks:
         # The kernel skips a stack whose question is proven: at first all are idle.
         self.control[:, Control.status.index] = PROVEN
         self._row_of = np.full(count, -1)  # row of each stack's question, -1 if it is idle
-        # The pool hands slices of stacks to any free thread, so the thread of a stack is known roughly.
+        # The pool hands slices of stacks to any free thread, so this is only roughly the thread of each stack.
         threads = count if is_gpu(layout.device) else min(num_threads(), count)
         self._thread_of = np.arange(count) * threads // count
-        place = np.arange(count) - np.searchsorted(self._thread_of, self._thread_of)  # among the stacks of its thread
+        number_in_thread = np.arange(count) - np.searchsorted(self._thread_of, self._thread_of)
         # Fill one stack of each thread before the second one of any.
-        self._order = np.argsort(place, kind="stable")
+        self._order = np.argsort(number_in_thread, kind="stable")
 
     def assign(self, questions: Mapping[int, Array]) -> int:
-        """Give questions to idle stacks, and return the number of busy stacks of the busiest thread.
+        """Assign questions to idle stacks, and return the number of busy stacks of the busiest thread.
 
-        questions: control words of the open questions by rows, as many as stacks at most.
+        questions: control words of the open questions by rows, at most as many as stacks.
         """
         searched = set(self._row_of.tolist())
         rows = deque(row for row in questions if row not in searched)
         busy = np.bincount(self._thread_of, self._row_of >= 0)
         for stack in self._order[self._row_of[self._order] < 0].tolist():
-            # A row that nobody searches yet comes first. A thread without work helps with the row that the fewest
-            # stacks search; a second stack of a thread would only slow the first one down.
+            # Rows that no stack searches come first. A thread without work helps with the row that the fewest stacks
+            # search; a second stack of a thread would only slow the first one down.
             if rows:
                 row = rows.popleft()
             elif not busy[self._thread_of[stack]]:
@@ -450,7 +482,7 @@ class _Stacks:
         return int(busy.max())
 
     def answers(self) -> dict[int, Array]:
-        """Return the control words of answered questions by rows, of the first stack that answers each."""
+        """Return the control words of answered questions by rows, from the first stack that has the answer."""
         answers = dict[int, Array]()
         is_done = (self._row_of >= 0) & (self.control[:, Control.status.index] != RUNNING)
         for stack in np.flatnonzero(is_done).tolist():
@@ -465,11 +497,11 @@ class _Stacks:
 
 
 class Alternatives(NamedTuple):
-    """Actions of several games. A search may stop at the first suitable action of each game.
+    """Positions after the actions of several games, where one suitable action of each game is enough.
 
     Attributes:
-        game: number of the game of each action, int [n].
-        reaches: whether the position after a suitable action reaches its threshold; False: it does not, bool [n].
+        game: number of each position's game, int [n].
+        reaches: whether a position is suitable if its score reaches the threshold, else if it does not, bool [n].
     """
 
     game: Array
@@ -477,22 +509,22 @@ class Alternatives(NamedTuple):
 
 
 class Dropped:
-    """Positions that need no search, since another action of their game was suitable.
+    """Positions that need no search, since another action of their game is suitable.
 
     Attributes:
         rows: whether each position is dropped, bool [n].
     """
 
     def __init__(self, game: Array, reaches: Array, thresholds: Array, rows: Array):
-        """Store the alternatives of the positions, their thresholds, and the positions dropped from the start."""
+        """Store the columns of `Alternatives`, the thresholds, and the positions that are dropped from the start."""
         self.game = game
         self.reaches = reaches
         self.thresholds = thresholds
         self.rows = rows
         self.answered = np.zeros(len(rows), bool)
 
-    def after(self, row: int, score: int) -> list[int]:
-        """Return the positions that an answer makes unnecessary."""
+    def add_answer(self, row: int, score: int) -> list[int]:
+        """Drop the other positions of a game if this one is suitable, and return them."""
         self.answered[row] = True
         if (score >= self.thresholds[row]) != self.reaches[row]:
             return []
@@ -501,14 +533,14 @@ class Dropped:
         return np.flatnonzero(unnecessary).tolist()  # type: ignore[no-any-return]
 
 
-def question(threshold: int) -> Questions:
+def one_question(threshold: int) -> Questions:
     """Yield one threshold for the player to move; return a bound of the score that answers it."""
-    _, bound = yield threshold
+    _, bound = yield int(threshold)
     return bound
 
 
 def opening_table(env: Env) -> Path | None:
-    """Return the file of bounds that comes with a game, if the environment has the rule fields that it is for."""
+    """Return the file of bounds in a game's folder if there is one for the environment's rule fields, else None."""
     source = getattr(sys.modules[type(env.rules).__module__], "__file__", None)  # an interactive session has no file
     if not source:
         return None
@@ -518,10 +550,10 @@ def opening_table(env: Env) -> Path | None:
     return path
 
 
-def questions(exact: bool) -> Questions:
-    """Yield thresholds until the score for the player to move is known, or only its sign if not `exact`; return it."""
-    low = -FAR
-    high = FAR
+def score_questions(exact: bool) -> Questions:
+    """Yield thresholds until the score for the player to move is known, or only its sign unless `exact`; return it."""
+    low = -WIN_SCORE
+    high = WIN_SCORE
     while low < high and (exact or low <= 0 <= high):
         # First ask for the sign. Then ask for a faster win, or a later loss, until the bounds meet.
         threshold = high if high < 0 else int(high > 0)

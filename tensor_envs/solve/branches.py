@@ -20,11 +20,10 @@ from tensor_envs._validate import wrong_type
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.state import State
 from tensor_envs.solve.outcomes import Explicit, facts, first_states
-from tensor_envs.solve.packed import Array
+from tensor_envs.solve.packed import Array, view_columns
 
-# maximum numbers of a batch
-PARENTS = 1 << 16
-EDGES = 1 << 18
+PARENTS = 1 << 16  # maximum number of games that are expanded together
+EDGES = 1 << 18  # maximum number of their edges in a batch
 SIZE_STEP = EDGES // 8  # difference between the sizes of large batches
 
 
@@ -45,7 +44,7 @@ class Branches:
 
         Args:
             start: an environment, or games of one environment at the same ply.
-            name: what errors call the start.
+            name: name of the start in errors.
 
         Raises:
             TypeError, ValueError: a start that cannot be searched.
@@ -69,13 +68,14 @@ class Branches:
         # A game with chance is searched as one without, whose actions name the draws as well.
         self.engine = Engine(Explicit(env.rules, self.outcomes)) if env.spec.chance else env.engine
         self.layout, self.spec = self.engine.layout, self.engine.spec
-        self.ply_slot, self.player_slot = (self.layout.slots[name][0] for name in ("ply", "current_player"))
+        (self.ply_slot,) = self.layout.slots["ply"]
+        (self.player_slot,) = self.layout.slots["current_player"]
         if isinstance(start, State):
             self.first_table = self.pack(start)
         else:
             self.first_table = self.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
         # All games of a table are at one ply, which is then a number of the table instead of a column.
-        plies = self.number(self.first_table, self.ply_slot)
+        plies = self.numbers(self.first_table, self.ply_slot)
         if (plies != plies[0]).any():
             raise ValueError(f"{name} must be games of one ply, got plies {plies.min()} to {plies.max()}")
         self.ply = int(plies[0])
@@ -86,40 +86,59 @@ class Branches:
         if self.engine is self.env.engine:
             return table
         values = state.numpy()
-        own = self.layout
-        table = _moved(table, self.env.engine.layout, own)
-        table[:, own.rewards : own.mask] = values["rewards"].view(np.uint32)
+        explicit = self.layout
+        table = _convert(table, self.env.engine.layout, explicit)
+        table[:, explicit.rewards : explicit.mask] = values["rewards"].view(np.uint32)
         # Every legal action of the game is one for each outcome in the explicit game.
         bits = np.repeat(values["legal_action_mask"], self.outcomes, axis=1)
-        mask = np.zeros((len(table), 32 * own.mask_words), bool)
+        mask = np.zeros((len(table), 32 * explicit.mask_words), bool)
         mask[:, : bits.shape[1]] = bits
-        table[:, own.mask :] = np.packbits(mask, axis=1, bitorder="little").view("<u4")
+        table[:, explicit.mask :] = np.packbits(mask, axis=1, bitorder="little").view("<u4")
         return table
 
     def state(self, table: Array) -> State:
         """Return games of the environment from words of this layout, with row keys of zeros."""
-        table = _moved(table, self.layout, self.env.engine.layout)
+        table = _convert(table, self.layout, self.env.engine.layout)
         engine = self.env.engine
         keys = np.zeros((len(table), KEY_WORDS), np.uint32)
         return State(self.env, engine.refresh(engine.load(table, keys, self.device)))
 
-    def number(self, table: Array, slot: Slot) -> Array:
-        """Return the numbers of a slot, int64 [rows]."""
+    def numbers(self, table: Array, slot: Slot) -> Array:
+        """Return the number that a slot holds in each row, int64 [rows]."""
         return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
 
-    def over(self, table: Array) -> Array:
-        """Return whether games are over, bool [rows]."""
+    def is_over(self, table: Array) -> Array:
+        """Return whether each game is over, bool [rows]."""
         flags = [table[:, slot.word] >> slot.shift & 1 for name in FLAGS for slot in self.layout.slots[name]]
         return np.bitwise_or.reduce(flags) != 0
 
-    def paid(self, table: Array) -> Array:
+    def rewards(self, table: Array) -> Array:
         """Return the rewards of the last step, float32 [rows, P]."""
         return np.ascontiguousarray(table[:, self.layout.rewards : self.layout.mask]).view(np.float32)
 
-    def legal(self, table: Array) -> Array:
-        """Return the legal actions of the explicit game, bool [rows, actions]."""
+    def _legal_edges(self, table: Array) -> Array:
+        """Return the legal actions of the explicit game, bool [rows, A * outcomes]."""
         mask = np.ascontiguousarray(table[:, self.layout.mask :]).astype("<u4").view(np.uint8)
         return np.unpackbits(mask, axis=1, count=self.spec.num_actions, bitorder="little").view(bool)
+
+    def legal_actions(self, table: Array) -> Array:
+        """Return the legal actions of the environment, bool [rows, A]."""
+        return self._legal_edges(table)[:, :: self.outcomes]
+
+    def view_columns(self, buffers: BatchBuffers, table: Array, player: int | None = None) -> list[Array]:
+        """Return the information visible to the players to move, or to one player, as columns of 32-bit words.
+
+        Args:
+            buffers: batch of the games.
+            table: words of the games without padding, uint32 [rows, words].
+            player: a player, who sees its legal actions only where it is to move; None for the players to move.
+        """
+        observation = self.engine.observe(buffers, player).numpy()[: len(table)].reshape(len(table), -1)
+        mover = self.numbers(table, self.player_slot)
+        legal = self.legal_actions(table)
+        if player is not None:
+            legal &= (mover == player)[:, None]
+        return view_columns(self.numbers(table, self.ply_slot), mover, legal, observation)
 
     def upload(self, table: Array) -> BatchBuffers:
         """Upload a table as a batch, padded by repeated rows to `padded_size`."""
@@ -132,21 +151,24 @@ class Branches:
         layout = self.engine.batch_layout(len(rows), self.device)
         return self.engine.gather(buffers, int_array("rows", rows, layout), len(rows))
 
-    def after(self, buffers: BatchBuffers, count: int) -> Iterator[tuple[Array, Array, BatchBuffers, Array]]:
-        """Play every legal action in the first games of a batch, in parts.
+    def play_all(self, buffers: BatchBuffers, count: int) -> Iterator[tuple[Array, Array, BatchBuffers, Array]]:
+        """Play every legal action of the explicit game in the first `count` games of a batch, in parts.
 
-        Yields rows, actions, the padded batch after them, and its words without padding. Edges are in order, and the
-        outcomes of an action stay in one part.
+        Edges are in order, and the outcomes of an action stay in one part.
+
+        Yields:
+            The row of each edge, its action, the padded batch of games after the edges, and their words without
+            padding, uint32 [edges, words].
         """
-        flat = np.flatnonzero(self.legal(buffers.layout.download(buffers.words)[:count]))
+        edges = np.flatnonzero(self._legal_edges(buffers.layout.download(buffers.words)[:count]))
         # A part ends after the last outcome of an action.
         size = EDGES - EDGES % self.outcomes
-        for at in range(0, len(flat), size):
-            rows, chosen = np.divmod(flat[at : at + size], self.spec.num_actions)
+        for begin in range(0, len(edges), size):
+            rows, actions = np.divmod(edges[begin : begin + size], self.spec.num_actions)
             # Copy each game once for every action, then play all of them in one step.
             after = self.gather(buffers, rows)
-            after = self.engine.step(after, int_array("actions", np.resize(chosen, after.batch), after.layout))
-            yield rows, chosen, after, after.layout.download(after.words)[: len(rows)]
+            after = self.engine.step(after, int_array("actions", np.resize(actions, after.batch), after.layout))
+            yield rows, actions, after, after.layout.download(after.words)[: len(rows)]
 
 
 def padded_size(count: int) -> int:
@@ -157,18 +179,18 @@ def padded_size(count: int) -> int:
     return -(-count // SIZE_STEP) * SIZE_STEP if count > SIZE_STEP else max(LANES, 1 << (count - 1).bit_length())
 
 
-def counter(what: str, total: int | None, shown: bool) -> Any:
-    """Return a progress bar of positions on stderr."""
-    return tqdm(desc=what, total=total, unit=" positions", unit_scale=True, disable=not shown)
+def progress_bar(label: str, total: int | None, shown: bool) -> Any:
+    """Return a bar on stderr that counts positions; it prints nothing unless `shown`."""
+    return tqdm(desc=label, total=total, unit=" positions", unit_scale=True, disable=not shown)
 
 
 def start_arrays(start: Env | State) -> dict[str, np.ndarray]:
-    """Return the arrays that a file needs for where a solution begins: the words of a State."""
+    """Return the arrays that a file stores for the start of a solution: the words of a State, none for an Env."""
     return {"words": start.buffers.layout.download(start.buffers.words)} if isinstance(start, State) else {}
 
 
 def start_of(env: Env, arrays: Mapping[str, np.ndarray]) -> Env | State:
-    """Return the start of the solution in a file. ValueError for words that are no state."""
+    """Return the start of a solution from the arrays of its file. ValueError for words that are no state."""
     if "words" not in arrays:
         return env
     words = np.array(arrays["words"])
@@ -176,12 +198,12 @@ def start_of(env: Env, arrays: Mapping[str, np.ndarray]) -> Env | State:
     return State(env, env.engine.load(words, np.zeros((len(words), KEY_WORDS), np.uint32), open_device(None)))
 
 
-def _moved(table: Array, source: Layout, target: Layout) -> Array:
-    """Return the fields and flags that two layouts share in the words of the second; all other words are 0."""
+def _convert(table: Array, source: Layout, target: Layout) -> Array:
+    """Copy the fields and flags that two layouts share from one to the other; rewards and mask are 0."""
     words = np.zeros((len(table), target.words), np.uint32)
     for name in source.slots.keys() & target.slots.keys():
-        for one, other in zip(source.slots[name], target.slots[name], strict=True):
-            for k in range(-(-one.width // 32)):
-                bits = table[:, one.word + k] >> np.uint32(one.shift) & np.uint32((1 << min(one.width, 32)) - 1)
-                words[:, other.word + k] |= bits << np.uint32(other.shift)
+        for old, new in zip(source.slots[name], target.slots[name], strict=True):
+            for k in range(-(-old.width // 32)):
+                bits = table[:, old.word + k] >> np.uint32(old.shift) & np.uint32((1 << min(old.width, 32)) - 1)
+                words[:, new.word + k] |= bits << np.uint32(new.shift)
     return words

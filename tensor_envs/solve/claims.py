@@ -1,7 +1,7 @@
-"""Children that the threads of a search are searching at the moment, in kernels, so that they share the work out.
+"""Table of the children that the threads of a search are searching at the moment, so that they divide the work.
 
-After T. Kerrigan's simplification of ABDADA. Which thread reads what is left to chance: claims change the order of a
-search, and no result.
+The method is T. Kerrigan's simplification of ABDADA. Threads race for the table without locks: claims change the order
+of a search, and no result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, uint32, where
 from tensor_envs.solve.stack import Child
 
 DEFERRED = 2**23  # subtracted from the priority of a child that another thread searches
-ENTRIES = 2**12
+ENTRIES = 2**12  # entries of the table, which all threads share
 MAX_CLAIMED_DEPTH = 16  # deepest nodes whose children are claimed; deeper ones are too small to share
 MULTIPLIER = 0x9E3779B1
 
@@ -21,7 +21,7 @@ class Claims:
 
     Args:
         cells: uint32 [ENTRIES], 0 at first.
-        question: number of the thread's question, so that claims of earlier ones do not count.
+        question: number of the thread's question, so that claims of earlier questions do not match.
     """
 
     def __init__(self, cells: Cells, question: Scalar):
@@ -29,7 +29,7 @@ class Claims:
         self.question = question
 
     def entry(self, child: Child) -> tuple[Scalar, Scalar]:
-        """Return the index of a child in the table, and its value there."""
+        """Return the index of a child's entry, and the value of that entry while the child is claimed."""
         claimed = child.bucket + self.question
         return int32(claimed * MULTIPLIER >> WORD_BITS - (ENTRIES - 1).bit_length()), claimed
 

@@ -18,24 +18,24 @@ from tensor_envs.envs.registry import env_metadata, env_of, words_metadata
 from tensor_envs.envs.state import State
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.solve.alpha_beta import MAX_MEMORY, SearchSolution
-from tensor_envs.solve.branches import counter, start_arrays, start_of
+from tensor_envs.solve.branches import progress_bar, start_arrays, start_of
 from tensor_envs.solve.packed import Array, Index, Packed, concat, groups
-from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, joined
-from tensor_envs.solve.proof import FAR
+from tensor_envs.solve.positions import MAX_DEPTH, Expander, Positions, Rows, merge
+from tensor_envs.solve.proof import WIN_SCORE
 from tensor_envs.solve.retrograde import PlyGraph, compute_values, first_values
-from tensor_envs.solve.values import MAX_POSITIONS, SETTLED, ExactValues, farther
+from tensor_envs.solve.values import MAX_POSITIONS, SETTLED, ExactValues, one_ply_earlier
 
 FORMAT = "tensor_envs solution 1"
-POSITION_BYTES = 40
+POSITION_BYTES = 40  # memory of a position, about, for estimates
 
 
 @dataclass(frozen=True)
 class Count:
-    """Number of positions by their sign with best play: won by player 0, drawn, won by player 1."""
+    """Number of positions by their result with best play."""
 
-    first: int
+    first: int  # won by player 0
     draw: int
-    second: int
+    second: int  # won by player 1
 
     @property
     def positions(self) -> int:
@@ -76,28 +76,28 @@ def solve(
     method: Literal["enumerate", "search"] = "enumerate",
     memory: int = 2**28,
 ) -> Solution | SearchSolution:
-    """Compute exact values under best play of all players: of every reachable position, or by search of single ones.
+    """Compute exact values under best play of all players, of every reachable position or of single ones by search.
 
     The game must be for one player or for two with zero sum, have perfect information, and pay only at its end. If its
     rules do not depend on the ply, equal positions at different plies are one: a limit of plies (`Spec.max_plies`) is
-    then ignored, and endless play is a draw. Chance is taken as an expectation, in games with cycles by iteration until
-    no value changes by more than 1e-12; no player may be able to play on for ever there.
+    then ignored, and endless play is a draw. With chance, values are expectations. In games with chance and cycles they
+    are iterated until no value changes by more than 1e-12, and no player may be able to play on for ever.
 
-    A game with too many positions is searched instead, by alpha-beta with a transposition table: with
-    `method="search"` the values of the given games are computed now, and those of any other position of the environment
-    when the solution is asked for them. The game must be for two with wins, draws and losses alone, without chance, and
-    every line of play must end within 1,000 plies. Values and distances are the same as by enumeration.
+    With `method="search"`, alpha-beta search with a transposition table computes the values of the given games now, and
+    those of any other position of the environment when the solution is asked for them. It is for games with too many
+    positions to enumerate. They must be for two with wins, draws and losses alone, without chance, and every line of
+    play must end within 1,000 plies. Values and distances are the same as by enumeration.
 
     Args:
         start: an environment, or games of one environment at the same ply.
-        depth: number of plies to search; None for all. Unfinished games have value 0 after them, so wins and losses
-            are proven, and 0 means that neither is forced within the depth.
+        depth: number of plies to search; None for all. Games that are unfinished after these plies count as draws, so
+            wins and losses are proven, and 0 means that neither is forced within the depth.
         symmetry: store positions that `Env.symmetries` maps to each other once, as in `te.perft`. It changes no value.
         max_positions: upper bound for the number of positions; each takes about 40 bytes.
         progress: show a progress bar on stderr; without one, a line there says now and then how far a long solution is.
         path: a file that the solution is saved to or, if it exists, loaded from.
-        method: "enumerate" for all positions, or "search", which takes no depth and no path, and needs neither
-            `symmetry` nor `max_positions`.
+        method: "enumerate" for all positions, or "search", which takes no depth and no path, and ignores `symmetry` and
+            `max_positions`.
         memory: bytes of the search's transposition tables, up to 2^34, shared equally by the threads.
 
     Returns:
@@ -141,21 +141,21 @@ def solve(
     spec = game.env.spec
     if spec.num_players > 2 or (spec.num_players == 2 and not spec.zero_sum):
         raise ValueError(f"start must be of a game for one, or for two with zero sum, got {game.env!r}")
-    # Find out before the long work whether the file can be written, or has the solution already.
+    # Check before the long work whether the file can be written, or has the solution already.
     path = None if path is None else file_path("path", path)
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise ValueError(f"path must name a file in a folder that exists, got {str(path)!r}")
     if path is not None and path.exists():
-        return _loaded(path, game, depth)
-    # Forward: all positions, ply by ply. Backward: values from the ends, and distances where results are only wins,
-    # draws and losses.
-    graph = _explored(game, MAX_DEPTH if depth is None else depth, max_positions, progress)
-    results = np.array([0.0, *(result[0] for result in game.results)])
+        return _load_checked(path, game, depth)
+    # Forward: visit all positions, ply by ply.
+    graph = _explore(game, MAX_DEPTH if depth is None else depth, max_positions, progress)
+    # Backward: compute values from the ends, with distances if all results are wins, draws and losses.
+    results = _result_values(game)
     wins = game.outcomes == 1 and bool(np.isin(results, (-1, 0, 1)).all())
     values = first_values(graph.results, results, wins)
     compute_values(graph.layers, values, game.outcomes, once=game.by_ply)
     if wins and (np.abs(values) == 1).any():
-        raise ValueError(f"start must be of a game that is decided within {FAR - 1} plies")
+        raise ValueError(f"start must be of a game that is decided within {WIN_SCORE - 1} plies")
     solution = Solution(game, graph.tables, values, graph.orbits, depth)
     if path is not None:
         solution.save(path)
@@ -163,14 +163,24 @@ def solve(
 
 
 def _signature(game: Expander) -> tuple[Any, ...]:
-    """Return the identity of the start of a solution: environment, symmetry and words of the games."""
-    origin = game.origin
-    words = origin.buffers.layout.download(origin.tensors[0]).tobytes() if isinstance(origin, State) else b""
+    """Return what identifies a problem to solve: environment, symmetry and words of the games."""
+    words = [array.tobytes() for array in start_arrays(game.origin).values()]
     return env_metadata(game.env), game.symmetry, words
 
 
+def _result_values(game: Expander) -> Array:
+    """Return the rewards of player 0 by the numbers of results, float64; number 0 is an unfinished game."""
+    return np.array([0.0, *(result[0] for result in game.results)])
+
+
 class GameGraph(NamedTuple):
-    """All reachable positions, numbered in the order of the tables, and their edges."""
+    """All reachable positions, numbered in the order of the tables, and their edges.
+
+    Attributes:
+        tables: keys of the positions of each ply; a single table if the rules do not depend on the ply.
+        results, orbits: columns of `Positions`, [n].
+        layers: edges of each ply's positions.
+    """
 
     tables: list[Packed]
     results: Array
@@ -178,7 +188,7 @@ class GameGraph(NamedTuple):
     layers: list[PlyGraph]
 
 
-def _loaded(path: Path, game: Expander, depth: int | None) -> Solution:
+def _load_checked(path: Path, game: Expander, depth: int | None) -> Solution:
     """Load the solution of a game from a file; ValueError for the solution of another game or depth."""
     solution = Solution.load(path)
     if (solution.depth, _signature(solution._game)) != (depth, _signature(game)):
@@ -186,7 +196,7 @@ def _loaded(path: Path, game: Expander, depth: int | None) -> Solution:
     return solution
 
 
-def _explored(game: Expander, depth: int, max_positions: int, progress: bool) -> GameGraph:
+def _explore(game: Expander, depth: int, max_positions: int, progress: bool) -> GameGraph:
     """Visit all positions ply by ply. ValueError for too many positions, or a game that cannot be solved."""
     new = game.start.positions
     layers = list[PlyGraph]()
@@ -199,14 +209,14 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
     if total > max_positions:  # known before the kernels of a step are compiled
         raise _too_many(game, max_positions)
     # A bar shows the progress; without one, a report comes now and then.
-    watch = None if progress else _Watch(game, max_positions)
+    reports = None if progress else _TimeReports(game, max_positions)
     while len(layers) < depth and len(live := np.flatnonzero(new.results == 0)):
         fields = new.fields[live]
-        bar = counter(f"ply {len(layers) + 1}", len(live), progress)
+        bar = progress_bar(f"ply {len(layers) + 1}", len(live), progress)
         parts = list[Positions]()
         numbers = list[Array]()
-        count = 0
-        checked = 0
+        count = 0  # positions of all parts, more than once if several parts reach them
+        last_count = 0  # count when the different positions were last counted
         degrees = np.zeros(len(live), np.int32)
         # Parts of the children come in the order of their parents, each without equal positions within itself.
         for children in game.expand(fields, ply):
@@ -214,19 +224,18 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
             numbers.append(children.number + np.int32(count))
             count += len(children.positions)
             degrees += np.bincount(children.parents, minlength=len(live)).astype(np.int32)
-            done = int(children.parents[-1]) + 1
-            bar.update(done - bar.n)
-            if watch is not None:
-                watch.report(len(layers), total, len(live), done, count)
-            # The parts have positions in common, so the sum is an upper bound alone.
-            if total + count > max_positions and count >= 2 * checked:
-                checked = count
-                # Count what is really new before giving up, but only after the parts have doubled, since counting
-                # takes time.
-                fresh = joined(parts)[0]
+            expanded = int(children.parents[-1]) + 1
+            bar.update(expanded - bar.n)
+            if reports is not None:
+                reports.report(len(layers), total, len(live), expanded, count)
+            # `count` is only an upper bound. Before giving up, count the different positions, but not before the parts
+            # have doubled, since counting takes time.
+            if total + count > max_positions and count >= 2 * last_count:
+                last_count = count
+                different = merge(parts)[0]
                 if not game.by_ply:
-                    *_, fresh = _added(tables[0], np.zeros(0, np.int32), fresh)
-                if total + len(fresh) > max_positions:
+                    *_, different = _append_new(tables[0], np.zeros(0, np.int32), different)
+                if total + len(different) > max_positions:
                     raise _too_many(game, max_positions)
         bar.update(0, close=True)
         if game.paid_early:
@@ -235,7 +244,7 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
             raise ValueError(f"start must be of a game in which whoever is to move can, {game.env!r} is not")
         player = game.player(fields) == 0
         # Merge the parts, and number the edges by the merged positions.
-        new, same = joined(parts)
+        new, same = merge(parts)
         numbers_in_table = same.number.astype(np.int32)
         if game.by_ply:
             # Positions of another ply are other positions: each ply has a table of its own.
@@ -243,7 +252,7 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
             tables.append(new.keys)
         else:
             # Equal positions of all plies are one: a single table grows, and a cycle is an edge to an earlier row.
-            tables[0], numbers_in_table, new = _added(tables[0], numbers_in_table, new)
+            tables[0], numbers_in_table, new = _append_new(tables[0], numbers_in_table, new)
         if total + len(new) > max_positions:
             raise _too_many(game, max_positions)
         edges = np.concatenate([numbers_in_table[number] for number in numbers])
@@ -256,54 +265,64 @@ def _explored(game: Expander, depth: int, max_positions: int, progress: bool) ->
     return GameGraph(tables, np.concatenate(results), np.concatenate(orbits), layers)
 
 
-class _Watch:
-    """Clock of a long solution, which prints an estimate of its time on stderr now and then."""
+class _TimeReports:
+    """Reports on stderr about a long solution, with estimates of its time and memory."""
 
     def __init__(self, game: Expander, max_positions: int):
         self._env = game.env
         self._limit = max_positions
         self._reports = Reports()
 
-    def report(self, plies: int, total: int, live: int, done: int, count: int) -> None:
-        """Print an estimate if it is time.
+    def report(self, plies: int, total: int, live: int, expanded: int, count: int) -> None:
+        """Print a report if one is due.
 
         Args:
             plies: number of plies that are complete.
-            total: positions until there.
-            live: positions of the last of these plies.
-            done: how many of them are expanded.
-            count: positions that these have given so far, some of them more than once.
+            total: number of positions of these plies.
+            live: number of unfinished positions of the last of these plies.
+            expanded: number of these that have been expanded.
+            count: number of their children so far; some may be counted more than once.
         """
         if (seconds := self._reports.due()) is None:
             return
         positions = total + count
-        growth = count / done
-        whole = seconds * self._limit / positions
+        growth = count / expanded
+        limit_seconds = seconds * self._limit / positions
         print(
-            f"solving {self._env!r}: {positions:,} positions in {seconds:.0f} s, ply {plies + 1} is {done / live:.0%} "
-            f"done and grows {growth:.1f}-fold; max_positions={self._limit:,} would take about {whole:,.0f} s "
-            f"and {self._limit * POSITION_BYTES / 1e9:.1f} GB ...",
+            f"solving {self._env!r}: {positions:,} positions in {seconds:.0f} s, ply {plies + 1} is "
+            f"{expanded / live:.0%} done and grows {growth:.1f}-fold; max_positions={self._limit:,} would take about "
+            f"{limit_seconds:,.0f} s and {self._limit * POSITION_BYTES / 1e9:.1f} GB ...",
             file=sys.stderr,
             flush=True,
         )
 
 
 def _too_many(game: Expander, max_positions: int) -> ValueError:
+    """Return the error for a game with more positions than allowed."""
     return ValueError(f"max_positions must be more than {max_positions} to hold those of {game.env!r}")
 
 
-def _added(table: Packed, numbers: Array, new: Positions) -> tuple[Packed, Array, Positions]:
-    """Append positions that a table lacks, and return the table, the mapped `numbers`, and the appended positions."""
-    whole = concat([table, new.keys])
+def _append_new(table: Packed, numbers: Array, positions: Positions) -> tuple[Packed, Array, Positions]:
+    """Append the positions that a table lacks.
+
+    Args:
+        table: keys of different positions.
+        numbers: numbers of rows of `positions`.
+        positions: different positions.
+
+    Returns:
+        The longer table, the rows of it that `numbers` become, and the appended positions.
+    """
+    union = concat([table, positions.keys])
     count = len(table)
-    same = groups(whole)
-    first = same.first
+    equal = groups(union)
+    first = equal.first
     # A group whose first member is in the old table is no new position.
-    fresh = first >= count
-    # Old positions keep their numbers, new ones follow in order.
-    number = np.where(fresh, count - 1 + np.cumsum(fresh), first).astype(np.int32)
-    rows = np.concatenate([np.arange(count), first[fresh]])
-    return whole[rows], number[same.number[count:]][numbers], new.take(first[fresh] - count)
+    is_new = first >= count
+    # Old positions keep their rows, new ones follow in order.
+    row_of_group = np.where(is_new, count - 1 + np.cumsum(is_new), first).astype(np.int32)
+    rows = np.concatenate([np.arange(count), first[is_new]])
+    return union[rows], row_of_group[equal.number[count:]][numbers], positions.take(first[is_new] - count)
 
 
 class Solution(ExactValues):
@@ -333,8 +352,11 @@ class Solution(ExactValues):
         self._wins = values.dtype == np.int16
 
     def __repr__(self) -> str:
-        within = "" if self.depth is None else f" within {self.depth} plies"
-        return f"<Solution of {self.env!r}: {self.positions} positions{within}>"
+        return f"<Solution of {self.env!r}: {self.positions} positions{self._within()}>"
+
+    def _within(self) -> str:
+        """Return the limit of plies as text, empty without one."""
+        return "" if self.depth is None else f" within {self.depth} plies"
 
     # *** positions ***
 
@@ -348,10 +370,9 @@ class Solution(ExactValues):
         _, table = self._game.batch(state)
         return self._lookup(self._game.rows(table), "state")
 
-    def _lookup(self, rows: Rows, what: str) -> Array:
-        """Look up the values of rows, finished ones included. ValueError for a position that is not stored."""
-        results = np.array([0.0, *(result[0] for result in self._game.results)])
-        values = first_values(rows.results, results, self._wins)
+    def _lookup(self, rows: Rows, name: str) -> Array:
+        """Return the values of games, finished ones included. ValueError with a `name` for one that is not stored."""
+        values = first_values(rows.results, _result_values(self._game), self._wins)
         live = np.flatnonzero(rows.results == 0)
         # Without plies in the rules all positions are in one table.
         plies = rows.plies[live] - self._game.ply if self._game.by_ply else np.zeros(len(live), np.int64)
@@ -363,8 +384,8 @@ class Solution(ExactValues):
                 numbers_in_table = np.full(len(here), -1)
             if (numbers_in_table < 0).any():
                 row = int(here[np.argmax(numbers_in_table < 0)])
-                within = "" if self.depth is None else f" within {self.depth} plies"
-                raise ValueError(f"{what} must have positions that the start leads to{within}, row {row} is none")
+                within = self._within()
+                raise ValueError(f"{name} must have positions that the start leads to{within}, row {row} is none")
             values[here] = self._values[self._ply_starts[ply] + numbers_in_table]
         return values
 
@@ -376,23 +397,24 @@ class Solution(ExactValues):
         buffers, _ = self._game.batch(state)
         scores = np.zeros(shape, self._values.dtype)
         legal = np.zeros(shape, bool)
-        for rows, actions, _, table in self._game.after(buffers, state.batch):
-            values = farther(self._lookup(self._game.rows(table), "what an action leads to"))
-            at = rows[::outcomes], actions[::outcomes] // outcomes
-            scores[at] = values.reshape(-1, outcomes).mean(1)
-            legal[at] = True
+        for rows, actions, _, table in self._game.play_all(buffers, state.batch):
+            values = one_ply_earlier(self._lookup(self._game.rows(table), "what an action leads to"))
+            # The outcomes of an action are consecutive edges and equally likely.
+            chosen = rows[::outcomes], actions[::outcomes] // outcomes
+            scores[chosen] = values.reshape(-1, outcomes).mean(1)
+            legal[chosen] = True
         return scores, legal
 
     # *** all positions ***
 
     def counts(self, symmetry: bool = False) -> list[Count]:
-        """Count won, drawn and lost positions by ply, or of all plies together if the rules do not depend on the ply.
+        """Count won, drawn and lost positions, by ply if the rules depend on it.
 
         Args:
-            symmetry: count stored positions, that is, once up to symmetry.
+            symmetry: count positions that symmetries map to each other once, as they are stored.
 
         Returns:
-            A row for every ply, the start first.
+            A row for every ply, the start first; a single row if the rules do not depend on the ply.
         """
         instance("symmetry", symmetry, bool)
         rows = []
@@ -414,7 +436,7 @@ class Solution(ExactValues):
     def verify(self, max_positions: int = 4096, seed: int = 0) -> int:
         """Replay the game by `Env.step` and compare each position's value with the values after its actions.
 
-        The check shares only the lookup of values with the solver. It is complete if no ply has more than
+        The check uses nothing of the solver but the lookup of values. It is complete if no ply has more than
         `max_positions`: scores that are consistent everywhere are correct, since distances decrease with every ply.
 
         Args:
@@ -440,10 +462,10 @@ class Solution(ExactValues):
             fields = [name for name in values if self._game.by_ply or name not in ("ply", "rewards")]
             rows = [b"".join(values[name][row].tobytes() for name in fields) for row in range(state.batch)]
             # Equal positions of a ply, and those that were compared before, are compared once.
-            fresh = {row: k for k, row in enumerate(rows) if row not in visited}
-            visited |= fresh.keys()
+            new = {row: k for k, row in enumerate(rows) if row not in visited}
+            visited |= new.keys()
             over = values["terminated"] | values["truncated"]
-            unfinished = np.array([k for k in fresh.values() if not over[k]], np.int32)
+            unfinished = np.array([k for k in new.values() if not over[k]], np.int32)
             if not len(unfinished):
                 break
             # All legal moves of all sampled positions are one step of a larger batch.
@@ -452,20 +474,20 @@ class Solution(ExactValues):
             values = state.numpy()
             parents, actions = np.nonzero(values["legal_action_mask"])
             after = self.env.step(state[parents], actions)
-            reached = farther(self._scores(after))
+            reached = one_ply_earlier(self._scores(after))
             for row in range(state.batch):
                 # Player 0 maximises, player 1 minimises.
                 best = max if values["current_player"][row] == 0 else min
                 if abs(best(reached[parents == row]) - scores[row]) > SETTLED:
                     raise ValueError(f"wrong value of {self.env.row(state, row)}")
-            compared = compared + state.batch
+            compared += state.batch
             state = after
         return compared
 
     # *** files ***
 
     def _arrays(self) -> dict[str, Array]:
-        """Return tables, values and orbits by their names in a file."""
+        """Return the arrays of the tables, the values and the orbits by their names in a file."""
         arrays: dict[str, Array] = {}
         for k, table in enumerate(self._tables):
             rows = table.rows

@@ -12,7 +12,7 @@ from tensor_envs.rules.spec import Field, Spec, Symmetry
 from tensor_envs.solve.canonical import BitMaps, BitMove
 from tensor_envs.solve.packed import Array
 
-NO_KEY = ("ply", "episode")  # fields that do not tell positions of a ply apart
+NO_KEY = ("ply", "episode")  # fields that do not distinguish positions of a ply
 
 
 class FieldMaps:
@@ -23,7 +23,7 @@ class FieldMaps:
 
     Attributes:
         masks: bits of each word that belong to keys, uint32 [words].
-        permutations: for each symmetry that declares its fields the bits' sources, int64 [bits].
+        permutations: source of each bit, int64 [bits], for each symmetry with field maps.
     """
 
     def __init__(self, spec: Spec, layout: Layout, symmetries: Iterable[Symmetry]):
@@ -50,7 +50,7 @@ class FieldMaps:
                     raise ValueError(f"a symmetry must permute the values of {name!r}, an int32, got {order}")
         self._layout = layout
         self._derived = {name for symmetry in declared for name in symmetry.derived}
-        # A number whose values are mapped is no word of bits that could be permuted: it moves to the unary part.
+        # A map of values is no permutation of a number's bits, so the number is stored in unary instead.
         by_value = {name for symmetry in declared for name in symmetry.values} - self._derived
         self.masks = np.full(layout.field_words, 0xFFFFFFFF, np.uint32)
         for name in {*NO_KEY, *self._derived, *by_value} & layout.slots.keys():
@@ -73,6 +73,7 @@ class FieldMaps:
                     raise ValueError(f"a symmetry must permute the {len(row)} entries of {name!r}, got {order}")
                 for target, source in zip(row, order, strict=False):
                     sources[target] = row[source]
+        # The unary numbers follow the words.
         first = WORD_BITS * len(self.masks)
         for (name, _), size in zip(self._numbers, self._sizes, strict=True):
             order = symmetry.values.get(name, ())
@@ -110,9 +111,9 @@ class FieldMaps:
         for sources in self.permutations:
             moved = np.flatnonzero(sources != np.arange(len(sources)))
             if len(moved):
-                pairs = [(int(sources[to]), int(to)) for to in moved]
+                locations = [(location(words, int(sources[target])), location(words, int(target))) for target in moved]
                 # A kernel moves all bits of one distance together, by a mask and a shift.
-                maps.append(grouped([(within(words, source), within(words, to)) for source, to in pairs]))
+                maps.append(group_moves(locations))
         return BitMaps(tuple(maps))
 
 
@@ -122,7 +123,7 @@ def bit_index(slot: Slot, bit: int) -> int:
 
 
 def rows_of(field: Field, slots: list[Slot]) -> list[list[int]]:
-    """Return the bits that a map of a field permutes: rows of its last axis, or the bits of a single number.
+    """Return lists of bits, each of which a map of a field permutes: rows of its last axis, or a number's bits.
 
     A map of a list of int32 permutes whole numbers, so that each of their bits has a row of its own.
     """
@@ -133,15 +134,15 @@ def rows_of(field: Field, slots: list[Slot]) -> list[list[int]]:
     return [[bit_index(slot, bit) for slot in row for bit in range(slot.width)] for row in lists]
 
 
-def within(words: list[int], bit: int) -> tuple[int, int]:
-    """Return the location of a bit: the number of its word among `words`, and the bit of that word."""
+def location(words: list[int], bit: int) -> tuple[int, int]:
+    """Return the index of a bit's word in `words`, and the bit's number in that word."""
     return words.index(bit // WORD_BITS), bit % WORD_BITS
 
 
-def grouped(pairs: list[tuple[tuple[int, int], tuple[int, int]]]) -> tuple[BitMove, ...]:
-    """Join the bits that move by the same distance."""
+def group_moves(moves: list[tuple[tuple[int, int], tuple[int, int]]]) -> tuple[BitMove, ...]:
+    """Join the moves of single bits, from one location to another, that have the same words and distance."""
     masks: dict[tuple[int, int, int], int] = {}
-    for (source, bit), (target, to) in pairs:
-        key = source, target, to - bit
-        masks[key] = masks.get(key, 0) | 1 << bit
+    for (source, source_bit), (target, target_bit) in moves:
+        key = source, target, target_bit - source_bit
+        masks[key] = masks.get(key, 0) | 1 << source_bit
     return tuple(BitMove(*key, mask) for key, mask in masks.items())

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from tensor_envs._compiler.tape import UINT32
 from tensor_envs.rules.kernel import registers
+from tensor_envs.rules.lists import has_bit
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, uint32, where
-from tensor_envs.solve.stack import Frame, has_action
+from tensor_envs.solve.stack import Frame
 
-Region = Sequence[Scalar]  # words of the cells
+Region = Sequence[Scalar]  # a bit for each cell, in words
 
 
 class MustPlay:
@@ -23,55 +24,58 @@ class MustPlay:
 
     Args:
         cells: number of actions that colour a cell, which come first; 0 in other games, which have no regions.
-        place: entry of a frame from which its regions are stored.
+        first_entry: entry of a frame from which two regions are stored: the actions that may still help, and the union
+            of all refutations' regions.
     """
 
-    def __init__(self, cells: int, place: int):
+    def __init__(self, cells: int, first_entry: int):
         self.cells = cells
-        self.place = place
         self.words = -(-cells // WORD_BITS)
-        self.result = registers(max(self.words, 1), UINT32)  # region of the latest result
-        self.all = [uint32((1 << min(WORD_BITS, cells - w * WORD_BITS)) - 1) for w in range(self.words)]
+        self._allowed = range(first_entry, first_entry + self.words)
+        self._refuting = range(first_entry + self.words, first_entry + 2 * self.words)
+        self._result = registers(max(self.words, 1), UINT32)
+        self._all_cells = [uint32((1 << min(WORD_BITS, cells - w * WORD_BITS)) - 1) for w in range(self.words)]
 
     def reset(self, frame: Frame) -> None:
-        """Allow all actions of a node."""
-        for w, x in enumerate(self.all):
-            frame.set(self.place + w, x, UINT32)
-            frame.set(self.place + self.words + w, uint32(0), UINT32)
+        """Allow all actions of a new node."""
+        for allowed, refuting, x in zip(self._allowed, self._refuting, self._all_cells, strict=True):
+            frame.set(allowed, x, UINT32)
+            frame.set(refuting, uint32(0), UINT32)
 
     def allows(self, frame: Frame, action: Scalar) -> Scalar:
         """Return whether an action is in the regions of all refutations, or colours no cell."""
-        allowed = [frame.get(self.place + w, UINT32) for w in range(self.words)]
-        return (action >= self.cells) | has_action(allowed, action)
+        allowed = [frame.get(entry, UINT32) for entry in self._allowed]
+        return (action >= self.cells) | has_bit(allowed, action)
 
     def refute(self, frame: Frame, action: Scalar, region: Region, lost: Scalar) -> None:
-        """Note the region of an action's refutation, which is one if the action has `lost`."""
-        for w, x in enumerate(self.only((action < self.cells) & lost, region)):
+        """Add the region of an action's refutation; unless the action has `lost`, its region is all cells."""
+        region = self.region_if((action < self.cells) & lost, region)
+        for allowed, refuting, x in zip(self._allowed, self._refuting, region, strict=True):
             # Only actions in the regions of all refutations can still help.
-            frame.set(self.place + w, frame.get(self.place + w, UINT32) & x, UINT32)
+            frame.set(allowed, frame.get(allowed, UINT32) & x, UINT32)
             # A proof that all actions lose needs the cells of every refutation.
-            frame.set(self.place + self.words + w, frame.get(self.place + self.words + w, UINT32) | x, UINT32)
+            frame.set(refuting, frame.get(refuting, UINT32) | x, UINT32)
 
-    def refuted(self, frame: Frame) -> Region:
-        """Return the region of the refutation of all actions."""
-        return [frame.get(self.place + self.words + w, UINT32) for w in range(self.words)]
+    def losing_region(self, frame: Frame) -> Region:
+        """Return the region of the proof that all actions of a node lose."""
+        return [frame.get(entry, UINT32) for entry in self._refuting]
 
-    def played(self, action: Scalar, region: Region) -> Region:
-        """Return the region of a win that begins with an action."""
-        inside = [
+    def winning_region(self, action: Scalar, region: Region) -> Region:
+        """Return the region of a win that begins with an action: its cell and the region of the win after it."""
+        cell = [
             where(action // WORD_BITS == w, uint32(1) << (action & WORD_BITS - 1), uint32(0)) for w in range(self.words)
         ]
-        return self.only(action < self.cells, [x | y for x, y in zip(region, inside, strict=True)])
+        return self.region_if(action < self.cells, [x | y for x, y in zip(region, cell, strict=True)])
 
-    def only(self, condition: Scalar, region: Region) -> Region:
-        """Return a region where a condition holds, else all cells."""
-        return [where(condition, x, y) for x, y in zip(region, self.all, strict=True)]
+    def region_if(self, condition: Scalar, region: Region) -> Region:
+        """Return a region if a condition holds, else all cells."""
+        return [where(condition, x, y) for x, y in zip(region, self._all_cells, strict=True)]
 
-    def put(self, region: Region) -> None:
+    def set_result(self, region: Region) -> None:
         """Store the region of a result."""
         for w, x in enumerate(region):
-            self.result[w] = x
+            self._result[w] = x
 
-    def get(self) -> Region:
+    def result(self) -> Region:
         """Return the region of the latest result."""
-        return [self.result[w] for w in range(self.words)]
+        return [self._result[w] for w in range(self.words)]

@@ -16,21 +16,23 @@ from tensor_envs.rules.lists import flat, nested, pack_flags
 from tensor_envs.rules.observation import Observation
 from tensor_envs.rules.spec import GameState, Mask, Outcome, Rules, Spec
 
-MAX_OUTCOMES = 65536  # upper bound for the draws of a step, or of a first state
+MAX_OUTCOMES = 65536  # upper bound for the outcomes of a step, or of a first state
 
 
 class Digits:
-    """Chance whose draws are the digits of a number, the first draw the lowest.
+    """Chance whose draws are the digits of a number in mixed radix, the first draw being the lowest digit.
 
     Attributes:
         sizes: number of values of each draw so far, by its counter.
     """
 
     def __init__(self, number: Value, every_ply: bool):
-        """Store the number and whether the rules are traced for every ply at once.
+        """Store the number.
 
-        With `every_ply` no draw may have a constant counter: its value would be fixed from the first ply on, as
-        information that is hidden until it is used.
+        Args:
+            number: number of the outcome.
+            every_ply: whether the rules are traced for every ply at once. No draw may have a constant counter then: its
+                value would be fixed from the first ply on, as information that is hidden until it is used.
         """
         self.number = scalar(number)
         self.every_ply = every_ply
@@ -46,20 +48,20 @@ class Digits:
         raise ValueError("the game draws whole words of chance, whose values are too many to count")
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        count = uint32(counter)
+        event_number = uint32(counter)
         size = scalar(n)
         if not size.is_plain:
             raise ValueError(
                 "the game draws among a number of values that differs from state to state, so they cannot be counted: "
                 "write chance.draw(event, n) with an int n, such as the size of the whole deck, or draw all in init"
             )
-        if count.is_plain and self.every_ply:
-            raise ValueError(f"the game draws event {count.value} at every ply: it is hidden until it has come")
-        event = count.node
+        if event_number.is_plain and self.every_ply:
+            raise ValueError(f"the game draws event {event_number.value} at every ply: it is hidden until it has come")
+        event = event_number.node
         if event not in self.sizes:
-            # Further draws of more outcomes than can be counted would not fit into the number.
-            _check("a step or a first state", self.outcomes)
-            # Each draw takes the next digit of the number, in a mixed radix.
+            # Stop before the draws have more outcomes than fit into the number.
+            _check_outcomes("a step or a first state", self.outcomes)
+            # Each draw takes the next digit of the number.
             self._drawn[event] = self.number // self.outcomes % int(size.value)
             self.sizes[event] = int(size.value)
         if self.sizes[event] != int(size.value):
@@ -68,22 +70,25 @@ class Digits:
 
 
 class Facts(NamedTuple):
-    """Properties of traced rules: number of outcomes of a step's draws, and whether a result depends on the ply."""
+    """Properties of traced rules."""
 
-    outcomes: int
-    by_ply: bool
+    outcomes: int  # number of outcomes of a step's draws, 1 without chance
+    by_ply: bool  # whether a result depends on the ply
 
 
 def facts(rules: Rules) -> Facts:
-    """Trace rules without memory fields and return their facts. ValueError for chance that cannot be counted."""
+    """Trace a step and return properties of the rules, which may not have memory fields.
+
+    ValueError for chance whose outcomes cannot be counted.
+    """
     game = Game(rules)
     layout = Layout(game.spec)
     with record(Tape()):
         words = registers(layout.words, UINT32)
-        others = registers(3, INT32)
+        arguments = registers(3, INT32)
+        # The tape cannot fold values of registers to constants.
         loaded = [words[w] for w in range(layout.words)]
-        # A register is a value that the tape cannot know, so that no result is folded away.
-        ply, action, number = (others[k] for k in range(3))
+        ply, action, number = (arguments[k] for k in range(3))
         s = layout.get_state(loaded.__getitem__).replace(ply=ply)
         digits = Digits(number, every_ply=True)
         outcome = game.rules.step(s, action, digits)
@@ -93,17 +98,18 @@ def facts(rules: Rules) -> Facts:
         mask = game.mask(s)
         results += [scalar(outcome.terminated), scalar(outcome.truncated), *(mask[w] for w in range(len(mask)))]
         by_ply = depends_on(results, ply)
-    _check("a step", digits.outcomes)
+    _check_outcomes("a step", digits.outcomes)
     return Facts(digits.outcomes, by_ply)
 
 
-def _check(what: str, outcomes: int) -> None:
+def _check_outcomes(drawn: str, outcomes: int) -> None:
+    """Raise ValueError if the draws of a step or first state have too many outcomes."""
     if outcomes > MAX_OUTCOMES:
-        raise ValueError(f"the draws of {what} must have at most {MAX_OUTCOMES} outcomes, got at least {outcomes}")
+        raise ValueError(f"the draws of {drawn} must have at most {MAX_OUTCOMES} outcomes, got at least {outcomes}")
 
 
 def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each first state, all equally likely, as plain numbers and nested lists."""
+    """Yield the fields of every first state as plain numbers and nested lists. The first states are equally likely."""
     game = Game(rules)
     number = 0
     outcomes = 1
@@ -112,7 +118,7 @@ def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
         s = game.first_state(chance)
         # The number of outcomes is known once the first state has drawn all its events.
         outcomes = chance.outcomes
-        _check("a first state", outcomes)
+        _check_outcomes("a first state", outcomes)
         yield {
             name: nested([int(x.value) for x in flat(value)], game.fields[name].shape)
             for name, value in s.asdict().items()
@@ -122,7 +128,7 @@ def first_states(rules: Rules) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Explicit:
-    """Game without chance that stands for one with it: action a * outcomes + d is action a with the draws d."""
+    """Game without chance for a game with it: action a * outcomes + d is action a with outcome d of its draws."""
 
     rules: Rules
     outcomes: int

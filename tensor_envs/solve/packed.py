@@ -13,24 +13,25 @@ KEY_BITS = 64
 
 
 class Span(NamedTuple):
-    """Bits `shift` to `shift + width - 1` of a word, stored in a key from bit `at` on."""
+    """Bits `shift` to `shift + width - 1` of a word, stored in a key from bit `key_shift` on."""
 
     word: int
     shift: int
     width: int
     key: int
-    at: int
+    key_shift: int
 
 
 class Packed:
     """Immutable rows of 32-bit words: the common bits, and keys uint64 [keys, rows] of the bits that differ."""
 
     def __init__(self, base: Array, varying: Array, keys: Array):
-        """Wrap packed rows.
+        """Wrap rows that are packed already.
 
-        base: the common bits, uint32 [words].
-        varying: mask of the bits that may differ, uint32 [words].
-        keys: the bits that differ, uint64 [keys, rows].
+        Args:
+            base: the common bits, uint32 [words].
+            varying: mask of the bits that may differ, uint32 [words].
+            keys: the bits that differ, uint64 [keys, rows].
         """
         self.base = base & ~varying
         self.varying = varying
@@ -57,16 +58,16 @@ class Packed:
         """Return the keys of rows, uint64 [keys, rows]."""
         count = 1 + max((span.key for span in self._spans), default=0)
         keys = np.zeros((count, len(columns[0])), np.uint64)
-        for word, shift, width, key, at in self._spans:
+        for word, shift, width, key, key_shift in self._spans:
             bits = columns[word] >> np.uint32(shift) & np.uint32((1 << width) - 1)
-            keys[key] |= bits.astype(np.uint64) << np.uint64(at)
+            keys[key] |= bits.astype(np.uint64) << np.uint64(key_shift)
         return keys
 
     def columns(self) -> list[Array]:
         """Return the unpacked rows: one column, uint32 [rows], for each word."""
         words: list[Array] = [np.full(len(self), x, np.uint32) for x in self.base]
-        for word, shift, width, key, at in self._spans:
-            bits = self.keys[key] >> np.uint64(at) & np.uint64((1 << width) - 1)
+        for word, shift, width, key, key_shift in self._spans:
+            bits = self.keys[key] >> np.uint64(key_shift) & np.uint64((1 << width) - 1)
             words[word] |= (bits << np.uint64(shift)).astype(np.uint32)
         return words
 
@@ -76,18 +77,18 @@ class Packed:
     def __getitem__(self, rows: Any) -> Packed:
         return Packed(self.base, self.varying, self.keys[:, rows])
 
-    def agree(self, columns: Sequence[Array]) -> Array:
-        """Return whether rows have the common bits of this table, bool [rows]."""
-        same = np.ones(len(columns[0]), bool)
+    def can_hold(self, columns: Sequence[Array]) -> Array:
+        """Return whether each row has the common bits of this table, so that its keys identify it, bool [rows]."""
+        agrees = np.ones(len(columns[0]), bool)
         for column, base, varying in zip(columns, self.base, self.varying, strict=True):
-            same &= column & ~varying == base
-        return same
+            agrees &= column & ~varying == base
+        return agrees
 
 
 def spans(varying: Array) -> tuple[Span, ...]:
-    """Place the range of varying bits of every word in the first key with room for it."""
-    placed = []
-    used = list[int]()
+    """Assign the varying bits of every word to a range of bits of a key."""
+    result = []
+    used = list[int]()  # bits of each key that are taken
     for word, bits in enumerate(varying.tolist()):
         if not bits:
             continue
@@ -96,10 +97,11 @@ def spans(varying: Array) -> tuple[Span, ...]:
         width = bits.bit_length() - shift
         # First fit: most games' positions need one key, so that sorting compares one integer.
         key = next((k for k, n in enumerate(used) if n + width <= KEY_BITS), len(used))
-        used += [0] * (key == len(used))
-        placed.append(Span(word, shift, width, key, used[key]))
+        if key == len(used):
+            used.append(0)
+        result.append(Span(word, shift, width, key, used[key]))
         used[key] += width
-    return tuple(placed)
+    return tuple(result)
 
 
 def concat(parts: Sequence[Packed]) -> Packed:
@@ -109,7 +111,7 @@ def concat(parts: Sequence[Packed]) -> Packed:
         # Bits that differ between the parts' common bits vary in the whole table.
         varying = varying | part.varying | part.base ^ parts[0].base
     alike = all((part.varying == varying).all() and (part.base == parts[0].base).all() for part in parts)
-    # Keys of equal layouts are joined as they are, which is the usual case.
+    # Keys with the same layout are concatenated as they are, which is the usual case.
     if not alike:
         parts = [Packed.like(part.base, varying, part.columns()) for part in parts]
     return Packed(parts[0].base, varying, np.concatenate([part.keys for part in parts], axis=1))
@@ -136,7 +138,7 @@ class Groups(NamedTuple):
         return number
 
     def total(self, values: Array) -> Array:
-        """Sum int64 values [rows] over every group."""
+        """Return the sum of int64 values [rows] over every group, [groups]."""
         return np.add.reduceat(values[self.order], self.starts)
 
 
@@ -146,22 +148,23 @@ def groups(rows: Packed) -> Groups:
     count = len(rows)
     bits = key_bits(rows)
     index = (count - 1).bit_length()
+    order: Array
     # A key and its row number fit into one word: np.sort of the words is faster than np.argsort of the keys.
     if len(keys) == 1 and bits + index <= KEY_BITS:
         packed = np.sort(keys[0] << np.uint64(index) | np.arange(count, dtype=np.uint64))
         ordered = packed >> np.uint64(index)
-        places = packed & np.uint64((1 << index) - 1)
-        return Groups(places.astype(np.int32), _starts(ordered[1:] != ordered[:-1]))
+        order = packed & np.uint64((1 << index) - 1)
+        return Groups(order.astype(np.int32), _starts(ordered[1:] != ordered[:-1]))
     hashed = hashes(keys)
-    order: Array = np.argsort(hashed)
+    order = np.argsort(hashed)
     ordered = hashed[order]
     differ = ordered[1:] != ordered[:-1]
     if len(keys) > 1:
-        same = np.flatnonzero(~differ)
-        a = order[same]
-        b = order[same + 1]
+        equal = np.flatnonzero(~differ)
+        row = order[equal]
+        next_row = order[equal + 1]
         # Rows of equal hashes that differ are a collision, and only then is every key compared.
-        if any((key[a] != key[b]).any() for key in keys):
+        if any((key[row] != key[next_row]).any() for key in keys):
             order = np.lexsort(keys)
             differ = np.zeros(count - 1, bool)
             for key in keys:
@@ -170,10 +173,12 @@ def groups(rows: Packed) -> Groups:
 
 
 def key_bits(rows: Packed) -> int:
+    """Return the number of bits that may differ among the rows of a table."""
     return sum(span.width for span in rows._spans)
 
 
 def _starts(differ: Array) -> Array:
+    """Return the start of each group, given whether each sorted row but the first differs from the one before."""
     return np.concatenate([[0], np.flatnonzero(differ) + 1])
 
 
@@ -201,34 +206,34 @@ class Numbering:
 
     def __init__(self) -> None:
         self.rows = Packed(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros((1, 0), np.uint64))
-        self._parts = 0
+        self._tables = 0
 
     def add(self, rows: Packed) -> Array:
-        """Return the number of each row of a table, int64 [rows]; rows that are new have the next numbers."""
+        """Return the number of each row of a table, int64 [rows]; new rows take the next numbers."""
         count = len(self.rows)
-        self._parts = self._parts + 1
-        whole = concat([self.rows, rows]) if count else rows
-        same = groups(whole)
-        first = same.first
+        self._tables = self._tables + 1
+        union = concat([self.rows, rows]) if count else rows
+        equal = groups(union)
+        first = equal.first
         if not count:
-            self.rows = whole[first]
-            return same.number.astype(np.int64)
+            self.rows = union[first]
+            return equal.number.astype(np.int64)
         # New rows keep the order in which they came.
-        fresh = np.sort(first[first >= count])
-        self.rows = whole[np.concatenate([np.arange(count), fresh])]
-        numbers = np.where(first < count, first, count + np.searchsorted(fresh, first))
-        return np.asarray(numbers[same.number[count:]])
+        new = np.sort(first[first >= count])
+        self.rows = union[np.concatenate([np.arange(count), new])]
+        numbers = np.where(first < count, first, count + np.searchsorted(new, first))
+        return np.asarray(numbers[equal.number[count:]])
 
-    def places(self) -> Array:
-        """Return the position of each numbered row in sorted order, int64 [numbers]."""
+    def ranks(self) -> Array:
+        """Return the rank of each numbered row in sorted order, int64 [numbers]."""
         # The rows of one table are sorted already, by `groups`.
-        if self._parts < 2:
+        if self._tables < 2:
             return np.arange(len(self.rows))
         return groups(self.rows).number.astype(np.int64)
 
 
 class Index:
-    """Index of a table, which finds rows by their hashes; the rows of `groups` are sorted already."""
+    """Index of a table of different rows by their hashes."""
 
     def __init__(self, rows: Packed):
         self.rows = rows
@@ -245,16 +250,16 @@ class Index:
     def find(self, columns: Sequence[Array]) -> Array:
         """Return the row of the table that equals each row, int64 [rows]; -1 if there is none."""
         keys = self.rows.encode(columns)
-        rows = np.full(len(columns[0]), -1, np.int64)
-        agree = self.rows.agree(columns)
-        at = np.searchsorted(self._hashes, hashes(keys))
-        # One step without hash collisions.
+        result = np.full(len(columns[0]), -1, np.int64)
+        can_hold = self.rows.can_hold(columns)
+        first = np.searchsorted(self._hashes, hashes(keys))
+        # Compare with all rows of the same hash: one step if there are no collisions.
         for step in range(self._longest):
-            place = np.minimum(at + step, len(self._hashes) - 1)
-            place = place if self._order is None else self._order[place]
-            same = agree & (self.rows.keys[:, place] == keys).all(0)
-            rows[same] = place[same]
-        return rows
+            row = np.minimum(first + step, len(self._hashes) - 1)
+            row = row if self._order is None else self._order[row]
+            equal = can_hold & (self.rows.keys[:, row] == keys).all(0)
+            result[equal] = row[equal]
+        return result
 
 
 def view_columns(ply: Array, player: Array, legal: Array, observation: Array) -> list[Array]:

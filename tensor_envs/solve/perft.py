@@ -12,12 +12,12 @@ import numpy as np
 from tensor_envs._validate import instance, integer
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.state import State
-from tensor_envs.solve.branches import counter
+from tensor_envs.solve.branches import progress_bar
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.positions import MAX_DEPTH, Children, Expander, Positions, joined
+from tensor_envs.solve.positions import MAX_DEPTH, Children, Expander, Positions, merge
 
 MAX_SEQUENCES = 2.0**63 * (1 - 1e-9)  # with a margin for the rounding of the sum
-Result = tuple[float, ...]
+Result = tuple[float, ...]  # rewards of the players
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,14 @@ def perft(
     Args:
         start: an environment, or games of one environment at the same ply.
         depth: number of plies; None counts until all games are over.
-        unique: identify equal positions of a ply and expand each once. Otherwise every sequence is played by itself,
-            depth first, in little memory but in time proportional to the number of sequences.
-        symmetry: count positions that `Env.symmetries` maps to each other once. It uses the symmetries that have
+        unique: expand equal positions of a ply once. Otherwise every sequence is played by itself, depth first, in
+            little memory but in time proportional to the number of sequences.
+        symmetry: count positions that `Env.symmetries` maps to each other once. Only symmetries are used that have
             `fields` and leave the start unchanged.
         progress: show a progress bar on stderr.
 
     Returns:
-        A row for every ply.
+        A `Perft` with a row for every ply.
 
     Raises:
         TypeError, ValueError: another start or depth; a game with hidden information, with chance that cannot be
@@ -137,13 +137,13 @@ def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
         # Finished games have no further plies.
         layer = layer.take(live)
         counts = counts[live]
-        bar = counter(f"ply {len(rows)}", len(layer), progress)
+        bar = progress_bar(f"ply {len(rows)}", len(layer), progress)
         parts = list[Positions]()
         sums = list[Array]()
         total = 0.0
         for children in game.expand(layer.fields, game.ply + len(rows) - 1):
             total += float(counts[children.parents].sum(dtype=np.float64))
-            # Sums in float64 notice an overflow that int64 would hide.
+            # A sum in float64 shows an overflow that int64 would hide.
             if total > MAX_SEQUENCES:
                 raise OverflowError("start has more sequences than 64 bits count: choose a smaller depth")
             parts.append(children.positions)
@@ -157,18 +157,19 @@ def _by_ply(game: Expander, depth: int, progress: bool) -> list[Ply]:
         if not parts:
             raise ValueError(f"start must be of a game in which whoever is to move can, {game.env!r} is not")
         # Parts may reach the same positions, whose counts are added.
-        layer, same = joined(parts)
-        counts = same.total(np.concatenate(sums))
+        layer, equal = merge(parts)
+        counts = equal.total(np.concatenate(sums))
         rows.append(_row(game, len(rows), layer, counts))
     return rows
 
 
 def _one_by_one(game: Expander, depth: int, progress: bool) -> list[Ply]:
     """Count depth first, one part of the sequences at a time."""
-    plies = list[dict[int, int]]()  # by ply: sequences by the number of their result
-    bar = counter("sequences", None, progress)
+    plies = list[dict[int, int]]()  # for each ply, the number of sequences by the number of their result
+    bar = progress_bar("sequences", None, progress)
 
-    def follow(reached: Positions, ply: int) -> None:
+    def visit(reached: Positions, ply: int) -> None:
+        """Count positions, repeated for every sequence that leads to them, and visit their children."""
         if ply == len(plies):
             plies.append(defaultdict(int))
         for number, count in enumerate(np.bincount(reached.results).tolist()):
@@ -177,10 +178,9 @@ def _one_by_one(game: Expander, depth: int, progress: bool) -> list[Ply]:
         bar.update(len(live))
         if ply < depth and live.any():
             for children in game.expand(reached.fields[live], game.ply + ply):
-                # Positions are repeated here as often as sequences lead to them.
-                follow(children.positions.take(children.number[_edges(children, game.outcomes)]), ply + 1)
+                visit(children.positions.take(children.number[_edges(children, game.outcomes)]), ply + 1)
 
-    follow(game.start.positions.take(game.start.number), 0)
+    visit(game.start.positions.take(game.start.number), 0)
     bar.update(0, close=True)
     return [
         Ply(ply, sum(counts.values()), None, {game.results[n - 1]: counts[n] for n in counts if n and counts[n]}, {})
@@ -189,7 +189,7 @@ def _one_by_one(game: Expander, depth: int, progress: bool) -> list[Ply]:
 
 
 def _edges(children: Children, outcomes: int) -> Any:
-    """Select one edge for each action and position: draws of an action that lead to the same position count once."""
+    """Return indices of one edge for each action and child: draws of an action that lead to one position count once."""
     if outcomes == 1:
         return slice(None)
     action = np.arange(len(children.unmerged), dtype=np.int64) // outcomes
@@ -202,8 +202,8 @@ def _row(game: Expander, ply: int, layer: Positions, counts: Array) -> Ply:
     ended = dict[Result, int]()
     positions = dict[Result, int]()
     for number, result in enumerate(game.results, 1):
-        here = layer.results == number
-        if here.any():
-            ended[result] = int(counts[here].sum())
-            positions[result] = int(here.sum())
+        has_result = layer.results == number
+        if has_result.any():
+            ended[result] = int(counts[has_result].sum())
+            positions[result] = int(has_result.sum())
     return Ply(ply, int(counts.sum()), len(layer), ended, positions)

@@ -1,11 +1,13 @@
 """Kernel of alpha-beta search: decides whether a position's score reaches a threshold, with a transposition table.
 
-A score is FAR - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
+A score is WIN_SCORE - n for a win of the player to move in n plies, its negative for a loss, 0 for a draw.
 The search is depth-first with a null window. Every thread has its own stack and history, and all share a table: threads
 with the same question search the same tree, and each leaves to the others the children that they are searching. These
-threads are rows of the batch; on the CPU one thread of the processor runs several of them in turn. An unfinished node
-plays all its actions at once, in whole vectors, so that immediate wins and every child's position are known before the
-search descends. Bounds are proven, never estimated.
+threads are rows of the batch; on the CPU one thread of the processor runs several of them in turn.
+
+A thread repeats three tasks. `Prover.enter` plays all actions of a node at once, in whole vectors, so that immediate
+wins and every child's position are known before the search descends. `Prover.select` chooses the next child.
+`Prover.leave` reports a node's bound to the node above. Bounds are proven, never estimated.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from tensor_envs._compiler.tape import INT32, UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.kernels.base import Tracer
 from tensor_envs.rules.kernel import Cells, branch, do_while, loop, registers
-from tensor_envs.rules.lists import popcount
+from tensor_envs.rules.lists import has_bit, popcount
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, maximum, minimum, scalar, uint32, where
 from tensor_envs.rules.spec import GameState
 from tensor_envs.solve import claims
@@ -36,26 +38,25 @@ from tensor_envs.solve.stack import (
     Limits,
     Packing,
     Sizes,
-    farther,
-    has_action,
-    nearer,
+    one_ply_earlier,
+    threshold_one_ply_later,
 )
-from tensor_envs.solve.transpositions import Found, TranspositionTable
+from tensor_envs.solve.transpositions import TableResult, TranspositionTable
 
-FAR = 32_000  # score of a finished win; a win in n plies is FAR - n, a loss its negative, a draw 0
+WIN_SCORE = 32_000  # score of a finished win; a win in n plies is WIN_SCORE - n, a loss its negative, a draw 0
 # Symmetries are applied down to this depth alone: deeper nodes are many, and seldom equal by symmetry.
-TURNED = 10
-# statuses of a search
+MAX_SYMMETRY_DEPTH = 10
+# statuses of a search: the last four are faults of a game that cannot be searched
 RUNNING, PROVEN, TOO_DEEP, NO_MOVE, OTHER_RESULTS, PAID_EARLY = range(6)
 BEGIN, ENTER, LEAVE, SELECT = range(4)  # next task of a thread
-PRIORITY = 2**20  # bound of a move's history, and of its promise times `TIES`
-# Children of equal promise are ordered by the history of moves, which is less than half of this.
-TIES = 2**10
+MAX_PRIORITY = 2**20  # bound of a move's history, and of its promise times `PROMISE_UNIT`
+# Children of equal promise are ordered by the history of moves, which is clipped to less than half of this.
+PROMISE_UNIT = 2**10
 
 
 @dataclass(frozen=True)
 class Prove:
-    """Search on until every thread's question is answered or its nodes of a launch are spent.
+    """Kernel that continues the search of every thread until its question is answered or the launch's nodes are spent.
 
     Attributes:
         by_ply: whether the rules depend on the ply.
@@ -78,11 +79,11 @@ class Prove:
         table: Any  # uint32 [buckets, BUCKET, words of an entry], shared by all threads
 
     def trace(self, t: Tracer, a: Arrays) -> None:
-        t.block.each(lambda at: Prover(t.game, self, a, int32(at.batch.row)).run(), unroll_max=0)
+        t.block.each(lambda lane: Prover(t.game, self, a, int32(lane.batch.row)).run(), unroll_max=0)
 
 
 class Prover:
-    """Stages of a thread's search in a kernel."""
+    """Search of one thread in a kernel."""
 
     def __init__(self, game: Game, kernel: Prove, arrays: Prove.Arrays, thread: Scalar):
         self.game = game
@@ -97,15 +98,23 @@ class Prover:
         self.must = MustPlay(self.sizes.cells, Frame.size + Child.size * self.sizes.width)
         self.table = TranspositionTable(arrays.table, self.limits.buckets, self.sizes.position, self.must.words)
         self.claims = claims.Claims(arrays.claims, self.control.question)
-        self.mode, self.depth, self.nodes, self.status = (registers(1, INT32) for _ in range(4))
-        self.result = registers(1, INT32)
-        self.reached = registers(1, INT32)
+        self.mode = registers(1, INT32)
+        self.depth = registers(1, INT32)
+        self.nodes = registers(1, INT32)  # nodes entered in this launch
+        self.status = registers(1, INT32)
+        self.result = registers(1, INT32)  # bound of the node that was decided last
+        self.reached = registers(1, INT32)  # whether it reached its threshold
 
     def run(self) -> None:
+        """Load the thread's state, search, and store the state for the next launch."""
         control = self.control
-        self.status[0], self.mode[0], self.depth[0] = control.status, control.mode, control.depth
-        self.nodes[0] = self.result[0] = self.reached[0] = 0
-        budget = self.limits.nodes
+        self.status[0] = control.status
+        self.mode[0] = control.mode
+        self.depth[0] = control.depth
+        self.nodes[0] = 0
+        self.result[0] = 0
+        self.reached[0] = 0
+        max_nodes = self.limits.nodes
         with branch(self.status[0] == RUNNING):
             with branch(self.mode[0] == BEGIN):
                 self.begin()
@@ -123,7 +132,7 @@ class Prover:
                 with branch(self.mode[0] == SELECT):
                     self.select()
                 # Stop only before a node is entered, so that the next launch finds a whole path.
-                iteration.again = (self.status[0] == RUNNING) & ((self.nodes[0] < budget) | (self.mode[0] != ENTER))
+                iteration.again = (self.status[0] == RUNNING) & ((self.nodes[0] < max_nodes) | (self.mode[0] != ENTER))
             control.status = self.status[0]
             control.mode = self.mode[0]
             control.depth = self.depth[0]
@@ -167,7 +176,12 @@ class Prover:
             yield group * CHILDREN_AT_ONCE + lane
 
     def clamp(self, child: Scalar) -> Scalar:
+        """Return the number of a child, clamped so that the compiler knows its bounds."""
         return maximum(minimum(child, self.sizes.width - 1), 0)
+
+    def action_of(self, child: Child) -> Scalar:
+        """Return the action of a child, clamped so that the compiler knows its bounds."""
+        return maximum(minimum(child.action, self.actions - 1), 0)
 
     # *** a new node ***
 
@@ -188,7 +202,7 @@ class Prover:
         self.mode[0] = ENTER
 
     def enter(self) -> None:
-        """Play all actions of a node and look it up in the table."""
+        """Play all actions of a node, look it and its children up, and leave it if that decides it."""
         depth = self.depth[0]
         frame = self.frame(self.depth[0])
         self.nodes[0] = self.nodes[0] + 1
@@ -204,15 +218,15 @@ class Prover:
         # All children are played before any is searched: an immediate win ends the node, and their positions order
         # the moves.
         self.list_actions(s, frame, count)
-        best = registers(1, INT32)
-        wrong = registers(1, INT32)
-        best[0] = -FAR
-        wrong[0] = 0
-        self.play_all(s, depth, frame, count[0], best, wrong)
+        best = registers(1, INT32)  # highest lower bound of a child
+        fault = registers(1, INT32)
+        best[0] = -WIN_SCORE
+        fault[0] = 0
+        self.play_all(s, depth, frame, count[0], best, fault)
         children = count[0]
-        # a child that is not finished has bounds of one ply less, and an immediate win is the best result
-        low = maximum(where(entry.hit, entry.low, -FAR), best[0])
-        high = where(best[0] == FAR - 1, FAR - 1, where(entry.hit, entry.high, FAR - 2))
+        # Without an immediate win the node wins in three plies at the earliest.
+        low = maximum(where(entry.hit, entry.low, -WIN_SCORE), best[0])
+        high = where(best[0] == WIN_SCORE - 1, WIN_SCORE - 1, where(entry.hit, entry.high, WIN_SCORE - 2))
         # Keep what the node needs when control comes back from its children.
         frame.player = s.current_player
         frame.children = children
@@ -222,8 +236,8 @@ class Prover:
         frame.high = high
         frame.bucket = bucket
         self.status[0] = where(
-            wrong[0] != 0,
-            wrong[0],
+            fault[0] != 0,
+            fault[0],
             where(children == 0, NO_MOVE, where(depth >= self.kernel.depth - 1, TOO_DEEP, RUNNING)),
         )
         wins = low >= threshold
@@ -233,36 +247,42 @@ class Prover:
         self.result[0] = where(wins, low, high)
         self.mode[0] = where(wins | fails, LEAVE, SELECT)
         if self.must.cells:
-            # The region of a proof are the cells that its winner needs; see must_play.py.
+            # The region of a proof is the cells that its winner needs; see must_play.py.
             self.must.reset(frame)
-            self.must.put(self.must.only(where(wins, low > 0, high < 0), entry.region))
-            with branch(best[0] == FAR - 1):
-                self.must.put(self.must.played(self.winning_action(frame), [uint32(0)] * self.must.words))
+            self.must.set_result(self.must.region_if(where(wins, low > 0, high < 0), entry.region))
+            with branch(best[0] == WIN_SCORE - 1):
+                self.must.set_result(
+                    self.must.winning_region(self.winning_action(frame), [uint32(0)] * self.must.words)
+                )
         with branch(~(wins | fails)):
             # An entry under another image names an action of that image, which says nothing about this position.
-            straight = reduce(and_, (x == y for x, y in zip(key, words, strict=True)))
-            move = where(entry.hit & straight, entry.action, self.actions)
-            best[0] = -FAR
-            self.prioritise(depth, frame, children, s.current_player, move, best)
-            # A bound of a child, from the table, is enough.
+            is_unchanged = reduce(and_, (x == y for x, y in zip(key, words, strict=True)))
+            table_action = where(entry.hit & is_unchanged, entry.action, self.actions)
+            best[0] = -WIN_SCORE
+            self.prioritise(depth, frame, children, s.current_player, table_action, best)
+            # A bound of a child from the table may decide the node.
             with branch(best[0] >= threshold):
                 self.reached[0] = 1
                 self.result[0] = best[0]
                 self.mode[0] = LEAVE
 
     def mask(self, s: GameState) -> list[Scalar]:
+        """Return the words of the legal action mask; games with memory fields are not searched."""
         mask = self.game.mask(s)
         assert isinstance(mask, list)
         return mask
 
     def list_actions(self, s: GameState, frame: Frame, count: Cells) -> None:
-        """List the legal actions of a node, padded to whole vectors by repeating the last."""
+        """Store the legal actions of a node in its children, padded to whole vectors by repeating the last one.
+
+        count: register for the number of legal actions.
+        """
         bits = registers(1, UINT32)
         mask = self.mask(s)
         count[0] = 0
         for w, members in enumerate(mask):
             bits[0] = members
-            # Take the lowest set bit of the word again and again.
+            # Extract the set bits of the word one by one, the lowest one first.
             with loop(popcount(members)):
                 lowest = bits[0]
                 action = popcount((lowest & (uint32(0) - lowest)) - 1) + WORD_BITS * w
@@ -275,36 +295,46 @@ class Prover:
         with loop(missing) as k:
             self.child(frame, self.clamp(count[0] + k)).action = last
 
-    def play_all(self, s: GameState, depth: Scalar, frame: Frame, count: Scalar, best: Cells, wrong: Cells) -> None:
-        """Play every action of a node; note the bounds of the results and the position after each."""
+    def play_all(self, s: GameState, depth: Scalar, frame: Frame, count: Scalar, best: Cells, fault: Cells) -> None:
+        """Play every action of a node, and store each child's position and bounds.
+
+        best: register for the highest lower bound of a child.
+        fault: register for the status of a game that cannot be searched, else 0.
+        """
         mover = s.current_player
         with self.vectors(count) as i:
             child = self.child(frame, i)
-            action = maximum(minimum(child.action, self.actions - 1), 0)
+            action = self.action_of(child)
             after, rewards, terminated, truncated = self.game.step(s, action, None)
             over = terminated | truncated
             reward = where(mover == 0, rewards[0], rewards[1])
             # If the game ends with this action, its result is one ply away.
-            result = where(reward > 0.0, FAR - 1, where(reward < 0.0, 1 - FAR, 0))
+            result = where(reward > 0.0, WIN_SCORE - 1, where(reward < 0.0, 1 - WIN_SCORE, 0))
             # An unfinished child is decided in two plies at the earliest.
-            child.low = low = where(over, result, 2 - FAR)
-            child.high = where(over, result, FAR - 2)
+            child.low = low = where(over, result, 2 - WIN_SCORE)
+            child.high = where(over, result, WIN_SCORE - 2)
             best[0] = maximum(best[0], low)
             # Games with other results, or with rewards before the end, have no scores of this kind.
-            whole = (reward == 0.0) | (reward == 1.0) | (reward == -1.0)
-            fault = where(over, where(whole, 0, OTHER_RESULTS), where(reward == 0.0, 0, PAID_EARLY))
-            wrong[0] = maximum(wrong[0], fault)
+            is_result = (reward == 0.0) | (reward == 1.0) | (reward == -1.0)
+            status = where(over, where(is_result, 0, OTHER_RESULTS), where(reward == 0.0, 0, PAID_EARLY))
+            fault[0] = maximum(fault[0], status)
             self.put(depth, i, self.packing.pack(after))
 
     def prioritise(
-        self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, move: Scalar, best: Cells
+        self, depth: Scalar, frame: Frame, children: Scalar, player: Scalar, table_action: Scalar, best: Cells
     ) -> None:
-        """Look the children of a node up, and order them by the table's move, the rules' promise, the history."""
+        """Look the children of a node up, and order them.
+
+        The table's best action comes first, then children by the rules' promise, then by the history of moves.
+
+        table_action: best action of the table, or the number of actions if there is none.
+        best: register for the highest lower bound of a child.
+        """
         history = self.arrays.history
         states = self.arrays.states
         if self.kernel.symmetries.maps:
             # The key of a child is its least image, so that equal positions share an entry.
-            with branch(depth <= TURNED), self.vectors(children) as i:
+            with branch(depth <= MAX_SYMMETRY_DEPTH), self.vectors(children) as i:
                 for w, x in enumerate(self.kernel.symmetries.canonical(self.words(depth, i))):
                     states[self.word_index(depth, self.sizes.position + w, i)] = x
         with self.vectors(children) as i:
@@ -313,51 +343,51 @@ class Prover:
             s = self.packing.load(self.words(depth, i).__getitem__)
             # The rules' promise is for the player to move after the action.
             if (promise := self.game.promise(s)) is not None:
-                child.priority = where(s.current_player == player, -promise, promise) * TIES
-        # the accesses to memory, which take the most time, are made together
+                child.priority = where(s.current_player == player, -promise, promise) * PROMISE_UNIT
+        # Memory accesses take the most time, so they are made together, in vectors.
         with self.vectors(children) as i:
             child = self.child(frame, i)
             first = states[self.word_index(depth, self.sizes.position, i)]
             # Only the first word is compared here: most children are in no entry, and need no further access.
-            child.known = int32(self.table.may_hold(child.bucket, first))
+            child.may_be_stored = int32(self.table.may_hold(child.bucket, first))
         with loop(children) as i:
             child = self.child(frame, i)
-            action = maximum(minimum(child.action, self.actions - 1), 0)
+            action = self.action_of(child)
             # Moves are remembered separately by how often the action stands on the path already: in games with
             # repeated actions, such as sowing, the first and the second time differ.
             repeats = minimum(self.path_count(action), REPEATS - 1)
             index = self.sizes.history * self.thread + (player * REPEATS + repeats) * self.actions + action
             child.history = index
             # A finished child has equal bounds and is not looked up.
-            with branch((child.known != 0) & (child.low < child.high)):
+            with branch((child.may_be_stored != 0) & (child.low < child.high)):
                 entry = self.table.look_up(child.bucket, self.words(depth, i, key=True))
                 with branch(entry.hit):
                     low = entry.low
                     high = entry.high
                     # The score changes its sign with the player to move, and a bound from below becomes one from
                     # above.
-                    same = self.chosen_player(depth, i) == player
-                    child.low = maximum(child.low, where(same, farther(low), -farther(high)))
-                    child.high = minimum(child.high, where(same, farther(high), -farther(low)))
+                    same = self.player_of_child(depth, i) == player
+                    child.low = maximum(child.low, where(same, one_ply_earlier(low), -one_ply_earlier(high)))
+                    child.high = minimum(child.high, where(same, one_ply_earlier(high), -one_ply_earlier(low)))
                     if self.must.cells:
-                        self.note(frame, child, action, entry.region, best[0])
+                        self.note_region(frame, child, action, entry.region, best[0])
                     best[0] = maximum(best[0], child.low)
             # A killer is the move that decided the last sibling at this depth. It is likely to decide this one as
             # well.
-            priority = where(action == frame.killer, PRIORITY, history[index])
+            priority = where(action == frame.killer, MAX_PRIORITY, history[index])
             if hasattr(self.game.rules, "promise"):
-                priority = child.priority + maximum(minimum(priority, TIES // 2 - 1), -TIES // 2)
+                priority = child.priority + maximum(minimum(priority, PROMISE_UNIT // 2 - 1), -PROMISE_UNIT // 2)
             # The move that decided this position in an earlier search comes first.
-            child.priority = where(action == move, 2 * PRIORITY, priority)
+            child.priority = where(action == table_action, 2 * MAX_PRIORITY, priority)
 
-    def note(self, frame: Frame, child: Child, action: Scalar, region: Region, best: Scalar) -> None:
-        """Note the region of an action that is refuted, or that wins and is better than the best one so far."""
+    def note_region(self, frame: Frame, child: Child, action: Scalar, region: Region, best: Scalar) -> None:
+        """Store the region of an action that is refuted, or that wins and is better than the best one so far."""
         low = child.low
         high = child.high
         with branch(high < frame.threshold):
             self.must.refute(frame, action, region, high < 0)
         with branch((low >= frame.threshold) & (low > best)):
-            self.must.put(self.must.only(low > 0, self.must.played(action, region)))
+            self.must.set_result(self.must.region_if(low > 0, self.must.winning_region(action, region)))
 
     def winning_action(self, frame: Frame) -> Scalar:
         """Return an action that wins at once, or 0 if there is none."""
@@ -365,14 +395,15 @@ class Prover:
         action[0] = 0
         with loop(frame.children) as i:
             child = self.child(frame, i)
-            action[0] = where(child.low == FAR - 1, child.action, action[0])
+            action[0] = where(child.low == WIN_SCORE - 1, child.action, action[0])
         return maximum(minimum(action[0], self.actions - 1), 0)
 
     def path_index(self, action: Scalar) -> Scalar:
-        """Return the index of the number of times that an action stands on the path."""
+        """Return the index in the history of the number of times that an action is on the path."""
         return self.sizes.history * self.thread + 2 * REPEATS * self.actions + action
 
     def path_count(self, action: Scalar) -> Scalar:
+        """Return how many times an action is on the path."""
         return self.arrays.history[self.path_index(action)]
 
     # *** the next child ***
@@ -386,53 +417,55 @@ class Prover:
         # Threads with the same question avoid each other: a child that another thread is searching comes later.
         with branch((depth <= claims.MAX_CLAIMED_DEPTH) & (frame.visited > 0)), loop(children) as i:
             self.claims.defer(self.child(frame, i))
-        best, chosen, highest = (registers(1, INT32) for _ in range(3))
-        best[0] = -(2**30)
+        best_priority = registers(1, INT32)
+        chosen = registers(1, INT32)
+        highest = registers(1, INT32)  # highest upper bound of a child
+        best_priority[0] = -(2**30)
         chosen[0] = -1
-        highest[0] = -FAR
+        highest[0] = -WIN_SCORE
         with loop(children) as i:
             child = self.child(frame, i)
             high = child.high
             priority = child.priority
-            # An action outside of all winning regions of the opponent cannot change the result.
+            # An action outside a region in which the opponent refuted another one cannot change the result.
             skipped = (high >= threshold) & ~self.must.allows(frame, child.action) if self.must.cells else scalar(False)
-            better = (high >= threshold) & (priority > best[0]) & ~skipped
-            best[0] = where(better, priority, best[0])
+            better = (high >= threshold) & (priority > best_priority[0]) & ~skipped
+            best_priority[0] = where(better, priority, best_priority[0])
             chosen[0] = where(better, i, chosen[0])
             # Without an open child, the node's bound from above is the highest one of its children.
-            highest[0] = maximum(highest[0], where(skipped, -FAR, high))
+            highest[0] = maximum(highest[0], where(skipped, -WIN_SCORE, high))
         any_left = chosen[0] >= 0
         with branch(any_left):
             child = self.child(frame, chosen[0])
             below = self.frame(depth + 1)
             frame.chosen = chosen[0]
             frame.visited = frame.visited + 1
-            action = maximum(minimum(child.action, self.actions - 1), 0)
+            action = self.action_of(child)
             self.arrays.history[self.path_index(action)] = self.path_count(action) + 1
             with branch(depth <= claims.MAX_CLAIMED_DEPTH):
                 self.claims.add(child)
-            same = self.chosen_player(depth, chosen[0]) == frame.player
-            # The child's question is the same one, seen by its player to move and one ply later.
-            below.threshold = nearer(where(same, threshold, 1 - threshold))
+            same = self.player_of_child(depth, chosen[0]) == frame.player
+            # The child's question is the same one, from the view of its player to move and one ply later.
+            below.threshold = threshold_one_ply_later(where(same, threshold, 1 - threshold))
             self.depth[0] = depth + 1
             self.mode[0] = ENTER
         with branch(~any_left):
             self.result[0] = minimum(highest[0], frame.high)
-            self.must.put(self.must.only(self.result[0] < 0, self.must.refuted(frame)))
+            self.must.set_result(self.must.region_if(self.result[0] < 0, self.must.losing_region(frame)))
             self.reached[0] = 0
             self.mode[0] = LEAVE
 
-    def quit(self, depth: Scalar) -> None:
+    def leave_path(self, depth: Scalar) -> None:
         """Remove the chosen child of the node at some depth from the path."""
         frame = self.frame(depth)
         child = self.child(frame, self.clamp(frame.chosen))
-        action = maximum(minimum(child.action, self.actions - 1), 0)
+        action = self.action_of(child)
         self.arrays.history[self.path_index(action)] = self.path_count(action) - 1
         with branch(depth <= claims.MAX_CLAIMED_DEPTH):
             self.claims.remove(child)
 
     def resume(self) -> None:
-        """Leave the highest node that is decided by the table, where another thread may have stored it."""
+        """Return to the highest node of the path that the table decides now; another thread may have stored it."""
         level = registers(1, INT32)
         depth = self.depth[0]
         level[0] = 0
@@ -443,16 +476,19 @@ class Prover:
             wins = entry.low >= frame.threshold
             decided = entry.hit & (wins | (entry.high < frame.threshold))
             with branch(decided):
-                # Take the whole path below that node back.
+                # Remove the path below that node.
                 with loop(depth - level[0]) as k:
-                    self.quit(level[0] + k)
-                self.depth[0], self.mode[0] = level[0], LEAVE
-                self.reached[0], self.result[0] = int32(wins), where(wins, entry.low, entry.high)
-                self.must.put(self.must.only(where(wins, entry.low > 0, entry.high < 0), entry.region))
+                    self.leave_path(level[0] + k)
+                self.depth[0] = level[0]
+                self.mode[0] = LEAVE
+                self.reached[0] = int32(wins)
+                self.result[0] = where(wins, entry.low, entry.high)
+                self.must.set_result(self.must.region_if(where(wins, entry.low > 0, entry.high < 0), entry.region))
                 frame.visited = 0  # it is stored already
             iteration.again = ~decided & (level[0] < depth - 1)
 
-    def chosen_player(self, depth: Scalar, child: Scalar) -> Scalar:
+    def player_of_child(self, depth: Scalar, child: Scalar) -> Scalar:
+        """Return the player to move of a child of the node at some depth."""
         (slot,) = self.packing.layout.slots["current_player"]
         stored = self.arrays.states[self.word_index(depth, self.packing.kept.index(slot.word), self.clamp(child))]
         return int32(stored >> slot.shift & (1 << slot.width) - 1) + slot.low
@@ -476,44 +512,46 @@ class Prover:
         with branch(depth == 1):
             self.status[0] = PROVEN
         with branch(depth > 1):
-            self.quit(depth - 1)
+            self.leave_path(depth - 1)
             child = self.child(above, self.clamp(above.chosen))
             # Entries that took the most work are kept longest, and saved in files.
             above.work = above.work + frame.work + 1
             same = frame.player == above.player
-            # the bound from below of one player is the bound from above of the other
-            value = where(same, farther(result), -farther(result))
+            # A lower bound for one player is an upper bound for the other.
+            value = where(same, one_ply_earlier(result), -one_ply_earlier(result))
             is_low = reached == same
             low = where(is_low, value, child.low)
-            child.low, child.high = low, where(is_low, child.high, value)
+            high = where(is_low, child.high, value)
+            child.low = low
+            child.high = high
             wins = low >= above.threshold
             if self.must.cells:
-                self.note(above, child, child.action, self.must.get(), int32(-FAR))
+                self.note_region(above, child, child.action, self.must.result(), int32(-WIN_SCORE))
             else:
                 # A child that wins at once refutes its action. The same answer may win against the other actions as
                 # well, and then they need no search.
-                with branch(~same & ~wins & (result == FAR - 1)):
-                    self.refute(depth, frame, above)
+                with branch(~same & ~wins & (result == WIN_SCORE - 1)):
+                    self.refute_others(depth, frame, above)
             self.depth[0] = depth - 1
             self.result[0] = maximum(low, above.low)
             self.reached[0] = int32(wins)
             self.mode[0] = where(wins, LEAVE, SELECT)
 
-    def refute(self, depth: Scalar, frame: Frame, above: Frame) -> None:
-        """Play the move of a node that wins at once also after the other actions of the node above."""
+    def refute_others(self, depth: Scalar, frame: Frame, above: Frame) -> None:
+        """Play the winning action of a node after the other actions of the node above, to refute them as well."""
         action = self.winning_action(frame)
         with self.vectors(above.children) as i:
             s = self.packing.load(self.words(depth - 1, i).__getitem__)
             child = self.child(above, i)
             low = child.low
             high = child.high
-            legal = has_action(self.mask(s), action)
+            legal = has_bit(self.mask(s), action)
             _, rewards, terminated, truncated = self.game.step(s, action, None)
             wins = (terminated | truncated) & (where(s.current_player == 0, rewards[0], rewards[1]) > 0.0)
-            # Only open children of the opponent, where the answer is legal and wins.
+            # Change only open children of the opponent in which the action is legal and wins.
             lost = (low < high) & (s.current_player != above.player) & legal & wins
-            child.low = where(lost, 2 - FAR, low)
-            child.high = where(lost, 2 - FAR, high)
+            child.low = where(lost, 2 - WIN_SCORE, low)
+            child.high = where(lost, 2 - WIN_SCORE, high)
 
     def learn(self, frame: Frame) -> None:
         """Raise the history of the move that decides a node, and lower that of the moves tried before it."""
@@ -523,19 +561,19 @@ class Prover:
         with loop(frame.children) as i:
             child = self.child(frame, i)
             high = child.high
-            # A child that loses in two plies needs hardly a search, and its move says nothing about the order.
-            tried = (high < frame.threshold) & (high > 2 - FAR)
+            # A child that loses in two plies hardly needs a search, and its move says nothing about the order.
+            tried = (high < frame.threshold) & (high > 2 - WIN_SCORE)
             index = child.history
-            history[index] = maximum(history[index] - int32(tried), -PRIORITY)
+            history[index] = maximum(history[index] - int32(tried), -MAX_PRIORITY)
             failed[0] = failed[0] + int32(tried)
         index = self.child(frame, frame.chosen).history
-        history[index] = minimum(history[index] + failed[0], PRIORITY)
+        history[index] = minimum(history[index] + failed[0], MAX_PRIORITY)
 
     def store(self, depth: Scalar, frame: Frame, result: Scalar, reached: Scalar) -> None:
         """Store a node's bounds in the table."""
         low = where(reached, result, frame.low)
         high = where(reached, frame.high, result)
         action = self.child(frame, self.clamp(frame.chosen)).action
-        region = self.must.only(where(reached, result > 0, result < 0), self.must.get())
-        entry = Found(reached, low, high, action, region)
+        region = self.must.region_if(where(reached, result > 0, result < 0), self.must.result())
+        entry = TableResult(reached, low, high, action, region)
         self.table.store(frame.bucket, self.position(depth, key=True), entry, frame.work)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tensor_envs._compiler.tape import UINT32
 from tensor_envs._engine.game import Game
 from tensor_envs._engine.layout import Layout
-from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, scalar, uint32, where
+from tensor_envs.rules.scalar import WORD_BITS, Scalar, int32, scalar, uint32
 from tensor_envs.rules.spec import GameState, Spec
 from tensor_envs.search.records import Entry, NamedRecord
 
@@ -22,8 +22,8 @@ class Control(NamedRecord):
     """State of a thread's search, followed by the words of the root."""
 
     threshold = Entry()  # the question: whether the root's score is at least this
-    status = Entry()
-    mode = Entry()
+    status = Entry()  # `RUNNING` or how the search ended, see proof.py
+    mode = Entry()  # next task, see proof.py
     depth = Entry()  # depth of the current node; the root's is 1
     nodes = Entry()  # nodes entered by the current launch
     bound = Entry()  # bound of the root's score
@@ -65,8 +65,8 @@ class Child(NamedRecord):
     high = Entry()
     priority = Entry()
     history = Entry()  # its index in the history of moves
-    bucket = Entry(UINT32)  # as of a frame
-    known = Entry()  # whether its bucket may hold it
+    bucket = Entry(UINT32)  # first word of its bucket in the table
+    may_be_stored = Entry()  # whether its bucket may hold it
 
 
 class Packing:
@@ -80,7 +80,7 @@ class Packing:
         self.count = len(self.kept)
 
     def load(self, word_of: Callable[[int], Scalar]) -> GameState:
-        """Return a state, given a function from a number to a kept word."""
+        """Return a state, given a function from an index in `kept` to that word."""
         index_of = {w: k for k, w in enumerate(self.kept)}
         loaded: dict[int, Scalar] = {}
 
@@ -96,7 +96,7 @@ class Packing:
     def pack(self, s: GameState) -> list[Scalar]:
         """Return the kept words of an unfinished state."""
         words: dict[int, Scalar] = {}
-        # Equal positions must have equal words, so that what does not matter is 0.
+        # Equal positions must have equal words, so fields that do not matter are 0.
         s = s.replace(episode=uint32(0)) if self.by_ply else s.replace(episode=uint32(0), ply=int32(0))
         self.layout.put(words.__setitem__, s, [scalar(False)] * 2)
         return [words.get(w, uint32(0)) for w in self.kept]
@@ -107,9 +107,9 @@ class Sizes(NamedTuple):
 
     width: int  # children of a node, padded to whole vectors
     position: int  # words of a position
-    frame: int
-    history: int
-    cells: int  # actions that colour a cell, see `must_play`
+    frame: int  # words of a frame
+    history: int  # words of the history of moves
+    cells: int  # number of actions that colour a cell, see `must_play`
 
     @classmethod
     def of(cls, game: Game, by_ply: bool) -> Sizes:
@@ -126,19 +126,11 @@ class Sizes(NamedTuple):
         return -(-self.cells // WORD_BITS)
 
 
-def has_action(mask: list[Scalar], action: Scalar) -> Scalar:
-    """Return whether a legal action mask has an action."""
-    word = uint32(0)
-    for w, members in enumerate(mask):
-        word = word | where(action // WORD_BITS == w, members, uint32(0))
-    return word >> (action & WORD_BITS - 1) & 1 != 0
-
-
-def farther(score: Scalar) -> Scalar:
+def one_ply_earlier(score: Scalar) -> Scalar:
     """Return a score one ply earlier."""
     return score - int32(score > 0) + int32(score < 0)
 
 
-def nearer(threshold: Scalar) -> Scalar:
-    """Return the threshold t with which `farther(score) >= threshold` is `score >= t`."""
+def threshold_one_ply_later(threshold: Scalar) -> Scalar:
+    """Return the threshold t with which `one_ply_earlier(score) >= threshold` is `score >= t`."""
     return threshold + int32(threshold > 0) - int32(threshold < 0)

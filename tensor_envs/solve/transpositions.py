@@ -17,14 +17,14 @@ MULTIPLIERS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93  # odd, of 64 bits
 CHECK = 0x85EBCA6B  # odd, of 32 bits
 
 
-class Found(NamedTuple):
-    """Result of a lookup: whether the table holds the position, bounds of its score, best action, winner's region."""
+class TableResult(NamedTuple):
+    """Search result of a position, stored in the table or looked up there."""
 
-    hit: Scalar
-    low: Scalar
+    hit: Scalar  # whether the table holds the position; not stored
+    low: Scalar  # bounds of the score
     high: Scalar
-    action: Scalar
-    region: Sequence[Scalar] = ()
+    action: Scalar  # best action
+    region: Sequence[Scalar] = ()  # the winner's region, see `must_play`
 
 
 def entry_words(position: int, region: int) -> int:
@@ -43,7 +43,7 @@ class TranspositionTable:
 
     Args:
         cells: uint32 [buckets, BUCKET, words of an entry], 0 at first.
-        buckets: their number.
+        buckets: number of buckets.
         position: words of a position; the first one is never 0.
         region: words of a region, see `must_play`.
     """
@@ -76,46 +76,48 @@ class TranspositionTable:
         held = [self.cells[bucket + e * self.entry] == first for e in range(BUCKET)]
         return held[0] | held[1] if self.position > 1 else first != 0
 
-    def look_up(self, bucket: Scalar, position: Sequence[Scalar]) -> Found:
-        """Look up a position: its bounds, best action and region, if it is in the table."""
-        one, other = (self.load(bucket, e) for e in range(BUCKET))
-        first = self.matches(one, position)
-        second = self.matches(other, position)
-        bounds, rest, *region = (where(first, x, y) for x, y in list(zip(one, other, strict=True))[self.position :])
+    def look_up(self, bucket: Scalar, position: Sequence[Scalar]) -> TableResult:
+        """Look up a position; unless the result is a hit, its other fields mean nothing."""
+        entries = [self.load(bucket, e) for e in range(BUCKET)]
+        in_first, in_second = (self.matches(entry, position) for entry in entries)
+        pairs = list(zip(*entries, strict=True))[self.position :]
+        bounds, rest, *region = (where(in_first, x, y) for x, y in pairs)
         low = int32(bounds & 0xFFFF) - OFFSET
         high = int32(bounds >> 16) - OFFSET
-        return Found(first | second, low, high, int32(rest & 0xFFFF), region)
+        return TableResult(in_first | in_second, low, high, int32(rest & 0xFFFF), region)
 
-    def store(self, bucket: Scalar, position: Sequence[Scalar], result: Found, work: Scalar) -> None:
-        """Store a position over its own entry, else over the one of less work, else over the latest one.
+    def store(self, bucket: Scalar, position: Sequence[Scalar], result: TableResult, work: Scalar) -> None:
+        """Store a search result.
 
-        Its work is the most that a search of it took. A bucket of two entries of the most work takes no other position.
+        It replaces the position's own entry if there is one, which keeps the larger of both works. Else it becomes the
+        first entry of the bucket if no other took more work, and the second one if not. A bucket whose entries both
+        have `MAX_WORK` takes no other position.
 
         Args:
-            bucket: that of the position.
-            position: words.
+            bucket: first word of the position's bucket.
+            position: words of the position.
             result: bounds, best action and region.
             work: number of nodes below the position.
         """
         bounds = uint32(result.low + OFFSET) | uint32(result.high + OFFSET) << 16
         old = [self.load(bucket, e) for e in range(BUCKET)]
-        first, second = (self.matches(x, position) for x in old)
-        earlier = [int32(x[self.position + 1] >> 16) for x in old]
+        in_first, in_second = (self.matches(entry, position) for entry in old)
+        old_work = [int32(entry[self.position + 1] >> 16) for entry in old]
         # Work is stored in units of four nodes, in 16 bits.
-        work = maximum(minimum(work >> 2, MAX_WORK), where(first, earlier[0], where(second, earlier[1], 0)))
+        work = maximum(minimum(work >> 2, MAX_WORK), where(in_first, old_work[0], where(in_second, old_work[1], 0)))
         rest = uint32(result.action) | uint32(work) << 16
         contents = [bounds, rest, *result.region]
-        entry = [*position[:-1], position[-1] ^ self.check([*position[:-1], *contents]), *contents]
+        new = [*position[:-1], position[-1] ^ self.check([*position[:-1], *contents]), *contents]
         # Two entries of the most work, such as those of a file, are not replaced.
-        full = ~first & ~second & (earlier[1] == MAX_WORK)
-        # The first entry is the one of most work; where the new one has more, it moves to the second place.
-        demotes = ~first & ~second & ~full & (work >= earlier[0])
+        is_full = ~in_first & ~in_second & (old_work[1] == MAX_WORK)
+        # The first entry is the one of most work. If the new one took more, the old one moves to the second entry.
+        demotes = ~in_first & ~in_second & ~is_full & (work >= old_work[0])
         with branch(demotes):
             for w, x in enumerate(old[0]):
                 self.cells[bucket + (self.entry + w)] = x
-        start = bucket + where(first | demotes, uint32(0), uint32(self.entry))
-        with branch(~full):
-            for w, x in enumerate(entry):
+        start = bucket + where(in_first | demotes, uint32(0), uint32(self.entry))
+        with branch(~is_full):
+            for w, x in enumerate(new):
                 self.cells[start + w] = x
 
     def load(self, bucket: Scalar, entry: int) -> list[Scalar]:
@@ -129,7 +131,7 @@ class TranspositionTable:
         return reduce(and_, (x == y for x, y in zip([*entry[:last], hidden], position, strict=True)))
 
     def check(self, others: Sequence[Scalar]) -> Scalar:
-        """Return a hash of an entry's other words, 0 if all are 0. The position's last word is stored xor this hash."""
+        """Return a hash of an entry's words but the position's last one; 0 if all are 0."""
         mixed = uint32(0)
         for x in others:
             mixed = (mixed ^ x) * uint32(CHECK)

@@ -1,4 +1,4 @@
-"""Exact values of positions as an oracle: what every solution of a game answers."""
+"""Exact values of positions: the oracle's methods that all solutions of games share."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tensor_envs._validate import integer, renames
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.state import State
 from tensor_envs.solve.packed import Array
-from tensor_envs.solve.proof import FAR
+from tensor_envs.solve.proof import WIN_SCORE
 
 SETTLED = 1e-12  # tolerance of expectations
 MAX_POSITIONS = 2**31 - 1
 ILLEGAL = -2  # value of an illegal action
 
 
-def farther(values: Array) -> Array:
+def one_ply_earlier(values: Array) -> Array:
     """Return the values one ply earlier: scores move one step towards 0, expectations stay."""
     return values - np.sign(values) if values.dtype == np.int16 else values
 
@@ -41,11 +41,11 @@ class ExactValues(ABC):
 
     @abstractmethod
     def _scores(self, state: State, exact: bool = True) -> Array:
-        """Return the scores or expectations of positions for player 0, [B]; unless `exact`, scores have the sign."""
+        """Return scores or expectations for player 0, [B]; without `exact`, a score may be any number of its sign."""
 
     @abstractmethod
     def _action_scores(self, state: State, exact: bool = True) -> tuple[Array, Array]:
-        """Return the values after every action one ply earlier, [B, A], and the legal actions, bool [B, A]."""
+        """Return the scores that the actions give the positions, for player 0, [B, A], and the legal actions [B, A]."""
 
     def value(self, state: State) -> Array:
         """Return the return of the player to move under best play of all players.
@@ -54,8 +54,8 @@ class ExactValues(ABC):
             state: games of the environment, on any device.
 
         Returns:
-            int32 [B]: 1 for a win, 0 for a draw, -1 for a loss; or float64 [B], expectations, in games with chance or
-            other results. A finished game has the reward of its last step.
+            int32 [B]: 1 for a win, 0 for a draw, -1 for a loss. In games with chance or other results, expectations,
+            float64 [B]. The value of a finished game is the reward of its last step.
 
         Raises:
             ValueError, TypeError: another state, or a position that the start does not lead to.
@@ -70,7 +70,7 @@ class ExactValues(ABC):
     def action_values(self, state: State) -> Array:
         """Return the value after each action for the player to move, [B, A], as in `value`.
 
-        An illegal action has -2, or NaN among expectations.
+        The value of an illegal action is -2, or NaN among expectations.
         """
         scores, legal = self._action_scores(state, exact=False)
         values = self._reported(scores) * self._turn(state)[:, None]
@@ -85,7 +85,7 @@ class ExactValues(ABC):
         return legal & (values >= best - (0 if self._wins else SETTLED))
 
     def regret(self, state: State, action: Any) -> Array:
-        """Return how much of the position's value an action gives away, [B]; an illegal one, or -1, has value -1."""
+        """Return the position's value minus the action's, [B]; the value of an illegal action, or -1, is -1."""
         values = self.value(state)
         actions = host_ints("action", action, state.batch, self.env.num_actions, low=-1)
         chosen = np.arange(state.batch), actions
@@ -93,9 +93,9 @@ class ExactValues(ABC):
         return values - np.where(legal, self.action_values(state)[chosen], -1)
 
     def distance(self, state: State) -> Array:
-        """Return the plies to the end if the winner plays the fastest win and the loser resists, int32 [B].
+        """Return the plies to the end if the winner plays the fastest win and the loser resists longest, int32 [B].
 
-        A draw has -1.
+        The distance of a draw is -1.
 
         Raises:
             ValueError: as in `value`; a game with other results than wins, draws and losses.
@@ -103,7 +103,7 @@ class ExactValues(ABC):
         if not self._wins:
             raise ValueError(f"{self.env!r} has more than wins, draws and losses, and so no distance")
         scores = np.abs(self._scores(state).astype(np.int32))
-        return np.where(scores == 0, -1, FAR - scores)
+        return np.where(scores == 0, -1, WIN_SCORE - scores)
 
     @renames(i="row", most="max_actions")
     def line(self, state: State, row: int = 0, max_actions: int = 1000) -> list[int]:

@@ -17,7 +17,7 @@ import tensor_envs as te
 from tensor_envs._runtime import progress
 from tensor_envs.equilibria import histories
 from tensor_envs.equilibria.cfr import Algorithm, Solver
-from tensor_envs.equilibria.equilibrium import FORMAT, OLDER
+from tensor_envs.equilibria.equilibrium import FORMAT, OLD_FORMAT
 from tensor_envs.files.arrays import read_arrays, write_arrays
 from tensor_envs.solve import branches
 from tests.equilibria import plain_tree
@@ -312,7 +312,7 @@ def test_files(tmp_path: Path) -> None:
         assert (again.table == found.table).all() and again.tree.is_like(found.tree)
     metadata, arrays = read_arrays(path, FORMAT)
     del metadata["player"], arrays["weights"], arrays["values"]
-    write_arrays(path, OLDER, metadata, arrays)  # as before there were beliefs
+    write_arrays(path, OLD_FORMAT, metadata, arrays)  # as before there were beliefs
     assert te.Equilibrium.load(path).tree.is_like(found.tree)
     te.save_state(begun, path)
     with pytest.raises(ValueError, match="is a 'tensor_envs state 2', not a 'tensor_envs equilibrium 2'"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensor_envs as te
-from tensor_envs.equilibria.merging import Merged
+from tensor_envs.equilibria.merging import MergedForms
 from tensor_envs.equilibria.tabular_policy import exploitability_of, plans_of
 from tests.equilibria.hidden_dice import hidden_dice
 from tests.games.shared import shared_env
@@ -26,7 +26,7 @@ COUNTS = [
 @pytest.mark.parametrize(("game", "config", "whole", "merged"), COUNTS)
 def test_values_and_exploitability_are_those_of_the_whole_tree(game: str, config: Any, whole: Any, merged: Any) -> None:
     tree = te.game_tree(hidden_dice(**config) if game == "hidden_dice" else shared_env(game, **config))
-    small = Merged(tree.forms)
+    small = MergedForms(tree.forms)
     count = sum(len(form.starts) for form in small.forms)
     assert (len(tree), count) == (whole, merged) if whole else count <= len(tree)
     rng = np.random.default_rng(1)

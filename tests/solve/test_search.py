@@ -14,7 +14,7 @@ from tensor_envs._runtime import progress
 from tensor_envs.games.hex.rules import Hex as HexRules
 from tensor_envs.rules import Outcome, int32, one_hot, where
 from tensor_envs.solve import alpha_beta
-from tensor_envs.solve.proof import FAR
+from tensor_envs.solve.proof import WIN_SCORE
 from tests.games.chance import game_key
 from tests.games.connect_four.reference import Reference as ConnectFour
 from tests.games.hex.reference import Reference as Hex
@@ -141,7 +141,7 @@ def test_one_proven_action_ends_the_search_of_the_others() -> None:
     env = shared_env("connect_four", rows=5, columns=5)
     state, draw = position(env, "22"), np.zeros(1, np.int32)
     every, some = (te.solve(env, method="search", memory=2**24) for _ in range(2))
-    best, chosen = every.keeping(state, draw), some.keeping(state, draw, every=False)
+    best, chosen = every._actions_that_keep(state, draw), some._actions_that_keep(state, draw, every=False)
     assert best.sum() == 5 and chosen.any() and not (chosen & ~best).any()
     assert 4 * some.nodes < 3 * every.nodes
 
@@ -172,7 +172,7 @@ def test_an_oracle_like_enumeration(memory: int) -> None:
         assert (exact.action_values(state) == whole.action_values(state)).all()
         assert (exact.best_actions(state) == whole.best_actions(state)).all()
         scores, legal = whole._action_scores(state)
-        scores = np.where(legal, scores * whole._turn(state)[:, None], -FAR - 1)
+        scores = np.where(legal, scores * whole._turn(state)[:, None], -WIN_SCORE - 1)
         fastest = legal & (scores == scores.max(1, keepdims=True))
         assert (exact.fastest_actions(state) == fastest).all()
         actions = np.arange(state.batch) % 4
@@ -242,7 +242,7 @@ def test_a_search_is_deterministic_and_goes_on_after_an_interruption(
     env = shared_env("connect_four")
     state = position(env, POSITIONS[0][0])
     first, again, other = (te.solve(env, method="search", memory=2**24) for _ in range(3))
-    assert first.distance(state) == again.distance(state) and first.nodes == again.nodes > 2 * alpha_beta.LAUNCHES[0]
+    assert first.distance(state) == again.distance(state) and first.nodes == again.nodes > 2 * alpha_beta.MIN_LAUNCH
     run, launches = type(env.engine).run, list[int]()
 
     def interrupted(*arguments: Any) -> Any:

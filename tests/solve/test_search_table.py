@@ -15,7 +15,8 @@ import pytest
 import tensor_envs as te
 from tensor_envs.rules import uint32
 from tensor_envs.solve import alpha_beta
-from tensor_envs.solve.bounds import bucket_numbers, canonical, checks
+from tensor_envs.solve.bounds import bucket_numbers, checks
+from tensor_envs.solve.canonical import canonical
 from tensor_envs.solve.transpositions import BUCKET, OFFSET, TranspositionTable, entry_words
 from tests.games.shared import shared_env
 from tests.solve.searched import live_rows, position, random_games

@@ -100,7 +100,7 @@ def test_no_line_where_best_play_may_wait_for_ever() -> None:
 
 
 def test_a_path_is_checked_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["tensor_envs.solve.enumeration"], "_explored", None)
+    monkeypatch.setattr(sys.modules["tensor_envs.solve.enumeration"], "_explore", None)
     for path in (tmp_path, tmp_path / "missing" / "solution"):
         with pytest.raises(ValueError, match="path must name a file in a folder that exists, got"):
             te.solve(te.make("tic_tac_toe"), path=path)

@@ -12,7 +12,7 @@ import pytest
 import tensor_envs as te
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs.games.connect_four import notation as connect_four
-from tensor_envs.solve.canonical import moved
+from tensor_envs.solve.canonical import permute
 from tensor_envs.solve.field_maps import FieldMaps
 from tests.games.shared import shared_env
 from tests.solve.searched import random_games
@@ -128,7 +128,7 @@ def test_symmetries_are_permutations_of_bits(game: str, config: Any, count: int)
     before, plies = (x.numpy() for x in (env.observe(state), state.ply))
     for symmetry, moves in zip(symmetries, found.maps, strict=bool(count)):
         image = table.copy()
-        image[:, : layout.field_words] = moved(table[:, : layout.field_words], moves)
+        image[:, : layout.field_words] = permute(table[:, : layout.field_words], moves)
         after = te.State(env, env.engine.load(image, np.zeros((len(image), KEY_WORDS), np.uint32), "CPU"))
         assert (after.ply.numpy() == plies).all()
         seen, wanted = (x.reshape(len(plies), -1) for x in (env.observe(after).numpy(), before))

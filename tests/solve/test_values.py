@@ -211,7 +211,7 @@ def test_from_games_that_have_begun_and_in_a_file(tmp_path: Path, monkeypatch: p
         exact.value(env.init(1))
     assert te.solve(begun, path=path).sha256() == exact.sha256()
     with monkeypatch.context() as m:  # it is not worked out again
-        m.setattr(enumeration, "_explored", None)
+        m.setattr(enumeration, "_explore", None)
         assert te.solve(begun, path=path).sha256() == exact.sha256()
         other = env.step(env.init(1), [2])
         for start, depth, symmetry in ((env, None, True), (other, None, True), (begun, 4, True), (begun, None, False)):
