@@ -145,8 +145,8 @@ MUTANTS = {
     ),
     "an index beyond its list is taken": Mutant(
         "rules/lists.py",
-        "if not 0 <= at < size:",
-        "if not 0 <= at <= size:",
+        "if not 0 <= number < size:",
+        "if not 0 <= number <= size:",
         "rules/test_lists.py::test_a_plain_index_out_of_range_is_an_error",
     ),
     "a random value may matter at every ply": Mutant(

@@ -15,11 +15,11 @@ MAX_ACTIONS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Choice:
-    """Range of a decoded action.
+    """Position of an action relative to a range of actions.
 
     Attributes:
         chosen: whether the action is in the range.
-        index: its place in the range, from 0; the nearest one if the action is not in it.
+        index: its index in the range, from 0; the nearest one if the action is not in it.
     """
 
     chosen: Scalar
@@ -27,7 +27,7 @@ class Choice:
 
 
 class ActionParts:
-    """Decoded action of one game: the attribute of a range's name is its `Choice`."""
+    """Decoded action of one game, with a `Choice` for each range as an attribute of its name."""
 
     def __init__(self, actions: Actions, action: Value):
         self._actions = actions
@@ -42,8 +42,8 @@ class ActionParts:
 class Actions:
     """Named ranges of actions, one after the other from action 0.
 
-    A range of 0 actions is allowed: rule fields may turn a kind of action off. An attribute `actions` of rules also
-    gives actions their default names.
+    A range of 0 actions is allowed: rule fields may turn a kind of action off. If rules have an attribute `actions`,
+    it also names actions by default.
 
     Args:
         **sizes: number of actions of each range by its name.
@@ -90,11 +90,11 @@ class Actions:
         return self._ranges[name]
 
     def decode(self, action: Value) -> ActionParts:
-        """Return an action's place in every range: `decode(action).move.chosen` and `.index`."""
+        """Return an action's `Choice` for every range, as in `decode(action).move.chosen` and `.index`."""
         return ActionParts(self, action)
 
     def choice(self, name: str, action: Scalar) -> Choice:
-        """Return whether an action is in a range, and its place there. AttributeError for no range's name."""
+        """Return whether an action is in a range, and its index there. ValueError if no range has this name."""
         span = self[name]
         chosen = scalar(len(span) > 0)
         if span.start > 0:
@@ -105,11 +105,11 @@ class Actions:
         return Choice(chosen, index)
 
     def mask(self, **legal: Any) -> list[Scalar]:
-        """Assemble a legal action mask of its parts.
+        """Assemble a legal action mask from its parts.
 
         Args:
-            **legal: by the name of a range of n actions: a bool for all of them, n bools (nested lists allowed), or a
-                set as a uint32, a uint64 or a list of words. Ranges that are not named have no legal action.
+            **legal: legal actions of a range of n actions, by its name: a bool for all of them, n bools (nested lists
+                allowed), or a set as a uint32, a uint64 or a list of words. Other ranges have no legal action.
 
         Returns:
             The words of the mask.
@@ -124,7 +124,7 @@ class Actions:
         return words
 
     def name(self, action: int) -> str:
-        """Return the default name of an action: "move 3", or "draw" in a range of one.
+        """Return the default name of an action: "move 3", or "draw" in a range of one action.
 
         Examples:
             >>> actions = Actions(move=2, draw=1)

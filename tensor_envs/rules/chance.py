@@ -48,10 +48,10 @@ def threefry(key: Sequence[Value], counter: Sequence[Value]) -> tuple[Scalar, Sc
 
 
 def scale(bits: Scalar, n: Value) -> Scalar:
-    """Return an int that is uniform in 0..n-1 for a random word, bits * n >> 32 (n at most 2^31)."""
+    """Scale a random word to an int32 that is uniform in 0..n-1: bits * n >> 32, for n up to 2^31."""
     n = uint32(scalar(n))
     if not bits.is_plain and not is_gpu() and n.instruction().high <= 0xFFFF:
-        # exact, and vectors of 32 bits are multiplied faster than those of 64
+        # This is exact, and CPUs multiply vectors of 32 bits faster than those of 64.
         return int32((bits >> 16) * n + ((bits & 0xFFFF) * n >> 16) >> 16)
     return int32(uint32(uint64(bits) * uint64(n) >> WORD_BITS))
 
@@ -59,8 +59,8 @@ def scale(bits: Scalar, n: Value) -> Scalar:
 class Chance(Protocol):
     """Chance events of a game, by counter.
 
-    A counter stands for one value in the whole episode, in `init` as in every `step`: an event of every ply needs a
-    counter with `s.ply` in it.
+    A counter has the same value in the whole episode, in `init` and in every `step`: an event of every ply needs a
+    counter that depends on `s.ply`.
 
     Examples:
         >>> from tensor_envs.rules.chance import KeyedChance
@@ -69,14 +69,14 @@ class Chance(Protocol):
     """
 
     def bits(self, counter: Value) -> Scalar:
-        """Return a word, all values equally likely."""
+        """Return a uniform random uint32."""
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        """Return an int, uniform in 0..n-1."""
+        """Return a uniform random int32 in 0..n-1."""
 
 
 class KeyedChance:
-    """Chance events of one game under its game key, two words."""
+    """Chance events of one game, given its game key of two words."""
 
     def __init__(self, key: Sequence[Value]):
         self.key = key
@@ -85,7 +85,7 @@ class KeyedChance:
         return threefry(self.key, (uint32(counter), 0))[0]
 
     def draw(self, counter: Value, n: Value) -> Scalar:
-        # a computed number of values may be 0 where the draw is not used
+        # A computed number of values is not checked: it may be 0 where the draw is not used.
         if not isinstance(n, Scalar) and not 1 <= n <= 1 << 31:
             refuse(f"one of 1..2^31 values is drawn, got {n!r} of them", ValueError)
         if scalar(n).dtype is FLOAT32:

@@ -47,6 +47,7 @@ class GridSet(list[Any]):
         return GridSet(self.grid, words)
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Sequence[Any]) -> GridSet:
+        """Apply an operation to the words of this set and another one."""
         if not isinstance(other, (list, tuple)) or len(other) != len(self):
             refuse(f"a set of {self.grid} mixes with sets and lists of {len(self)} words, got {type(other).__name__}")
         return GridSet(self.grid, map(operation, self, other))
@@ -87,9 +88,9 @@ class GridSet(list[Any]):
     def lowest(self) -> Scalar:
         """Return the lowest cell; 0 for the empty set."""
         index = int32(0)
-        for at in reversed(range(len(self))):
-            below = ~self[at] & (self[at] - 1)
-            index = where(self[at] != 0, at * self.grid.word_bits + popcount(below), index)
+        for w in reversed(range(len(self))):
+            below = ~self[w] & (self[w] - 1)  # the bits below the lowest set bit
+            index = where(self[w] != 0, w * self.grid.word_bits + popcount(below), index)
         return index
 
 
@@ -134,7 +135,7 @@ class Grid:
         return f"Grid({self.rows}, {self.columns}{', kind=uint64' if self.dtype is not UINT32 else ''})"
 
     def of(self, cells: Sequence[int]) -> GridSet:
-        """Return a constant set of cells, plain ints."""
+        """Return a constant set of cells, given as plain ints."""
         words = pack([integer("a cell", cell, 0, self.size - 1) for cell in cells], self.size)
         if self.dtype is not UINT32:
             words = [low | high << WORD_BITS for low, high in zip(words[::2], [*words, 0][1::2], strict=False)]
@@ -159,9 +160,9 @@ class Grid:
         """Return the set of one cell; the empty set for an index that is no cell."""
         index = int32(index)
         inside = (index >= 0) & (index < self.size)
-        at = index // self.word_bits
-        one = Scalar(1, self.dtype) << index % self.word_bits
-        return GridSet(self, [where(inside & (at == w), one, 0) for w in range(self.words)])
+        word = index // self.word_bits
+        bit = Scalar(1, self.dtype) << index % self.word_bits
+        return GridSet(self, [where(inside & (word == w), bit, 0) for w in range(self.words)])
 
     # *** steps ***
 
@@ -175,55 +176,54 @@ class Grid:
         return self._insides[down, right]
 
     def _within(self, cells: GridSet, down: int, right: int) -> GridSet:
-        """Return the cells of a set from which a step stays on the board. Cells that a shift drops may be kept."""
+        """Return the cells of a set from which a step stays on the board; it may keep cells that a shift drops."""
         if not right and (down < 0 or self.size % self.word_bits == 0):
             return cells
-        inside = zip(cells, self._inside(down, right), self.full, strict=True)
-        return cells.like([w if stays.node == every.node else w & stays for w, stays, every in inside])
+        # A word of which all cells stay needs no mask.
+        triples = zip(cells, self._inside(down, right), self.full, strict=True)
+        return cells.like([w if inside.node == full.node else w & inside for w, inside, full in triples])
 
     def moved(self, cells: Sequence[Any], amount: int) -> GridSet:
-        """Return the set with every cell i moved to i + amount; those beyond the words are dropped."""
-        skip, by = divmod(amount, self.word_bits)
+        """Return the set with every cell i moved to i + amount; bits beyond the words are dropped."""
+        word_shift, bit_shift = divmod(amount, self.word_bits)
         words = list[Any]()
-        for high in range(-skip, self.words - skip):  # the word that becomes this one; the one below gives the low bits
-            word = cells[high] << by if 0 <= high < self.words else self.empty[0]
-            if by and 0 < high <= self.words:
-                low = cells[high - 1] >> self.word_bits - by
-                word = word | low if high < self.words else low
+        # Word `source` gives the high bits of a word, and the word below gives its low bits.
+        for source in range(-word_shift, self.words - word_shift):
+            word = cells[source] << bit_shift if 0 <= source < self.words else self.empty[0]
+            if bit_shift and 0 < source <= self.words:
+                low = cells[source - 1] >> self.word_bits - bit_shift
+                word = word | low if source < self.words else low
             words.append(word)
         return GridSet(self, words)
 
     def shift(self, cells: Sequence[Any], down: int, right: int) -> GridSet:
-        """Return the set moved by some rows and columns; what would leave the board is dropped."""
+        """Return the set moved by some rows and columns; cells that would leave the board are dropped."""
         return self.moved(self._within(self.set(cells), down, right), down * self.columns + right)
 
     def neighbours(self, cells: Sequence[Any], steps: Sequence[Step] = SIDES) -> list[GridSet]:
-        """Return the set moved by each of some steps (down, right), by default to the four sides."""
+        """Return a set for each step (down, right) by which this set is moved; by default, the four sides."""
         return [self.shift(cells, *step) for step in steps]
 
     def around(self, cells: Sequence[Any], steps: Sequence[Step] = SIDES) -> GridSet:
-        """Return the cells that some steps reach from a set, by default those beside it."""
+        """Return the cells that a step reaches from a set, by default the cells beside it."""
         return union_of(self.neighbours(cells, steps))  # type: ignore[return-value] # sets give a set
 
     def flood(self, seed: Sequence[Any], through: Sequence[Any], steps: Sequence[Step] = SIDES) -> GridSet:
-        """Return the cells of `through` that are connected to a seed in it.
-
-        With steps to all sides a shortest path leaves out a cell of every square of 2x2, which bounds the turns of the
-        loop.
-        """
+        """Return the cells of `through` that are connected to cells of `seed` in it."""
         region = self.set(through)
-        turns = self.rows * self.columns - 1
+        max_steps = self.rows * self.columns - 1
+        # With steps to all sides, a shortest path has at most three cells of every square of 2x2.
         if set(SIDES) <= set(steps):
-            turns = min(turns, 3 * (-(-self.rows // 2)) * (-(-self.columns // 2)))
-        grown = repeat(turns, region & seed, lambda now: region & (self.set(now) | self.around(now, steps)))
-        return GridSet(self, grown)
+            max_steps = min(max_steps, 3 * (-(-self.rows // 2)) * (-(-self.columns // 2)))
+        cells = repeat(max_steps, region & seed, lambda cells: region & (self.set(cells) | self.around(cells, steps)))
+        return GridSet(self, cells)
 
     def rays(
         self, start: Sequence[Any], through: Sequence[Any], steps: Sequence[Step] = SIDES + CORNERS
     ) -> list[GridSet]:
-        """Return for each step the cells of `through` that follow on a cell of `start` in that direction without a gap.
+        """Return, for each step, the runs of cells of `through` that follow a cell of `start` in that direction.
 
-        Each takes about log2(side) shifts (parallel prefix).
+        A run has no gap. Each direction takes about log2(side) shifts (parallel prefix).
         """
         rays = []
         for down, right in steps:
@@ -232,10 +232,11 @@ class Grid:
             ray = reach & self.moved(self.set(start), amount)
             sides = ((self.rows, down), (self.columns, right))
             length = 1
-            longest = min(side for side, moves in sides if moves) - 1
-            while length < longest:
+            max_length = min(side for side, moves in sides if moves) - 1
+            # `ray` has the first `length` cells of the runs, and `reach` the ends of runs of that length.
+            while length < max_length:
                 ray = ray | reach & self.moved(ray, length * amount)
-                if 2 * length < longest:
+                if 2 * length < max_length:
                     reach = reach & self.moved(reach, length * amount)
                 length *= 2
             rays.append(ray)
@@ -247,18 +248,19 @@ class Grid:
         return self.shift(ray | start, *step)
 
     def lines(self, cells: Sequence[Any], k: int) -> GridSet:
-        """Return the cells of a set at which straight lines of k cells begin: to the right, or downwards."""
+        """Return the cells of a set at which straight lines of k cells of it begin, to the right or downwards."""
         k = integer("k", k, 1, MAX_SIDE)
         starts = self.empty
         for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)) if k > 1 else ((0, 1),):
             if max(down * (k - 1) + 1 - self.rows, abs(right) * (k - 1) + 1 - self.columns) > 0:
                 continue
+            # `run` has the starts of lines of `length` cells, which is doubled until it is k.
             run = self.set(cells)
             length = 1
             while length < k:
-                more = min(length, k - length)
-                run = run & self.moved(run, -more * (down * self.columns + right))
-                length += more
+                increase = min(length, k - length)
+                run = run & self.moved(run, -increase * (down * self.columns + right))
+                length += increase
             starts = starts | run & self._inside(down * (k - 1), right * (k - 1))
         return starts
 
@@ -266,28 +268,30 @@ class Grid:
         """Return the cells that make a straight line of k cells together with k - 1 cells of a set."""
         k = integer("k", k, 1, MAX_SIDE)
         own = self.set(cells)
-        completing = self.empty
+        result = self.empty
         for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)) if k > 1 else ():
-            runs = []  # the cells before and after which so many of the set follow each other
+            # sides[i][n]: cells that follow a run of n cells of the set, in the direction and against it.
+            sides = []
             for step in ((down, right), (-down, -right)):
-                run = [self.full]
+                after_run = [self.full]
                 for _ in range(k - 1):
-                    run.append(self.shift(run[-1] & own, *step))
-                runs.append(run)
+                    after_run.append(self.shift(after_run[-1] & own, *step))
+                sides.append(after_run)
             for length in range(k):
-                completing = completing | runs[0][length] & runs[1][k - 1 - length]
-        return completing if k > 1 else self.full
+                result = result | sides[0][length] & sides[1][k - 1 - length]
+        return result if k > 1 else self.full
 
     # *** symmetries ***
 
     def symmetries(self) -> list[tuple[int, ...]]:
-        """Return the board's symmetries, the identity first: for each cell the one that moves to it.
+        """Return the board's symmetries, the identity first. Each has, for every cell, the cell that moves to it.
 
-        They are eight of a square, four of other boards, fewer where several are the same.
+        A square has eight and other boards four; equal ones are returned once.
         """
         return list(dict.fromkeys(self._images()))
 
     def _images(self) -> Iterator[tuple[int, ...]]:
+        """Yield the symmetries, some of which may be equal."""
         for transposed in (False, True)[: 1 + (self.rows == self.columns)]:
             for rows in (range(self.rows), range(self.rows)[::-1]):
                 for columns in (range(self.columns), range(self.columns)[::-1]):

@@ -40,7 +40,7 @@ _no_unroll: ContextVar[bool] = ContextVar("_no_unroll", default=False)
 
 
 class Cells:
-    """An array of the kernel that is being recorded: a parameter, or registers."""
+    """Array of the kernel that is being recorded: a parameter, or registers."""
 
     def __init__(self, array: Array):
         self.array = array
@@ -48,33 +48,34 @@ class Cells:
         self.size = array.size
 
     def __getitem__(self, index: Value) -> Scalar:
-        """Load an element, here."""
+        """Record a load of an element at this point of the kernel."""
         return Scalar(current().load(self.array, _index(index)), self.dtype)
 
     def __setitem__(self, index: Value, value: Value) -> None:
-        """Store an element, here; it is converted to the array's dtype."""
+        """Record a store of an element, converted to the array's dtype, at this point of the kernel."""
         x = scalar(value, self.dtype if self.dtype in (FLOAT32, INT64) else None)
         if x.dtype is FLOAT32 and self.dtype is not FLOAT32:
             raise TypeError(f"an array of {self.dtype} cannot hold a float32")
         current().store(self.array, _index(index), arithmetic.cast(x.instruction(), self.dtype))
 
     def store_bits(self, index: Value, bits: Scalar, count: int) -> None:
-        """Store the lowest `count` bits of a word as elements 0 or 1, from `index` up. count: 8, 16 or 32."""
+        """Store the lowest `count` bits of a word, 8, 16 or 32, as elements 0 or 1 from `index` on."""
         narrow = arithmetic.cast(bits.instruction(), UINTS[count])
         current().store_bits(self.array, _index(index), narrow)
 
 
 def _index(index: Value) -> Instruction:
+    """Return an index as an instruction."""
     return scalar(index).instruction()
 
 
 def registers(size: int, dtype: DType) -> Cells:
-    """Return an uninitialised array of the kernel's own."""
+    """Return an uninitialised array in registers of the kernel."""
     return Cells(current().register(dtype, size))
 
 
 def grid_index(axis: str, size: int) -> Scalar:
-    """Return the number of the workgroup (axis "group") or of the thread in it ("thread"), on a GPU."""
+    """Return, on a GPU, the number of the workgroup (axis "group") or that of the thread in it (axis "thread")."""
     return Scalar(current().grid_index(axis, size), INT32)
 
 
@@ -85,28 +86,36 @@ def grid_index(axis: str, size: int) -> Scalar:
 def loop(size: Value, unroll: bool = True, together: bool = False, vector: int = 0) -> Iterator[Scalar]:
     """Record a loop over 0..size-1; a size of 0 or less skips it.
 
-    vector: iterations that one vector of a CPU computes, a divisor of the size. Sums of floats may be reordered.
-    together: whether games may iterate together, as often as the game that needs most, see `_compiler.lanes`.
+    Args:
+        size: number of iterations.
+        unroll: whether the compiler may unroll the loop.
+        together: whether games may iterate together, as often as the game that needs most, see `_compiler.lanes`.
+        vector: number of iterations that one vector of a CPU computes, a divisor of the size. Sums of floats may be
+            reordered.
+
+    Yields:
+        The index of the iteration.
     """
     with current().nested("for", scalar(size).instruction()) as block:
-        block.unroll, block.together = unroll, together
+        block.unroll = unroll
+        block.together = together
         block.vector = vector
         yield Scalar(block.index, INT32)
 
 
 @contextmanager
 def branch(condition: Scalar) -> Iterator[None]:
-    """Record what runs only where the condition holds."""
+    """Record code that runs only where the condition holds."""
     assert condition.dtype is BOOL
     with current().nested("if", condition.instruction()):
         yield
 
 
 class Iteration:
-    """An iteration of a `do_while`.
+    """Iteration of a `do_while`.
 
     Attributes:
-        again: whether another iteration follows, to be set inside.
+        again: whether another iteration follows; the body of the loop must set it.
     """
 
     again: Scalar
@@ -114,7 +123,7 @@ class Iteration:
 
 @contextmanager
 def do_while(together: bool = False) -> Iterator[Iteration]:
-    """Record a loop that runs once, and again while `iteration.again` holds at its end. together: see `loop`."""
+    """Record a loop that runs once, and again while `iteration.again` holds at its end; for `together` see `loop`."""
     iteration = Iteration()
     with current().nested("while") as block:
         block.together = together
@@ -147,7 +156,7 @@ def divide(a: Value, b: Value) -> Scalar:
 
 
 def team_sum(x: Scalar) -> Scalar:
-    """Return the sum of an int32 over the threads of a team; the number itself where each game has one thread."""
+    """Return the sum of an int32 over the threads of a team; the number itself if each game has one thread."""
     return _of_team("team_sum", x)
 
 
@@ -162,6 +171,7 @@ def team_max(x: Scalar) -> Scalar:
 
 
 def _of_team(operation: str, x: Scalar) -> Scalar:
+    """Record an operation across the threads of a team."""
     tape = current()
     if tape.team == 1:
         return x
@@ -172,15 +182,16 @@ def _of_team(operation: str, x: Scalar) -> Scalar:
 
 def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:
     """Return whether one of the values is computed from `source`, directly or through registers."""
+    # A value in registers depends on all that is stored there, and on the conditions under which it is stored.
     stored: dict[Array, list[Instruction]] = {}
 
-    def collect(block: Block, around: list[Instruction]) -> None:
-        around = around + [x for x in (block.head, block.condition) if x is not None]
+    def collect(block: Block, conditions: list[Instruction]) -> None:
+        conditions = conditions + [x for x in (block.head, block.condition) if x is not None]
         for x in block.body:
             if isinstance(x, Block):
-                collect(x, around)
+                collect(x, conditions)
             elif x.op in STORES:
-                stored.setdefault(x.array, []).extend((*x.operands, *around))
+                stored.setdefault(x.array, []).extend((*x.operands, *conditions))
 
     collect(current().root, [])
     waiting = [x.instruction() for x in values]
@@ -198,18 +209,18 @@ def depends_on(values: Iterable[Scalar], source: Scalar) -> bool:
     return False
 
 
-# *** loops in rules, for what is too long to unroll; with plain numbers they are loops of Python ***
+# *** loops in rules, instead of code that is too long if it is unrolled; with plain numbers they run in Python ***
 
 
-def _unrolled(size: int, term: Callable[[Any], Any]) -> list[Scalar] | None:
-    """Return the terms in a plain program, or of one index; None where a kernel needs a loop."""
+def _python_terms(size: int, term: Callable[[Any], Any]) -> list[Scalar] | None:
+    """Return the terms of all indices, computed in Python; None if a kernel is recorded and needs a loop."""
     if recording() is not None and size > 1:
         return None
     return [scalar(term(int32(i))) for i in range(size)]
 
 
-def _accumulated(size: int, start: Scalar, combine: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
-    """Return the last value of a variable that a loop combines with every index."""
+def _reduce_in_range(size: int, start: Scalar, combine: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
+    """Return the value of a variable after a loop that combines it with every index."""
     total = registers(1, start.dtype)
     total[0] = start
     with loop(size, together=True) as i:
@@ -224,9 +235,9 @@ def any_in_range(size: int, condition: Callable[[Scalar], Scalar]) -> Scalar:
         >>> any_in_range(5, lambda i: i * i == 9)
         bool(True)
     """
-    terms = _unrolled(size, condition)
+    terms = _python_terms(size, condition)
     if terms is None:
-        return _accumulated(size, int32(0), lambda holds, i: holds | int32(condition(i))) != 0
+        return _reduce_in_range(size, int32(0), lambda holds, i: holds | int32(condition(i))) != 0
     return Scalar(any(t.value for t in terms), BOOL) if all(t.is_plain for t in terms) else terms[0]
 
 
@@ -237,24 +248,24 @@ def sum_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
         >>> sum_in_range(5, lambda i: i)
         int32(10)
     """
-    terms = _unrolled(size, term)
+    terms = _python_terms(size, term)
     if terms is None:
-        return _accumulated(size, int32(0), lambda total, i: total + int32(term(i)))
+        return _reduce_in_range(size, int32(0), lambda total, i: total + int32(term(i)))
     return sum((int32(t) for t in terms), start=int32(0))
 
 
 def union_in_range(size: int, term: Callable[[Scalar], Scalar]) -> Scalar:
-    """Return all bits that a term has for some index 0..size-1, by a loop; no bit may come twice.
+    """Return the union of the bits of a term over the indices 0..size-1, by a loop; no two terms may share a bit.
 
     Examples:
         >>> union_in_range(3, lambda i: uint32(1) << i)
         uint32(7)
     """
-    terms = _unrolled(size, term)
+    terms = _python_terms(size, term)
     if terms is not None:
         return reduce(or_, terms)
     kind = scalar(term(int32(0))).dtype
-    return _accumulated(size, scalar(0, kind), lambda total, i: total | term(i))
+    return _reduce_in_range(size, scalar(0, kind), lambda total, i: total | term(i))
 
 
 def repeat(
@@ -262,14 +273,14 @@ def repeat(
 ) -> list[Scalar]:
     """Apply a step `size` times to a list of numbers of one kind, by a loop that ends once a step changes nothing.
 
-    A size may differ from game to game. In a kernel, games then take their steps one by one, all of them.
+    If the size differs from game to game, a kernel takes all steps, also those that change nothing.
 
     Args:
         size: the number of steps.
         start: the numbers before the first step.
-        step: returns the numbers after a step.
-        most: upper bound of the size, if steps beyond the size do no harm. A CPU, whose games step in vectors, then
-            takes so many steps in every game, without a loop.
+        step: function from the numbers before a step to those after it.
+        most: upper bound of the size, if steps beyond the size change nothing. A CPU, whose games step in
+            vectors, then takes that many steps in every game, without a loop.
 
     Examples:
         >>> repeat(3, [int32(1), 0], lambda values: [values[0] * 2, values[0]])
@@ -283,18 +294,18 @@ def repeat(
             refuse(f"a list of {len(start)} numbers of one kind is repeated, got {scalars!r}")
         return scalars
 
-    # Outside a kernel, for fewer than two steps, and without a loop, the steps are taken in Python.
+    # The steps are taken in Python outside a kernel, if there are fewer than two, or without a loop by `most`.
     values = of_one_kind(start)
-    written_out = None if recording() is None or is_gpu() else most
-    steps = whole("the number of steps", size if written_out is None else written_out)
-    if not values or (steps.is_plain and (written_out is not None or recording() is None or steps.value < 2)):
+    unrolled_steps = None if recording() is None or is_gpu() else most
+    steps = whole("the number of steps", size if unrolled_steps is None else unrolled_steps)
+    if not values or (steps.is_plain and (unrolled_steps is not None or recording() is None or steps.value < 2)):
         for _ in range(int(steps.value)):
             before = values
             values = of_one_kind(step(values))
             if all(a.is_plain and b.is_plain and a.value == b.value for a, b in zip(before, values, strict=True)):
                 break
         return values
-    # A loop of the kernel is traced once, so what it changes must be in registers instead of expressions.
+    # The body of a loop is traced once, so the numbers that it changes must be in registers.
     count = len(values)
     variables = registers(count, values[0].dtype)
     remaining = registers(1, INT32)
@@ -317,14 +328,14 @@ def repeat(
             remaining[0] = remaining[0] - 1
             block.again = changed & (remaining[0] > 0)
     else:
-        # Games with sizes of their own take all of their steps, without a test for changes.
+        # Games with different sizes take all of their steps, without a test for changes.
         with loop(steps, together=True):
             take_step()
     return [variables[k] for k in range(count)]
 
 
 def map_range(size: int, term: Callable[[Any], Scalar]) -> list[Scalar]:
-    """Return a term for every index 0..size-1; it is a loop in code that runs rarely, as for a first state.
+    """Return a term for every index 0..size-1; in code that runs rarely, such as `init`, by a loop.
 
     Examples:
         >>> map_range(3, lambda i: int32(2) * i)
@@ -347,7 +358,7 @@ def trace(body: Callable[..., object], parameters: Sequence[tuple[DType, int]], 
     """Record a kernel.
 
     Args:
-        body: is called with a `Cells` for every parameter.
+        body: function that records the kernel, with a `Cells` for every parameter as arguments.
         parameters: dtype and size of each array.
         gpu: whether each thread plays one game.
     """

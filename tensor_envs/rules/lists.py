@@ -30,7 +30,7 @@ from tensor_envs.rules.scalar import (
 
 
 class MemoryArray:
-    """Memory field of one game, computed element by element. Changes are overlays until the kernel stores them.
+    """Memory field of one game: a function from an index to an element. `put` wraps it until the kernel stores it.
 
     Examples:
         >>> MemoryArray(lambda i: i * i, 5)[3]
@@ -38,7 +38,8 @@ class MemoryArray:
     """
 
     def __init__(self, element: Callable[[Scalar], Scalar], size: int):
-        self.element, self.size = element, size
+        self.element = element
+        self.size = size
 
     def __len__(self) -> int:
         return self.size
@@ -48,7 +49,7 @@ class MemoryArray:
             if not -self.size <= index < self.size:
                 refuse(f"the index of a memory field must be in {-self.size}..{self.size - 1}, got {index}", IndexError)
             index = index % self.size
-        _plain_index(index, self.size)
+        _checked_plain_index(index, self.size)
         return self.element(scalar(index))
 
 
@@ -69,6 +70,7 @@ class FixedList(list[Any]):
         refuse("a field's list is no condition of Python's: write any_of(x != 0 for x in s.field), or len(s.field)")
 
     def _refused(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise TypeError, in place of the methods that change a list."""
         refuse("a field's list does not change: write s.replace(field=put(s.field, i, value)), or list(s.field)")
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refused  # type: ignore[assignment]
@@ -86,7 +88,7 @@ def flat(value: Any) -> list[Any]:
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of nested lists or of an array; lists of unequal shapes count as entries."""
+    """Return the shape of nested lists or of an array; lists of unequal shapes count as single entries."""
     if isinstance(value, np.ndarray):
         return value.shape
     if not isinstance(value, (list, tuple)):
@@ -96,39 +98,40 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 
 def nested(values: Sequence[Any], shape: Sequence[int]) -> Any:
-    """Return numbers in C order as nested lists of a shape; the one number for ()."""
+    """Return numbers in C order as nested lists of a shape; for shape () the number itself."""
     if len(shape) < 2:
         return list(values) if shape else values[0]
     size = len(values) // shape[0]
-    return [nested(values[at : at + size], shape[1:]) for at in range(0, len(values), size)]
+    return [nested(values[first : first + size], shape[1:]) for first in range(0, len(values), size)]
 
 
-def _alike(values: Sequence[Value]) -> list[Scalar]:
+def _of_one_kind(values: Sequence[Value]) -> list[Scalar]:
     """Convert plain numbers among scalars to the kind of the first scalar."""
     like = _kind(values)
     return [scalar(x, like) for x in values]
 
 
 def _kind(values: Sequence[Value]) -> DType | None:
+    """Return the kind of the first Scalar; without one, float32 if there is a float, else None."""
     kind = next((x.dtype for x in values if isinstance(x, Scalar)), None)
     return FLOAT32 if kind is None and any(isinstance(x, (float, np.floating)) for x in values) else kind
 
 
 def plain_numbers(values: Sequence[Any], dtype: DType) -> list[Any] | None:
-    """Return the numbers of plain scalars of one kind; None for other values."""
+    """Return the numbers of plain scalars of a kind, or None if there are other values."""
     numbers = [x.node for x in values if type(x) is Scalar and x.is_plain and x.dtype is dtype]
     return numbers if len(numbers) == len(values) else None
 
 
-def _plain_index(index: Any, size: int) -> int | None:
-    """Return a plain index, or None in a kernel. IndexError if it is out of range, which kernels do not check."""
+def _checked_plain_index(index: Any, size: int) -> int | None:
+    """Return a plain index, or None for one of a kernel. IndexError if a plain one is out of range."""
     index = whole("an index", index)
     if not index.is_plain:
         return None
-    at = int(index.node)
-    if not 0 <= at < size:
-        refuse(f"an index must be in 0..{size - 1}, also where its entry is not used; got {at}", IndexError)
-    return at
+    number = int(index.node)
+    if not 0 <= number < size:
+        refuse(f"an index must be in 0..{size - 1}, also where its entry is not used; got {number}", IndexError)
+    return number
 
 
 @overload
@@ -147,25 +150,25 @@ def select(values: Any, index: Value) -> Any:
     if isinstance(values, MemoryArray):
         return values[scalar(index)]
     if len(values) and isinstance(values[0], (list, tuple)):
-        at = _plain_index(index, len(values))
-        row = values[at or 0]
-        for i, other in enumerate(values[1:] if at is None else (), 1):
+        plain_index = _checked_plain_index(index, len(values))
+        row = values[plain_index or 0]
+        for i, other in enumerate(values[1:] if plain_index is None else (), 1):
             row = where(index == i, other, row)
         return FixedList(scalar(x) if not isinstance(x, (list, tuple)) else x for x in row)
     if not len(values):
         refuse("there is nothing to select from an empty list", ValueError)
-    at = _plain_index(index, len(values))
-    if at is not None:
-        value = values[at]
+    plain_index = _checked_plain_index(index, len(values))
+    if plain_index is not None:
+        value = values[plain_index]
         return value if isinstance(value, Scalar) else scalar(value, _kind(values))
-    chosen, *others = _alike(values)
+    chosen, *others = _of_one_kind(values)
     for i, value in enumerate(others, 1):
         chosen = where(index == i, value, chosen)
     return chosen
 
 
 def put(values: AnyList, index: Value, value: Any) -> Any:
-    """Return the list with one entry, a number or a row, replaced at a computed index; beyond the range, none is.
+    """Return the list with an entry, a number or a row, replaced at a computed index; out of range, it is unchanged.
 
     Examples:
         >>> put([4, 5, 6], int32(0), 7)
@@ -180,7 +183,9 @@ def put(values: AnyList, index: Value, value: Any) -> Any:
 
 
 def lookup(table: Sequence[Value], index: Value) -> Scalar:
-    """Return table[index] of a constant table at a computed index, which must be in range, by halving.
+    """Return table[index] of a constant table at a computed index, which must be in range.
+
+    The kernel halves the table by each bit of the index.
 
     Examples:
         >>> lookup([4, 5, 6], int32(1))
@@ -188,7 +193,7 @@ def lookup(table: Sequence[Value], index: Value) -> Scalar:
     """
     if not isinstance(index, Scalar) or index.is_plain:
         return select(table, index)
-    values = _alike(table)
+    values = _of_one_kind(table)
     index = scalar(index)
     bit = 0
     while len(values) > 1:
@@ -224,6 +229,7 @@ def all_of(conditions: Iterable[Value]) -> Scalar:
 
 
 def _condition(value: Value) -> Scalar:
+    """Return a condition as a Scalar. TypeError unless it is a bool."""
     condition = scalar(value)
     if condition.dtype is not BOOL:
         refuse(f"a condition is a bool, got {condition.kind}: write x != 0")
@@ -255,9 +261,9 @@ def union_of(words: Iterable[Any]) -> Any:
     return union if isinstance(union, list) else scalar(union, UINT32)
 
 
-def _some(values: Iterable[Value]) -> list[Scalar]:
+def _non_empty(values: Iterable[Value]) -> list[Scalar]:
     """Return one or more numbers as scalars of one kind."""
-    numbers = _alike(list(values))
+    numbers = _of_one_kind(list(values))
     if not numbers:
         refuse("values must have one or more numbers, got none", ValueError)
     return numbers
@@ -270,7 +276,7 @@ def max_of(values: Iterable[Value]) -> Scalar:
         >>> max_of([2, int32(5), 3])
         int32(5)
     """
-    return reduce(maximum, _some(values))
+    return reduce(maximum, _non_empty(values))
 
 
 def min_of(values: Iterable[Value]) -> Scalar:
@@ -280,7 +286,7 @@ def min_of(values: Iterable[Value]) -> Scalar:
         >>> min_of([2, int32(5), 3])
         int32(2)
     """
-    return reduce(minimum, _some(values))
+    return reduce(minimum, _non_empty(values))
 
 
 def argmax(values: Iterable[Value]) -> Scalar:
@@ -290,16 +296,16 @@ def argmax(values: Iterable[Value]) -> Scalar:
         >>> argmax([2, int32(5), 5])
         int32(1)
     """
-    greatest, *others = _some(values)
-    at = int32(0)
+    greatest, *others = _non_empty(values)
+    index = int32(0)
     for i, value in enumerate(others, 1):
-        at = where(value > greatest, i, at)
+        index = where(value > greatest, i, index)
         greatest = maximum(greatest, value)
-    return at
+    return index
 
 
 def sort(values: Iterable[Value]) -> list[Scalar]:
-    """Return numbers in ascending order, by a network of comparisons (Batcher's odd-even merge sort).
+    """Return numbers in ascending order, by Batcher's odd-even merge sort.
 
     It has 9 comparisons of 5 numbers, 19 of 8 and 63 of 16.
 
@@ -307,10 +313,11 @@ def sort(values: Iterable[Value]) -> list[Scalar]:
         >>> sort([2, int32(5), 3])
         [int32(2), int32(3), int32(5)]
     """
-    numbers = _alike(list(values))
+    numbers = _of_one_kind(list(values))
     size = len(numbers)
     run = 1
-    while run < size:  # merge sorted runs
+    # Merge sorted runs of length `run` to runs of twice the length.
+    while run < size:
         gap = run
         while gap:
             for start in range(gap % run, size - gap, 2 * gap):
@@ -318,16 +325,17 @@ def sort(values: Iterable[Value]) -> list[Scalar]:
                     if i // (2 * run) == (i + gap) // (2 * run):
                         a = numbers[i]
                         b = numbers[i + gap]
-                        numbers[i], numbers[i + gap] = minimum(a, b), maximum(a, b)
+                        numbers[i] = minimum(a, b)
+                        numbers[i + gap] = maximum(a, b)
             gap //= 2
         run *= 2
     return numbers
 
 
 def nth_missing(values: Sequence[Value], n: Value) -> Scalar:
-    """Return the n-th int, from 0, of those from 0 on that are not among some numbers, different and ascending.
+    """Return the n-th non-negative int, counted from 0, that is not among `values`, which are different and ascending.
 
-    With n = chance.draw(counter, 52 - len(taken)) it is a random card that is not taken.
+    For a random card that is not taken, n is chance.draw(counter, 52 - len(taken)).
 
     Examples:
         >>> nth_missing([0, 2, 3], int32(1))
@@ -340,7 +348,7 @@ def nth_missing(values: Sequence[Value], n: Value) -> Scalar:
 
 
 def histogram(values: Iterable[Value], size: int) -> list[Scalar]:
-    """Return how often each of 0..size-1 is among some numbers.
+    """Return how often each of 0..size-1 is among the values.
 
     Examples:
         >>> histogram([int32(1), 2, 1], 3)
@@ -356,11 +364,11 @@ def sow(ring: Sequence[Value], start: Value, count: Value, skip: Value | None = 
     Args:
         ring: seeds in each of n pits, two or more.
         start: the pit before the first one that gets a seed, 0..n-1. Its own seeds stay: clear it first, with `put`.
-        count: number of seeds, not negative. They go round as often as they last.
-        skip: a pit 0..n-1 that gets none; None: every pit takes part.
+        count: number of seeds, not negative; it may be more than a round.
+        skip: a pit 0..n-1 that gets no seed; None: no pit is skipped.
 
     Returns:
-        The seeds in each pit afterwards. A seed goes into pit start + 1, start + 2, ... modulo n, without `skip`.
+        The seeds in each pit afterwards. Seeds go into the pits start + 1, start + 2, ... modulo n, without `skip`.
 
     Raises:
         ValueError: fewer than two pits.
@@ -374,15 +382,17 @@ def sow(ring: Sequence[Value], start: Value, count: Value, skip: Value | None = 
         refuse(f"ring must have two or more pits, got {size}", ValueError)
     start = int32(start)
     count = int32(count)
-    places = [where(j > start, j - start, j - start + size) - 1 for j in range(size)]  # in the order of sowing
-    takes = size
+    order = [where(j > start, j - start, j - start + size) - 1 for j in range(size)]  # position in a round, by pit
+    pits = size
     if skip is not None:
-        left_out = select(places, skip)
-        takes = size - 1
-        places = [place - int32(place > left_out) for place in places]
-    rounds = count // takes
-    rest = count % takes
-    sown = [rounds + (place < rest) for place in places]
+        # The pits after the skipped one move up.
+        skipped = select(order, skip)
+        pits = size - 1
+        order = [position - int32(position > skipped) for position in order]
+    # The first `rest` pits of a round get one seed more.
+    rounds = count // pits
+    rest = count % pits
+    sown = [rounds + (position < rest) for position in order]
     if skip is not None:
         sown = [where(scalar(skip) == j, 0, seeds) for j, seeds in enumerate(sown)]
     return [scalar(old) + seeds for old, seeds in zip(ring, sown, strict=True)]
@@ -402,7 +412,7 @@ def num_words(size: int) -> int:
 
 
 def pack(members: Iterable[int], size: int) -> list[int]:
-    """Pack members, plain ints below size, to words, plain ints.
+    """Pack members, plain ints below `size`, into words, plain ints.
 
     Examples:
         >>> pack([0, 2, 33], 40)
@@ -415,7 +425,7 @@ def pack(members: Iterable[int], size: int) -> list[int]:
 
 
 def unpack(words: Sequence[int], size: int) -> list[int]:
-    """Unpack words, plain ints, to members in ascending order.
+    """Return the members of a set of words, plain ints, in ascending order.
 
     Examples:
         >>> unpack([5, 2], 40)
@@ -425,7 +435,7 @@ def unpack(words: Sequence[int], size: int) -> list[int]:
 
 
 def set_of(members: Iterable[Value], size: int) -> list[Scalar]:
-    """Return the words of the set of computed members below size; those below 0 are none.
+    """Return the words of the set of computed members below `size`; negative numbers are ignored.
 
     Examples:
         >>> set_of([int32(2), 33, -1], 40)
@@ -439,7 +449,7 @@ def set_of(members: Iterable[Value], size: int) -> list[Scalar]:
 
 
 def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
-    """Pack conditions, one per member, to words.
+    """Pack conditions, one for each member, into words.
 
     Examples:
         >>> pack_flags([True, False, True])
@@ -452,26 +462,26 @@ def pack_flags(flags: Sequence[Value]) -> list[Scalar]:
     return [reduce(or_, bits[i : i + WORD_BITS]) for i in range(0, len(bits), WORD_BITS)]
 
 
-def add_bits(words: list[Scalar], first: int, more: Sequence[Scalar], size: int) -> None:
-    """Set the bits of words from `first` on, which must be clear, to the first `size` bits of others."""
+def add_bits(words: list[Scalar], first: int, source: Sequence[Scalar], size: int) -> None:
+    """Copy the first `size` bits of `source` into words in place, from bit `first` on, where bits must be clear."""
     for w in range(num_words(size)):
         count = min(size - w * WORD_BITS, WORD_BITS)
-        value = more[w] & (1 << count) - 1
-        place, shift = divmod(first + w * WORD_BITS, WORD_BITS)
-        words[place] = words[place] | value << shift
+        value = source[w] & (1 << count) - 1
+        target, shift = divmod(first + w * WORD_BITS, WORD_BITS)
+        words[target] = words[target] | value << shift
         if shift + count > WORD_BITS:
-            words[place + 1] = words[place + 1] | value >> WORD_BITS - shift
+            words[target + 1] = words[target + 1] | value >> WORD_BITS - shift
 
 
 def has_bit(words: Any, index: Value) -> Scalar:
-    """Return whether a set (a Scalar, a list of words or a MemoryArray) has a member of a computed index, in range.
+    """Return whether a computed index, which must be in range, is in a set: a Scalar, a list of words or a MemoryArray.
 
     Examples:
         >>> has_bit(uint32(5), 2), has_bit([0, uint32(2)], int32(33))
         (bool(True), bool(True))
     """
     index = int32(index)
-    _plain_index(index, BITS[words.dtype] if isinstance(words, Scalar) else WORD_BITS * len(words))
+    _checked_plain_index(index, BITS[words.dtype] if isinstance(words, Scalar) else WORD_BITS * len(words))
     if isinstance(words, Scalar):
         return (words >> index & 1) != 0
     if not isinstance(words, MemoryArray) and len(words) == 1:
@@ -482,7 +492,7 @@ def has_bit(words: Any, index: Value) -> Scalar:
 
 
 def bit(index: Value) -> Scalar:
-    """Return the word with the one bit 0..31 of a computed index.
+    """Return a word with only the bit of a computed index 0..31.
 
     Examples:
         >>> bit(int32(3))
@@ -492,7 +502,9 @@ def bit(index: Value) -> Scalar:
 
 
 def popcount(x: Value, width: int | None = None) -> Scalar:
-    """Count the set bits of a uint32 or uint64, an int32; bits from `width` (a power of two) on must be clear.
+    """Return the number of set bits of a uint32 or uint64, an int32.
+
+    With `width`, a power of two, bits from there on must be clear.
 
     Examples:
         >>> popcount(uint32(7))
@@ -509,7 +521,9 @@ def popcount(x: Value, width: int | None = None) -> Scalar:
 
 
 def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
-    """Return the index of the n-th set bit, from 0, among the lowest `width` (a power of two), an int; n must exist.
+    """Return the index of the n-th set bit, counted from 0, which must exist, an int32.
+
+    With `width`, a power of two, bits from there on must be clear.
 
     Examples:
         >>> nth_bit(uint32(0b1010), 1)
@@ -521,10 +535,11 @@ def nth_bit(x: Value, n: Value, width: int | None = None) -> Scalar:
     if x.is_plain and n.is_plain:
         members = int(x.value)
         for _ in range(int(n.value)):
-            members &= members - 1  # without the lowest
+            members &= members - 1  # clear the lowest set bit
         return int32((members & -members).bit_length() - 1 if members else 0)
     size = width or BITS[x.dtype]
-    while size > 1:  # halve the bits: it is among the lower ones or beyond
+    # Halve the bits until one is left: the n-th one is in the lower half or beyond.
+    while size > 1:
         size //= 2
         lower = popcount(x & (1 << size) - 1, size)
         beyond = n >= lower

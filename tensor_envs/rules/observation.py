@@ -1,4 +1,4 @@
-"""Parts of an observation, concatenated: sets of bits, one-hot entries and numbers."""
+"""Parts of an observation, which are concatenated: sets of bits, one-hot entries and numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from tensor_envs._compiler.tape import BOOL, FLOAT32, UINT32, UINT64
 from tensor_envs._validate import integer
-from tensor_envs.rules.lists import MemoryArray, num_words, pack_flags
+from tensor_envs.rules.lists import MemoryArray, halves, num_words, pack_flags
 from tensor_envs.rules.scalar import WORD_BITS, Scalar, Value, int32, refuse, scalar, uint32, where, whole
 
 MAX_SIZE = 2**31 - 1
@@ -54,7 +54,7 @@ def bits(words: Any, size: int) -> Bits:
         return Bits(words, size)
     if isinstance(words, (list, tuple)):
         flags = [scalar(x, UINT32) for x in words]
-        # `all` is true of an empty list, which has no conditions.
+        # An empty list has no conditions, but `all` of it is true.
         if flags and all(x.dtype is BOOL for x in flags):
             if len(flags) != size:
                 refuse(f"{len(flags)} conditions are no {size} entries", ValueError)
@@ -64,14 +64,14 @@ def bits(words: Any, size: int) -> Bits:
             refuse(
                 f"bits are a list of uint32 words or of bools, got {kinds}: write x != 0, or one_hot or number for each"
             )
-        parts = [uint32(x) for x in flags]
+        set_words = [uint32(x) for x in flags]
     else:
-        one = scalar(words, UINT32)
-        parts = [uint32(one), uint32(one >> WORD_BITS)] if one.dtype is UINT64 else [uint32(one)]
+        x = scalar(words, UINT32)
+        set_words = [*halves(x)] if x.dtype is UINT64 else [uint32(x)]
     # Further words are dropped: sets of a grid may have padding.
-    if num_words(size) > len(parts):
-        refuse(f"{size} entries need {num_words(size)} words, got {len(parts)}", ValueError)
-    return Bits(parts[: num_words(size)], size)
+    if num_words(size) > len(set_words):
+        refuse(f"{size} entries need {num_words(size)} words, got {len(set_words)}", ValueError)
+    return Bits(set_words[: num_words(size)], size)
 
 
 def constant(fact: Value, size: int) -> Bits:
@@ -85,7 +85,7 @@ def constant(fact: Value, size: int) -> Bits:
 
 
 def digits(value: Scalar, count: int, size: int) -> list[Part]:
-    """Observe the lowest binary digits of a number, the lowest one first, as `size` equal entries each.
+    """Observe the `count` lowest binary digits of a number, the lowest one first, as `size` equal entries each.
 
     Examples:
         >>> entries(digits(int32(2), 2, 3))
@@ -119,10 +119,10 @@ def number(value: Value) -> Number:
 
 
 def named_parts(observation: Observation) -> dict[str, list[Part]]:
-    """Return the parts of an observation by their names; without names, by their numbers.
+    """Return the parts of an observation by name; without names, by "part 0", "part 1", ...
 
     Raises:
-        TypeError: not parts, or a dictionary or list of them.
+        TypeError: it is no dictionary or list of parts.
     """
     if isinstance(observation, (list, tuple)):
         observation = {f"part {k}": part for k, part in enumerate(observation)}
@@ -148,8 +148,7 @@ def entries(parts: Sequence[Part]) -> list[Any]:
             words = [int(uint32(part.words[w]).value) for w in range(num_words(part.size))]
             values += [words[i // WORD_BITS] >> i % WORD_BITS & 1 for i in range(part.size)]
         elif isinstance(part, OneHot):
-            one = part.value.value
-            values += [int(one == i) for i in range(part.size)]
+            values += [int(part.value.value == i) for i in range(part.size)]
         else:
             values.append(part.value.value)
     return values

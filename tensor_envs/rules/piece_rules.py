@@ -14,12 +14,12 @@ from tensor_envs.rules.grid import Step
 from tensor_envs.rules.observation import Observation, Part, bits, constant, digits
 from tensor_envs.rules.spec import Field, GameState, Mask, Outcome, Spec
 
-# contents of a cell; a union is one of them
+# contents of a cell for the player to move; a union allows several
 EMPTY = 1
 ENEMY = 2
 OWN = 4
 Cells = Sequence[int]
-Planes = list[GridSet]  # for each direction of steps, then of hops, the cells from which the move is legal
+Planes = list[GridSet]  # cells from which a move is legal, for each direction of steps, then of hops
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Move:
     """Move of a piece in some directions: a step, or a hop over an adjacent piece to the cell behind it.
 
     Attributes:
-        ways: directions, as rows down and columns to the right, of player 0; player 1 has the rows reversed.
-        onto: what the new cell may hold: EMPTY, ENEMY, or EMPTY | ENEMY. An enemy there is captured.
-        over: what the cell between must hold: ENEMY, OWN, or ENEMY | OWN; 0 for a step.
+        ways: directions of player 0, as rows down and columns to the right; player 1 has the rows reversed.
+        onto: allowed contents of the new cell: EMPTY, ENEMY, or EMPTY | ENEMY. An enemy there is captured.
+        over: allowed contents of the cell between: ENEMY, OWN, or ENEMY | OWN; 0 for a step.
         take: whether an enemy that is hopped over is captured.
 
     Raises:
@@ -62,30 +62,31 @@ class Move:
 
     @property
     def path(self) -> tuple[int, ...]:
-        """Contents of the cells of the way, the new cell last."""
+        """Allowed contents of the cells of the move, the new cell last."""
         return (self.over, self.onto) if self.over else (self.onto,)
 
 
 class PieceRules:
-    """Rules of a game of two players whose pieces move on a board: `te.Rules` made of data. Player 0 begins.
+    """Rules of a game of two players whose pieces move on a board, defined by data. Player 0 begins.
 
     `pieces.Pieces` adds notation and pictures.
 
     Attributes:
         board: rows and columns.
-        playable: cells of the board that pieces move on, ascending; None for all. Cells below are places among these.
+        playable: cells of the board that pieces move on, ascending; None for all. All other attributes number cells
+            among these.
         start: cells of both players' pieces.
         crowned: cells of those pieces that are kings.
-        man, king: moves of a man and of a king; without moves of kings there are none.
+        man, king: moves of a man and of a king; a game without moves of kings has no kings.
         promote: cells on which either player's men become kings, which ends the turn.
         must_capture: whether captures are compulsory.
         again: whether a piece that has captured must go on capturing while it can, with `must_capture`.
         goal: cells on which a piece of either player wins.
         capture_all: whether a player without pieces loses.
-        no_move: "loss" or "win" of a player to move who has no legal action; "" if that cannot happen.
-        quiet_plies: plies without a capture or a man's move (of games without kings: without a capture) that end the
-            game with a draw; 0 for no such end.
-        quiet_digits: planes of the observation that show the number of quiet plies in binary.
+        no_move: result of a player to move who has no legal action, "loss" or "win"; "" if that cannot happen.
+        quiet_plies: number of plies without a capture or a man's move that ends the game with a draw; without a capture
+            in games without kings. 0 if there is no such end.
+        quiet_digits: number of planes of the observation for the number of quiet plies, in binary.
         set_shape: shape of fields that hold sets, by default (words,); () is possible for one word.
         ways: all directions in the order of the actions; by default those of player 0, ascending, then the others.
 
@@ -126,12 +127,12 @@ class PieceRules:
 
     @cached_property
     def places(self) -> list[int]:
-        """Cells of the board that are played on."""
+        """Number on the board of each playable cell."""
         return list(range(self.board.size) if self.playable is None else self.playable)
 
     @cached_property
     def sets(self) -> Grid:
-        """Sets of these cells."""
+        """Grid of the playable cells in one row, for sets of them."""
         return Grid(1, len(self.places))
 
     @cached_property
@@ -157,26 +158,29 @@ class PieceRules:
 
     @property
     def _set_names(self) -> list[str]:
+        """Names of the fields that hold sets."""
         return ["own", "other", *["kings"] * bool(self.king), *["jumper"] * self.again]
 
     @cached_property
     def _plane_names(self) -> list[str]:
-        kinds = ("step",) if self._takes is None else ("step", "hop")
+        """Names of the planes of the actions, such as "step +1 -1"."""
+        kinds = ("step",) if self._hops_capture is None else ("step", "hop")
         return [f"{kind} {down:+} {right:+}" for kind in kinds for down, right in self.ways]
 
     @cached_property
-    def _takes(self) -> bool | None:
+    def _hops_capture(self) -> bool | None:
         """Whether hops capture; None for a game without hops."""
         return next((moves.take for moves in (*self.man, *self.king) if moves.over), None)
 
     @cached_property
-    def _table(self) -> dict[tuple[int, tuple[int, ...]], tuple[list[str], list[str]]]:
-        """For each direction and path, the kinds of pieces of either player that move so."""
+    def _kinds_by_move(self) -> dict[tuple[int, tuple[int, ...]], tuple[list[str], list[str]]]:
+        """Kinds of pieces of player 0 and of player 1 that have a move, by its direction and `Move.path`."""
         table: dict[tuple[int, tuple[int, ...]], tuple[list[str], list[str]]] = {}
-        for kind, some in (("man", self.man), ("king", self.king)):
-            for moves in some:
-                both = self.must_capture and moves.onto == EMPTY | ENEMY  # one way to capture, and one not to
-                paths = [(EMPTY,), (ENEMY,)] if both else [moves.path]
+        for kind, moves_of_kind in (("man", self.man), ("king", self.king)):
+            for moves in moves_of_kind:
+                # Compulsory captures need a table entry for capturing moves and one for the others.
+                is_split = self.must_capture and moves.onto == EMPTY | ENEMY
+                paths = [(EMPTY,), (ENEMY,)] if is_split else [moves.path]
                 for path in paths:
                     for down, right in moves.ways:
                         for player, way in enumerate(((down, right), (-down, right))):
@@ -185,33 +189,37 @@ class PieceRules:
         return table
 
     @cached_property
-    def _steps(self) -> dict[Step, list[tuple[int, GridSet | None]]]:
+    def _shifts(self) -> dict[Step, list[tuple[int, GridSet | None]]]:
+        """Cache of `_shift_masks`."""
         return {}
 
     def shift(self, cells: GridSet, way: Step) -> GridSet:
-        """Return a set moved by a step; what would leave the cells is dropped."""
-        if way not in self._steps:
-            self._steps[way] = self._differences(*way)
-        moved = [self.sets.moved(cells if mask is None else cells & mask, by) for by, mask in self._steps[way]]
-        return union_of(moved or [self.sets.empty])  # type: ignore[no-any-return] # sets give a set
+        """Return a set moved by a step; cells that would leave the playable ones are dropped."""
+        if way not in self._shifts:
+            self._shifts[way] = self._shift_masks(*way)
+        parts = [self.sets.moved(cells if mask is None else cells & mask, by) for by, mask in self._shifts[way]]
+        return union_of(parts or [self.sets.empty])  # type: ignore[no-any-return] # sets give a set
 
-    def _differences(self, down: int, right: int) -> list[tuple[int, GridSet | None]]:
-        """Return the differences between the numbers of a step's ends and starts, each with the set of such starts.
+    def _shift_masks(self, down: int, right: int) -> list[tuple[int, GridSet | None]]:
+        """Return the shifts of a set's bits that make up a step, each with the set of the cells that it moves.
 
-        The set is None where a shift of any set by the difference drops all other cells anyway.
+        The set is None if the shift drops all other cells anyway.
         """
         columns = self.board.columns
         places = {cell: place for place, cell in enumerate(self.places)}
-        groups: dict[int, list[int]] = {}
+        # Group the cells from which the step ends on a playable cell by the difference of their numbers.
+        starts_by_shift: dict[int, list[int]] = {}
         for cell, place in places.items():
             inside = 0 <= cell % columns + right < columns
             if inside and (end := places.get(cell + down * columns + right)) is not None:
-                groups.setdefault(end - place, []).append(place)
+                starts_by_shift.setdefault(end - place, []).append(place)
         bits = self.sets.words * self.sets.word_bits
-        return [
-            (by, self.sets.of(group) if any(0 <= p + by < bits for p in {*places.values()} - {*group}) else None)
-            for by, group in groups.items()
-        ]
+        shifts = list[tuple[int, GridSet | None]]()
+        for shift, starts in starts_by_shift.items():
+            others = set(places.values()) - set(starts)
+            needs_mask = any(0 <= place + shift < bits for place in others)
+            shifts.append((shift, self.sets.of(starts) if needs_mask else None))
+        return shifts
 
     # *** rules ***
 
@@ -241,7 +249,7 @@ class PieceRules:
             fields.append(Field("quiet", high=self.quiet_plies))
         planes = 2 * (1 + bool(self.king)) + self.again + 1 + self.quiet_digits
         shape = planes, self.board.rows, self.board.columns
-        # a piece has one move at most in each plane of the actions
+        # A piece has at most one move in each plane of the actions.
         moves = self.actions.count // len(self.playable or range(self.board.rows * self.board.columns))
         max_legal = min(max(map(len, self.start)) * moves, self.actions.count)
         return Spec(2, self.actions.count, shape, tuple(fields), max_legal=max_legal)
@@ -254,15 +262,15 @@ class PieceRules:
     def legal_action_mask(self, s: GameState) -> Mask:
         quiet, captures = self.moves(s)
         if self.must_capture:
-            must = union_of(captures).any()
-            quiet = [where(must, self.sets.empty, cells) for cells in quiet]
-        planes = [without | with_one for without, with_one in zip(quiet, captures, strict=True)]
+            can_capture = union_of(captures).any()
+            quiet = [where(can_capture, self.sets.empty, cells) for cells in quiet]
+        planes = [quiet_cells | capture_cells for quiet_cells, capture_cells in zip(quiet, captures, strict=True)]
         return self.actions.mask(**dict(zip(self._plane_names, planes, strict=True)))
 
     def moves(self, s: GameState) -> tuple[Planes, Planes]:
-        """Return the quiet moves and the captures of the player to move, each as planes of the pieces' squares.
+        """Return the quiet moves and the captures of the player to move, each as planes of the pieces' cells.
 
-        Quiet moves are returned also where a capture is compulsory: `legal_action_mask` drops them there.
+        Quiet moves are included even if a capture is compulsory; `legal_action_mask` drops them then.
         """
         grid = self.sets
         count = len(self.ways)
@@ -272,106 +280,106 @@ class PieceRules:
         jumper = grid.set(s.jumper) if self.again else grid.empty
         movers = where(jumper.any(), jumper, own) if self.again else own
         pieces = {(): grid.empty, ("man",): ~kings, ("king",): kings, ("man", "king"): grid.full}
-        # both caches keep equal sets from being traced twice
-        able = dict[Any, GridSet]()
-        holding = dict[int, GridSet]()
+        # Two caches prevent that equal sets are traced twice.
+        movers_by_kinds = dict[Any, GridSet]()
+        cells_with = dict[int, GridSet]()
         quiet = [grid.empty] * len(self._plane_names)
         captures = [grid.empty] * len(self._plane_names)
-        for (direction, path), kinds in self._table.items():
-            # the pieces that move this way: the kinds differ by player
+        for (direction, path), kinds in self._kinds_by_move.items():
+            # Select the pieces that have this move: the kinds depend on the player to move.
             key = first, second = tuple(kinds[0]), tuple(kinds[1])
-            if key not in able:
-                able[key] = movers & where(s.current_player == 0, pieces[first], pieces[second])
-            # from the path's end back to its start: the cells from which the rest of the path has the right contents
-            reached = grid.full
-            for content in reversed(path):
-                if content not in holding:
-                    holding[content] = self._holding(content, own, other)
+            if key not in movers_by_kinds:
+                movers_by_kinds[key] = movers & where(s.current_player == 0, pieces[first], pieces[second])
+            # Go from the path's end back to its start: `starts` are the cells from which the rest of the path is free.
+            starts = grid.full
+            for contents in reversed(path):
+                if contents not in cells_with:
+                    cells_with[contents] = self._cells_with(contents, own, other)
                 down, right = self.ways[direction]
-                cells = holding[content] if reached is grid.full else reached & holding[content]
-                reached = self.shift(cells, (-down, -right))
-            # a move takes the piece on its last cell or, by a jump, the one on its first cell
-            takes = path[-1] & ENEMY or (self._takes and len(path) > 1 and path[0] & ENEMY)
-            planes = captures if takes else quiet
-            # steps come before jumps in the numbers of the planes
+                cells = cells_with[contents] if starts is grid.full else starts & cells_with[contents]
+                starts = self.shift(cells, (-down, -right))
+            # A move captures the piece on its last cell or, by a hop, the one on its first cell.
+            is_capture = path[-1] & ENEMY or (self._hops_capture and len(path) > 1 and path[0] & ENEMY)
+            planes = captures if is_capture else quiet
+            # The planes of steps come before those of hops.
             plane = (len(path) - 1) * count + direction
-            legal = able[key] & reached
+            legal = movers_by_kinds[key] & starts
             planes[plane] = legal if planes[plane] is grid.empty else planes[plane] | legal
         return quiet, captures
 
-    def _holding(self, content: int, own: GridSet, other: GridSet) -> GridSet:
-        """Return the cells that hold one of some contents."""
+    def _cells_with(self, contents: int, own: GridSet, other: GridSet) -> GridSet:
+        """Return the cells that have one of the allowed contents."""
         sides = {ENEMY: other, OWN: own}
-        if content & EMPTY:
-            return self.sets.full - union_of(side for kind, side in sides.items() if not content & kind)
-        return union_of(side for kind, side in sides.items() if content & kind)  # type: ignore[no-any-return]
+        if contents & EMPTY:
+            return self.sets.full - union_of(side for kind, side in sides.items() if not contents & kind)
+        return union_of(side for kind, side in sides.items() if contents & kind)  # type: ignore[no-any-return]
 
     def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
         grid = self.sets
         player = s.current_player
-        # the piece goes from `start` to `end`; a jump passes a cell between them
+        # The piece moves from `start` to `end`; a hop passes a cell between them.
         plane = action // len(self.places)
         start = grid.cell(action % len(self.places))
         way = plane % len(self.ways)
 
-        def along(ends: Iterable[GridSet]) -> GridSet:
-            """Return the end by the chosen way."""
-            # A union, since clang makes a switch of a choice by equality, and vectorises no loop that has one.
+        def chosen_way(ends: Iterable[GridSet]) -> GridSet:
+            """Return the end of the action's way, given those of all ways."""
+            # A union, since clang turns a choice by equality into a switch, and vectorises no loop that has one.
             return union_of(where(way == k, cells, grid.empty) for k, cells in enumerate(ends))
 
-        near = [self.shift(start, way) for way in self.ways]
-        end = along(near)
+        step_ends = [self.shift(start, way) for way in self.ways]
+        end = chosen_way(step_ends)
         passed = grid.empty
-        if self._takes is not None:
-            far = [self.shift(cells, way) for cells, way in zip(near, self.ways, strict=True)]
-            jumps = plane >= len(self.ways)
+        if self._hops_capture is not None:
+            hop_ends = [self.shift(cells, way) for cells, way in zip(step_ends, self.ways, strict=True)]
+            is_hop = plane >= len(self.ways)
             between = end
-            end = where(jumps, along(far), between)
-            passed = where(jumps, between, grid.empty) if self._takes else passed
+            end = where(is_hop, chosen_way(hop_ends), between)
+            passed = where(is_hop, between, grid.empty) if self._hops_capture else passed
         other = grid.set(s.other)
-        taken = other & (end | passed)
-        captured = taken.any()
+        captured = other & (end | passed)
+        has_captured = captured.any()
         own = grid.set(s.own) - start | end
-        other = other - taken
+        other = other - captured
         changes = dict[str, Any]()
-        is_king = crowned = scalar(False)
+        is_king = promotes = scalar(False)
         if self.king:
             kings = grid.set(s.kings)
             is_king = (kings & start).any()
-            crowned = ~is_king & (end & self._of(player, self.promote)).any()
-            changes["kings"] = kings - start - taken | where(is_king | crowned, end, grid.empty)
-        # Captures and moves of men are irreversible, so they begin the count of quiet plies again.
+            promotes = ~is_king & (end & self._cells_of(player, self.promote)).any()
+            changes["kings"] = kings - start - captured | where(is_king | promotes, end, grid.empty)
+        # Captures and moves of men are irreversible, so they reset the number of quiet plies.
         if self.quiet_plies:
-            changes["quiet"] = where(captured | bool(self.king) & ~is_king, 0, s.quiet + 1)
+            changes["quiet"] = where(has_captured | bool(self.king) & ~is_king, 0, s.quiet + 1)
         # Sets are stored for the player to move, so they are exchanged with every turn.
-        turned: dict[str, Any] = {"own": other, "other": own, "current_player": 1 - player}
+        turn: dict[str, Any] = {"own": other, "other": own, "current_player": 1 - player}
         if self.again:
-            # the same piece moves again if it can capture again and was not just crowned
-            same = s.replace(**self._fields(own=own, other=other, jumper=end, **changes))
-            more = captured & ~crowned & union_of(self.moves(same)[1]).any()
-            turned = {"own": where(more, own, other), "other": where(more, other, own)}
-            turned |= {"jumper": where(more, end, grid.empty), "current_player": where(more, player, 1 - player)}
-        after = s.replace(**self._fields(**changes, **turned))
-        won = (end & self._of(player, self.goal)).any()
+            # The same piece moves again if it can capture again and was not just promoted.
+            same_player = s.replace(**self._fields(own=own, other=other, jumper=end, **changes))
+            goes_on = has_captured & ~promotes & union_of(self.moves(same_player)[1]).any()
+            turn = {"own": where(goes_on, own, other), "other": where(goes_on, other, own)}
+            turn |= {"jumper": where(goes_on, end, grid.empty), "current_player": where(goes_on, player, 1 - player)}
+        after = s.replace(**self._fields(**changes, **turn))
+        won = (end & self._cells_of(player, self.goal)).any()
         if self.capture_all:
             won = won | ~other.any()
         over = won
         winner = player
         if self.no_move:
-            # a player without a move loses or wins, as the rules say
+            # A player without a move loses or wins, depending on the rules.
             quiet, captures = self.moves(after)
             over = won | ~union_of([*quiet, *captures]).any()
             winner = where(won, player, 1 - player) if self.no_move == "win" else player
         outcome = Outcome.win(after, winner, over)
         return outcome.draw(changes["quiet"] >= self.quiet_plies) if self.quiet_plies else outcome
 
-    def _of(self, player: Scalar, cells: tuple[Cells, Cells]) -> GridSet:
-        """Return one player's cells, of a pair of sets for players 0 and 1."""
+    def _cells_of(self, player: Scalar, cells: tuple[Cells, Cells]) -> GridSet:
+        """Return the set of one player, given the cells of players 0 and 1."""
         first, second = map(self.sets.of, cells)
         return where(player == 0, first, second)
 
     def observe(self, s: GameState, player: Scalar) -> Observation:
-        """Return planes of the board: pieces of both players, and facts as constant planes."""
+        """Return planes of the board: pieces of both players, and constant planes for the rest of the state."""
         moves = s.current_player == player
         names = ("own", "the opponent's")
         kinds = ("men", "kings") if self.king else ("pieces",)
@@ -398,5 +406,5 @@ class PieceRules:
         return bits(flags, self.board.size)
 
     def _fields(self, **values: Any) -> dict[str, Any]:
-        """Return the values of fields; those of shape () are numbers."""
+        """Return the values of fields by name; a set of shape () becomes its word."""
         return {name: x[0] if isinstance(x, list) and not self.set_shape else x for name, x in values.items()}

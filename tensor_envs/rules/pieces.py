@@ -21,18 +21,18 @@ __all__ = ["EMPTY", "ENEMY", "OWN", "Move", "Pieces"]
 
 
 class Pieces(PieceRules):
-    """Game of two players whose pieces move on a board, made of data: rules, notation and pictures.
+    """Game of two players whose pieces move on a board, defined by data: rules, notation and pictures.
 
     A game is a frozen dataclass that inherits from it and has the attributes of `PieceRules` in the class, or as
-    properties where they depend on rule fields. Any method can be overridden: those of the rules, and those that
-    `GameEntry` and `render.scene` ask of modules, such as `action_to_string`, `to_string` and `draw`.
+    properties if they depend on rule fields. Any method can be overridden: those of the rules, and the functions of
+    notation and render modules (see `GameEntry`), such as `action_to_string`, `to_string` and `draw`.
 
-    A position is {"board": list, "current_player": 0 or 1}, with an entry for each of `places`: 1 for a man of player
-    0, 2 for a king, -1 and -2 for those of player 1. With `again` there is also "jumper", the piece that must go on
-    capturing (its place from 1, or 0), with `quiet_plies` also "quiet", the number of such plies.
+    A position is {"board": list, "current_player": 0 or 1}. The list has an entry for each of `places`: 1 for a man of
+    player 0, 2 for a king, -1 and -2 for those of player 1. With `again` there is also "jumper": 1 + the place of the
+    piece that must go on capturing, or 0. With `quiet_plies` there is also "quiet", the number of quiet plies.
 
     Attributes:
-        sides: names of both players; their first letters are their pieces in text.
+        sides: names of both players; their first letters stand for their pieces in text.
         colours: colours of their pieces in pictures.
 
     Examples:
@@ -64,7 +64,7 @@ class Pieces(PieceRules):
     # *** notation ***
 
     def to_dict(self, s: Game) -> Game:
-        """Return the dictionary of a game, given its fields."""
+        """Return the dictionary of a position, given its fields."""
         player = s["current_player"]
         count = len(self.places)
         sets = {name: unpack(self._words(s[name]), count) for name in self._set_names}
@@ -81,8 +81,8 @@ class Pieces(PieceRules):
         """Return the fields of a position.
 
         Raises:
-            ValueError, TypeError: wrong entries, a man where it would be a king, a jumper that cannot capture, or a
-                game that both have won.
+            ValueError, TypeError: wrong entries, a man on a cell of promotion, a jumper that cannot capture, or a game
+                that both players have won.
         """
         count = len(self.places)
         highest = 1 + bool(self.king)
@@ -109,20 +109,22 @@ class Pieces(PieceRules):
         return fields | ended(self._ending(board, fields) is not None)
 
     def _words(self, words: Any) -> list[int]:
+        """Return the words of a set, whose field may have shape ()."""
         return words if isinstance(words, list) else [words]
 
     def _can_move(self, fields: Game, captures_only: bool = False) -> bool:
+        """Return whether the player to move has a move, or a capture."""
         quiet, captures = self.moves(state_of(self, fields))
         return bool(union_of(captures if captures_only else [*quiet, *captures]).any().value)
 
     def _winners(self, board: list[int]) -> list[int]:
-        """Return the player with a piece on a goal, or who has captured all pieces of the other player."""
+        """Return the players with a piece on a goal, or who have captured all pieces of the other player."""
         reached = [any(board[p] * sign > 0 for p in goal) for sign, goal in zip((1, -1), self.goal, strict=True)]
-        left = [any(piece * sign > 0 for piece in board) for sign in (1, -1)]
-        return [player for player in (0, 1) if reached[player] or (self.capture_all and not left[1 - player])]
+        has_pieces = [any(piece * sign > 0 for piece in board) for sign in (1, -1)]
+        return [player for player in (0, 1) if reached[player] or (self.capture_all and not has_pieces[1 - player])]
 
     def _ending(self, board: list[int], fields: Game) -> tuple[int | None, str] | None:
-        """Return the winner (None for a draw) and the reason of a game that has ended, None if it goes on."""
+        """Return the winner, None for a draw, and the reason if the game is over; else None."""
         player = fields["current_player"]
         for winner in self._winners(board):
             sign = 1 - 2 * winner
@@ -136,11 +138,11 @@ class Pieces(PieceRules):
         return None
 
     def name(self, place: int) -> str:
-        """Return the name of a place by column and row, "a1" below on the left."""
+        """Return the name of a place by column and row, with "a1" at the bottom left."""
         return cell_name(self.places[place], self.board.columns)
 
     def ends_of(self, action: int) -> tuple[int, int | None]:
-        """Return the places where a move begins and ends; None for one that ends beyond the board."""
+        """Return the places where a move begins and ends; its end is None beyond the board."""
         plane, place = divmod(action, len(self.places))
         hop, direction = divmod(plane, len(self.ways))
         down, right = ((1 + hop) * k for k in self.ways[direction])
@@ -148,17 +150,21 @@ class Pieces(PieceRules):
         return place, self.places.index(cell) if cell in self.places else None
 
     def action_to_string(self, action: int) -> str:
-        """Return both places of a move: "a3xb4" if it always captures, else "a3-b4"; "a3/0" beyond the board."""
+        """Return both places of a move: "a3xb4" if it always captures, else "a3-b4".
+
+        A move beyond the board, which is never legal, has its place and plane: "a3/0".
+        """
         start, end = self.ends_of(action)
         plane = action // len(self.places)
         hop, direction = divmod(plane, len(self.ways))
-        paths = [path for way, path in self._table if (way, len(path)) == (direction, 1 + hop)]
-        takes = all(path[-1] == ENEMY or (hop and self._takes) for path in paths)
-        return f"{self.name(start)}/{plane}" if end is None else f"{self.name(start)}{'-x'[takes]}{self.name(end)}"
+        paths = [path for way, path in self._kinds_by_move if (way, len(path)) == (direction, 1 + hop)]
+        is_capture = all(path[-1] == ENEMY or (hop and self._hops_capture) for path in paths)
+        return f"{self.name(start)}/{plane}" if end is None else f"{self.name(start)}{'-x'[is_capture]}{self.name(end)}"
 
     def symmetries(self) -> Iterator[Symmetry]:
         """Yield the identity and, if the game is the same with left and right exchanged, the mirror image."""
-        columns, size = self.board.columns, self.board.size
+        columns = self.board.columns
+        size = self.board.size
         for flip in (False, True):
 
             def image(cell: int, flip: bool = flip) -> int:
@@ -171,19 +177,19 @@ class Pieces(PieceRules):
             ways = [self.ways.index((down, -right if flip else right)) for down, right in self.ways]
             planes = [hop * len(ways) + way for hop in range(len(self._plane_names) // len(ways)) for way in ways]
             actions = tuple(plane * len(places) + place for plane in planes for place in places)
-            # Every plane of the observation shows a set of cells, so all are mirrored alike.
-            observed = self.spec.observation_shape[0]
-            observation = tuple(plane * size + image(cell) for plane in range(observed) for cell in range(size))
+            # Every plane of the observation is a set of cells, so all are mirrored alike.
+            num_planes = self.spec.observation_shape[0]
+            observation = tuple(plane * size + image(cell) for plane in range(num_planes) for cell in range(size))
             fields = dict.fromkeys(self._set_names, places)
             yield Symmetry(actions, observation, {"board": places}, fields)
 
     def _is_mirrored(self, images: list[int]) -> bool:
-        """Return whether the data are the same after an exchange of left and right; `images` are those of cells."""
-        sets = [self.start, self.promote, self.goal, (self.crowned, range(len(self.places)))]
-        cells = [{self.places[place] for place in some} for pair in sets for some in pair]
-        table = {(self.ways[way], path): kinds for (way, path), kinds in self._table.items()}
+        """Return whether the rules are the same after an exchange of left and right; `images` has each cell's image."""
+        pairs = [self.start, self.promote, self.goal, (self.crowned, range(len(self.places)))]
+        sets = [{self.places[place] for place in places} for pair in pairs for places in pair]
+        table = {(self.ways[way], path): kinds for (way, path), kinds in self._kinds_by_move.items()}
         mirror: dict[tuple[Step, Any], Any] = {((d, -r), path): kinds for ((d, r), path), kinds in table.items()}
-        return not self.again and mirror == table and all({images[cell] for cell in some} == some for some in cells)
+        return not self.again and mirror == table and all({images[cell] for cell in cells} == cells for cells in sets)
 
     # *** pictures ***
 
@@ -206,7 +212,7 @@ class Pieces(PieceRules):
         return ending[1] if ending else ""
 
     def status(self, game: Game) -> str:
-        """Return the status: the winner, a draw, or the player to move."""
+        """Return the line of status: the winner, a draw, or the player to move."""
         ending = self._ending(game["board"], self.from_dict(game))
         side = self.sides[game["current_player"]]
         if ending:
@@ -215,19 +221,22 @@ class Pieces(PieceRules):
         return to_move(game, side, f"must go on jumping with {self.name(jumper - 1)}" if jumper else "to move")
 
     def to_string(self, game: Game) -> str:
-        """Return rows of letters, capital ones for kings, and ".", the last row first, and the status."""
+        """Return the board as rows of text, the last row first, and the status.
+
+        A piece is a letter, a capital one for kings, and an empty place is ".".
+        """
         letters = {sign: side[0].lower() for sign, side in zip((1, -1), self.sides, strict=True)}
         letters |= {2 * sign: letter.upper() for sign, letter in letters.items()} | {0: "."}
-        signs = [" "] * self.board.size
+        symbols = [" "] * self.board.size
         for place, piece in enumerate(game["board"]):
-            signs[self.places[place]] = letters[piece]
-        lines = labelled(signs, self.board.columns, from_top=False)
+            symbols[self.places[place]] = letters[piece]
+        lines = labelled(symbols, self.board.columns, from_top=False)
         return "\n".join([*(line.rstrip() for line in lines), *self.quiet_lines(game), self.status(game)])
 
     def quiet_lines(self, game: Game) -> list[str]:
-        """Return a line with the number of quiet plies, or none without a bound of them."""
-        what = "plies without a capture" + " or a man's step" * bool(self.king)
-        return [f"{what}: {game['quiet']} of {self.quiet_plies}"] if self.quiet_plies else []
+        """Return a line with the number of quiet plies, or no line if they have no limit."""
+        label = "plies without a capture" + " or a man's step" * bool(self.king)
+        return [f"{label}: {game['quiet']} of {self.quiet_plies}"] if self.quiet_plies else []
 
     def draw(self, game: Game) -> Drawing:
         """Draw the board; a piece and the places that it can reach stand for its actions."""
@@ -244,8 +253,9 @@ class Pieces(PieceRules):
         return draw_pieces(self.title, (self.board.rows, self.board.columns), cells, colours, moves, self.status(game))
 
     def tile(self) -> Tile:
-        """Return the board as a small picture, the last row on top; cells that are not played on are light."""
-        rows, columns = self.board.rows, self.board.columns
+        """Return the board as a small picture, with the last row on top and unplayable cells light."""
+        rows = self.board.rows
+        columns = self.board.columns
         numbers = {cell: place for place, cell in enumerate(self.places)}
         cells = [row * columns + column for row in range(rows)[::-1] for column in range(columns)]
         pixels = [

@@ -1,4 +1,4 @@
-"""Fields of a state and entries of a dictionary: checks, and rules evaluated on plain numbers."""
+"""Functions for notation and render modules: checks of positions, and rules evaluated on plain numbers."""
 
 from collections.abc import Mapping, Set
 from typing import Any
@@ -9,7 +9,8 @@ from tensor_envs.rules import GameState, scalar, unpack
 from tensor_envs.rules.lists import flat, nested
 
 Limits = tuple[tuple[int | None, ...], int, int]  # lengths of nested lists, least and greatest value
-Allowed = tuple[int, int] | Set[int] | Limits | type[bool]  # least and greatest int, single ints, lists of ints, flags
+# allowed values of a rule field: least and greatest int, a set of ints, nested lists of ints, or bools
+Allowed = tuple[int, int] | Set[int] | Limits | type[bool]
 
 
 def checked(game: Mapping[str, Any], limits: Mapping[str, Limits]) -> dict[str, Any]:
@@ -18,13 +19,16 @@ def checked(game: Mapping[str, Any], limits: Mapping[str, Limits]) -> dict[str, 
 
 
 def field_limits(rules: Any, *names: str) -> dict[str, Limits]:
-    """Return the shapes and bounds of int32 fields, for entries of a dictionary that are fields."""
+    """Return the shapes and bounds of int32 fields, by name, for `checked`."""
     fields = {field.name: field for field in rules.spec.all_fields}
     return {name: (fields[name].shape, fields[name].low or 0, fields[name].high or 0) for name in names}
 
 
 def check_fields(rules: Any, **allowed: Allowed) -> None:
-    """Check fields of frozen rules, and make them plain ints, bools or tuples. TypeError or ValueError for others."""
+    """Check fields of frozen rules and convert them in place to plain ints, bools or tuples.
+
+    TypeError or ValueError if a value is not allowed.
+    """
     for name, limits in allowed.items():
         value = getattr(rules, name)
         if isinstance(limits, type):
@@ -40,12 +44,12 @@ def check_fields(rules: Any, **allowed: Allowed) -> None:
 
 
 def ended(terminated: bool) -> dict[str, bool]:
-    """Return the flags `terminated` and `truncated` of a game that no limit has ended."""
+    """Return the flags `terminated` and `truncated` of a game that is not truncated."""
     return {"terminated": terminated, "truncated": False}
 
 
 def state_of(rules: Any, fields: Mapping[str, Any]) -> GameState:
-    """Return the state of a game's fields, plain numbers or scalars, for functions of the rules; others are 0."""
+    """Return a state with these fields, plain numbers or scalars, for functions of the rules; other fields are 0."""
     values = {}
     for field in rules.spec.all_fields:
         numbers = flat(fields.get(field.name, [field.kind != "bool" and 0] * field.size))
@@ -63,12 +67,12 @@ def values_of(scalars: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def legal_actions(rules: Any, fields: Mapping[str, Any]) -> list[int]:
-    """Return the actions that the rules allow, ascending; `fields` are those that the mask depends on."""
+    """Return the legal actions, ascending; `fields` must have the fields on which the mask depends."""
     mask = [int(scalar(part).value) for part in rules.legal_action_mask(state_of(rules, fields))]
     count = rules.spec.num_actions
     return [a for a in range(count) if mask[a]] if len(mask) == count else unpack(mask, count)
 
 
 def open_actions(rules: Any, game: Mapping[str, Any], fields: Mapping[str, Any]) -> list[int]:
-    """Return the legal actions of a dictionary with these fields; none once the game is over."""
+    """Return the legal actions of a position, given its dictionary and fields; none once the game is over."""
     return [] if fields["terminated"] or game.get("terminated") else legal_actions(rules, fields)

@@ -38,16 +38,16 @@ from tensor_envs.rules.kinds import BITS, KIND_NAMES
 WORD_BITS = 32
 _LANGUAGE = os.path.dirname(os.path.abspath(__file__))
 
-SMALL = 1 << 31  # plain ints below it fit into every kind of whole numbers
-# kinds that compute with plain ints, and the ints that mix with them: those below
-HIGH = {BOOL: 0, FLOAT32: 0} | {kind: 1 << BITS[kind] - (kind in SIGNED) for kind in SIGNED + UNSIGNED}
+SMALL_INT_END = 1 << 31  # non-negative plain ints below it fit into every kind of integers
+# for each kind, non-negative plain ints below this number mix with it without a conversion or check
+PLAIN_INT_END = {BOOL: 0, FLOAT32: 0} | {kind: 1 << BITS[kind] - (kind in SIGNED) for kind in SIGNED + UNSIGNED}
 _new = object.__new__
 
 Number = bool | int | float
 
 
-def _author() -> str:
-    """Return file, line and text of the traced rules: the first caller outside of the language."""
+def _source_line() -> str:
+    """Return file, line and text of the first caller outside of this package, which is a line of the rules."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_LANGUAGE):
         frame = frame.f_back
@@ -55,18 +55,18 @@ def _author() -> str:
     return f"{name}:{line}: {linecache.getline(name, line).strip()}"
 
 
-def refuse(what: str, error: type[Exception] = TypeError) -> NoReturn:
+def refuse(message: str, error: type[Exception] = TypeError) -> NoReturn:
     """Raise an error whose message begins with the line of the rules that caused it."""
-    raise error(f"{_author()}\n  {what}")
+    raise error(f"{_source_line()}\n  {message}")
 
 
 def is_gpu() -> bool:
-    """Return whether the kernel that is being recorded plays one game a thread."""
+    """Return whether a kernel is being recorded in which each thread plays one game."""
     tape = recording()
     return tape is not None and tape.gpu
 
 
-def _a(dtype: DType) -> str:
+def _with_article(dtype: DType) -> str:
     """Return a kind's name with its article."""
     return f"{'an' if dtype is INT32 else 'a'} {KIND_NAMES[dtype]}"
 
@@ -76,17 +76,18 @@ Method = Callable[[Any, Any], "Scalar"]
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """Return a // b, rounded down; 0 for b = 0, since a kernel also computes what `where` does not choose."""
+    """Return a // b, rounded down; 0 for b = 0, since a kernel also computes the value that `where` does not choose."""
     return a // b if b else 0
 
 
 def _remainder(a: Any, b: Any) -> Any:
+    """Return a % b with the sign of b; 0 for b = 0."""
     return a % b if b else 0
 
 
-def _whole(value: int, dtype: DType) -> Scalar:
-    """Return a plain whole number, wrapped around."""
-    if not 0 <= value < SMALL:
+def _plain_int(value: int, dtype: DType) -> Scalar:
+    """Return a plain integer of a kind, wrapped around."""
+    if not 0 <= value < SMALL_INT_END:
         low, high = LIMITS[dtype]
         if not low <= value <= high:
             value = (value - low & high - low) + low
@@ -97,26 +98,27 @@ def _whole(value: int, dtype: DType) -> Scalar:
     return x
 
 
-def _truth(value: Any, _: DType) -> Scalar:
+def _plain_bool(value: Any, _: DType) -> Scalar:
     """Return a plain bool."""
     return TRUE if value else FALSE
 
 
-# plain results by the kind of the operands: of arithmetic, where a bool counts as 0 or 1, on bits, and of comparisons
+# Functions that make a plain result a Scalar, by the kind of the operands: for operations on bits, for arithmetic,
+# where a bool counts as 0 or 1, and for comparisons.
 Results = dict[DType, Callable[[Any, DType], "Scalar"]]
-BITS_OF: Results = {**dict.fromkeys(SIGNED + UNSIGNED, _whole), BOOL: _truth}
-NUMBER: Results = BITS_OF | {
-    BOOL: lambda value, _: _whole(value, INT32),
+BIT_RESULTS: Results = {**dict.fromkeys(SIGNED + UNSIGNED, _plain_int), BOOL: _plain_bool}
+NUMBER_RESULTS: Results = BIT_RESULTS | {
+    BOOL: lambda value, _: _plain_int(value, INT32),
     FLOAT32: lambda value, dtype: Scalar(wrap(value, dtype), dtype),
 }
-INTEGER: Results = {kind: result for kind, result in NUMBER.items() if kind is not FLOAT32}
-TRUTH: Results = dict.fromkeys(NUMBER, _truth)
+INTEGER_RESULTS: Results = {kind: result for kind, result in NUMBER_RESULTS.items() if kind is not FLOAT32}
+COMPARISON_RESULTS: Results = dict.fromkeys(NUMBER_RESULTS, _plain_bool)
 
 
 def _operator(op: Operation, results: Results) -> tuple[Method, Method]:
-    """Return the methods of an operator, such as `__add__` and `__radd__`.
+    """Return the two methods of an operator, such as `__add__` and `__radd__`.
 
-    Operands that are plain numbers of one kind are computed directly, without the checks of `_operate`.
+    Plain operands of one kind are computed directly, without the checks of `_operate`.
     """
 
     def forward(self: Scalar, x: Any) -> Scalar:
@@ -125,12 +127,12 @@ def _operator(op: Operation, results: Results) -> tuple[Method, Method]:
             if type(x) is Scalar:
                 if x.dtype is dtype and x.is_plain and dtype in results:
                     return results[dtype](op(self.node, x.node), dtype)
-            elif type(x) is int and 0 <= x < HIGH[dtype]:
+            elif type(x) is int and 0 <= x < PLAIN_INT_END[dtype]:
                 return results[dtype](op(self.node, x), dtype)
         return _operate(op, results, self, x)
 
     def reflected(self: Scalar, x: Any) -> Scalar:
-        if type(x) is int and 0 <= x < HIGH[self.dtype] and self.is_plain:
+        if type(x) is int and 0 <= x < PLAIN_INT_END[self.dtype] and self.is_plain:
             return results[self.dtype](op(x, self.node), self.dtype)
         return _operate(op, results, x, self)
 
@@ -138,15 +140,15 @@ def _operator(op: Operation, results: Results) -> tuple[Method, Method]:
 
 
 def _shifts(op: Operation) -> tuple[Method, Method]:
-    """Return the methods of a shift, as `_operators` does."""
+    """Return the two methods of a shift, such as `__lshift__` and `__rlshift__`."""
 
     def forward(self: Scalar, x: Any) -> Scalar:
         dtype = self.dtype
-        if self.is_plain and HIGH[dtype]:
+        if self.is_plain and PLAIN_INT_END[dtype]:
             if type(x) is int and 0 <= x < 32:
-                return _whole(op(self.node, x), dtype)
+                return _plain_int(op(self.node, x), dtype)
             if type(x) is Scalar and x.is_plain and x.dtype is not FLOAT32:
-                return _whole(op(self.node, x.node & 8 * dtype.itemsize - 1), dtype)
+                return _plain_int(op(self.node, x.node & 8 * dtype.itemsize - 1), dtype)
         return _shift(op, self, x)
 
     def reflected(self: Scalar, x: Any) -> Scalar:
@@ -158,10 +160,10 @@ def _shifts(op: Operation) -> tuple[Method, Method]:
 class Scalar:
     """Number of one game: a bool, an int32, a uint32, a uint64 or a float32.
 
-    Operators (`+ - * // % << >> & | ^ ~ == != < <= > >=`) read as NumPy's do: `==` compares, `~` negates, `&` and `|`
-    are for bools, too; plain numbers mix in, and a bool counts as 0 or 1. `//` rounds down; by 0 it is 0. An
-    int32 and a uint32 do not mix: `int32(x)`, `uint32(x)` and `uint64(x)` convert. What would need the number itself
-    while a kernel is traced (`if`, `and`, `max`, a list's index) is a TypeError that says what to write instead.
+    Operators (`+ - * // % << >> & | ^ ~ == != < <= > >=`) are NumPy's: `==` compares, `~` negates, and `&` and `|` are
+    for bools as well. They take plain numbers, and a bool counts as 0 or 1. `//` rounds down; division by 0 is 0. An
+    int32 and a uint32 do not mix: `int32(x)`, `uint32(x)` and `uint64(x)` convert. Code that needs the number itself
+    (`if`, `and`, `max`, a list's index) raises a TypeError with what to write instead.
 
     Examples:
         >>> int32(7) // 2, int32(7) % 2 == 1, uint32(1) - 2
@@ -173,7 +175,8 @@ class Scalar:
     def __init__(self, node: Any, dtype: DType):
         if type(node) is Instruction and node.op == "const":
             node = node.value
-        self.node, self.dtype = node, dtype
+        self.node = node
+        self.dtype = dtype
         self.is_plain = type(node) is not Instruction  # a number of Python, not a value of a kernel
 
     @property
@@ -199,13 +202,13 @@ class Scalar:
         return arithmetic.const(self.node, self.dtype) if self.is_plain else self.node
 
     def to(self, dtype: DType) -> Scalar:
-        """Convert to another kind; bits beyond it are cut off."""
+        """Convert to another kind; higher bits are dropped."""
         if self.dtype is dtype:
             return self
         if self.is_plain:
             if self.dtype is FLOAT32 or dtype is FLOAT32 or dtype is BOOL:
                 return Scalar(wrap(self.node, dtype), dtype)
-            return _whole(+self.node, dtype)
+            return _plain_int(+self.node, dtype)
         return Scalar(arithmetic.cast(self.node, dtype), dtype)
 
     def __repr__(self) -> str:
@@ -246,22 +249,22 @@ class Scalar:
 
     # *** operators ***
 
-    __add__, __radd__ = _operator(operator.add, NUMBER)
-    __sub__, __rsub__ = _operator(operator.sub, NUMBER)
-    __mul__, __rmul__ = _operator(operator.mul, NUMBER)
-    __floordiv__, __rfloordiv__ = _operator(_divide, INTEGER)
-    __mod__, __rmod__ = _operator(_remainder, INTEGER)
+    __add__, __radd__ = _operator(operator.add, NUMBER_RESULTS)
+    __sub__, __rsub__ = _operator(operator.sub, NUMBER_RESULTS)
+    __mul__, __rmul__ = _operator(operator.mul, NUMBER_RESULTS)
+    __floordiv__, __rfloordiv__ = _operator(_divide, INTEGER_RESULTS)
+    __mod__, __rmod__ = _operator(_remainder, INTEGER_RESULTS)
     __lshift__, __rlshift__ = _shifts(operator.lshift)
     __rshift__, __rrshift__ = _shifts(operator.rshift)
-    __and__, __rand__ = _operator(operator.and_, BITS_OF)
-    __or__, __ror__ = _operator(operator.or_, BITS_OF)
-    __xor__, __rxor__ = _operator(operator.xor, BITS_OF)
-    __eq__ = _operator(operator.eq, TRUTH)[0]  # type: ignore[assignment]
-    __ne__ = _operator(operator.ne, TRUTH)[0]  # type: ignore[assignment]
-    __lt__ = _operator(operator.lt, TRUTH)[0]
-    __gt__ = _operator(operator.gt, TRUTH)[0]
-    __le__ = _operator(operator.le, TRUTH)[0]
-    __ge__ = _operator(operator.ge, TRUTH)[0]
+    __and__, __rand__ = _operator(operator.and_, BIT_RESULTS)
+    __or__, __ror__ = _operator(operator.or_, BIT_RESULTS)
+    __xor__, __rxor__ = _operator(operator.xor, BIT_RESULTS)
+    __eq__ = _operator(operator.eq, COMPARISON_RESULTS)[0]  # type: ignore[assignment]
+    __ne__ = _operator(operator.ne, COMPARISON_RESULTS)[0]  # type: ignore[assignment]
+    __lt__ = _operator(operator.lt, COMPARISON_RESULTS)[0]
+    __gt__ = _operator(operator.gt, COMPARISON_RESULTS)[0]
+    __le__ = _operator(operator.le, COMPARISON_RESULTS)[0]
+    __ge__ = _operator(operator.ge, COMPARISON_RESULTS)[0]
 
     def __neg__(self) -> Scalar:
         return 0 - self
@@ -270,7 +273,7 @@ class Scalar:
         if self.dtype is FLOAT32:
             refuse("a float32 has no bits")
         if self.is_plain:
-            return (FALSE if self.node else TRUE) if self.dtype is BOOL else _whole(~self.node, self.dtype)
+            return (FALSE if self.node else TRUE) if self.dtype is BOOL else _plain_int(~self.node, self.dtype)
         if self.dtype is BOOL:
             return Scalar(arithmetic.invert(self.node), BOOL)
         return Scalar(arithmetic.bit_xor(self.node, arithmetic.const(-1, self.dtype)), self.dtype)
@@ -303,7 +306,7 @@ Value = Scalar | Number
 
 
 class _Set(Protocol):
-    """Set of a grid: `where` makes another one of its words by `like`."""
+    """Set of a grid, from whose words `like` makes another one."""
 
     def like(self, words: Sequence[Any]) -> Any: ...
 
@@ -335,13 +338,13 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
     if kind is bool:
         return TRUE if x else FALSE
     if kind is int and 0 <= x < 0x80000000 and like is not FLOAT32:  # the common case first
-        return _whole(x, INT32 if like is None or like is BOOL else like)
+        return _plain_int(x, INT32 if like is None or like is BOOL else like)
     # Rare cases: NumPy's numbers, and Python's that need a check of their range.
     if isinstance(x, (bool, np.bool_)):
         return Scalar(bool(x), BOOL)
     if isinstance(x, (float, np.floating)):
         if like is not None and like is not FLOAT32:
-            refuse(f"{x!r} does not mix with {_a(like)}: write float32(x) for sums with fractions")
+            refuse(f"{x!r} does not mix with {_with_article(like)}: write float32(x) for sums with fractions")
         return Scalar(wrap(x, FLOAT32), FLOAT32)
     if not isinstance(x, (int, np.integer)):
         refuse(f"scalars and numbers mix, but not {type(x).__name__}")
@@ -352,12 +355,12 @@ def scalar(x: Any, like: DType | None = None) -> Scalar:
     value = int(x)
     size = BITS[dtype]
     if not -(1 << size - 1) <= value < 1 << (size - 1 if dtype in SIGNED else size):
-        refuse(f"{x} does not fit into {_a(dtype)} of {size} bits", ValueError)
+        refuse(f"{x} does not fit into {_with_article(dtype)} of {size} bits", ValueError)
     return Scalar(wrap(value, dtype), dtype)
 
 
 def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
-    """Convert both to scalars of one kind: a plain number takes the other's, a bool counts as 0 or 1."""
+    """Convert two numbers to scalars of one kind: a plain number takes the other's kind, a bool counts as 0 or 1."""
     if type(a) is not Scalar:
         # A plain int beside a plain float becomes a float; a bool stays one until it is counted below.
         beside_float = isinstance(b, (float, np.floating)) and not isinstance(a, bool)
@@ -375,32 +378,34 @@ def _common(a: Any, b: Any) -> tuple[Scalar, Scalar]:
     return refuse(f"{a.kind} and {b.kind} do not mix: write int32(x), uint32(x), uint64(x) or float32(x)")
 
 
-def whole(what: str, value: Value) -> Scalar:
-    """Return a scalar. TypeError for a float, which a kernel and plain Python would round in different ways."""
+def whole(name: str, value: Value) -> Scalar:
+    """Return an integer as a Scalar. TypeError for a float, which kernels and Python round differently."""
     number = scalar(value)
     if number.dtype is FLOAT32:
-        refuse(f"{what} is a whole number, got a float32: write int32(x)")
+        refuse(f"{name} is a whole number, got a float32: write int32(x)")
     return number
 
 
 def _operate(op: Operation, results: Results, a: Any, b: Any) -> Scalar:
-    """Compute with two numbers of any kinds."""
+    """Apply an operation to two numbers of any kinds, in Python or in the kernel that is being recorded."""
     if not (type(a) is Scalar is type(b) and a.dtype is b.dtype):
         a, b = _common(a, b)
     if a.dtype not in results:
-        if results is INTEGER:
+        if results is INTEGER_RESULTS:
             refuse("a float32 has no // and %: write int32(x), or x * (1 / n)")
         refuse("a float32 has no bits")
     if a.is_plain and b.is_plain:
         return results[a.dtype](op(a.node, b.node), a.dtype)
-    if (results is NUMBER or results is INTEGER) and a.dtype is BOOL:
+    if (results is NUMBER_RESULTS or results is INTEGER_RESULTS) and a.dtype is BOOL:
         a = a.to(INT32)
         b = b.to(INT32)
-    return Scalar(_RECORD[op](a.instruction(), b.instruction()), BOOL if results is TRUTH else a.dtype)
+    return Scalar(
+        _INSTRUCTIONS[op](a.instruction(), b.instruction()), BOOL if results is COMPARISON_RESULTS else a.dtype
+    )
 
 
 def _shift(op: Operation, a: Any, b: Any) -> Scalar:
-    """Shift by 0 up to the kind's bits; higher bits of the amount are ignored, as on most processors."""
+    """Shift `a` by `b` modulo the number of bits of its kind, as most processors do."""
     if type(a) is not Scalar:
         a = scalar(a, b.dtype)
     if a.dtype is BOOL:
@@ -414,16 +419,16 @@ def _shift(op: Operation, a: Any, b: Any) -> Scalar:
     elif isinstance(b, (int, np.integer)) and 0 <= b <= max_shift:
         b = Scalar(int(b), dtype)
     else:
-        refuse(f"{_a(dtype)} is shifted by 0..{max_shift}, got {b!r}", ValueError)
+        refuse(f"{_with_article(dtype)} is shifted by 0..{max_shift}, got {b!r}", ValueError)
     if a.is_plain and b.is_plain:
         return Scalar(wrap(op(a.node, b.node & max_shift), dtype), dtype)
     amount = b.instruction()
     if not 0 <= amount.low <= amount.high <= max_shift:
         amount = arithmetic.bit_and(amount, arithmetic.const(max_shift, dtype))
-    return Scalar(_RECORD[op](a.instruction(), amount), dtype)
+    return Scalar(_INSTRUCTIONS[op](a.instruction(), amount), dtype)
 
 
-_RECORD: dict[Operation, Callable[[Instruction, Instruction], Instruction]] = {
+_INSTRUCTIONS: dict[Operation, Callable[[Instruction, Instruction], Instruction]] = {
     operator.add: arithmetic.add,
     operator.sub: arithmetic.subtract,
     operator.mul: arithmetic.multiply,
@@ -468,18 +473,22 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     """
     chosen = condition if type(condition) is Scalar else scalar(condition)
     if chosen.dtype is not BOOL:
-        refuse(f"a condition is a bool, got {_a(chosen.dtype)}: write x != 0")
+        refuse(f"a condition is a bool, got {_with_article(chosen.dtype)}: write x != 0")
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
         if not (isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)) and len(a) == len(b)):
             refuse("where chooses between two lists of one length")
-        # The choice between sets of a grid is such a set, so that its operators can be used.
-        make = getattr(a, "like", list)
-        return make(where_list([chosen] * len(a), a, b))
+        # The choice between sets of a grid is a set of the grid again, so that it has the operators.
+        list_type = getattr(a, "like", list)
+        return list_type(where_list([chosen] * len(a), a, b))
     # A plain condition selects in Python. The common cases, of operands of one kind, skip the conversion below.
     if chosen.is_plain:
         x, other = (a, b) if chosen.node else (b, a)
         if type(x) is Scalar:
-            if x.dtype is other.dtype if type(other) is Scalar else type(other) is int and 0 <= other < HIGH[x.dtype]:
+            if (
+                x.dtype is other.dtype
+                if type(other) is Scalar
+                else type(other) is int and 0 <= other < PLAIN_INT_END[x.dtype]
+            ):
                 return x
         elif type(x) is int is type(other):
             return scalar(x)
@@ -490,7 +499,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def where_list(conditions: Sequence[Scalar], a: Sequence[Value], b: Sequence[Value]) -> list[Scalar]:
-    """Return a[i] where conditions[i] holds, else b[i], for each i. It does not call `where` for plain conditions."""
+    """Return a[i] where conditions[i] holds, else b[i], for each i, without calls of `where` in the plain case."""
     return [
         (x if c.node else y)  # type: ignore[misc] # scalars
         if type(x) is Scalar is type(y) and x.dtype is y.dtype and c.is_plain
@@ -526,6 +535,7 @@ def minimum(a: Value, b: Value) -> Scalar:
 
 
 def _convert(x: Value, dtype: DType) -> Scalar:
+    """Convert a number to a Scalar of a kind."""
     if type(x) is not Scalar:
         x = scalar(x, dtype)
     return x if x.dtype is dtype else x.to(dtype)
@@ -534,7 +544,7 @@ def _convert(x: Value, dtype: DType) -> Scalar:
 def int32(x: Value) -> Scalar:
     """Convert to an int32; a uint32 keeps its 32 bits.
 
-    A float32 is rounded towards 0. Out of range it is the nearest limit, and NaN is 0.
+    A float32 is rounded towards 0; one out of range becomes the nearest limit, and NaN becomes 0.
 
     Examples:
         >>> int32(True), int32(uint32(2**32 - 1))
@@ -544,7 +554,7 @@ def int32(x: Value) -> Scalar:
 
 
 def uint32(x: Value) -> Scalar:
-    """Convert to a uint32; what is beyond its 32 bits is cut off. A float32 is converted as by `int32`.
+    """Convert to a uint32; higher bits are dropped. A float32 is rounded and limited as by `int32`.
 
     Examples:
         >>> uint32(int32(-1))
@@ -554,7 +564,7 @@ def uint32(x: Value) -> Scalar:
 
 
 def uint64(x: Value) -> Scalar:
-    """Convert to a uint64; a negative int32 wraps around. A float32 is converted as by `int32`.
+    """Convert to a uint64; a negative int32 wraps around. A float32 is rounded and limited as by `int32`.
 
     Examples:
         >>> uint64(1) << 40

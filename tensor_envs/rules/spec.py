@@ -37,10 +37,10 @@ class Field:
     Attributes:
         name: an identifier without a leading underscore.
         shape: () for a number; rules, dictionaries and arrays of a field (2, 6) have two rows of six numbers.
-        low, high: bounds of an int32, 0 and required by default. A state takes no more bits than they need, and the
-            values that a game stores must be within them.
+        low, high: bounds of an int32; low is 0 by default, high is required. Values must be within them, since a state
+            has no more bits than they need.
         kind: "int32", "bool", "uint32" (a word of 32 bits, a set for example) or "uint64".
-        memory: whether the field (words, one axis) is too long to unroll; rules get it as a `MemoryArray`.
+        memory: whether the field, a list of words, is too long to unroll; in rules it is a `MemoryArray`.
 
     Raises:
         ValueError, TypeError: an invalid name, shape, bound or kind.
@@ -91,29 +91,29 @@ class Field:
 
 
 def wrong_shape(field: Field, shape: tuple[int, ...]) -> str:
-    """Return the message that a field's value has another shape."""
+    """Return the error message for a field's value of a wrong shape."""
     expected = f"have shape {field.shape}" if field.shape else "be one number"
     return f"field {field.name!r} must {expected}, got shape {shape}"
 
 
 @dataclass(frozen=True)
 class Spec:
-    """Facts about a game under given rule fields; the conformance test checks them.
+    """Properties of a game with given rule fields; `te.testing.check_env` tests them.
 
     Attributes:
-        num_players, num_actions: P and A.
+        num_players, num_actions: number of players, P, and of actions, A.
         observation_shape: shape of one player's observation.
         fields: fields of the game's state.
         observation_dtype: "bool", "int8", "int16", "int32" or "float32".
-        max_plies: an episode that reaches it without an end is truncated; None if the rules themselves bound the game
-            or truncate it.
+        max_plies: number of plies after which an unfinished episode is truncated; None if the rules themselves bound
+            the game or truncate it.
         chance: whether `init` or `step` draw random values.
         zero_sum: whether the rewards of every step sum to 0.
         perfect_information: whether nothing is hidden: every player's observations so far show the whole state.
         events: names of the events that every `Outcome` of `step` reports.
-        max_legal: largest number of legal actions of a position, to be declared where few of the actions are legal. The
-            trees of a search then hold legal actions alone. None: the trees hold all actions.
-        id, version: identity of the environment, which fills them in.
+        max_legal: largest number of legal actions of a position, to be declared if few of the actions are legal: trees
+            of searches then store only legal actions. None: they store all actions.
+        id, version: identity of the environment, which sets them.
 
     Examples:
         >>> spec = te.make("tic_tac_toe").spec
@@ -155,14 +155,14 @@ class Spec:
         if len(set(self.events)) < len(self.events):
             raise ValueError(f"events must be different names, got {shown(self.events)}")
         names = [field.name for field in self.all_fields]
-        taken = ["key"] * (not self.chance) + ["replace", "asdict"]  # the latter are methods of GameState
-        twice = [name for name in names if names.count(name) > 1 or name in taken]
-        if twice:
-            raise ValueError(f"the field name {twice[0]!r} is taken")
+        reserved = ["key"] * (not self.chance) + ["replace", "asdict"]  # the latter are methods of GameState
+        taken = [name for name in names if names.count(name) > 1 or name in reserved]
+        if taken:
+            raise ValueError(f"the field name {taken[0]!r} is taken")
 
     @property
     def all_fields(self) -> tuple[Field, ...]:
-        """Fields that every game has, of which rules set only `current_player`, then the fields of this game."""
+        """Fields that every game has, of which `init` and `step` set only `current_player`, then those of this game."""
         plies = INT_HIGH if self.max_plies is None else self.max_plies
         core = (
             Field("current_player", low=-1, high=self.num_players - 1),
@@ -196,8 +196,8 @@ class GameState:
     """
 
     def __init__(self, fields: Mapping[str, Any], num_players: int = 0):
-        """Store the fields. `num_players` may be 0 for a state that no rules receive."""
-        # plain attributes are faster than a `__getattr__`
+        """Store the fields; `num_players` may be 0 for a state that is not passed to rules."""
+        # Plain attributes are faster than a `__getattr__`.
         values = {
             name: FixedList(x) if isinstance(x, _LISTS) and type(x) is not FixedList else x
             for name, x in fields.items()
@@ -239,10 +239,10 @@ def next_player(s: GameState, alive: Sequence[Value] | None = None) -> Scalar:
 
     Args:
         s: the state.
-        alive: a condition for each player, False for those to skip; None: nobody is skipped.
+        alive: a condition for each player, False to skip the player; None: no player is skipped.
 
     Returns:
-        An int; the current player if nobody else is left.
+        An int32; the current player if there is no other.
 
     Raises:
         ValueError: `alive` is of another length.
@@ -255,30 +255,30 @@ def next_player(s: GameState, alive: Sequence[Value] | None = None) -> Scalar:
     player = s.current_player
     if alive is not None and len(alive) != count:
         refuse(f"alive must have a condition for each of the {count} players, got {len(alive)}", ValueError)
-    after = [_modulo(player + k, count) for k in range(1, count)]
+    others = [_wrap_player(player + k, count) for k in range(1, count)]  # in the order of their turns
     if alive is None:
-        return after[0] if after else player
+        return others[0] if others else player
     chosen = player
-    for other in reversed(after):
+    for other in reversed(others):
         chosen = where(select(alive, other), other, chosen)
     return chosen
 
 
-def _modulo(x: Scalar, n: int) -> Scalar:
-    """Return a number of 0..2n-1 modulo n."""
+def _wrap_player(x: Scalar, n: int) -> Scalar:
+    """Return a number in 0..2n-1 modulo n."""
     return x & n - 1 if n & n - 1 == 0 else where(x < n, x, x - n)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a legal action. `win` and `scores` make those that end a game by a result.
+    """Outcome of a legal action. `win` and `scores` create the outcome of an action that may end the game.
 
     Attributes:
-        state: after the action.
-        rewards: one per player, for this action.
-        terminated, truncated: whether the game is over.
-        events: bools or ints by the names in `Spec.events`, which rollouts and the laboratory count. They change
-            nothing in the game.
+        state: state after the action.
+        rewards: rewards for this action, one for each player.
+        terminated, truncated: whether the game is over, by the rules or by a limit.
+        events: bools or ints by the names in `Spec.events`, which rollouts and the laboratory count. They do not affect
+            the game.
 
     Examples:
         >>> s = te.debug(te.make("tic_tac_toe")).state
@@ -299,10 +299,10 @@ class Outcome:
         Args:
             after: the state after the action.
             player: the winner, an int.
-            won: whether the game is won, a bool. It goes on otherwise, with rewards of 0.
+            won: whether the game is won, a bool. If not, it goes on, with rewards of 0.
 
         Returns:
-            An outcome that pays the winner 1 and each of the other P - 1 players -1 / (P - 1).
+            An outcome with reward 1 for the winner, and -1 / (P - 1) for each of the other P - 1 players.
 
         Examples:
             >>> s = te.debug(te.make("tic_tac_toe")).state
@@ -319,11 +319,11 @@ class Outcome:
         if count == 2:
             first = where(player == 0, int32(won), -int32(won))
             return cls(after, [first, -first], won)
-        lost = -1 / max(count - 1, 1)
-        return cls(after, [where(won, where(player == p, 1.0, lost), 0.0) for p in range(count)], won)
+        loss = -1 / max(count - 1, 1)
+        return cls(after, [where(won, where(player == p, 1.0, loss), 0.0) for p in range(count)], won)
 
     def draw(self, over: Value) -> Outcome:
-        """Return this outcome, but of a game that also ends, without further rewards, where `over` holds.
+        """Return this outcome, in which the game also ends if `over` holds, with unchanged rewards.
 
         Examples:
             >>> s = te.debug(te.make("tic_tac_toe")).state
@@ -353,11 +353,11 @@ class Outcome:
         Args:
             after: the state after the action.
             scores: one number for each of P players, two or more.
-            over: whether the game is over, a bool. It goes on otherwise, with rewards of 0.
+            over: whether the game is over, a bool. If not, it goes on, with rewards of 0.
 
         Returns:
-            An outcome that takes 1 / (P - 1) from every player without the highest score. Those with it share that: a
-            single winner gets 1, and equal scores of all give 0.
+            An outcome with reward -1 / (P - 1) for every player below the highest score. The players with the highest
+            score share the opposite sum: a single winner gets 1, and if all scores are equal, all rewards are 0.
 
         Raises:
             ValueError: another number of scores, or a single player.
@@ -370,8 +370,8 @@ class Outcome:
         count = players_of(after)
         over = scalar(over)
         if len(scores) != count or count == 1:
-            wanted = f"{count} scores, one a player" if count > 1 else "two or more players"
-            refuse(f"scores must be of {wanted}, got {len(scores)} scores", ValueError)
+            expected = f"{count} scores, one a player" if count > 1 else "two or more players"
+            refuse(f"scores must be of {expected}, got {len(scores)} scores", ValueError)
         if count == 2:
             first = where(over, int32(scores[0] > scores[1]) - int32(scores[0] < scores[1]), 0)
             return cls(after, [first, -first], over)
@@ -386,15 +386,15 @@ class Symmetry:
     """Index maps under which a game is unchanged: new[i] = old[map[i]], for flattened arrays.
 
     Attributes:
-        actions: map of the legal_action_mask (and so of policies), [A].
+        actions: map of the legal action mask, and so of policies, [A].
         observation: map of the flattened observation.
-        state: maps of list entries of the state dictionary, by name.
-        fields: maps of the fields of `Spec.fields` that the symmetry moves, by name: of the bits of a word, of a list
-            of words or of a number, or of the entries of a list of bools or numbers. Each row of the last axis is
-            mapped; bits beyond a map stay. `te.solve` and `te.perft` identify positions by them, and leave out a
-            symmetry with None.
-        values: maps of the values of int32 fields that name a cell, by name.
-        derived: names of fields that follow from the other fields. They are no part of what identifies a position.
+        state: maps of lists in the state dictionary, by name.
+        fields: maps of the fields in `Spec.fields` that the symmetry changes, by name. A map permutes the bits of a
+            word, of a list of words or of a number, or the entries of a list of bools or numbers. It applies to each
+            row of the last axis; bits beyond the map stay. `te.solve` and `te.perft` identify positions by these maps,
+            and ignore a symmetry whose `fields` are None.
+        values: maps of the values of int32 fields, such as the number of a cell, by name.
+        derived: names of fields that follow from the other fields, so that they are not needed to identify a position.
 
     Examples:
         >>> identity, *others = te.make("tic_tac_toe").symmetries()
@@ -413,19 +413,20 @@ class Symmetry:
 class Rules(Protocol):
     """Protocol of rules: a frozen dataclass of rule fields with these methods, written for one game.
 
-    The methods are traced once into a kernel for a whole batch: `where`, never `if`, selects what differs from game to
-    game. Python control flow may depend on rule fields and on constants. Plain numbers as arguments play one game.
+    The methods are traced once into a kernel for a whole batch: values that differ from game to game are selected by
+    `where`, never by `if`. Python control flow may depend on rule fields and on constants. With plain numbers as
+    arguments, the methods play one game.
 
     Rules of a game with hidden information may also have `determinize(s, player, chance)`. It resamples all that is
     hidden from `player`, with the probabilities of the rules, and keeps the rest. A search then resamples in every
-    simulation, and uses no more information than the player to move has. An attribute `actions`, the `Actions` that
-    they decode, gives actions their default names.
+    simulation, and uses no more information than the player to move has. An attribute `actions`, an `Actions`, names
+    actions by default.
 
     Two optional declarations make `te.solve(method="search")` faster and change no result. `promise(s)` returns an int
-    from -1,000 to 1,000: how good an unfinished position seems for the player who does not move. The search tries
-    actions in this order. The number `set_colouring` declares that so many first actions each give a free cell for good
-    to the player who moves, that two players alternate and one of them wins, and that an own cell never does harm. The
-    search then leaves out actions that cannot matter.
+    from -1,000 to 1,000, an estimate of an unfinished position for the player who does not move. The search tries
+    actions in this order. The int `set_colouring` is a number of first actions, of which each gives a free cell for
+    good to the player who moves. It declares that two players alternate, that one of them wins, and that an own cell
+    never does harm. The search then leaves out actions that cannot change the result.
 
     Examples:
         >>> rules = te.make("tic_tac_toe").rules
@@ -437,7 +438,7 @@ class Rules(Protocol):
     def spec(self) -> Spec: ...
 
     def init(self, chance: Chance) -> Mapping[str, Any]:
-        """Return the fields of a new game that are not zero, in their shapes."""
+        """Return the fields of a new game, in their shapes; fields that are left out are 0."""
 
     def legal_action_mask(self, s: GameState) -> Mask:
         """Return the legal actions of a game in progress: A conditions, or words of 32 actions each."""
@@ -471,7 +472,7 @@ def with_max_plies(rules: Any) -> Any:
             return replace(spec, max_plies=min(self.max_plies, spec.max_plies or INT_HIGH))
 
         def step(self, s: GameState, action: Scalar, chance: Chance) -> Outcome:
-            """Truncate here as well as by the Spec, whose limit `te.solve` may ignore."""
+            """Truncate in the rules as well, since `te.solve` may ignore the limit of the Spec."""
             outcome = super().step(s, action, chance)
             instance("what step gives", outcome, Outcome)
             return replace(outcome, truncated=outcome.truncated | (s.ply + 1 >= self.max_plies))
