@@ -534,17 +534,17 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
             dataclass (with the entry that the module registers for it, if there is one).
         illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
             (`step` checks actions on the host and raises ValueError).
-        max_plies: plies after which a game that has not ended is truncated, with the rewards of the last step as they
-            are; a game that ends in that ply is terminated. It is a rule field of every game; those with a field of
-            this name have it instead (go counts the board then). None is the game's default.
+        max_plies: plies after which an unfinished game is truncated; the last step pays its usual rewards, and a game
+            that ends in that ply is terminated. A game with a rule field of this name has its own rule instead (go
+            counts the board). None is the game's default.
         **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
 
     Returns:
         The environment.
 
     Raises:
-        ValueError: an unknown id, with the nearest ones, or invalid values of rule fields.
-        TypeError: an unknown rule field, or a name of something that is no game.
+        ValueError: an unknown id (the error has similar ones), or invalid values of rule fields.
+        TypeError: an unknown rule field, or a name of an object that is no game.
 
     Examples:
         >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions

@@ -438,7 +438,7 @@ def test_a_step_reads_actions_where_they_are(kind: str, name: str) -> None:
     batch, env = 4096, te.make(name)
     module, _ = library(kind)
     vector, same = (te.VectorEnv(env, batch, seed=3, device="CPU", observe=True) for _ in range(2))
-    vector._uploads[0][:] = sentinel = 77
+    vector._upload_memory[0][:] = sentinel = 77
     for turn in range(4):
         drawn = same.step_uniform()
         actions = module.zeros(batch, dtype=module.int32)
@@ -453,7 +453,7 @@ def test_a_step_reads_actions_where_they_are(kind: str, name: str) -> None:
         assert place(te.to_numpy(transition.actions, copy=False)) == place(actions)
         for key, array in same.numpy().items():
             np.testing.assert_array_equal(vector.numpy()[key], array)
-    assert (vector._uploads[0] == sentinel).all()
+    assert (vector._upload_memory[0] == sentinel).all()
 
 
 def test_a_step_copies_actions_that_it_cannot_read_in_place() -> None:
@@ -471,12 +471,12 @@ def test_a_step_copies_actions_that_it_cannot_read_in_place() -> None:
         vector.step(actions)
         same.step(actions.tolist())
         assert vector.state.ply.tolist() == same.state.ply.tolist() == [1] * batch
-        assert (vector._uploads[0][:batch] == actions).all()
+        assert (vector._upload_memory[0][:batch] == actions).all()
         assert vector.state.own.tolist() == same.state.own.tolist()
     vector = te.VectorEnv(TTT, 64, device="CPU", observe=True)
     for player in (0, 1):  # the player to move is an int32 output of the step
         vector.step(vector.numpy(copy=False)["current_player"])
-        assert (vector._uploads[0] == player).all()
+        assert (vector._upload_memory[0] == player).all()
     assert vector.state.ply.tolist() == [2] * 64
 
 

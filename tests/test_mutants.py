@@ -82,8 +82,8 @@ MUTANTS = {
     ),
     "an illegal action is another player's fault": Mutant(
         "_engine/game.py",
-        "where(s.current_player == p, -1.0, gain)",
-        "where(s.current_player != p, -1.0, gain)",
+        "where(s.current_player == p, -1.0, share)",
+        "where(s.current_player != p, -1.0, share)",
         f"{CONFORMANCE}[tic_tac_toe-check_illegal_actions]",
     ),
     "the uniform policy swaps ply and episode": Mutant(

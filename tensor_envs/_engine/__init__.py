@@ -1,1 +1,1 @@
-"""Game states and the kernels that work on them."""
+"""States of games, and the kernels that work on them."""

@@ -16,14 +16,13 @@ from tensor_envs._runtime.devices import DeviceName, is_gpu, primary
 
 MAX_BATCH = 2**31 - 1
 LANES = 64  # maximum number of games in a block; on a GPU, threads in a workgroup
-# On a CPU a state of more than MAX_WORDS words (a long state) has blocks of 16 games. In blocks of 64, the words of a
-# game lie so far apart that few of them fit the first cache together.
-MAX_WORDS = 32
+# On a CPU, blocks of states with more than LONG_STATE_WORDS words have at most NARROW_LANES lanes. With 64 lanes, the
+# words of a game would be so far apart that few of them fit in the first cache together.
+LONG_STATE_WORDS = 32
 NARROW_LANES = 16
-# Numbers of lanes on a CPU. They are few, so that batches of most sizes share their kernels.
+# Possible numbers of lanes on a CPU. There are few, so that batches of most sizes share their kernels.
 CPU_LANES = (LANES, NARROW_LANES, 1)
-# Numbers of lanes for long states. A vector of lanes pays off if more than half of them are games.
-WIDE_LANES = (NARROW_LANES, 8, 1)
+LONG_STATE_LANES = (NARROW_LANES, 8, 1)
 # A kernel on the CPU takes the range of blocks as an argument, and serves batches of up to MAX_BLOCKS blocks. Its
 # indices have 32 bits, or 64 if an array of such a batch would have too many values.
 MAX_BLOCKS = 2**14
@@ -35,13 +34,13 @@ class BlockGrid:
 
     Attributes:
         blocks: number of blocks.
-        lanes: games of a block.
+        lanes: number of games of a block.
         gpu: whether a thread plays one game; on a CPU a thread plays whole blocks.
         branches: whether games may take different branches.
         max_blocks: number of blocks up to which grids share a kernel on a CPU.
-        wide: whether indices have 64 bits on a CPU for arrays of any size.
-        workgroups: workgroups of a GPU that share the lanes of a block.
-        team: threads of a GPU that play a game together, a power of two up to a warp.
+        wide: whether indices on a CPU always have 64 bits.
+        workgroups: number of workgroups of a GPU that share the lanes of a block.
+        team: number of threads of a GPU that play a game together, a power of two up to a warp.
     """
 
     blocks: int
@@ -55,12 +54,12 @@ class BlockGrid:
 
     @property
     def rows(self) -> int:
-        """Games, padding included."""
+        """Number of games, padding included."""
         return self.blocks * self.lanes
 
     @property
     def compiled_blocks(self) -> int:
-        """Number of blocks up to which a kernel for this grid can play."""
+        """Largest number of blocks that a kernel for this grid can play."""
         return self.max_blocks if self.blocks <= self.max_blocks else 2**31
 
     @functools.cached_property
@@ -86,12 +85,12 @@ class BatchLayout:
 
     @functools.cached_property
     def shard_size(self) -> int:
-        """Games of a shard, without padding."""
+        """Number of games of a shard, without padding."""
         return self.batch // self.shards
 
     @functools.cached_property
     def rows(self) -> int:
-        """Games, padding included."""
+        """Number of games of all shards, padding included."""
         return self.grid.rows * self.shards
 
     @functools.cached_property
@@ -104,7 +103,7 @@ class BatchLayout:
 
     @functools.cached_property
     def single_games(self) -> BlockGrid:
-        """Partition of a shard into single games, without padding: one program serves batches of any size."""
+        """Partition of a shard into single games, without padding, for which one program plays batches of any size."""
         return replace(self.grid, blocks=self.shard_size, lanes=1)
 
     def quotas(self, games: int, shard: int) -> tuple[int, int, int]:
@@ -114,9 +113,9 @@ class BatchLayout:
             Games that every row of a shard plays, number of its first rows that play one more, and number of its rows.
         """
         each, rest = divmod(games, self.batch)
-        # This shard has so many of the batch's first `rest` rows.
-        more = min(max(rest - shard * self.shard_size, 0), self.shard_size)
-        return each, more, self.shard_size
+        # Count the rows of this shard among the first `rest` rows of the batch, which play one more.
+        rows_with_more = min(max(rest - shard * self.shard_size, 0), self.shard_size)
+        return each, rows_with_more, self.shard_size
 
     def empty(self, words: int, dtype: DType = dtypes.uint32) -> Tensor:
         """Return an uninitialised buffer of `words` values per game."""
@@ -182,11 +181,12 @@ def batch_layout(batch: int, device: DeviceName, words: int) -> BatchLayout:
     # Small batches have small blocks, so that little padding is played.
     if gpu:
         lanes = LANES
-    elif words > MAX_WORDS:
-        lanes = next(lanes for lanes in WIDE_LANES if games > lanes // 2)
+    elif words > LONG_STATE_WORDS:
+        # A vector of lanes is faster if more than half of its lanes are games.
+        lanes = next(lanes for lanes in LONG_STATE_LANES if games > lanes // 2)
     else:
         lanes = next(lanes for lanes in CPU_LANES if lanes <= games)
-    # tinygrad's interpreter is slow, and it plays padding, too. Its threads run in lockstep, without branches.
+    # tinygrad's interpreter is slow, so it should play little padding. Its threads run in lockstep, without branches.
     if interpreted:
         lanes = min(lanes, 1 << (games - 1).bit_length())
     return BatchLayout(batch, device, shards, BlockGrid(-(-games // lanes), lanes, gpu, not interpreted))

@@ -52,10 +52,10 @@ class Engine:
     # *** launching ***
 
     def run(self, kernel: Kernel, layout: BatchLayout, arrays: A, grid: BlockGrid | None = None) -> A:
-        """Run a kernel and return its arrays as they are after it.
+        """Run a kernel and return its arrays with the values after it.
 
         Outside of a capture, the kernel is launched and changes the arrays in place. In a capture it becomes a node of
-        the graph: the result is new tensors, and `arrays` still have the values before the kernel.
+        the graph: the result has new tensors, and `arrays` still have the values before the kernel.
         """
         grid = grid or layout.grid
         if stays_lazy():
@@ -70,13 +70,13 @@ class Engine:
         return arrays
 
     def bind(self, kernel: Kernel, layout: BatchLayout, arrays: A, *external: Tensor) -> Launch:
-        """Return a prepared launch of a kernel on these arrays. external: see `ProgramLauncher.__call__`."""
+        """Return a prepared launch of a kernel on these arrays; for `external` see `ProgramLauncher.__call__`."""
         with LOCK:
             launcher, arguments = self._launcher(kernel, layout.grid, layout.device, arrays)
             return launcher(arguments, *external)
 
     def prepare(self, kernel: Kernel, layout: BatchLayout, arrays: A) -> Callable[..., object]:
-        """Return a function that runs a kernel on other arrays of the same form, passed as flat arguments."""
+        """Return a function that runs a kernel on arrays of the same shapes, passed as flat arguments."""
         with LOCK:
             launcher, _ = self._launcher(kernel, layout.grid, layout.device, arrays)
         blocks = block_range(layout.grid, layout.device)
@@ -94,7 +94,7 @@ class Engine:
         structure, tensors = flatten_arrays(arrays)
         arguments = [*tensors, *block_range(grid, device)]
         count = len(tensors)
-        # tinygrad's scheduler takes longer than most kernels. It is needed only for its debug output and profiles.
+        # tinygrad's scheduler takes longer than most kernels. It is used only for its debug output and profiles.
         directly = launches_directly()
 
         def create() -> Launcher:
@@ -125,7 +125,8 @@ class Engine:
         return partial(trace, body)
 
     def _name(self, kernel: Kernel) -> str:
-        # These kernels are the same for many games. With the same name, so is their source, which is compiled once.
+        """Return the name of a kernel's function in its source."""
+        # These kernels are the same for many games. Under one name their source is the same, and is compiled once.
         if isinstance(kernel, (Seed, Copy, Gather)):
             return kernel.name
         return f"{type(self.game.rules).__name__}_{kernel.name}"
@@ -218,7 +219,7 @@ class Engine:
         return actions
 
     def load(self, table: np.ndarray, row_keys: np.ndarray, device: DeviceName) -> BatchBuffers:
-        """Upload a batch from its tables: words [B, words] and row keys [B, KEY_WORDS]."""
+        """Upload a batch from its tables: words [B, words] and row keys [B, KEY_WORDS], both uint32."""
         layout = self.batch_layout(len(table), device)
         return BatchBuffers(layout.upload(table), layout.upload(row_keys), layout)
 
@@ -232,7 +233,7 @@ class Engine:
         Args:
             buffers: the games.
             steps: maximum number of actions of each game.
-            reset: what happens to finished games.
+            reset: when finished games are reset.
             count: whether to count decisions, see `Decisions`.
             games: number of games to finish, distributed among the rows (see `BatchLayout.quotas`); None for no number.
 
@@ -278,7 +279,7 @@ class Engine:
 
     @functools.cached_property
     def output_shapes(self) -> Outputs:
-        """Shape per game and dtype of each output."""
+        """Shape for one game, and dtype, of each output."""
         spec = self.spec
         flag = ((), dtypes.bool)
         return Outputs(
@@ -314,10 +315,10 @@ class Engine:
         observer = player if players is None else "each"
         shape, dtype = self.output_shapes[0]
         if stays_lazy():
-            # A capture has one grid: the kernel fills a padded buffer, of which tinygrad makes a view.
+            # A capture has one grid, so the kernel fills a padded buffer, and tinygrad makes a view of it.
             arrays = Observe.Arrays(self.outputs(layout, ["observation"]), buffers.words, players)
             return self.view(layout, self.run(Observe(observer), layout, arrays).out, "observation", layout.grid.gpu)
-        # Otherwise the kernel writes the rows of the batch without padding, and no copy follows.
+        # Otherwise the kernel writes the rows of the batch without padding, which needs no copy.
         new = empty_buffer(layout.batch * math.prod(shape), dtype, layout.device)
         arrays = Observe.Arrays(Outputs(observation=new), buffers.words, players)
         self.run(Observe(observer, layout.grid.lanes), layout, arrays, layout.unpadded)
@@ -341,7 +342,7 @@ class Engine:
         return new.reshape(layout.batch, *shape)
 
     def _property(self, name: str) -> tuple[tuple[int, ...], DType]:
-        """Return the shape per game and the dtype of a field, a flag, the rewards or the action_key."""
+        """Return the shape for one game and the dtype of a field, a flag, the rewards or the action_key."""
         others: dict[str, tuple[tuple[int, ...], DType]] = {
             "rewards": ((self.spec.num_players,), dtypes.float32),
             "action_key": ((2,), dtypes.uint32),
@@ -376,7 +377,7 @@ _shared_engine: Any = functools.lru_cache(16)(Engine)  # frozen rules are hashab
 
 
 def engine_of(rules: Rules) -> Engine:
-    """Return the engine of rules. Environments with equal rules share one, so that kernels are traced once."""
+    """Return the engine of rules. Environments with equal rules of this package share one, with its traced kernels."""
     return (_shared_engine if type(rules).__module__.startswith(FIXED_RULES) else Engine)(rules)
 
 

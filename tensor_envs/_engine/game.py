@@ -1,7 +1,7 @@
-"""A game: its rules, and what all games share around them.
+"""Game: its rules, and the code around them that all games share.
 
-Shared are chance, the number of plies, episodes, illegal actions, truncation and the uniform policy. All code here is
-written in the language of rules. With plain numbers it plays one game in Python; traced, it becomes a kernel.
+All games share chance, the number of plies, episodes, illegal actions, truncation and the uniform policy. The code is
+written in the language of rules: with plain numbers it plays one game in Python, and traced it becomes a kernel.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Game:
         return KeyedChance(s.key) if self.spec.chance else NoChance()
 
     def key(self, row_keys: Sequence[Value], episode: Value) -> list[Scalar]:
-        """Return the key of the chance of a row's episode."""
+        """Return the random key of a row's episode, two words."""
         return list(threefry(row_keys[:2], (row_keys[2], episode)))
 
     def init(self, row_keys: Sequence[Value], episode: Value) -> GameState:
@@ -78,7 +78,7 @@ class Game:
 
         Args:
             chance: source of the rules' random numbers.
-            common: values of the fields that all games have; the others are 0.
+            common: values of fields that all games have; those that are left out are 0.
         """
         values: dict[str, Any] = {
             name: MemoryArray(lambda i: uint32(0), field.size)
@@ -95,14 +95,14 @@ class Game:
     @cached_property
     def init_instructions(self) -> int:
         """Number of instructions that compute a first state."""
-        # Trace it on a tape that is thrown away. The keys are registers, since constants would be folded.
+        # Trace it on a temporary tape. The keys are registers, since constants would be folded.
         with record(Tape()) as tape:
             keys = registers(5, UINT32)
             self.init([keys[k] for k in range(5)], uint32(0))
             return tape.count
 
     def typed(self, values: dict[str, Any], context: str) -> GameState:
-        """Convert the values of all fields to scalars of the fields' kinds; check plain numbers against the bounds.
+        """Convert the values of all fields to scalars of the fields' kinds, and check plain numbers against the bounds.
 
         context: name of the rules' method, for errors.
         """
@@ -110,6 +110,7 @@ class Game:
         return GameState(typed, self.spec.num_players)
 
     def _typed(self, field: Field, value: Any, context: str) -> Any:
+        """Convert the value of a field, see `typed`."""
         if field.memory:
             if not isinstance(value, MemoryArray):
                 raise TypeError(f"{context}: the memory field {field.name!r} must be a MemoryArray")
@@ -131,24 +132,24 @@ class Game:
         Args:
             s: the state.
             action: number of the action, in range.
-            legal: whether the action is legal; None if it is known to be.
+            legal: whether the action is legal; None if it always is.
 
         Returns:
             The next state (after an illegal action, the same one), rewards [P], terminated, truncated.
         """
-        after, rewards, terminated, truncated, _ = self.moved(s, action, legal)
+        after, rewards, terminated, truncated, _ = self.step_with_events(s, action, legal)
         return after if legal is None else self.where(legal, after, s), rewards, terminated, truncated
 
-    def moved(
+    def step_with_events(
         self, s: GameState, action: Scalar, legal: Scalar | None
     ) -> tuple[GameState, list[Scalar], Scalar, Scalar, list[Scalar]]:
-        """Play an action like `step`, but return the state of the rules' step even for an illegal action.
+        """Play an action like `step`, but return the events as well, and the rules' state even after an illegal action.
 
         Returns:
             The state, rewards [P], terminated, truncated, events [E].
         """
-        # Rules play legal actions only. In plain Python an illegal action is known to be so, and they are not called.
-        # In a kernel they play it in vain, since vectors have no branches.
+        # Rules are written for legal actions. In plain Python they are not called for an illegal one. In a kernel they
+        # are computed for it, since vectors have no branches, and the result is not used.
         if legal is not None and legal.is_plain and not legal.value:
             events = dict.fromkeys(self.spec.events, 0)
             outcome = Outcome(s, [0] * self.spec.num_players, terminated=True, events=events)
@@ -171,8 +172,8 @@ class Game:
         rewards = [_given(f"rewards[{p}]", r, PLAIN_NUMBERS).to(FLOAT32) for p, r in enumerate(outcome.rewards)]
         if legal is not None:
             # A player who takes an illegal action loses 1, and the other players share it.
-            gain = 1 / max(players - 1, 1)
-            penalties = [where(s.current_player == p, -1.0, gain) for p in range(players)]
+            share = 1 / max(players - 1, 1)
+            penalties = [where(s.current_player == p, -1.0, share) for p in range(players)]
             rewards = where(legal, rewards, penalties)
             # An illegal action terminates the game, so it is not truncated.
             terminated = terminated | ~legal
@@ -183,8 +184,8 @@ class Game:
         """Return the events of an outcome as ints, in the order of the Spec; 0 after an illegal action."""
         instance("the events of an Outcome", outcome.events, Mapping)
         if outcome.events.keys() != {*self.spec.events}:
-            wanted, got = (", ".join(names) or "none" for names in (self.spec.events, outcome.events))
-            raise ValueError(f"step must report the events of the Spec, {wanted}; got {got}")
+            expected, got = (", ".join(names) or "none" for names in (self.spec.events, outcome.events))
+            raise ValueError(f"step must report the events of the Spec, {expected}; got {got}")
         events = [scalar(outcome.events[name]) for name in self.spec.events]
         for name, event in zip(self.spec.events, events, strict=True):
             if event.dtype not in (BOOL, INT32):
@@ -193,17 +194,17 @@ class Game:
 
     @property
     def determinizes(self) -> bool:
-        """Whether the rules can resample what is hidden from a player."""
+        """Whether the rules can resample the information that is hidden from a player."""
         return not self.spec.perfect_information and hasattr(self.rules, "determinize")
 
     def determinize(self, s: GameState, player: Scalar, chance: Chance) -> GameState:
-        """Resample what is hidden from a player by the rules' `determinize`, and check the result."""
-        dealt = self.rules.determinize(s, player, chance)  # type: ignore[attr-defined] # optional
-        instance("what determinize gives", dealt, GameState)
-        return self.typed(dealt.asdict(), "determinize")
+        """Resample the information that is hidden from a player by the rules' `determinize`, and check the result."""
+        resampled = self.rules.determinize(s, player, chance)  # type: ignore[attr-defined] # optional
+        instance("what determinize gives", resampled, GameState)
+        return self.typed(resampled.asdict(), "determinize")
 
     def promise(self, s: GameState) -> Scalar | None:
-        """Return the rules' promise of a position for the player not to move, clamped; None without a promise."""
+        """Return the rules' promise of a position for the player not to move, clamped; None if they have no promise."""
         if not hasattr(self.rules, "promise"):
             return None
         promise = scalar(self.rules.promise(s))
@@ -224,8 +225,8 @@ class Game:
         if len(values) == actions and all(x.dtype is BOOL for x in values):
             return pack_flags(values)
         if len(values) == words and all(x.dtype is UINT32 for x in values):
-            rest = actions % WORD_BITS
             # Clear the bits beyond the last action, which the rules may have set.
+            rest = actions % WORD_BITS
             return [*values[:-1], values[-1] & (1 << rest) - 1] if rest else values
         kinds = ", ".join(sorted({x.kind for x in values}))
         raise ValueError(
@@ -255,7 +256,7 @@ class Game:
 
     def where(self, condition: Scalar, a: GameState, b: GameState) -> GameState:
         """Select between two states, field by field."""
-        # A plain condition is known now, so no field needs a selection.
+        # With a plain condition, no field needs a selection.
         if condition.is_plain:
             return a if condition.value else b
         chosen: dict[str, Any] = {}
@@ -282,7 +283,7 @@ def flag(name: str, value: Any) -> Scalar:
 
 
 def _as_kind(field: Field, x: Any, context: str) -> Scalar:
-    """Convert a value to its field's kind, by the same rules for plain numbers and for scalars of a kernel."""
+    """Convert a value to its field's kind, with the same checks for plain numbers and for scalars of a kernel."""
     if not isinstance(x, Scalar):
         if field.kind == "bool" and x not in (0, 1):
             raise ValueError(f"{context}: field {field.name!r} must be a bool, got {x!r}")
@@ -299,6 +300,7 @@ def _as_kind(field: Field, x: Any, context: str) -> Scalar:
 
 
 def _where_array(condition: Scalar, x: MemoryArray, y: MemoryArray) -> MemoryArray:
+    """Select between two memory fields, element by element."""
     return MemoryArray(lambda i: where(condition, x[i], y[i]), x.size)
 
 
@@ -310,10 +312,10 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
         mask: its legal actions.
         count: number of actions of the game.
         policy_key: random key of the policy.
-        live: whether an action is known to be legal; otherwise the result is 0 where none is.
+        live: whether an action is always legal; otherwise the result is 0 if no action is.
     """
     random = threefry(policy_key, (uint32(s.ply), s.episode))[0]
-    # Bits of a word that can be actions. With fewer of them, `nth_bit` needs fewer steps.
+    # Only `width` bits of a word can be actions. With fewer bits, `nth_bit` needs fewer steps.
     width = min(WORD_BITS, 1 << (count - 1).bit_length())
     if isinstance(mask, MemoryArray):
         total = sum_in_range(len(mask), lambda w: popcount(mask[w]))
@@ -325,7 +327,7 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
     # Draw the number of an action among the legal ones. Their probabilities differ by at most 2^-32.
     n = scale(random, total)
     first_word = int32(0)
-    # In a long mask find a group of words first, then a word of this group: that takes half as many selections.
+    # In a long mask find a group of words first, then a word of this group, which takes half as many selections.
     if len(words) >= LONG_MASK:
         starts = range(0, len(words), WORD_GROUP)
         groups = [[*words[k : k + WORD_GROUP], *[uint32(0)] * (k + WORD_GROUP - len(words))] for k in starts]
@@ -342,11 +344,11 @@ def uniform_action(s: GameState, mask: MaskWords, count: int, policy_key: Sequen
 def _part_with(
     n: Scalar, parts: Sequence[Sequence[Scalar]], counts: Sequence[Scalar]
 ) -> tuple[Scalar, Sequence[Scalar], Scalar]:
-    """Find the part of a mask that holds the n-th legal action, without a loop in the kernel.
+    """Return the part of a mask that has the n-th legal action, without a loop in the kernel.
 
     Args:
         n: number of the action among the legal ones, from 0.
-        parts: words of the parts, equally many in each.
+        parts: words of each part; all parts have equally many.
         counts: number of legal actions in each part.
 
     Returns:
@@ -365,15 +367,15 @@ def _part_with(
 
 
 def nth_in_memory(mask: MemoryArray, n: Scalar) -> Scalar:
-    """Return the n-th legal action of a mask too large to unroll; a loop finds its word."""
+    """Return the n-th legal action of a mask that is too large to unroll, by a loop over its words."""
     if n.is_plain:
         skipped = 0
         w = 0
         while skipped + int(popcount(mask[w]).value) <= n.value:
-            skipped = skipped + int(popcount(mask[w]).value)
-            w = w + 1
+            skipped += int(popcount(mask[w]).value)
+            w += 1
         return w * WORD_BITS + nth_bit(mask[w], n - skipped)
-    # three registers: legal actions so far, the word that holds the n-th one, legal actions before that word
+    # The registers are the number of legal actions so far, the word with the n-th one, and the number before that word.
     state = registers(3, INT32)
     for k in range(3):
         state[k] = 0

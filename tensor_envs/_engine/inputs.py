@@ -19,7 +19,7 @@ from tensor_envs._runtime.launcher import base_of
 if TYPE_CHECKING:
     from tensor_envs._runtime.dlpack import Imported
 
-INT32_END = 2**31
+INT32_END = 2**31  # the least int that int32 cannot hold
 
 
 def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = None) -> Tensor:
@@ -27,10 +27,11 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
 
     Args:
         name: name of the argument, for errors.
-        value: a Tensor on the batch's device, an array of another library on its card, or anything that NumPy takes.
-            A number that int32 cannot hold becomes one that is no action.
+        value: a Tensor on the batch's device, an array of another library on its card, or anything that NumPy converts.
+            A number that int32 cannot hold becomes -1, or another number that is no action.
         layout: layout of the batch.
-        below: entries must be in 0..below-1. Only arrays on the host are checked, since a device would have to wait.
+        below: entries must be in 0..below-1. Only arrays on the host are checked, since the host does not wait for the
+            device.
 
     Raises:
         TypeError: another dtype.
@@ -50,9 +51,9 @@ def int_array(name: str, value: Any, layout: BatchLayout, below: int | None = No
 
 
 def card_ints(name: str, value: Any, layout: BatchLayout, wide: bool = False) -> Imported:
-    """Return integers [B] of another library on the batch's card as int32; see `int_array` for the errors.
+    """Return another library's integers [B] on the batch's card as int32; it raises the errors of `int_array`.
 
-    wide: whether integers of 64 bits are left as they are.
+    wide: whether int64 is returned as it is.
     """
     # Imported here, since the Python of a web page imports this module and lacks what `exchange` needs.
     from tensor_envs._runtime.exchange import card_array
@@ -72,14 +73,18 @@ def _kind(dtype: Any) -> str:
 
 
 def host_ints(name: str, value: Any, size: int | None, below: int | None = None, low: int = 0) -> np.ndarray:
-    """Convert a Tensor, or anything that NumPy takes, to int32 [size], checked.
+    """Convert a Tensor, or anything that NumPy converts, to int32 [size].
 
     Args:
         name: name of the argument, for errors.
         value: the integers.
-        size: their number; None for any number above 0.
+        size: number of entries; None for any number above 0.
         below: entries must be in low..below-1; None for any entries.
         low: lowest entry.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: another shape or range.
     """
     value = host_array(name, value)
     if size is None and not value.size:
@@ -96,17 +101,18 @@ def host_ints(name: str, value: Any, size: int | None, below: int | None = None,
 
 def bool_array(name: str, value: Any, layout: BatchLayout) -> Tensor:
     """Return bool [B] as an int32 buffer with an entry for every game. TypeError or ValueError for anything else."""
-    chosen = value if isinstance(value, Tensor) else host_array(name, value)
-    if chosen.dtype not in (dtypes.bool, np.dtype(bool)):
-        raise TypeError(f"{name} must be bool, got dtype {chosen.dtype}")
-    if chosen.shape != (layout.batch,):
-        raise ValueError(f"{name} must have shape ({layout.batch},), got {chosen.shape}")
-    if isinstance(chosen, Tensor):
-        return _buffer(_on_device(name, chosen, layout), layout)
-    return upload(layout.padded(chosen).astype(np.int32), layout.device)
+    flags = value if isinstance(value, Tensor) else host_array(name, value)
+    if flags.dtype not in (dtypes.bool, np.dtype(bool)):
+        raise TypeError(f"{name} must be bool, got dtype {flags.dtype}")
+    if flags.shape != (layout.batch,):
+        raise ValueError(f"{name} must have shape ({layout.batch},), got {flags.shape}")
+    if isinstance(flags, Tensor):
+        return _buffer(_on_device(name, flags, layout), layout)
+    return upload(layout.padded(flags).astype(np.int32), layout.device)
 
 
 def _check(name: str, shape: Any, dtype: Any, integral: bool, size: int | None) -> None:
+    """Raise TypeError unless the dtype is `integral`, and ValueError unless the shape is (size,)."""
     if not integral:
         raise TypeError(f"{name} must be integers, got dtype {dtype}")
     if len(shape) != 1 or shape[0] == 0 or size not in (None, shape[0]):
@@ -114,7 +120,7 @@ def _check(name: str, shape: Any, dtype: Any, integral: bool, size: int | None) 
 
 
 def host_array(name: str, value: Any) -> np.ndarray:
-    """Return a value as an array.
+    """Return the argument `name` as a NumPy array.
 
     Raises:
         TypeError: the value is no array (a State), or cannot be read (a tensor on PyTorch's device "meta").
@@ -140,7 +146,7 @@ def host_array(name: str, value: Any) -> np.ndarray:
 
 
 def _on_device(name: str, values: Tensor, layout: BatchLayout) -> Tensor:
-    """Return values on the batch's device. ValueError if they are on another one; constants are on every device."""
+    """Return values on the batch's device. ValueError if they are on another one; constants can be on every device."""
     if values.device is None:
         return values if stays_lazy() else upload(download(values), layout.device)
     if values.device != layout.device:
@@ -158,16 +164,17 @@ def _buffer(values: Tensor, layout: BatchLayout) -> Tensor:
             return values
         return realize(values.clone())
     # Actions that a search or a policy of this package returns are a view of a padded buffer, which needs no copy.
-    whole = Tensor(base_of(values.uop))
-    is_whole = values.dtype is dtypes.int32 and buffer_of(whole) is not None and whole.numel() == layout.rows
-    if is_whole and layout.column(whole).uop is values.uop:
-        return whole
-    return _converted(values, layout.shards, layout.shard_size, layout.grid.rows)
+    base = Tensor(base_of(values.uop))
+    is_padded_buffer = values.dtype is dtypes.int32 and buffer_of(base) is not None and base.numel() == layout.rows
+    if is_padded_buffer and layout.column(base).uop is values.uop:
+        return base
+    return _padded_int32(values, layout.shards, layout.shard_size, layout.grid.rows)
 
 
 @jit
-def _converted(values: Tensor, shards: int, games: int, rows: int) -> Tensor:
-    """Convert values of shards of `games` games to int32, and pad each shard to `rows`."""
+def _padded_int32(values: Tensor, shards: int, games: int, rows: int) -> Tensor:
+    """Convert values of shards of `games` games to int32, and pad each shard to `rows` games."""
+    # A number that int32 cannot hold becomes -1.
     if values.dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64):
         values = ((values >= 0) & (values < INT32_END)).where(values, -1)
     values = values.cast(dtypes.int32)

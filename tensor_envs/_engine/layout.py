@@ -1,9 +1,9 @@
 """Bit layout of a state: field offsets, packing and unpacking, in kernels and on the host.
 
 A state is a buffer of uint32 words, [blocks, words, lanes]. (The keys of its rows are in a second buffer, which no step
-writes.) The words of a game:
+writes.) The words of a game are, in this order:
 
-    fields and flags    ints have as many bits as their bounds need, bools and flags one; several share a word
+    fields and flags    ints have as many bits as their bounds need, bools and flags one bit; several share a word
     rewards             float32, one word for each player
     legal_action_mask   a bit for each action
 
@@ -39,7 +39,7 @@ class Slot(NamedTuple):
 
 
 class _WholeWords(Sequence[Slot]):
-    """Slots of a memory field. There may be millions, so each is computed when it is accessed."""
+    """Slots of a memory field. It may have millions, so each is computed when it is accessed."""
 
     def __init__(self, first: int, size: int):
         self.words = range(first, first + size)
@@ -75,9 +75,9 @@ class Layout:
                 self.slots[name] = _WholeWords(self.words, field.size)
                 self.words += field.size
             else:
-                self.slots[name] = [self._slot(field) for _ in range(field.size)]
+                self.slots[name] = [self._allocate(field) for _ in range(field.size)]
         for name in FLAGS:
-            self.slots[name] = [self._small(1, 0)]
+            self.slots[name] = [self._allocate_bits(1, 0)]
         # Fields and flags come first: kernels hold only these words in registers.
         self.field_words = self.words
         self.rewards = self.words
@@ -85,20 +85,21 @@ class Layout:
         self.mask_words = num_words(spec.num_actions)
         self.words = self.mask + self.mask_words
 
-    def _slot(self, field: Field) -> Slot:
+    def _allocate(self, field: Field) -> Slot:
+        """Return a new slot for a number of a field."""
         if field.kind == "int32":
             assert field.low is not None and field.high is not None
             width = max(1, (field.high - field.low).bit_length())
             if width < WORD_BITS:
-                return self._small(width, field.low)
+                return self._allocate_bits(width, field.low)
         elif field.kind == "bool":
-            return self._small(1, 0)
+            return self._allocate_bits(1, 0)
         words = 2 if field.kind == "uint64" else 1
         self.words += words
         return Slot(self.words - words, 0, words * WORD_BITS)
 
-    def _small(self, width: int, low: int) -> Slot:
-        # First fit: a number goes into the first word that has room for its bits.
+    def _allocate_bits(self, width: int, low: int) -> Slot:
+        """Return a new slot in the first word that has enough free bits."""
         for free in self._free:
             word, used = free
             if used + width <= WORD_BITS:
@@ -124,6 +125,7 @@ class Layout:
         return nested(values, field.shape)
 
     def get_state(self, load: Load) -> GameState:
+        """Return all fields."""
         return GameState({name: self.get(load, name) for name in self.fields}, self.spec.num_players)
 
     def get_flags(self, load: Load) -> list[Scalar]:
@@ -131,12 +133,16 @@ class Layout:
         return [self.get(load, name) for name in FLAGS]
 
     def get_mask(self, load: Load) -> MaskWords:
+        """Return the words of the legal action mask."""
         if any(field.memory for field in self.fields.values()):
             return MemoryArray(lambda i: load(i + self.mask), self.mask_words)
         return [load(self.mask + w) for w in range(self.mask_words)]
 
     def plain(self, words: Sequence[int]) -> dict[str, Any]:
-        """Return fields and flags of one game as plain numbers and lists. It needs no NumPy, and no memory fields."""
+        """Return fields and flags of one game as plain numbers and lists, without NumPy.
+
+        The game must not have memory fields.
+        """
         values = {name: self.get(lambda w: uint32(words[w]), name) for name in self.slots}
         shapes = {name: field.shape for name, field in self.fields.items()}
         return {name: nested([x.value for x in flat(value)], shapes.get(name, ())) for name, value in values.items()}
@@ -149,7 +155,7 @@ class Layout:
         rewards: Sequence[Scalar] = (),
         mask: MaskWords | None = None,
     ) -> None:
-        """Store the given parts of a state. Fields and flags must be given together, since they share words."""
+        """Store parts of a state. Fields and flags must be passed together, since they share words."""
         words: dict[int, Scalar] = {}
         if s is not None:
             for name, field in self.fields.items():
@@ -179,15 +185,21 @@ class Layout:
         values: dict[str, np.ndarray] = {}
         for name, slots in self.slots.items():
             field = self.fields.get(name)
-            columns = np.stack([_column(table, slot) for slot in slots], axis=1)
+            columns = np.stack([column_of(table, slot) for slot in slots], axis=1)
             dtype = bool if field is None or field.kind == "bool" else NUMPY_KINDS[field.kind]
             values[name] = columns.astype(dtype).reshape(len(table), *(field.shape if field else ()))
-        bits = np.ascontiguousarray(table[:, self.mask :]).astype("<u4").view(np.uint8)
-        values["legal_action_mask"] = np.unpackbits(bits, axis=1, count=self.spec.num_actions, bitorder="little").view(
-            bool
-        )
-        values["rewards"] = np.ascontiguousarray(table[:, self.rewards : self.mask]).view(np.float32)
+        values["legal_action_mask"] = self.unpack_mask(table)
+        values["rewards"] = self.unpack_rewards(table)
         return values
+
+    def unpack_mask(self, table: np.ndarray) -> np.ndarray:
+        """Return the legal actions of a table [B, words], bool [B, A]."""
+        bits = np.ascontiguousarray(table[:, self.mask :]).astype("<u4").view(np.uint8)
+        return np.unpackbits(bits, axis=1, count=self.spec.num_actions, bitorder="little").view(bool)
+
+    def unpack_rewards(self, table: np.ndarray) -> np.ndarray:
+        """Return the rewards of a table [B, words], float32 [B, P]."""
+        return np.ascontiguousarray(table[:, self.rewards : self.mask]).view(np.float32)
 
     def game(self, words: np.ndarray) -> dict[str, Any]:
         """Unpack one game's words to plain numbers and nested lists by name."""
@@ -215,7 +227,7 @@ class Layout:
         """Raise ValueError if a field of a table [B, words] is out of its bounds."""
         for name, field in self.fields.items():
             for slot in self.slots[name] if field.kind == "int32" else ():
-                column = _column(table, slot)
+                column = column_of(table, slot)
                 # An int32 that fills its word is stored as it is, without the offset `low`.
                 if slot.width == WORD_BITS:
                     column = column.astype(np.int32)
@@ -247,7 +259,7 @@ class Layout:
         elif slots[0].width == WORD_BITS:
             values = word_of(slots[0].word, len(slots)).bitcast(dtype)
         else:
-            columns = [_lazy_small(word_of, slot, dtype) for slot in slots]
+            columns = [_lazy_bits(word_of, slot, dtype) for slot in slots]
             values = columns[0].cat(*columns[1:], dim=1) if len(columns) > 1 else columns[0]
         return values.reshape(values.shape[0], *field.shape)
 
@@ -282,16 +294,16 @@ def _add(words: dict[int, Scalar], slot: Slot, x: Scalar) -> None:
 
 
 def _put_memory(store: Callable[[Any, Scalar], None], first: int, values: MemoryArray) -> None:
+    """Store the words of an array from word `first` on, by a loop of the kernel."""
     with loop(len(values)) as k:
         store(k + first, values[k])
 
 
-def _column(table: np.ndarray, slot: Slot) -> np.ndarray:
-    """Return the number in a slot of every game: uint64 for a field of this kind, else int64."""
-    x = table[:, slot.word].astype(np.int64)
+def column_of(table: np.ndarray, slot: Slot) -> np.ndarray:
+    """Return the number in a slot of every game of a table, int64 [B], or uint64 for a field of this kind."""
     if slot.width == 64:
         return table[:, slot.word].astype(np.uint64) | table[:, slot.word + 1].astype(np.uint64) << np.uint64(32)
-    return (x >> slot.shift & (1 << slot.width) - 1) + slot.low
+    return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
 
 
 def _plain_words(field: Field, row: int, x: Any) -> list[int]:
@@ -304,6 +316,7 @@ def _plain_words(field: Field, row: int, x: Any) -> list[int]:
     return [x & 0xFFFFFFFF, x >> 32] if field.kind == "uint64" else [int(x)]
 
 
-def _lazy_small(word_of: Callable[[int, int], Tensor], slot: Slot, dtype: Any) -> Tensor:
+def _lazy_bits(word_of: Callable[[int, int], Tensor], slot: Slot, dtype: Any) -> Tensor:
+    """Return the number in a slot of every game as a lazy expression, [B, 1]."""
     bits = word_of(slot.word, 1) >> slot.shift & (1 << slot.width) - 1
     return bits != 0 if dtype is BOOL else bits.cast(dtype) + slot.low

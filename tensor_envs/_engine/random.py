@@ -11,12 +11,13 @@ KEY_WORDS = 5  # words of a row's keys: seed (two words), number of the row, key
 
 
 def threefry(key: tuple[Tensor, Tensor], counter: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return two output words, uint32, for two key words and two counter words."""
+    """Return two random words, uint32, for two key words and two counter words."""
     x = _join(*counter).threefry(_join(*key))
     return x.cast(dtypes.uint32), (x >> 32).cast(dtypes.uint32)
 
 
 def _join(low: Tensor, high: Tensor) -> Tensor:
+    """Join a low and a high word to a uint64."""
     return low.cast(dtypes.uint64) | high.cast(dtypes.uint64) << 32
 
 

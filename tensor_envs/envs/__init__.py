@@ -1,1 +1,1 @@
-"""Environments: games of a batch, their state, rollouts, names of actions, and looks into one game and its kernels."""
+"""Environments: batches of games and their states, rollouts, names of actions, and inspection of games and kernels."""

@@ -1,4 +1,4 @@
-"""Environments: games under fixed rules, stepped in batches; states combined row by row."""
+"""Environments: games under fixed rules, stepped in batches; functions that combine the games of states."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ else:
     S_co = TypeVar("S_co")  # defaults need Python 3.13
 
 SEED_ROWS = 2**32  # number of rows of a seed
-# attribute of Gymnasium's environments -> what to write
+# hints of errors, by attributes of Gymnasium's environments
 GYMNASIUM = {
     "action_space": "env.num_actions is the number of actions",
     "observation_space": "env.observation_shape and env.spec.observation_dtype describe observations",
@@ -45,7 +45,7 @@ GYMNASIUM = {
 
 
 def _refuse_without_state(method: Callable[P, T]) -> Callable[P, T]:
-    """Raise TypeError that says what to write for `env.reset(seed=0)`."""
+    """Decorate a method to raise a TypeError with a hint for calls without a state, such as `env.reset(seed=0)`."""
 
     @functools.wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -59,18 +59,17 @@ def _refuse_without_state(method: Callable[P, T]) -> Callable[P, T]:
 
 
 class Env(NotatedGame[R_co], Generic[R_co, S_co]):
-    """A game under fixed rules, for any number of games at once. Made by `tensor_envs.make`.
+    """Environment: a game under fixed rules, for any number of games at once. Made by `tensor_envs.make`.
 
-    Games differ in their rules; this class is the same for all of them.
+    All games share this class; they differ in their rules.
 
     Attributes:
         id, version: identity of the environment.
         rules: frozen dataclass of rule fields.
-        spec: facts about the game, see `tensor_envs.Spec`.
+        spec: properties of the game, see `tensor_envs.Spec`.
         num_players, num_actions, observation_shape: those of the spec.
-        illegal: "lose" or "raise".
-        entry, engine: the registered game and its kernels. They are for adapters and searches, and may change in any
-            version.
+        illegal: effect of an illegal action, "lose" or "raise", see `make`.
+        entry, engine: the registered game and its kernels, for adapters and searches. They may change in any version.
 
     Examples:
         >>> env = te.make("connect_four", columns=5)
@@ -105,18 +104,18 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
     # *** states ***
 
     def _state(self, buffers: BatchBuffers) -> S_co:
-        state: Any = State(self, buffers)  # to type checkers a class with this game's fields, see `_known_games.pyi`
+        """Wrap buffers. For type checkers the State has this game's fields, see `_known_games.pyi`."""
+        state: Any = State(self, buffers)
         return state
 
     def init(self, batch: int, seed: int = 0, device: DeviceName | None = None, first_row: int = 0) -> S_co:
         """Start new games. Row r is game r of the seed, whatever the batch size.
 
         Args:
-            batch: B.
+            batch: number of games, B.
             seed: 0..2^64-1.
             device: any tinygrad device; a tuple of them shards the batch axis; None is tinygrad's default.
-            first_row: the rows are first_row, first_row + 1, ... of the seed, so that several processes share one
-                large batch.
+            first_row: number of the first row under the seed, so that several processes can share one large batch.
 
         Returns:
             The state of B games.
@@ -137,12 +136,12 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
     def step(self, state: State, action: Any) -> S_co:
         """Play one action in every game; earlier states stay valid.
 
-        A finished game stays as it is, with rewards 0, whatever its action. The kernel is compiled at the first call
-        for a number of blocks and a device. Inside a TinyJit of the caller's the step becomes part of its graph.
+        A finished game stays as it is, with rewards 0, for any action. The kernel is compiled at the first call for a
+        number of blocks and a device. Inside a TinyJit of the caller's the step becomes part of its graph.
 
         Args:
             state: state of this environment.
-            action: integers [B], a Tensor on the state's device or anything that NumPy takes.
+            action: integers [B], a Tensor on the state's device or anything that NumPy converts.
 
         Returns:
             The next state.
@@ -193,7 +192,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
 
         Args:
             state: state of this environment.
-            mask: bool [B], the games to reset; default: every finished one.
+            mask: bool [B], the games to reset; None: every finished game.
 
         Returns:
             The next state; all rewards are 0.
@@ -212,18 +211,18 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         return self._state(self.engine.reset(buffers, chosen))
 
     def take(self, state: State, rows: Any) -> S_co:
-        """Return the games at some rows of a state. Each keeps its own chance; a row may come several times.
+        """Return the games at some rows of a state, which may be repeated. Each game keeps its random key.
 
         Args:
             state: state on one device.
-            rows: integers [N] in 0..B-1, a Tensor on the state's device or anything that NumPy takes. The values of a
-                Tensor are not checked but clamped to the batch.
+            rows: integers [N] in 0..B-1, a Tensor on the state's device or anything that NumPy converts. The values of
+                a Tensor are clamped to this range, not checked.
 
         Returns:
             A state of N games.
 
         Raises:
-            ValueError, TypeError: rows of another dtype or shape or beyond the batch, or a state on several devices.
+            ValueError, TypeError: rows of another dtype or shape or out of range, or a state on several devices.
 
         Examples:
             >>> env = te.make("tic_tac_toe")
@@ -241,18 +240,18 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         return self._state(self.engine.gather(buffers, int_array("rows", rows, layout), layout.batch))
 
     def put(self, state: State, rows: Any, other: State) -> S_co:
-        """Return a state in which the games at some rows are those of another state. Each keeps its own chance.
+        """Return a state with the games at some rows replaced by those of another state. Each keeps its random key.
 
         Args:
             state: state on one device.
-            rows: integers [N] in 0..B-1, all different, as NumPy takes them.
+            rows: different integers [N] in 0..B-1, anything that NumPy converts.
             other: N games of this environment on the same device, one for each row.
 
         Returns:
             A state of B games; `state` and `other` stay as they are.
 
         Raises:
-            ValueError, TypeError: other states; rows of another dtype or shape, beyond the batch, or repeated.
+            ValueError, TypeError: other states; rows of another dtype or shape, out of range, or repeated.
 
         Examples:
             >>> env = te.make("tic_tac_toe")
@@ -268,16 +267,17 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         if state.check_beside(other, "other").batch != len(rows):
             raise ValueError(f"other must have a game for each of the {len(rows)} rows, got {other.batch}")
         index[rows] = state.batch + np.arange(len(rows))
-        places = int_array("rows", index, buffers.layout)
-        return self._state(self.engine.gather(buffers, places, state.batch, other.buffers))
+        sources = int_array("rows", index, buffers.layout)
+        return self._state(self.engine.gather(buffers, sources, state.batch, other.buffers))
 
     def observe(self, state: State, player: Any = None) -> Tensor:
-        """Return the observation of a player. It is a node of a jit that captures.
+        """Return the observation of a player. Inside a jit it becomes part of the captured graph.
 
         Args:
             state: state of this environment.
-            player: None (each game's player to move), a player for all games, or integers [B], a Tensor or what NumPy
-                takes. The numbers of a Tensor are not read here: one that is no player sees what nobody does.
+            player: None (each game's player to move), a player for all games, or integers [B], a Tensor or anything
+                that NumPy converts. The values of a Tensor are not checked; for a number that is no player, the
+                observation is undefined.
 
         Returns:
             [B, *observation_shape] of dtype spec.observation_dtype.
@@ -302,14 +302,14 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
     # *** checks, also for adapters and searches ***
 
     def action_buffer(self, state: State, action: Any) -> Tensor:
-        """Return an action argument as an int32 buffer; see `step` for the errors."""
+        """Return an action argument as an int32 buffer. It raises the errors of `step`."""
         actions = int_array("action", action, state.buffers.layout)
         if self.illegal == "raise":
             self._check_legal(state, actions, action)
         return actions
 
     def _check_legal(self, state: State, actions: Tensor, given: Any) -> None:
-        """Raise ValueError, which names rows and actions as given, if a game in progress gets an illegal one."""
+        """Raise ValueError, with rows and actions as given, if an action is illegal in an unfinished game."""
         if is_capturing():
             raise RuntimeError('illegal="raise" reads the actions on the host, so a jit cannot capture it')
         values = state.numpy()
@@ -318,10 +318,10 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         legal = inside & values["legal_action_mask"][np.arange(len(chosen)), np.where(inside, chosen, 0)]
         wrong = np.flatnonzero(~legal & ~values["terminated"] & ~values["truncated"])
         if len(wrong):
-            # the buffer has -1 in place of what int32 cannot hold
-            named = chosen if on_card(given) else host_array("action", given)
-            some = ", ".join(f"row {row}: {named[row]}" for row in wrong[:8]) + ", ..." * (len(wrong) > 8)
-            raise ValueError(f"{len(wrong)} illegal actions ({some}); legal_action_mask says what is allowed")
+            # The buffer has -1 in place of numbers that int32 cannot hold, so the argument itself is printed.
+            argument = chosen if on_card(given) else host_array("action", given)
+            examples = ", ".join(f"row {row}: {argument[row]}" for row in wrong[:8]) + ", ..." * (len(wrong) > 8)
+            raise ValueError(f"{len(wrong)} illegal actions ({examples}); legal_action_mask says what is allowed")
 
     @renames(games="positions")
     def state_from_dicts(
@@ -331,7 +331,7 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         device: DeviceName | None = None,
         first_row: int = 0,
     ) -> S_co:
-        """Return a batch of plain games. Row r gets the chance of row first_row + r, episode 0, of the seed.
+        """Return a batch of games from dictionaries. Row r has the random keys of row first_row + r of the seed.
 
         Args:
             positions: dictionaries as `state_to_dict` returns them, also with NumPy's arrays and numbers, or strings of
@@ -339,10 +339,10 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
             seed, device, first_row: as in `init`.
 
         Returns:
-            A state of as many games.
+            A state of as many games, in episode 0.
 
         Raises:
-            ValueError: names the game and what is wrong with it, if one is no position of this game.
+            ValueError: a position is invalid. The error has its number and the reason.
 
         Examples:
             >>> env = te.make("tic_tac_toe")
@@ -352,10 +352,10 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
         """
         table = self.pack(positions)
         device = open_device(device)
-        fresh = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), device)
+        buffers = self.engine.load(table, np.zeros((len(table), KEY_WORDS), np.uint32), device)
         first_row = integer("first_row", first_row, 0, SEED_ROWS - len(table))
         keys = self.engine.row_keys(len(table), seed_words(seed), device, first_row)
-        return self._state(self.engine.refresh(fresh._replace(row_keys=keys)))
+        return self._state(self.engine.refresh(buffers._replace(row_keys=keys)))
 
     # *** names of version 0.2, until 0.4 ***
 
@@ -373,22 +373,22 @@ class Env(NotatedGame[R_co], Generic[R_co, S_co]):
 
 
 def _text(call: str) -> Any:
-    """Return the module `tensor_envs.text`, with a warning that a method of Env is one of its functions now."""
+    """Return the module `tensor_envs.text`, and warn that a method of Env has become one of its functions."""
     warnings.warn(f"write tensor_envs.text.{call}", DeprecationWarning, stacklevel=3)
     return importlib.import_module("tensor_envs.text")
 
 
 def concat(states: Sequence[State]) -> State:
-    """Concatenate states along the batch. Each game keeps its own chance.
+    """Concatenate states along the batch. Each game keeps its random key.
 
     Args:
-        states: one or more, of one environment and on one device.
+        states: one or more states of one environment, on one device.
 
     Returns:
         A state of all games.
 
     Raises:
-        ValueError, TypeError: states of other environments or devices, or none.
+        ValueError, TypeError: no states, or states of several environments or devices.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -412,17 +412,17 @@ def concat(states: Sequence[State]) -> State:
 
 
 def where(mask: Any, a: State, b: State) -> State:
-    """Select each row's game from one of two states. Each game keeps its own chance.
+    """Select each row's game from one of two states. Each game keeps its random key.
 
     Args:
-        mask: bool [B], a Tensor on the states' device or anything that NumPy takes.
-        a, b: of one environment, device and batch.
+        mask: bool [B], a Tensor on the states' device or anything that NumPy converts.
+        a, b: states of one environment, device and batch size.
 
     Returns:
         A state with the games of `a` where the mask is True and those of `b` elsewhere.
 
     Raises:
-        ValueError, TypeError: states that do not go together; a mask of another shape, dtype or device.
+        ValueError, TypeError: states that cannot be combined; a mask of another shape, dtype or device.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -437,13 +437,13 @@ def where(mask: Any, a: State, b: State) -> State:
     if b.batch != a.batch:
         raise ValueError(f"b must have {a.batch} games as a has, got {b.batch}")
     rows = _selected_rows(buffers.layout.column(bool_array("mask", mask, buffers.layout)))
-    places = int_array("mask", rows, buffers.layout)
-    return State(a.env, a.env.engine.gather(buffers, places, a.batch, b.buffers))
+    sources = int_array("mask", rows, buffers.layout)
+    return State(a.env, a.env.engine.gather(buffers, sources, a.batch, b.buffers))
 
 
 @jit
 def _selected_rows(mask: Tensor) -> Tensor:
-    """Return the rows that a mask selects from two concatenated states."""
+    """Return the rows that a mask selects from two concatenated states, int32 [B]."""
     count = int(mask.shape[0])
     row = Tensor.arange(count, dtype=dtypes.int32)
     return (mask != 0).where(row, row + count).contiguous()

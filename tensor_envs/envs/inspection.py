@@ -30,7 +30,7 @@ class Inspection:
     """Source of a kernel, and its size.
 
     Attributes:
-        source: text in the language of the device, or of the instructions, see `form` of `inspect`.
+        source: text in the language of the device, or the text of the instructions, see `form` of `inspect`.
         instructions: number of instructions; those of a loop count once.
 
     Examples:
@@ -51,16 +51,16 @@ def inspect(
     Args:
         env: the environment.
         kernel: "init", "step", "observe" (of the player to move) or "rollout" (of the uniform policy).
-        device: whose language it is; None is tinygrad's default.
+        device: device in whose language the source is; None is tinygrad's default.
         form: "source" for the device's language. "tape" for the instructions from which every language is printed:
-            a line for each, as in `%4: uint32 0..255 = and %3, 255`, with the dtype of the result and its bounds where
+            a line for each, as in `%4: uint32 0..255 = and %3, 255`, with the dtype of the result, and its bounds if
             they are narrower than the dtype's. `.wrap` marks an operation that may wrap around.
 
     Returns:
         The source and the number of instructions.
 
     Raises:
-        ValueError, TypeError: no environment, another kernel or form, or no such device.
+        ValueError, TypeError: `env` is no Env; another kernel or form; no such device.
         NotImplementedError: the rollout of a game with memory fields.
 
     Examples:

@@ -1,4 +1,4 @@
-"""Rules run as plain Python, one game at a time, for debuggers and to check compiled kernels."""
+"""Interpreter of rules in plain Python, one game at a time, for debuggers and to check compiled kernels."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tensor_envs.rules.spec import INT_HIGH, INT_LOW, GameState, Rules
 
 
 class ScalarGame:
-    """One game that Python plays by calling the rules, so that `print` and a debugger work inside them.
+    """Game that is played in plain Python by calling the rules, so that `print` and a debugger work inside them.
 
     It is game `row` of the seed: the same actions lead to exactly the same states as in that row of a batch.
 
     Attributes:
-        state: the fields as Scalars with known values.
+        state: the fields as plain Scalars.
         rewards: floats [P], the rewards of the last action.
         terminated, truncated: whether the game is over.
         events: ints by name, the events of the last action.
@@ -43,33 +43,34 @@ class ScalarGame:
         episode = integer("episode", episode, 0, SEED_ROWS - 1)
         policy_key = threefry((low, high), (row, POLICY_EPISODE))
         self.row_keys = [uint32(x) for x in (low, high, row)] + list(policy_key)
-        self._begin(episode)
+        self._start(episode)
 
-    def _begin(self, episode: int) -> None:
-        self.state = self._stored(self.game.init(self.row_keys, uint32(episode)))
+    def _start(self, episode: int) -> None:
+        """Start an episode."""
+        self.state = self._evaluated(self.game.init(self.row_keys, uint32(episode)))
         self._mask_of: GameState | None = None
         self.rewards = [0.0] * self.game.spec.num_players
         self.terminated = self.truncated = False
         self.events = dict.fromkeys(self.game.spec.events, 0)
 
-    def _go_to(self, values: dict[str, Any]) -> None:
+    def _set_position(self, values: dict[str, Any]) -> None:
         """Set all fields and flags but the random key and the episode."""
-        plain = {name: values[name] for name in self.game.fields}
+        fields = {name: values[name] for name in self.game.fields}
         for name, field in self.game.fields.items():
             if field.memory:
-                plain[name] = _memory([uint32(x) for x in plain[name]])
+                fields[name] = _memory_array([uint32(x) for x in fields[name]])
             elif name in ("episode", "key"):
-                plain[name] = getattr(self.state, name)
-        self.state = self.game.typed(plain, "game")
+                fields[name] = getattr(self.state, name)
+        self.state = self.game.typed(fields, "game")
         self.terminated = values["terminated"]
         self.truncated = values["truncated"]
 
-    def _stored(self, s: GameState) -> GameState:
-        """Evaluate the elements of memory fields."""
+    def _evaluated(self, s: GameState) -> GameState:
+        """Return a state with the elements of memory fields evaluated, as a kernel stores them."""
         values: dict[str, Any] = s.asdict()
         for name, field in self.game.fields.items():
             if field.memory:
-                values[name] = _memory([values[name][i] for i in range(field.size)])
+                values[name] = _memory_array([values[name][i] for i in range(field.size)])
         return GameState(values, self.game.spec.num_players)
 
     @property
@@ -80,7 +81,7 @@ class ScalarGame:
     def _mask(self) -> MaskWords:
         """Return the legal action mask, computed once per state."""
         if self._mask_of is not self.state:
-            # a finished game has no player to move, for whom rules could compute a mask
+            # Rules compute no mask for a finished game, which has no player to move.
             empty = [uint32(0)] * num_words(self.game.spec.num_actions)
             self._mask_of = self.state
             self._words = empty if self.over else self.game.mask(self.state)
@@ -105,10 +106,10 @@ class ScalarGame:
         if self.over:
             return
         count = self.game.spec.num_actions
-        near = min(max(action, 0), count - 1)
-        legal = scalar(near == action) & has_bit(self._mask(), near)
-        s, rewards, terminated, truncated, events = self.game.moved(self.state, int32(near), legal)
-        self.state = self._stored(self.game.where(legal, s, self.state))
+        clamped = min(max(action, 0), count - 1)
+        legal = scalar(clamped == action) & has_bit(self._mask(), clamped)
+        s, rewards, terminated, truncated, events = self.game.step_with_events(self.state, int32(clamped), legal)
+        self.state = self._evaluated(self.game.where(legal, s, self.state))
         self.events = {name: int(event.value) for name, event in zip(self.events, events, strict=True)}
         self.rewards = [float(r.value) for r in rewards]
         self.terminated = bool(terminated.value)
@@ -116,7 +117,7 @@ class ScalarGame:
 
     def reset(self) -> None:
         """Start the row's next episode."""
-        self._begin(int(self.state.episode.value) + 1)
+        self._start(int(self.state.episode.value) + 1)
 
     def observe(self, player: int | None = None) -> np.ndarray:
         """Return the observation of a player.
@@ -125,7 +126,7 @@ class ScalarGame:
             player: the player; None is the player to move.
 
         Returns:
-            An array of the observation's shape and dtype.
+            An array of the Spec's observation shape and dtype.
         """
         if player is not None:
             player = integer("player", player, 0, self.game.spec.num_players - 1)
@@ -148,18 +149,18 @@ class ScalarGame:
 
 
 def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0, game: dict[str, Any] | None = None) -> ScalarGame:
-    """Start one game in plain Python: breakpoints and `print` work inside the rules.
+    """Start one game in plain Python, so that breakpoints and `print` work inside the rules.
 
     Args:
         env: the environment.
-        seed, row, episode: of the game, which is the same as in that row of a batch.
-        game: a position to start from, a dictionary as `state_to_dict` returns it; None for the initial one.
+        seed, row, episode: numbers of the game, which is the same as in that row of a batch.
+        game: a position to start from, a dictionary as `state_to_dict` returns it; None for the initial position.
 
     Returns:
         The game.
 
     Raises:
-        ValueError, TypeError: other arguments, or no position of this game.
+        ValueError, TypeError: an argument of another type or out of range; an invalid position.
 
     Examples:
         >>> game = te.debug(te.make("tic_tac_toe"), seed=1)
@@ -167,11 +168,12 @@ def debug(env: Env, seed: int = 0, row: int = 0, episode: int = 0, game: dict[st
         ...     game.step(game.uniform_action())
     """
     instance("env", env, Env)
-    started = ScalarGame(env.rules, seed, row, episode)
+    result = ScalarGame(env.rules, seed, row, episode)
     if game is not None:
-        started._go_to(env.engine.layout.game(env.pack([game])[0]))
-    return started
+        result._set_position(env.engine.layout.game(env.pack([game])[0]))
+    return result
 
 
-def _memory(values: list[Scalar]) -> MemoryArray:
+def _memory_array(values: list[Scalar]) -> MemoryArray:
+    """Return a memory field with these elements."""
     return MemoryArray(lambda i: values[int(i.value)], len(values))

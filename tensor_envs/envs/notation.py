@@ -29,20 +29,21 @@ if TYPE_CHECKING:
 else:
     R_co = TypeVar("R_co")  # defaults need Python 3.13
 
-MAX_NAMED = 3  # actions in an error
+MAX_EXAMPLES = 3  # names of actions in an error
 DICT_DEFAULTS = {"ply": 0, "episode": 0, "key": (0, 0)}  # the key follows from seed and row
-# entries of a state's dictionary that are added where the other ones do not imply them
+# entries of a state's dictionary that are added if the other ones do not imply them
 STATE_ENTRIES = ("current_player", "ply", *FLAGS)
 
 
 class NotatedGame(Generic[R_co]):
-    """A game under fixed rules, with names of actions, and with dictionaries, text and pictures of single games.
+    """Game under fixed rules, with names of actions, and dictionaries, text and pictures of single games.
 
-    `Env` adds batches of games to it.
+    The subclass `Env` adds batches of games.
     """
 
     def __init__(self, entry: GameEntry, rules: R_co, name: str, layout: Layout):
-        self.id, self.version = name, entry.version
+        self.id = name
+        self.version = entry.version
         self.entry = entry
         self.rules = rules
         self._layout = layout
@@ -58,15 +59,15 @@ class NotatedGame(Generic[R_co]):
     def __repr__(self) -> str:
         """Return the id, the version and the rule fields that differ from their defaults."""
         values = ((f, getattr(self.rules, f.name)) for f in fields(cast(Any, self.rules)))
-        chosen = ", ".join(f"{f.name}={value!r}" for f, value in values if value != f.default)
-        return f"<Env {self.id}-v{self.version}{' ' * bool(chosen)}{chosen}>"
+        changed = ", ".join(f"{f.name}={value!r}" for f, value in values if value != f.default)
+        return f"<Env {self.id}-v{self.version}{' ' * bool(changed)}{changed}>"
 
     def plays_like(self, other: Env) -> bool:
         """Return whether another environment has the same game and rules, so that each can step the other's states."""
         return self is other or (self.rules == other.rules and self.entry == other.entry)
 
     def check_state(self, state: Any) -> State:
-        """Return the state. TypeError or ValueError unless it is one of this environment."""
+        """Return the argument. TypeError or ValueError unless it is a State of this environment."""
         if not isinstance(state, State):
             raise TypeError(f"state must be a State, got {type(state).__name__}")
         if not self.plays_like(state.env):
@@ -77,23 +78,23 @@ class NotatedGame(Generic[R_co]):
 
     @renames(i="row")
     def state_to_dict(self, state: State, row: int = 0, player: int | None = None) -> dict[str, Any]:
-        """Return one game with the field names and encodings of its rules file.
+        """Return one game as a dictionary with the names and encodings of its RULES.md.
 
-        Where these do not imply it, as for a game that an illegal action has ended, the dictionary also has
-        `current_player`, `ply`, `terminated` or `truncated`, so that `state_from_dicts` restores the game. It has
-        neither the game's random key and episode nor the rewards of its last step.
+        The dictionary also has `current_player`, `ply`, `terminated` or `truncated` if its other entries do not imply
+        it, as in a game that an illegal action has ended, so that `state_from_dicts` restores the game. It lacks the
+        game's random key and episode and the rewards of its last step.
 
         Args:
             state: state of this environment.
             row: row of the game in the batch.
-            player: leaves out what is hidden from that player.
+            player: a player, from whom hidden information is removed; None: everything is included.
 
         Returns:
-            Plain ints, bools, strings and nested lists by name, as JSON can hold them; see `tensor_envs.text.schema`.
+            Plain ints, bools, strings and nested lists by name, which JSON can hold; see `tensor_envs.text.schema`.
 
         Raises:
             ValueError, TypeError: another state, row or player.
-            NotImplementedError: a player of a game that hides something, whose render module has no `seen_by`.
+            NotImplementedError: `player` in a game with hidden information whose render module has no `seen_by`.
 
         Examples:
             >>> env = te.make("shed", cards=3)
@@ -106,7 +107,8 @@ class NotatedGame(Generic[R_co]):
         game: dict[str, Any] = plain(to_dict(self.rules, values))
         try:
             implied = self._from_dict(game)
-        except ValueError:  # an entry `truncated` of the notation's own; the ply implies that `max_plies` is reached
+        except ValueError:
+            # The notation itself has an entry `truncated`, but the ply already implies that `max_plies` is reached.
             game = plain(to_dict(self.rules, values | {"truncated": False})) | {"ply": values["ply"]}
             implied = self._from_dict(game)
         game |= {name: values[name] for name in STATE_ENTRIES if implied[name] != values[name]}
@@ -121,26 +123,27 @@ class NotatedGame(Generic[R_co]):
         return self._layout.game(layout.download(state.buffers.words)[row])
 
     def pack(self, positions: Sequence[dict[str, Any] | str]) -> np.ndarray:
-        """Return the words of games [N, W], uint32, without mask, rewards and keys. ValueError for an invalid game.
+        """Return the words of positions, uint32 [N, words], without mask, rewards and keys.
 
-        Positions are dictionaries or strings of the game's notation.
+        Positions are dictionaries or strings of the game's notation. ValueError for an invalid one.
         """
         instance("positions", positions, Sequence)
         values = []
         if isinstance(positions, str):
             raise wrong_type("positions", "a list of dictionaries or strings", positions)
-        read: list[Any] = list(positions)
-        for i, game in enumerate(positions):
+        games = list[Any]()
+        for i, position in enumerate(positions):
             try:
-                read[i] = self._plain_game(game)
-                values.append(self._from_dict(read[i]))
+                games.append(self._plain_game(position))
+                values.append(self._from_dict(games[i]))
             except (ValueError, TypeError, KeyError) as error:
-                what = f"{error} missing" if isinstance(error, KeyError) else error
-                raise ValueError(f"game {i} is no state of {self.id!r}: {what}") from None
+                reason = f"{error} missing" if isinstance(error, KeyError) else error
+                raise ValueError(f"game {i} is no state of {self.id!r}: {reason}") from None
         integer("the number of positions", len(values), 1, MAX_BATCH)
         table = self._layout.pack(values)
+        # Refuse entries that the notation does not have. Its names may depend on the game.
         names = {*STATE_ENTRIES}
-        for i, game in enumerate(read):
+        for i, game in enumerate(games):
             if game.keys() - names:
                 names |= self.entry.load("notation").to_dict(self.rules, self._layout.game(table[i])).keys()
             if unknown := game.keys() - names:
@@ -150,7 +153,7 @@ class NotatedGame(Generic[R_co]):
         return table
 
     def _plain_game(self, game: Any) -> Any:
-        """Return a position as a dictionary without NumPy's arrays and numbers, or anything else as it is.
+        """Return a position as a dictionary of plain numbers and lists; anything but a dictionary or string as it is.
 
         ValueError for a string if the game has no notation of positions.
         """
@@ -168,11 +171,11 @@ class NotatedGame(Generic[R_co]):
         """Return the values of all fields and flags. ValueError, TypeError or KeyError for an invalid game."""
         instance("a game", game, dict)
         entries = {name: game[name] for name in STATE_ENTRIES if name in game}
-        # Flags are checked last, since a notation may compute them; numbers must fit int32 before it reads them.
+        # Numbers must fit int32 before the notation reads them. Flags are checked last, since it may compute them.
         for name in entries.keys() - {*FLAGS}:
             entries[name] = integer(name, entries[name], INT_LOW, INT_HIGH)
         position = self.entry.load("notation").from_dict(self.rules, game)
-        # A history says who moves at which ply. A game that an illegal action has ended still has a player to move.
+        # A history implies the ply and the player to move, except if an illegal action has ended the game.
         is_over = any((position | entries).get(name) for name in FLAGS)
         for name in entries.keys() & position.keys() - {*FLAGS}:
             if entries[name] != position[name] and not is_over:
@@ -183,7 +186,7 @@ class NotatedGame(Generic[R_co]):
         for name in FLAGS:
             if values[name] not in (0, 1):
                 raise ValueError(f"{name} must be True or False, got {values[name]!r}")
-        # A dictionary must not play on a position that the rules have ended, but max_plies may end any position.
+        # A position that the rules have ended must not be unfinished, but max_plies may end any position.
         if any(position.get(name) for name in FLAGS) and not any(values[name] for name in FLAGS):
             raise ValueError("terminated or truncated must be True, since the position is over")
         limit = self.spec.max_plies
@@ -204,16 +207,15 @@ class NotatedGame(Generic[R_co]):
 
         Args:
             action: its number.
-            state: in chess, the names of actions depend on the position; other games need none.
+            state: state with the position, which only games such as chess need, where names depend on it.
             row: row of the game in the batch.
 
         Returns:
             The name in the notation of the game's players, such as "e7e5" or "(0,2)".
 
         Raises:
-            ValueError: no such action or row; names depend on the position and no state is given, or the action is
-                illegal there.
-            TypeError: no int, or a state of another environment.
+            ValueError: no such action or row; if names depend on the position, no state or an illegal action.
+            TypeError: `action` is no int, or `state` is of another environment.
 
         Examples:
             >>> te.make("tic_tac_toe").action_to_string(2)
@@ -226,26 +228,27 @@ class NotatedGame(Generic[R_co]):
             return self._name(action)
         names = self.legal_actions(self._position(state), row)
         if action not in names:
-            raise ValueError(f"action must be legal in row {row}, got {action}; legal are {_some(names.values())}")
+            raise ValueError(f"action must be legal in row {row}, got {action}; legal are {_examples(names.values())}")
         return names[action]
 
     @renames(i="row")
     def string_to_action(self, name: str, state: State | None = None, row: int = 0) -> int:
-        """Return the action of a name; spaces do not count.
+        """Return the action with a name; spaces are ignored.
 
         Args:
-            name: as `action_to_string` returns it. In chess also standard and long algebraic notation, such as "Nf6",
-                "exd5+" and "Ng8-f6"; with a state, in backgammon also "13/7*" for a hit and "4/off" by a higher number,
-                in tic-tac-toe "b2".
-            state: as there; with one, the action must be legal.
+            name: name as `action_to_string` returns it, or another spelling, see `spellings`: in chess standard and
+                long algebraic notation, such as "Nf6", "exd5+" and "Ng8-f6". With a state, in backgammon "13/7*" for a
+                hit and "4/off" by a higher number, in tic-tac-toe "b2".
+            state: state in which the action must be legal; None: any action, except in games such as chess.
             row: row of the game in the batch.
 
         Returns:
             The number of the action.
 
         Raises:
-            ValueError: no action has the name, or no legal one, with examples; otherwise as in `action_to_string`.
-            TypeError: no str, or a state of another environment.
+            ValueError: no action, or no legal action, has the name; no such row; names depend on the position and there
+                is no state.
+            TypeError: `name` is no str, or `state` is of another environment.
 
         Examples:
             >>> te.make("tic_tac_toe").string_to_action("(0, 2)")
@@ -253,25 +256,25 @@ class NotatedGame(Generic[R_co]):
         """
         instance("name", name, str)
         actions = self.spellings(state, row)
-        # In chess "+" is a sign of check, and in shogi it is a part of the name: a promotion.
+        # Signs such as "+" for check in chess may be left out. In shogi "+" is part of the name: a promotion.
         signs = getattr(self.entry.find("notation"), "COMMENT_SIGNS", "")
-        wanted = name.replace(" ", "").rstrip(signs)
+        stripped = name.replace(" ", "").rstrip(signs)
         for text, action in actions.items():
-            if text.replace(" ", "") == wanted:
+            if text.replace(" ", "") == stripped:
                 return action
         kind = "action" if state is None else "legal action"
-        raise ValueError(f"no {kind} of {self.id!r} is called {shown(name)}; {kind}s are called {_some(actions)}")
+        raise ValueError(f"no {kind} of {self.id!r} is called {shown(name)}; {kind}s are called {_examples(actions)}")
 
     @renames(i="row")
     def legal_actions(self, state: State, row: int = 0) -> dict[int, str]:
-        """Return the numbers and names of one game's legal actions, ascending; none once it is over.
+        """Return the numbers and names of one game's legal actions, ascending; none if the game is over.
 
         Args:
             state: a state of this environment.
             row: row of the game in the batch.
 
         Returns:
-            Names by numbers.
+            The name of each legal action, by its number.
 
         Raises:
             ValueError, TypeError: no such row, or a state of another environment.
@@ -296,27 +299,28 @@ class NotatedGame(Generic[R_co]):
             row: row of the game in the batch.
 
         Returns:
-            Numbers by names; the first action where several have one name.
+            The number of each action, by its names; if several actions share a name, that of the first one.
 
         Raises:
-            ValueError, TypeError: as in `legal_actions`; no state where names depend on the position.
+            ValueError, TypeError: as in `legal_actions`; names depend on the position and there is no state.
 
         Examples:
             >>> env = te.make("chess")
             >>> [name for name, action in env.spellings(env.init(1)).items() if name.endswith("f3")]
             ['f2f3', 'g1f3', 'f3', 'f2-f3', 'Nf3', 'Ngf3', 'N1f3', 'Ng1-f3', 'Ng1f3']
         """
-        by_position = self.names_depend_on_position
-        every = state is None and not by_position
-        named = dict(enumerate(self.action_names)) if every else self.legal_actions(self._position(state), row)
+        if state is None and not self.names_depend_on_position:
+            names = dict(enumerate(self.action_names))
+        else:
+            names = self.legal_actions(self._position(state), row)
         actions = dict[str, int]()
-        for action, name in named.items():
+        for action, name in names.items():
             actions.setdefault(name, action)
-        named_too = self._notation("spellings")
-        if state is None or named_too is None:
+        spellings = self._notation("spellings")
+        if state is None or spellings is None:
             return actions
-        more: dict[str, int] = named_too(self.rules, *self._legal(state, row))
-        return actions | more
+        others: dict[str, int] = spellings(self.rules, *self._legal(state, row))
+        return actions | others
 
     def _legal(self, state: State, row: int) -> tuple[dict[str, Any], list[int]]:
         """Return the fields of one game and its legal actions."""
@@ -324,7 +328,7 @@ class NotatedGame(Generic[R_co]):
         return values, np.flatnonzero(values["legal_action_mask"]).tolist()
 
     def _position(self, state: State | None) -> State:
-        """Return the state. ValueError for None, since names of actions depend on the position."""
+        """Return the argument. ValueError for None, since names of actions depend on the position."""
         if state is None:
             raise ValueError(f"names of actions of {self.id!r} depend on the position: pass state, and its row")
         return state
@@ -339,9 +343,9 @@ class NotatedGame(Generic[R_co]):
         return getattr(self.entry.find("notation"), function, None)
 
     def _name(self, action: int) -> str:
-        """Return an action's name by the notation, by the rules' `actions`, or its number."""
-        if named := self._notation("action_to_string"):
-            return str(named(self.rules, action))
+        """Return an action's name: that of the notation module, else of the rules' `actions`, else its number."""
+        if action_to_string := self._notation("action_to_string"):
+            return str(action_to_string(self.rules, action))
         actions = getattr(self.rules, "actions", None)
         return actions.name(action) if isinstance(actions, Actions) else str(action)
 
@@ -349,13 +353,13 @@ class NotatedGame(Generic[R_co]):
     def action_names(self) -> tuple[str, ...]:
         """Names of all actions: those of the notation module, else of the rules' `actions`, else their numbers.
 
-        In chess these are squares as the player to move counts them; `legal_actions` names moves.
+        In chess these are squares from the view of the player to move; `legal_actions` names moves.
         """
         return tuple(map(self._name, range(self.num_actions)))
 
     @renames(i="row")
     def to_string(self, state: State, row: int = 0, player: int | None = None) -> str:
-        """Return one game as text. For a `player`, the board is turned to that side, without what is hidden from it.
+        """Return one game as text. With a `player`, the board faces that side and hidden information is removed.
 
         Examples:
             >>> env = te.make("tic_tac_toe")
@@ -367,9 +371,9 @@ class NotatedGame(Generic[R_co]):
 
     @renames(i="row")
     def render(self, state: State, row: int = 0, player: int | None = None) -> str:
-        """Return one game as an SVG document. For a `player`, it is that side's view, without what is hidden from it.
+        """Return one game as an SVG document. With a `player`, it is that player's view, without hidden information.
 
-        Parts of the picture that stand for actions have these as `data-actions`, numbers with spaces between them.
+        Parts of the picture that stand for actions have an attribute `data-actions` with their numbers.
 
         Examples:
             >>> env = te.make("tic_tac_toe")
@@ -383,7 +387,7 @@ class NotatedGame(Generic[R_co]):
         return svg
 
     def _view(self, state: State, row: int, player: int | None) -> dict[str, Any]:
-        """Return one game for a `render` module, which turns its board to the viewer."""
+        """Return one game for a render module, with an entry `viewer` if a player is given."""
         game = self.state_to_dict(state, row, player)
         return game if player is None else {**game, "viewer": player}
 
@@ -404,6 +408,6 @@ class NotatedGame(Generic[R_co]):
         return symmetries
 
 
-def _some(names: Iterable[str]) -> str:
-    """Return the first names for an error."""
-    return ", ".join(itertools.islice(names, MAX_NAMED)) + ", ..."
+def _examples(names: Iterable[str]) -> str:
+    """Return the first names, for an error."""
+    return ", ".join(itertools.islice(names, MAX_EXAMPLES)) + ", ..."

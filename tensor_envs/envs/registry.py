@@ -1,4 +1,4 @@
-"""Registry of games by id: those under `games`, each by the GAME in its `__init__.py`, and those of `register`."""
+"""Registry of games by id: every GAME in the `__init__.py` of a folder of `games`, and the entries of `register`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def register(entry: GameEntry, *, replace: bool = False) -> None:
     """Register a game under its id and the ids of its presets.
 
     Args:
-        entry: the game as data.
+        entry: the game.
         replace: whether it may replace a game registered under the same id, as when a notebook's cell runs again.
             Existing environments keep their rules.
 
     Raises:
-        TypeError: `entry` is no GameEntry, `replace` no bool.
+        TypeError: `entry` is no GameEntry, or `replace` is no bool.
         ValueError: an id is taken.
 
     Examples:
@@ -83,8 +83,8 @@ def is_built_in(env: Env) -> bool:
     return env.entry in _built_in()
 
 
-def _named(name: str) -> GameEntry:
-    """Return the game of an importable name."""
+def _imported(name: str) -> GameEntry:
+    """Import a custom game from "package.module:Name", a GameEntry or a rules dataclass."""
     module, _, attribute = name.partition(":")
     if not re.fullmatch(r"\w+(\.\w+)*:\w+", name):
         raise ValueError(f"id must be one of registered() or 'package.module:Name', got {shown(name)}")
@@ -98,7 +98,7 @@ def _named(name: str) -> GameEntry:
         raise ValueError(f"there is no module {error.name!r}, which the id {name!r} names") from None
     if isinstance(target, GameEntry):
         return target
-    # an entry that the module registers also names notation and render modules
+    # For a rules dataclass, prefer an entry that the module registers, since it has notation and render modules.
     registered_entries = (entry for entry in _entries.values() if entry.rules in (target, name))
     return next(registered_entries, GameEntry(attribute.lower(), target))
 
@@ -110,12 +110,13 @@ def gymnasium_id(name: str, version: int) -> str:
 
 
 def _with_versions(ids: dict[str, GameEntry]) -> dict[str, str]:
-    """Return the id of every spelling with a version: Gymnasium's, and the id with a suffix."""
-    return {write(name, e.version): name for name, e in ids.items() for write in (gymnasium_id, "{}-v{}".format)}
+    """Return the id of each spelling with a version: Gymnasium's id, and the id with a suffix."""
+    spellings = (gymnasium_id, "{}-v{}".format)
+    return {spell(name, entry.version): name for name, entry in ids.items() for spell in spellings}
 
 
 def _letters(name: str) -> str:
-    """Return an id in small letters and digits, without a prefix, a version and signs: "tictactoe"."""
+    """Return the lower-case letters and digits of an id without its prefix and version, such as "tictactoe"."""
     return re.sub(r"[\W_]", "", re.sub(r"(?i)-v\d+$", "", name.rpartition("/")[2].strip())).lower()
 
 
@@ -128,17 +129,17 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
             dataclass (with the entry that the module registers for it, if there is one).
         illegal: "lose" (an illegal action ends the game: the mover gets -1, every other player 1/(P-1)) or "raise"
             (`step` checks actions on the host and raises ValueError).
-        max_plies: plies after which a game that has not ended is truncated, with the rewards of the last step as they
-            are; a game that ends in that ply is terminated. It is a rule field of every game; those with a field of
-            this name have it instead (go counts the board then). None is the game's default.
+        max_plies: plies after which an unfinished game is truncated; the last step pays its usual rewards, and a game
+            that ends in that ply is terminated. A game with a rule field of this name has its own rule instead (go
+            counts the board). None is the game's default.
         **rule_fields: fields of the game's rules dataclass; those of a preset are fixed.
 
     Returns:
         The environment.
 
     Raises:
-        ValueError: an unknown id, with the nearest ones, or invalid values of rule fields.
-        TypeError: an unknown rule field, or a name of something that is no game.
+        ValueError: an unknown id (the error has similar ones), or invalid values of rule fields.
+        TypeError: an unknown rule field, or a name of an object that is no game.
 
     Examples:
         >>> te.make("hyper_tic_tac_toe", shape=(3, 4, 5), k=3).num_actions
@@ -147,17 +148,17 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
         <Env hex-v0 max_plies=20>
     """
     instance("id", id, str)
-    ids = {id: _named(id)} if ":" in id else entries()
+    ids = {id: _imported(id)} if ":" in id else entries()
     # Both spellings with a version are of the current rules; other versions are unknown ids.
     versioned = _with_versions(ids) if "-v" in id else {}
     id = versioned.get(id, id)
     if id not in ids:
         names = list(versioned or ids)
-        # an id that differs in case, signs, a prefix or a version alone is the one that is meant
-        same = [name for name in names if _letters(name) == _letters(id[:SHOWN])]
-        close = difflib.get_close_matches(id[:SHOWN], same or names, n=3, cutoff=0.0 if same else 0.4)
-        near = " or ".join(map(repr, close))
-        hint = f"did you mean {near}? " if near else ""
+        # Suggest ids that differ only in case, punctuation, prefix or version, or else similar ones.
+        same_letters = [name for name in names if _letters(name) == _letters(id[:SHOWN])]
+        cutoff = 0.0 if same_letters else 0.4
+        similar = difflib.get_close_matches(id[:SHOWN], same_letters or names, n=3, cutoff=cutoff)
+        hint = f"did you mean {' or '.join(map(repr, similar))}? " if similar else ""
         raise ValueError(f"unknown id {shown(id)}; {hint}registered() has all of them")
     entry = ids[id]
     rules = entry.load_rules()
@@ -165,12 +166,12 @@ def make(id: str, *, illegal: Illegal = "lose", max_plies: int | None = None, **
         rule_fields["max_plies"] = max_plies
     rule_fields = plain(rule_fields)
     fixed = entry.presets.get(id, {})
-    # `max_plies` is a rule field of every game, also where the rules do not declare it.
+    # `max_plies` is a rule field of every game, even if the rules do not declare it.
     names = [f.name for f in fields(rules)]
     if "max_plies" not in names and "max_plies" in {**fixed, **rule_fields}:
         rules = with_max_plies(rules)
         names = [*names, "max_plies"]
-    # A mistake is reported by the names of the fields before the rules check values.
+    # Report unknown names before the rules check values.
     unknown = [name for name in rule_fields if name not in names]
     if unknown:
         raise TypeError(f"{id!r} has no rule field {unknown[0]!r}; its fields are {', '.join(names) or 'none'}")
@@ -187,14 +188,14 @@ def env_metadata(env: Env) -> dict[str, Any]:
     fixed = env.entry.presets.get(env.id, {})
     rules = {name: value for name, value in asdict(env.rules).items() if name not in fixed}
     for name, value in rules.items():
-        if not _is_kept(value):
+        if not _survives_json(value):
             raise TypeError(f"{name} must be of numbers, str, bool, None and tuples to be saved, got {shown(value)}")
     metadata = {"id": env.id, "version": env.version, "illegal": env.illegal, "rules": rules}
     return json.loads(json.dumps(metadata))  # type: ignore[no-any-return]
 
 
 def words_metadata(env: Env) -> dict[str, Any]:
-    """Return the metadata of an environment for a file with words of states: with a digest of their layout."""
+    """Return the metadata of an environment for a file with words of states, with a digest of their layout."""
     spec = env.spec
     fields = [(field.name, field.shape, field.low, field.high, field.kind) for field in spec.all_fields]
     layout = repr((spec.num_players, spec.num_actions, fields)).encode()
@@ -206,17 +207,20 @@ def has_words_of(metadata: dict[str, Any], env: Env) -> bool:
     return metadata in (words_metadata(env), env_metadata(env))
 
 
-def _is_kept(value: Any) -> bool:
-    """Return whether a value is the same after it was in a file, but for lists in place of tuples."""
+def _survives_json(value: Any) -> bool:
+    """Return whether JSON restores a value, except that tuples become lists."""
     if isinstance(value, dict):  # the fields of a dataclass
-        return all(isinstance(key, str) and _is_kept(x) for key, x in value.items())
+        return all(isinstance(key, str) and _survives_json(x) for key, x in value.items())
     if isinstance(value, tuple):
-        return all(map(_is_kept, value))
+        return all(map(_survives_json, value))
     return value is None or type(value) in (bool, int, float, str)
 
 
 def env_of(metadata: dict[str, Any]) -> Env:
-    """Make the environment of a file's metadata. KeyError, TypeError, ValueError or AttributeError if invalid."""
+    """Make an environment from the metadata of a file.
+
+    KeyError, TypeError, ValueError or AttributeError if they are invalid.
+    """
     env = make(metadata["id"], illegal=metadata["illegal"], **{k: _tuples(v) for k, v in metadata["rules"].items()})
     if env.version != metadata["version"]:
         raise ValueError(f"it was saved by version {metadata['version']} of {env.id!r}, this is {env.version}")
@@ -226,5 +230,5 @@ def env_of(metadata: dict[str, Any]) -> Env:
 
 
 def _tuples(value: Any) -> Any:
-    """Convert the lists of JSON to tuples, which rules use."""
+    """Convert lists from JSON to tuples, which rules use."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Rollouts: many steps of a policy, and random playouts; shares of a batch for several processes."""
+"""Rollouts of a policy, random playouts, and shares of a batch for several processes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tensor_envs.envs.state import State
 TensorPolicy = Callable[[State], Tensor]
 RolloutReset = Literal["same_step", "disabled"]
 MAX_STEPS = 2**31 - 1
-STEPS_PER_CHECK = 32  # steps of a captured policy between two looks at whether all games are played
+STEPS_PER_CHECK = 32  # steps of a captured policy between two checks whether all games are played
 
 
 class Rollout(DecisionCounts):
-    """Result of a rollout: last state and sums over all steps, with `count_actions` also of decisions.
+    """Result of a rollout: last state and sums over all steps, with `count_actions` also counts of decisions.
 
-    `te.to_numpy` reads its Tensors in any thread, and what tinygrad computes from them, such as `episodes.sum()`.
-    tinygrad's own `tolist` and `item` fail while another thread compiles.
+    In a program with several threads, read its Tensors, and Tensors computed from them, with `te.to_numpy`: tinygrad's
+    own `tolist` and `item` fail while another thread compiles.
 
     Attributes:
         state: last state.
@@ -46,6 +46,15 @@ class Rollout(DecisionCounts):
     """
 
     def __init__(self, state: State, totals: Tensor, begin: State, resets: bool, counts: Tensor | None = None):
+        """Wrap the results of a rollout.
+
+        Args:
+            state: last state.
+            totals: for each game P sums of rewards, then P numbers of wins, float32.
+            begin: first state.
+            resets: whether finished games were reset.
+            counts: counts of decisions, if they were counted.
+        """
         super().__init__(state.env, state.buffers.layout, counts)
         self.state = state
         self._totals = totals
@@ -58,26 +67,28 @@ class Rollout(DecisionCounts):
 
     @property
     def returns(self) -> Tensor:
-        """Sums of rewards, float32 [B, P]; whole numbers are exact up to 2^24."""
+        """Sum of rewards of each player, float32 [B, P]; whole numbers are exact up to 2^24."""
         return eager(self._columns(0))
 
     @property
     def wins(self) -> Tensor:
-        """Episodes that ended with a positive reward for the player, int32 [B, P]; exact up to 2^24."""
+        """Number of episodes that ended with a positive reward for each player, int32 [B, P]; exact up to 2^24."""
         return eager(self._columns(self.state.env.num_players).cast(dtypes.int32))
 
     def _columns(self, first: int) -> Tensor:
-        """Return P columns of the totals. Lazy, since building a view takes longer than a short rollout."""
+        """Return P columns of the totals. They are computed when read, which can take longer than a short rollout."""
         return self.state.buffers.layout.view(self._totals, first, self.state.env.num_players)
 
     @property
     def episodes(self) -> Tensor:
-        """Finished episodes, int32 [B]."""
-        begin, end = self._begin, self.state
+        """Number of finished episodes, int32 [B]."""
+        begin = self._begin
+        end = self.state
         if self._resets:
             return eager((end.episode - begin.episode).cast(dtypes.int32))
-        finished, before = (s.terminated | s.truncated for s in (end, begin))
-        return eager((finished & ~before).cast(dtypes.int32))
+        finished_before = begin.terminated | begin.truncated
+        finished = end.terminated | end.truncated
+        return eager((finished & ~finished_before).cast(dtypes.int32))
 
 
 def rollout(
@@ -95,8 +106,8 @@ def rollout(
 ) -> Rollout:
     """Play a policy in new games, for a number of steps or for a number of games.
 
-    Statistics of games need `games`, which counts each game that begins. With `steps` the games that are running at the
-    last step are not counted. They are long ones more often than not, so short games are counted too often.
+    For statistics of games use `games`, by which every game that starts is counted. With `steps`, games that are
+    unfinished after the last step are not counted. Most of these are long, so the statistics are biased to short games.
 
     Args:
         env: the environment.
@@ -149,21 +160,20 @@ def rollout_from(
             operations, which is captured together with the step.
         steps: number of actions in every row, 1..2^31-1.
         autoreset: "same_step" resets finished games before the first step and then in the step that ends them. With
-            "disabled" they stay as they ended, and the uniform policy stops when all games are over.
-        count_actions: count how often every action is legal and taken, by whom and when, and the events of the rules,
-            for "uniform" in games without memory fields. The counts are int32 and wrap beyond 2^31.
-        games: number of games, 1..2^31-1, instead of `steps`. All rows finish equally many, or the first rows one more.
-            A row that is done waits at the start of its next game. So short games do not count more often than long
-            ones. The games must end under the policy.
+            "disabled" finished games stay as they are, and the uniform policy stops when all games are over.
+        count_actions: count how often, by whom and when every action is legal and taken, and the events of the rules.
+            It needs the policy "uniform" and a game without memory fields. The counts are int32 and wrap beyond 2^31.
+        games: number of games, 1..2^31-1, instead of `steps`. All rows finish equally many, or the first rows one more,
+            and then wait at the start of their next game. The games must end under the policy.
 
     Returns:
         The last state, returns, wins and finished episodes.
 
     Raises:
-        ValueError, TypeError: an argument out of range or of another type, or a function in an environment with
-            illegal="raise"; `count_actions` where decisions are not counted; `steps` and `games`, or neither; `games`
-            with autoreset="disabled".
-        RuntimeError: a function inside a jit.
+        ValueError, TypeError: an argument out of range or of another type; a function as policy in an environment with
+            illegal="raise"; `count_actions` where decisions cannot be counted; both or neither of `steps` and `games`;
+            `games` with autoreset="disabled".
+        RuntimeError: a function as policy inside a jit.
 
     Examples:
         >>> env = te.make("tic_tac_toe")
@@ -183,17 +193,17 @@ class _Length(NamedTuple):
 
 
 def _checked_reset(autoreset: Any) -> RolloutReset:
-    """Return what happens to finished games. Version 0.2 took a bool, which ends with 0.4."""
+    """Return the argument `autoreset` after a check. Bools of version 0.2 are accepted until 0.4."""
     if isinstance(autoreset, bool):
-        now: RolloutReset = "same_step" if autoreset else "disabled"
-        warnings.warn(f"write autoreset={now!r}, not {autoreset}", DeprecationWarning, stacklevel=3)
-        return now
+        reset: RolloutReset = "same_step" if autoreset else "disabled"
+        warnings.warn(f"write autoreset={reset!r}, not {autoreset}", DeprecationWarning, stacklevel=3)
+        return reset
     one_of("autoreset", autoreset, get_args(RolloutReset))
     return autoreset  # type: ignore[no-any-return]
 
 
 def _length(steps: int | None, games: int | None, autoreset: RolloutReset) -> _Length:
-    """Check the arguments that say how long a rollout is."""
+    """Return the length of a rollout. ValueError or TypeError unless exactly one of `steps` and `games` is given."""
     if (steps is None) == (games is None):
         raise ValueError(f"steps or games must be given, and only one of them, got {shown(steps)} and {shown(games)}")
     if steps is not None:
@@ -211,7 +221,15 @@ def _play(
     count: bool,
     fresh: bool,
 ) -> Rollout:
-    """Play a policy in the games of a state; `fresh` means that none of them is finished."""
+    """Play a policy in the games of a state.
+
+    Args:
+        state, policy: as in `rollout_from`.
+        length: checked length of the rollout.
+        reset: checked `autoreset`.
+        count: whether to count decisions.
+        fresh: whether the games are new, so that none of them is finished.
+    """
     instance("count_actions", count, bool)
     if not callable(policy) and not (isinstance(policy, str) and policy == "uniform"):
         raise ValueError(f"policy must be 'uniform' or a function of a State, got {shown(policy)}")
@@ -227,20 +245,20 @@ def _play(
         raise ValueError('a captured policy cannot have its actions checked: make the env with illegal="lose"')
     if stays_lazy():
         raise RuntimeError("a rollout of a policy captures its own steps, so a jit cannot capture it")
-    chosen = policy if callable(policy) else uniform
-    buffers, totals = _captured(chosen, state, length, reset)
+    function = policy if callable(policy) else uniform
+    buffers, totals = _play_captured(function, state, length, reset)
     return Rollout(State(env, buffers), totals, state, resets)
 
 
 @renames(n="num_playouts")
 def playout(state: State, num_playouts: int, action: Any = None, seed: int = 0, limit: int = 2**31 - 1) -> Tensor:
-    """Return the mean returns of random games from every state to its end, by one kernel.
+    """Return the mean returns of random games, each from a game of a state to its end, by one kernel.
 
     Args:
-        state: the games; a game that is over returns 0.
-        num_playouts: n random games from each state. Each draws its own chance, from the first action on: playout c of
-            game i is row i * n + c of the seed. Use another seed for every call.
-        action: integers [B], played first in all playouts of a game, or None. The uniform policy plays the rest.
+        state: the games; the returns of a finished game are 0.
+        num_playouts: number n of random games from each game. Playout c of game i has the random keys of row i * n + c
+            of the seed. Use another seed for every call.
+        action: integers [B], the first action of all playouts of a game, or None. All other actions are uniform.
         seed: as in `Env.init`.
         limit: maximum number of actions of a playout.
 
@@ -248,7 +266,7 @@ def playout(state: State, num_playouts: int, action: Any = None, seed: int = 0, 
         float32 [B, P].
 
     Raises:
-        ValueError, TypeError: another state, an action as in `Env.step`, no playouts or too many copies for one batch.
+        ValueError, TypeError: another state, an action as in `Env.step`, or too few or too many playouts.
         NotImplementedError: a game too large to unroll.
 
     Examples:
@@ -257,60 +275,64 @@ def playout(state: State, num_playouts: int, action: Any = None, seed: int = 0, 
         (4, 2)
     """
     instance("state", state, State)
-    env, buffers = state.env, state.buffers
+    env = state.env
     count = integer("num_playouts", num_playouts, 1, MAX_BATCH // state.batch)
     limit = integer("limit", limit, 1, 2**31 - 1)
     words = seed_words(seed)
     actions = None if action is None else env.action_buffer(state, action)
-    returns = env.engine.playout(buffers, count, actions, words, limit)
+    returns = env.engine.playout(state.buffers, count, actions, words, limit)
     return eager(returns.reshape(state.batch, count, env.num_players).mean(1))
 
 
-def _captured(policy: TensorPolicy, state: State, length: _Length, reset: RolloutReset) -> tuple[BatchBuffers, Tensor]:
-    """Play a policy by one captured graph per step, between two buffers. Returns the last buffers and the totals."""
-    env, engine = state.env, state.env.engine
+def _play_captured(
+    policy: TensorPolicy, state: State, length: _Length, reset: RolloutReset
+) -> tuple[BatchBuffers, Tensor]:
+    """Play a policy by one captured graph per step, and return the last buffers and the totals of a `Rollout`."""
+    env = state.env
+    engine = env.engine
     buffers = state.buffers
-    layout = state.buffers.layout
-    players = state.env.num_players
-    first = policy(state)
-    if not isinstance(first, Tensor):
-        raise TypeError(f"policy must return a Tensor of integers, got {type(first).__name__}")
-    realize(first)  # the capture must not contain what a first call sets up
-    totals = upload(np.zeros(layout.rows * 2 * players, np.float32), state.device)
-    # with a number of games: the episode at which each row waits
-    targets = None if length.games is None else _targets(state, length.games)
+    layout = buffers.layout
+    actions = policy(state)
+    if not isinstance(actions, Tensor):
+        raise TypeError(f"policy must return a Tensor of integers, got {type(actions).__name__}")
+    realize(actions)  # initialise the policy before the capture
+    totals = upload(np.zeros(layout.rows * 2 * env.num_players, np.float32), state.device)
+    # With a number of games, each row waits at the start of its last episode.
+    targets = None if length.games is None else _last_episodes(state, length.games)
     last_episodes = () if targets is None else (layout.upload(targets[:, None]),)
 
     def step(old: Tensor, new: Tensor, row_keys: Tensor, totals: Tensor, *last_episodes: Tensor) -> None:
+        """Play a step from the words `old` to `new`, and add its rewards and wins to the totals."""
         before = BatchBuffers(old, row_keys, layout)
+        # With "same_step" the flags are those of the last transition: clear them for the policy.
         observed = State(env, engine.copy(before, live=True) if reset == "same_step" else before)
         actions = int_array("action", policy(observed), layout)
-        stepped = State(env, engine.step(before, actions, reset, new))
-        won = (stepped.terminated | stepped.truncated).unsqueeze(1) & (stepped.rewards > 0)
-        sums = layout.by_lanes(stepped.rewards.cat(won.cast(dtypes.float32), dim=1))
+        after = State(env, engine.step(before, actions, reset, new))
+        won = (after.terminated | after.truncated).unsqueeze(1) & (after.rewards > 0)
+        sums = layout.by_lanes(after.rewards.cat(won.cast(dtypes.float32), dim=1))
         if not last_episodes:
-            Tensor.realize(stepped.buffers.words, totals.assign(totals + sums.flatten()))
+            Tensor.realize(after.buffers.words, totals.assign(totals + sums.flatten()))
             return
-        # a row that has finished its games keeps its words, and its step counts for nothing
+        # A row that waits keeps its words, and its step is not added.
         plays = layout.by_lanes((observed.episode != layout.view(last_episodes[0], 0, 1)[:, 0]).unsqueeze(1))
-        Tensor.realize(stepped.buffers.words, totals.assign(totals + plays.where(sums, 0.0).flatten()))
+        Tensor.realize(after.buffers.words, totals.assign(totals + plays.where(sums, 0.0).flatten()))
         words = (x.reshape(-1, engine.layout.words, layout.grid.lanes) for x in (new, old))
         Tensor.realize(new.assign(plays.where(*words).flatten()))
 
-    # Two buffers take turns as input and output, so one launch is prepared for each direction.
+    # Two buffers alternate as input and output, so one launch is prepared for each direction.
     replay = CapturedFunction(step)
     words = [engine.empty(buffers), engine.empty(buffers)]
     replay(buffers.words, words[0], buffers.row_keys, totals, *last_episodes)
-    bound = [(words[1 - k], words[k], buffers.row_keys, totals, *last_episodes) for k in range(2)]
-    turns = [replay.bind(*arguments) for arguments in bound] if length.steps > 1 else []
+    arguments = [(words[1 - k], words[k], buffers.row_keys, totals, *last_episodes) for k in range(2)]
+    launches = [replay.bind(*direction) for direction in arguments] if length.steps > 1 else []
     count = 1
     while count < length.steps:
-        # Reading the device stops its queue, so the end of the last game is looked for only now and then.
+        # Reading from the device drains its queue, so whether all games are played is checked only now and then.
         if targets is not None and count % STEPS_PER_CHECK == 0:
-            now = State(env, buffers._replace(words=words[(count - 1) % 2]))
-            if (to_numpy(now.episode) == targets).all():
+            current = State(env, buffers._replace(words=words[(count - 1) % 2]))
+            if (to_numpy(current.episode) == targets).all():
                 break
-        turns[count % 2]()
+        launches[count % 2]()
         count += 1
     last = buffers._replace(words=words[(count - 1) % 2])
     if reset == "same_step":
@@ -318,15 +340,15 @@ def _captured(policy: TensorPolicy, state: State, length: _Length, reset: Rollou
     return last, totals
 
 
-def _targets(state: State, games: int) -> np.ndarray:
-    """Return the episode of each row once it has finished its part of a number of games, uint32 [B]."""
+def _last_episodes(state: State, games: int) -> np.ndarray:
+    """Return the episode of each row after its share of a number of games, uint32 [B]."""
     each, rest = divmod(games, state.batch)
     quotas = each + (np.arange(state.batch) < rest)
     return np.asarray(to_numpy(state.episode) + quotas.astype(np.uint32), np.uint32)
 
 
 class Shard(NamedTuple):
-    """Share of a batch: `batch` rows from `first_row` on, as `Env.init`, `VectorEnv` and `rollout` take them.
+    """Share of a batch: `batch` rows from `first_row` on, arguments of `Env.init`, `VectorEnv` and `rollout`.
 
     Examples:
         >>> te.shard(1000, rank=0, world_size=3)
@@ -344,9 +366,9 @@ def shard(batch: int, rank: int | None = None, world_size: int | None = None) ->
     process bit for bit. Shares are as equal as possible, in whole blocks of 64 games as long as there are enough.
 
     Args:
-        batch: B, the sum over all processes.
-        rank: rank of this process, 0..world_size-1; default: the variable RANK, as torchrun sets it, else 0.
-        world_size: number of processes, at most B; default: the variable WORLD_SIZE, else 1.
+        batch: number of games of all processes, B.
+        rank: rank of this process, 0..world_size-1; None: the environment variable RANK, which torchrun sets, else 0.
+        world_size: number of processes, at most B; None: the environment variable WORLD_SIZE, else 1.
 
     Returns:
         first_row and batch of this process.
@@ -370,6 +392,7 @@ def shard(batch: int, rank: int | None = None, world_size: int | None = None) ->
 
 
 def _variable(name: str, default: int) -> int:
+    """Return an environment variable as an int. ValueError if it is none."""
     text = os.environ.get(name, str(default))
     try:
         return int(text)

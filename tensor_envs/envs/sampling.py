@@ -9,8 +9,8 @@ from tensor_envs._runtime.launch import eager
 from tensor_envs._validate import instance, integer
 from tensor_envs.envs.state import State
 
-FLOOR = -1e9  # finite: the softmax of a row without legal actions is uniform, not NaN
-LOWEST = -1e38  # lower bound of a legal action's logit in a draw
+FLOOR = -1e9  # finite, so that the softmax of a row without legal actions is uniform, not NaN
+MIN_NOISY_LOGIT = -1e38  # lower bound of a legal action's logit with noise
 
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
         A lazy Tensor of the logits' dtype and shape.
 
     Raises:
-        TypeError: `logits` is not of floats, or `mask` is not of bools.
+        TypeError: `logits` has no float dtype, or `mask` is not bool.
         ValueError: the shapes differ.
 
     Examples:
@@ -50,17 +50,18 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
 def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | int) -> Tensor:
     """Draw one action per row from the softmax of the legal logits, by the Gumbel-max trick.
 
-    A legal action whose logit is NaN or minus infinity is drawn only if all legal ones are so: then it is the first.
+    A legal action whose logit is NaN or minus infinity is drawn only if all legal logits are so; the result is then the
+    first legal action.
 
     Args:
         logits: floats [B, A].
         mask: bool [B, A].
-        key: a random key per row, uint32 [B, 2], such as `state.action_key`.
+        key: random key of each row, uint32 [B, 2], such as `state.action_key`.
         counter: an int or integers [B]. The same key and counter give the same draw, so use another counter for every
             decision of an episode, such as `state.ply`.
 
     Returns:
-        int32 [B]; lazy in a jit. Row i depends on row i alone; a row without legal actions has an arbitrary action.
+        int32 [B]; lazy in a jit. Row i depends only on row i; the action of a row without legal actions is arbitrary.
 
     Raises:
         TypeError, ValueError: an argument of another dtype or shape.
@@ -88,15 +89,17 @@ def sample_action(logits: Tensor, mask: Tensor, key: Tensor, counter: Tensor | i
     keys = (key[:, :1].expand(batch, actions), key[:, 1:].expand(batch, actions))
     bits = threefry(keys, (count, index))[0]
     numbers = ((bits >> 8).cast(dtypes.float32) + 0.5) * 2.0**-24  # in the open interval (0, 1)
-    # In a kernel of its own: tinygrad would repeat and unroll it for every use of the action, and compile for seconds.
+    # `contiguous` makes a separate kernel. Otherwise tinygrad would repeat and unroll the noise for every use of the
+    # action, and compile for seconds.
     noise = (-numbers.log()).log().contiguous()
     noisy = masked.cast(dtypes.float32) - noise
-    possible = (noisy > LOWEST).where(noisy, LOWEST)  # neither NaN nor -inf
-    return eager(mask.where(possible, 2 * LOWEST).argmax(1).cast(dtypes.int32))
+    # Replace NaN and -inf, so that a legal action is above all illegal ones.
+    finite = (noisy > MIN_NOISY_LOGIT).where(noisy, MIN_NOISY_LOGIT)
+    return eager(mask.where(finite, 2 * MIN_NOISY_LOGIT).argmax(1).cast(dtypes.int32))
 
 
 def uniform(state: State) -> Tensor:
-    """Draw a uniformly random legal action per game, a function of its seed, row, episode and ply.
+    """Draw a uniformly random legal action for each game, which depends only on its seed, row, episode and ply.
 
     Args:
         state: the games.

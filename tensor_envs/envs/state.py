@@ -17,20 +17,20 @@ from tensor_envs._validate import instance, wrong_type
 if TYPE_CHECKING:
     from tensor_envs.envs.env import Env
 
-DISPLAYED_GAMES = 16  # games of a batch that notebooks show
+DISPLAYED_GAMES = 16  # number of games of a batch that notebooks display
 
 
 class State:
-    """B games of one environment. It is immutable: a step returns a new state and leaves this one valid.
+    """State of B games of one environment. It is immutable: a step returns a new state and leaves this one valid.
 
-    Every declared field of the game is a property by name, as are `current_player` (int32 [B]), `ply` (int32 [B],
-    decisions so far in the episode) and `episode` (uint32 [B]): a Tensor [B, *shape], computed when read. It is lazy
-    while a jit captures.
+    Every field of the game is a property of its name, a Tensor [B, *shape] that is computed when read. So are
+    `current_player` (int32 [B]), `ply` (int32 [B], number of decisions so far in the episode) and `episode`
+    (uint32 [B]). The Tensors are lazy while a jit captures.
 
     Attributes:
         env: the environment.
         tensors: the buffers, for a custom `TinyJit`.
-        buffers: the buffers with the batch size, for adapters and searches; may change in any version.
+        buffers: the buffers with the batch size, for adapters and searches. They may change in any version.
 
     Examples:
         >>> state = te.make("tic_tac_toe").init(3)
@@ -41,7 +41,13 @@ class State:
     __slots__ = ("_observed", "buffers", "env")
 
     def __init__(self, env: Env, buffers: BatchBuffers, observed: tuple[Tensor, Tensor] | None = None):
-        """Wrap buffers. observed: the mover's observation and the mask, where a search has written them already."""
+        """Wrap buffers.
+
+        Args:
+            env: the environment.
+            buffers: buffers of the games.
+            observed: observation of the players to move and legal action mask, if a search has computed them already.
+        """
         self.env = env
         self.buffers = buffers
         self._observed = observed
@@ -60,7 +66,7 @@ class State:
         return cls(metadata[0], BatchBuffers(*tensors, metadata[1]))
 
     def __reduce__(self) -> Any:
-        """Pickle by values: tinygrad identifies a buffer by a number that another process may use for another one."""
+        """Pickle by values, since tinygrad's number of a buffer may stand for another one in another process."""
         layout = self.buffers.layout
         return _restored, (self.env, *(layout.download(t) for t in self.tensors), self.device)
 
@@ -81,19 +87,19 @@ class State:
         """Return the games at a row, a slice, rows, or where a bool [B] is True.
 
         Raises:
-            IndexError: rows beyond the batch.
-            TypeError, ValueError: rows are of another type, or none.
+            IndexError: a row is out of range.
+            TypeError, ValueError: rows of another type, or no rows.
         """
         if isinstance(rows, slice):
             rows = np.arange(self.batch)[rows]
-        # A mask decides how many games there are, which a jit has to know.
+        # The values of a mask determine the number of games, which a jit needs.
         elif not isinstance(rows, Tensor) or (rows.dtype == dtypes.bool and not stays_lazy()):
             index = np.atleast_1d(eager(rows).numpy() if isinstance(rows, Tensor) else rows)
             if index.size and index.dtype.kind not in "iub":
                 raise wrong_type("rows", "integers, a slice or a bool [B]", rows)
-            rows = np.arange(self.batch)[index] if index.size else []  # as NumPy indexes: -1 is the last
-        taken: Any = self.env.take(self, rows)
-        return taken
+            rows = np.arange(self.batch)[index] if index.size else []  # NumPy's indexing, where -1 is the last row
+        state: Any = self.env.take(self, rows)
+        return state
 
     def __repr__(self) -> str:
         return f"<State of {self.batch} games of {self.env!r} on {self.device}>"
@@ -104,7 +110,7 @@ class State:
 
     def _repr_svg_(self) -> str:
         """Return a picture of the first games, for notebooks."""
-        from tensor_envs.render.compose import table  # needed here alone
+        from tensor_envs.render.compose import table  # needed only here
 
         rows = range(min(DISPLAYED_GAMES, self.batch))
         return table([self.env.render(self, row) for row in rows], [f"game {row}" for row in rows])
@@ -139,18 +145,18 @@ class State:
 
     @property
     def truncated(self) -> Tensor:
-        """bool [B]: whether a limit has cut the game off."""
+        """bool [B]: whether a limit has ended the game."""
         return self.env.engine.read(self.buffers, "truncated")
 
     @property
     def action_key(self) -> Tensor:
-        """uint32 [B, 2]: random key of the row and episode, for `sample_action`; the uniform policy has another."""
+        """uint32 [B, 2]: random key of the row and episode, for `sample_action`. The uniform policy has another key."""
         return self.env.engine.read(self.buffers, "action_key")
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """Return all fields, legal_action_mask, rewards, terminated and truncated on the host, by name.
+        """Return all fields, legal_action_mask, rewards, terminated and truncated as NumPy arrays, by name.
 
-        It reads the buffer once, which is far cheaper than reading the properties one by one.
+        It reads the buffer once, which is much faster than reading the properties one by one.
 
         Examples:
             >>> te.make("tic_tac_toe").init(3).numpy()["legal_action_mask"].sum(1).tolist()
@@ -160,27 +166,28 @@ class State:
         return self.env.engine.layout.unpack(layout.download(self.buffers.words))
 
     def check_beside(self, other: Any, name: str) -> State:
-        """Return another state. TypeError or ValueError unless both have one environment and one device."""
+        """Return the argument `name`. TypeError or ValueError unless this State can be combined with it."""
         instance(name, other, State)
         self.env.check_state(other)
-        # the environment of the result decides what an illegal action does
+        # The result has only one environment, which defines the effect of illegal actions.
         if other.env.illegal != self.env.illegal:
             raise ValueError(
                 f"{name} must be of an environment with illegal={self.env.illegal!r} as the first state is, "
                 f"got illegal={other.env.illegal!r}"
             )
-        for one in (self, other):
-            check_on_one_device("what is put together", one)
+        for state in (self, other):
+            check_on_one_device("what is put together", state)
         if other.device != self.device:
             raise ValueError(f"{name} must be on {self.device} as the first state is, got {other.device}")
         return other  # type: ignore[no-any-return]
 
 
-def check_on_one_device(what: str, state: State) -> None:
+def check_on_one_device(operation: str, state: State) -> None:
     """Raise ValueError for a sharded state."""
     if state.buffers.layout.shards > 1:
-        raise ValueError(f"{what} needs a state on one device, got one on {state.device}")
+        raise ValueError(f"{operation} needs a state on one device, got one on {state.device}")
 
 
 def _restored(env: Env, table: np.ndarray, row_keys: np.ndarray, device: Any) -> State:
+    """Return a pickled state."""
     return State(env, env.engine.load(table, row_keys, open_device(device)))

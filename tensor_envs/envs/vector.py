@@ -1,4 +1,4 @@
-"""Vectorised environments: batches that own their buffers, are stepped in place and reset finished games."""
+"""Vectorised environments: batches that own their buffers, step in place and reset finished games."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from tensor_envs._validate import instance, integer, one_of
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.state import State
 
-MAX_SPAN = 16  # largest span of the row numbers that a seed resets, as a multiple of the number of games
+MAX_SPAN = 16  # largest span of row numbers that `reset` accepts with a seed, as a multiple of the number of games
 
 
 class Transition:
     """Result of a step of a `VectorEnv`. Reading it after the next step raises RuntimeError.
 
     Attributes:
-        actions: int32 [B], in a buffer that the next step overwrites, or in the array that the step was given.
-        rewards: float32 [B, P], of the step.
-        terminated, truncated: bool [B], of the step.
+        actions: actions of the step, int32 [B], in a buffer that the next step overwrites, or in the caller's array.
+        rewards: rewards of the step, float32 [B, P].
+        terminated, truncated: whether a game ended in the step, by its rules or by a limit, bool [B].
 
     Examples:
         >>> transition = te.VectorEnv(te.make("tic_tac_toe"), num_envs=2).step([0, 4])
@@ -59,7 +59,7 @@ class Transition:
         self._count = vector._count
 
     def _state(self) -> State:
-        """Return the games after the step, with the step's flags."""
+        """Return the games after the step, with the flags of the step."""
         vector = self._vector
         if vector._count != self._count:
             raise RuntimeError("a transition must be read before the next step of its VectorEnv")
@@ -95,23 +95,25 @@ class Transition:
         return self._state().truncated
 
     def numpy(self) -> dict[str, np.ndarray]:
-        """Return `actions`, `rewards`, `terminated` and `truncated` on the host, far cheaper than one by one."""
+        """Return `actions`, `rewards`, `terminated` and `truncated` as NumPy arrays, much faster than one by one."""
         vector = self._vector
         state = self._state()
         values = vector.numpy() if vector.observes else state.numpy()
-        chosen = {name: values[name] for name in ("rewards", "terminated", "truncated")}
         actions = self._actions
         if isinstance(actions, np.ndarray):
-            return {"actions": actions.copy(), **chosen}
-        if not isinstance(actions, Tensor):
-            return {"actions": to_numpy(from_dlpack(actions)).astype(np.int32), **chosen}
-        return {"actions": vector.buffers.layout.download(actions)[:, 0], **chosen}
+            host_actions = actions.copy()
+        elif not isinstance(actions, Tensor):
+            host_actions = to_numpy(from_dlpack(actions)).astype(np.int32)
+        else:
+            host_actions = vector.buffers.layout.download(actions)[:, 0]
+        return {"actions": host_actions} | {name: values[name] for name in ("rewards", "terminated", "truncated")}
 
     @property
     def final_state(self) -> State:
-        """State after the step and before finished games were reset, computed when read.
+        """State after the step, before finished games were reset; it is computed when read.
 
-        RuntimeError unless the VectorEnv was made with final_states=True, which keeps the state before the step.
+        RuntimeError with "same_step" unless the VectorEnv was made with final_states=True, which stores the state
+        before the step.
         """
         after = self._state()
         vector = self._vector
@@ -121,8 +123,8 @@ class Transition:
             raise RuntimeError("final_state needs a VectorEnv made with final_states=True")
         actions = self._actions
         assert vector._before is not None
-        assert isinstance(actions, Tensor)  # such a VectorEnv copies arrays
-        before = vector.engine.copy(vector._before, live=True)  # its flags are of the previous step
+        assert isinstance(actions, Tensor)  # with `final_states` arrays are copied
+        before = vector.engine.copy(vector._before, live=True)  # clear the flags, which are of the previous step
         return State(vector.env, vector.engine.step(before, actions))
 
     def final_observation(self, player: Any = None) -> Tensor:
@@ -131,22 +133,22 @@ class Transition:
 
 
 class VectorEnv:
-    """Batch of B games that is stepped in place: the fast path for loops.
+    """Batch of B games that is stepped in place, which is the fastest way to play in a loop.
 
     Row r plays the episodes 0, 1, 2, ... of row first_row + r of the seed.
 
     Args:
         env: the environment.
-        num_envs: B.
+        num_envs: number of games, B.
         seed, device, first_row: as in `Env.init`.
         autoreset: "same_step": a finished game starts its next episode in the step that ends it; "next_step": in the
-            step after, which ignores its action and has rewards 0; "disabled": it stays until `reset`.
-        observe: whether the kernel of a step also writes what learners read: `observation`, `legal_action_mask`, and
-            all that `numpy` and `torch` return.
-        final_states: whether a transition has a `final_state`; takes a second set of buffers.
+            step after, which ignores its action and has rewards 0; "disabled": it stays as it is until `reset`.
+        observe: whether the kernel of a step also writes the arrays that learners read: `observation`,
+            `legal_action_mask`, and the results of `numpy` and `torch`.
+        final_states: whether a transition has a `final_state`, which needs a second set of buffers.
 
     Raises:
-        ValueError, TypeError: as in `Env.init`; another autoreset.
+        ValueError, TypeError: as in `Env.init`; another value of `autoreset`.
 
     Examples:
         >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
@@ -173,14 +175,15 @@ class VectorEnv:
         self.env = env
         self.num_envs = num_envs
         self.autoreset = autoreset
-        self.engine, self._count = env.engine, 0
+        self.engine = env.engine
+        self._count = 0  # number of steps and resets, by which a Transition detects that it is out of date
         self._final_states = final_states and autoreset == "same_step"
         first = env.init(num_envs, seed, device, first_row).buffers
         names = ("observation", "legal_action_mask") if first.layout.grid.gpu else Outputs._fields
         self._outputs = self.engine.outputs(first.layout, names) if observe else None
         self._rows: Outputs | None = None
         self._row_views: dict[str, Tensor] = {}
-        self._rows_count = -1  # steps after which the rows were written
+        self._rows_count = -1  # `_count` when the rows were written
         self._views: dict[str, Tensor] = {}
         self._host: dict[str, np.ndarray] | None = None
         self._torch: dict[str, Any] = {}
@@ -189,21 +192,23 @@ class VectorEnv:
             weakref.finalize(self, order_deferred, self.device).atexit = False
 
     def _adopt(self, buffers: BatchBuffers) -> None:
-        """Continue with games whose buffer belongs to this VectorEnv."""
+        """Take over the buffers of games, and allocate those of a step."""
         self.buffers = buffers
         self._before: BatchBuffers | None = None
-        # changes of a memory field are computed while they are stored, so they need another buffer
+        # A memory field is read while its changes are stored, so a step of such a game writes another buffer.
         self._spare = self.engine.empty(buffers) if self._final_states or self.engine.game.has_memory else None
         layout = buffers.layout
-        self._sampled, self._uploaded = (layout.empty(1, dtypes.int32) for _ in range(2))
-        self._wide = layout.empty(2, dtypes.int32) if is_cuda(self.device) else self._uploaded  # stands for int64
-        self._uploads = host_memory(self._uploaded)
-        # kernels read whole blocks, and a final state is computed from the actions when it is read
+        self._sampled = layout.empty(1, dtypes.int32)
+        self._uploaded = layout.empty(1, dtypes.int32)
+        # On CUDA, a buffer with the size of int64 actions stands for external ones when a launch is prepared.
+        self._wide = layout.empty(2, dtypes.int32) if is_cuda(self.device) else self._uploaded
+        self._upload_memory = host_memory(self._uploaded)
+        # Kernels read whole blocks, so padded batches need a copy of the actions. A final state needs them later.
         is_padded = layout.rows > layout.batch
         self._reads_in_place = takes_external_memory(self.device) and not is_padded and not self._final_states
-        written = () if self._outputs is None else (x for x in self._outputs if x is not None)
-        memory = [array for output in written for array in host_memory(output)]
-        self._written = [range(array.ctypes.data, array.ctypes.data + array.nbytes) for array in memory]
+        outputs = () if self._outputs is None else (x for x in self._outputs if x is not None)
+        memory = [array for output in outputs for array in host_memory(output)]
+        self._output_addresses = [range(array.ctypes.data, array.ctypes.data + array.nbytes) for array in memory]
         self._launches: dict[Any, Launch] = {}
         self._row_launches: dict[int, Launch] = {}  # by the id of a state's buffer
         self._snapshot: State | None = None
@@ -219,13 +224,13 @@ class VectorEnv:
         return _restored, (self.env, self.num_envs, self.device, *options, games)
 
     def __deepcopy__(self, memo: Any) -> VectorEnv:
-        make, arguments = self.__reduce__()
-        copy: VectorEnv = make(*arguments)
+        restore, arguments = self.__reduce__()
+        copy: VectorEnv = restore(*arguments)
         return copy
 
     @property
     def observes(self) -> bool:
-        """Whether a step also writes what learners read, see `numpy`."""
+        """Whether a step also writes the arrays that learners read, see `numpy`."""
         return self._outputs is not None
 
     @property
@@ -235,19 +240,20 @@ class VectorEnv:
 
     @property
     def _on_cpu(self) -> bool:
-        """Whether the games are on the CPU device whose memory other libraries share."""
+        """Whether the games are on the device "CPU", whose memory other libraries can share."""
         return self.device == "CPU"
 
     @property
     def state(self) -> State:
-        """Copy of the games, made when first read after a step.
+        """Copy of the games, made when it is first read after a step.
 
-        Setting it continues from another state of the environment, which stays valid; with "same_step" its finished
-        games are reset. TypeError or ValueError for a state of another environment, batch or device.
+        It can be set to another state of the environment, from which the next step continues; the state stays valid,
+        and with "same_step" its finished games are reset. TypeError or ValueError for a state of another environment,
+        batch or device.
         """
         self._check_outside_jit()
         if self._snapshot is None:
-            live = self.autoreset == "same_step"  # the flags are those of the last transition
+            live = self.autoreset == "same_step"  # clear the flags, which are of the last transition
             self._snapshot = State(self.env, self.engine.copy(self.buffers, live))
         return self._snapshot
 
@@ -266,7 +272,8 @@ class VectorEnv:
             self.engine.copy(buffers, live=False, new=current.words)
             if self._outputs is not None:
                 self.engine.write_outputs(current, self._outputs)
-        else:  # prepared launches are bound to the row keys
+        else:
+            # Prepared launches are bound to the old row keys, so all buffers are made anew.
             self._adopt(self.engine.copy(buffers, live=False))
         self._count += 1
 
@@ -281,8 +288,8 @@ class VectorEnv:
         return self._output("legal_action_mask")
 
     def _output(self, name: str) -> Tensor:
-        """Return an output of the step, lazy unless it is stored as it is."""
-        outputs = self._observed()
+        """Return an output of the step. It is lazy if its shape or dtype differs from the stored one."""
+        outputs = self._step_outputs()
         order_deferred(self.device)
         if name not in self._views:
             layout = self.buffers.layout
@@ -291,10 +298,10 @@ class VectorEnv:
         return self._views[name]
 
     def numpy(self, copy: bool = True) -> dict[str, np.ndarray]:
-        """Return everything that a learner reads after a step.
+        """Return the arrays that a learner reads after a step.
 
         Args:
-            copy: whether to return new arrays. False: on a CPU device, read-only ones of memory that the next step
+            copy: whether to return new arrays. False: on a CPU device, read-only arrays in memory that the next step
                 overwrites.
 
         Returns:
@@ -304,7 +311,7 @@ class VectorEnv:
 
         Raises:
             TypeError: `copy` is no bool.
-            RuntimeError: without observe=True, or inside a jit.
+            RuntimeError: the VectorEnv was made without observe=True; inside a jit.
 
         Examples:
             >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
@@ -319,15 +326,15 @@ class VectorEnv:
         return {name: to_numpy(x, copy=True) for name, x in self._by_rows().items()}
 
     def torch(self) -> dict[str, Any]:
-        """Return what `numpy` does as `torch.Tensor`s.
+        """Return the arrays of `numpy` as `torch.Tensor`s.
 
-        On "CPU" and "CUDA" they are the same tensors at every call, in memory that the next step overwrites. On "CUDA"
-        the first call after a step overwrites it, in the order of PyTorch's current stream. On other devices they are
+        On "CPU" and "CUDA" they are the same tensors at every call, in memory that is overwritten: on "CPU" by the next
+        step, on "CUDA" by the first call after it, in the order of PyTorch's current stream. On other devices they are
         copies.
 
         Raises:
-            ImportError: without PyTorch.
-            RuntimeError: as in `numpy`; games on CUDA and a PyTorch without it.
+            ImportError: PyTorch is not installed.
+            RuntimeError: as in `numpy`; the games are on CUDA, and PyTorch has no support for it.
 
         Examples:
             >>> vector = te.VectorEnv(te.make("tic_tac_toe"), num_envs=4, observe=True)
@@ -343,7 +350,7 @@ class VectorEnv:
         return dict(self._torch)
 
     def _order_rows(self) -> None:
-        """Write the rows between what PyTorch has queued, which may read the last ones, and what it will queue."""
+        """Write the outputs after PyTorch's queued work, which may read the old ones, and before its later work."""
         device = str(self.device)
         stream = torch_stream(device)
         after_stream(device, stream)
@@ -351,10 +358,10 @@ class VectorEnv:
         before_stream(device, stream)
 
     def jax(self) -> dict[str, Any]:
-        """Return what `numpy` does as new `jax.Array`s, on "CUDA" on the games' card, else on JAX's default device.
+        """Return the arrays of `numpy` as new `jax.Array`s, on the games' card or else on JAX's default device.
 
         Raises:
-            ImportError: without JAX.
+            ImportError: JAX is not installed.
             RuntimeError: as in `numpy`.
 
         Examples:
@@ -368,8 +375,8 @@ class VectorEnv:
             raise ImportError("this needs JAX: pip install 'tensor_envs[jax]'") from None
         if not is_cuda(self.device):
             return {name: jax.numpy.asarray(x) for name, x in self.numpy().items()}
-        # in buffers of their own, since JAX's arrays never change
-        self._observed()
+        # JAX's arrays are immutable, so the outputs are written to new buffers.
+        self._step_outputs()
         self._check_outside_jit()
         layout = self.buffers.layout
         outputs = self.engine.outputs(self.buffers.layout, Outputs._fields)
@@ -378,11 +385,12 @@ class VectorEnv:
         return {name: jax.dlpack.from_dlpack(to_dlpack(view)) for name, view in views.items()}
 
     def _by_rows(self) -> dict[str, Tensor]:
-        """Return the learner's outputs, [B, ...], as buffers that are stored game by game."""
-        outputs = self._observed()
+        """Return the learner's arrays, [B, ...], as views of buffers that are stored game by game."""
+        outputs = self._step_outputs()
         layout = self.buffers.layout
         self._check_outside_jit()
-        if layout.grid.gpu:  # the step has written observation and mask by lanes
+        # On a GPU the step writes observation and mask by lanes, so another kernel writes them game by game.
+        if layout.grid.gpu:
             if self._rows is None:
                 self._rows = self.engine.outputs(layout, Outputs._fields)
             outputs = self._rows
@@ -393,21 +401,22 @@ class VectorEnv:
                 with Deferral(self.device):
                     self._row_launches[key]()
                 self._rows_count = self._count
-        if not self._row_views:  # the buffers stay the same
+        if not self._row_views:
             names = Outputs._fields
             self._row_views = {name: self.engine.view(layout, outputs, name, by_lanes=False) for name in names}
         return self._row_views
 
     def _memory(self) -> dict[str, np.ndarray]:
-        """Return the memory of what learners read, [B, ...]; nothing if the host cannot read the device's memory."""
-        self._observed()
+        """Return the learner's arrays, [B, ...], without a copy; none if the host cannot read the device's memory."""
+        self._step_outputs()
         self._check_outside_jit()
         if self._host is None:
             self._host = {name: to_numpy(x, copy=False) for name, x in self._by_rows().items()} if self._on_cpu else {}
         synchronize(self.device)
         return self._host
 
-    def _observed(self) -> Outputs:
+    def _step_outputs(self) -> Outputs:
+        """Return the outputs of the step. RuntimeError without observe=True."""
         if self._outputs is None:
             raise RuntimeError("this needs a VectorEnv made with observe=True")
         return self._outputs
@@ -416,10 +425,10 @@ class VectorEnv:
         """Play one action in every game, in place and in one launch.
 
         Args:
-            action: as in `Env.step`. On one CPU device the kernel reads contiguous int32 of NumPy and PyTorch where
-                they are, and on CUDA int32 and int64 of PyTorch, JAX and CuPy on the card, if `num_envs` is a multiple
-                of 64 (on a CPU also a power of two) and there are no `final_states`. Other arrays are copied, 4 bytes a
-                game.
+            action: as in `Env.step`. On one CPU device the kernel reads contiguous int32 arrays of NumPy and PyTorch
+                without a copy, and on CUDA int32 and int64 arrays of PyTorch, JAX and CuPy on the card, if `num_envs`
+                is a multiple of 64 (on a CPU also a power of two) and there are no `final_states`. Other arrays are
+                copied, 4 bytes a game.
 
         Returns:
             The result of the step, to be read before the next one.
@@ -429,33 +438,32 @@ class VectorEnv:
             RuntimeError: inside a jit.
         """
         self._check_outside_jit()
-        reads = self.env.illegal == "raise"  # the masks of a copy
-        if isinstance(action, Tensor) or reads:
-            actions = self.env.action_buffer(self.state if reads else State(self.env, self.buffers), action)
-        elif is_cuda(self.device) and on_card(action):
+        checks_actions = self.env.illegal == "raise"  # for which a copy of the games is downloaded
+        if isinstance(action, Tensor) or checks_actions:
+            state = self.state if checks_actions else State(self.env, self.buffers)
+            return self._advance(Step(self.autoreset), self.env.action_buffer(state, action))
+        if is_cuda(self.device) and on_card(action):
             return self._step_on_card(action)
+        values = host_ints("action", action, self.num_envs)
+        if (address := self._external_address(values)) is not None:
+            return self._advance(Step(self.autoreset), values, address)
+        if len(self._upload_memory) == 1:
+            synchronize(self.device)
+            self._upload_memory[0][: self.num_envs] = values
         else:
-            actions, layout = self._uploaded, self.buffers.layout
-            values = host_ints("action", action, self.num_envs)
-            if (address := self._external_address(values)) is not None:
-                return self._advance(Step(self.autoreset), values, address)
-            if len(self._uploads) == 1:
-                synchronize(self.device)
-                self._uploads[0][: self.num_envs] = values
-            else:
-                write(actions, layout.padded(values))
-        return self._advance(Step(self.autoreset), actions)
+            write(self._uploaded, self.buffers.layout.padded(values))
+        return self._advance(Step(self.autoreset), self._uploaded)
 
     def _step_on_card(self, action: Any) -> Transition:
-        """Play actions that another library has on the card of the games."""
-        found = card_ints("action", action, self.buffers.layout, wide=self._reads_in_place)
-        kernel = Step(self.autoreset, wide=found.dtype is dtypes.int64)
+        """Play the actions of another library's array on the card of the games."""
+        array = card_ints("action", action, self.buffers.layout, wide=self._reads_in_place)
+        kernel = Step(self.autoreset, wide=array.dtype is dtypes.int64)
         if self._reads_in_place:
-            result = self._advance(kernel, found.owner, found.address)
+            result = self._advance(kernel, array.owner, array.address)
         else:
-            copy(found.device, address_of(self._uploaded), found.address, 4 * self.num_envs)
+            copy(array.device, address_of(self._uploaded), array.address, 4 * self.num_envs)
             result = self._advance(kernel, self._uploaded)
-        found.keep_until_done()
+        array.keep_until_done()
         return result
 
     def step_uniform(self) -> Transition:
@@ -485,26 +493,27 @@ class VectorEnv:
         if not (self._reads_in_place and self._on_cpu and values.flags.c_contiguous and values.flags.aligned):
             return None
         address = values.ctypes.data
-        return None if any(address in memory for memory in self._written) else address
+        return None if any(address in addresses for addresses in self._output_addresses) else address
 
     def _advance(self, kernel: Step, actions: Any, *external: int) -> Transition:
-        """Run a step in place, by a prepared launch if the actions are read from the same memory in every step.
+        """Run a step, by a prepared launch unless the actions are in a buffer of the caller's.
 
         Args:
             kernel: the step.
             actions: a buffer, or another library's array.
-            external: address of the actions, if they are read from an array of the caller's.
+            external: address of the actions, if they are read from another library's array.
         """
         buffers = self.buffers
         spare = self._spare
-        after = buffers if spare is None else buffers._replace(words=spare)  # from one buffer into the other
-        # launches are prepared for a kernel and the buffers that it is bound to
+        # Step in place, or from one buffer into the other.
+        after = buffers if spare is None else buffers._replace(words=spare)
+        # Launches are prepared for a kernel and the buffers that it is bound to.
         bound = actions if isinstance(actions, Tensor) else self._wide if kernel.wide else self._uploaded
         reusable = external or bound is self._uploaded or bound is self._sampled
         key = (kernel.uniform, kernel.wide, len(external), id(after.words)) if reusable else None
         launch = self._launches.get(key)
-        # Ctrl-C may come at any point: before the launch the games are unchanged, after it no old copy is returned
-        self._count = self._count + 1
+        # Invalidate the snapshot before the launch: Ctrl-C may come at any point, and no old copy may be returned then.
+        self._count += 1
         self._snapshot = None
         if launch is None:
             old = None if spare is None else buffers.words
@@ -531,15 +540,15 @@ class VectorEnv:
         """Start next episodes, or with a seed all games from episode 0 of the same rows of that seed.
 
         Args:
-            mask: bool [B], the games to reset; default: every finished one.
-            seed: 0..2^64-1; None is the present one. With a seed all games start, so there is no mask.
+            mask: bool [B], the games to reset; None: every finished game.
+            seed: 0..2^64-1; None keeps the seed. With a seed all games start, so `mask` must be None.
 
         Returns:
             The new state.
 
         Raises:
-            ValueError, TypeError: a mask of another shape, dtype or device; a seed out of range or beside a mask; rows
-                too far apart for a seed.
+            ValueError, TypeError: a mask of another shape, dtype or device; a seed out of range or together with a
+                mask; a seed if the games' rows are too far apart.
 
         Examples:
             >>> vector = te.VectorEnv(te.make("leduc_poker"), num_envs=3, seed=1)
@@ -557,6 +566,7 @@ class VectorEnv:
             count = int(np.ptp(rows)) + 1
             if count > MAX_SPAN * len(rows):
                 raise ValueError(f"seed must be None for games of rows that are far apart, from {first} on, got {seed}")
+            # Start all games of the span, and take those of the rows if they are not consecutive.
             games = self.env.init(max(count, len(rows)), seed, self.device, first)
             in_order = np.array_equal(rows, np.arange(first, first + len(rows)))
             self.state = games if in_order else games[(rows - first).astype(np.int32)]
@@ -574,6 +584,7 @@ class VectorEnv:
 def _restored(
     env: Env, num_envs: int, device: Any, autoreset: Any, observe: bool, final_states: bool, state: State
 ) -> VectorEnv:
+    """Return a pickled VectorEnv."""
     vector = VectorEnv(env, num_envs, 0, device, autoreset, 0, observe, final_states)
     vector._adopt(state.buffers)
     return vector

@@ -226,7 +226,7 @@ class Histories:
         num_views = sum(map(len, self.views))
         self.views.append(views.rows[np.argsort(view_ranks)])
         for rows in self.storage.slices(len(nodes.table)):
-            player = game.numbers(nodes.table[rows], game.player_slot)
+            player = game.players(nodes.table[rows])
             # Perfect recall: the player's sequence until here and the present view identify the information state.
             before = nodes.sequence[rows][np.arange(len(player)), player]
             view = num_views + view_ranks[nodes.number[rows]]
@@ -251,7 +251,7 @@ class Histories:
             if not counts.all():
                 raise ValueError(f"start must be of a game in which whoever is to move can, {game.env!r} is not")
             sorted_counts.append(counts)
-            columns = {"player": game.numbers(table, game.player_slot), "before": before[rows], "view": view[rows]}
+            columns = {"player": game.players(table), "before": before[rows], "view": view[rows]}
             self._add_states(columns, ply, table, counts, actions)
         counts = np.concatenate(sorted_counts)
         # The sequences of this depth were added last, so the first one of each state is counted from the end.
@@ -270,7 +270,7 @@ class Histories:
         game = self.game
         for begin in range(0, len(nodes.table), PARENTS):
             part = Nodes(*(column[begin : begin + PARENTS] for column in nodes))
-            player = game.numbers(part.table, game.player_slot)
+            player = game.players(part.table)
             counts = self._counts(part.table)
             # The sequence of an edge is its state's first one plus the rank of its action.
             base = first[part.number] - (np.cumsum(counts) - counts)

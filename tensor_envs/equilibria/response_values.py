@@ -194,7 +194,7 @@ class ResponseValues:
             The states with their edges, and the words of the next ply's states.
         """
         game = self.game
-        player = game.numbers(table, game.player_slot)
+        player = game.players(table)
         legal = game.legal_actions(table)
         views = list[Packed]()
         children = list[Packed]()

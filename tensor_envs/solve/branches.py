@@ -11,7 +11,7 @@ from tinygrad.helpers import tqdm
 from tensor_envs._engine.batch_layout import LANES, BatchBuffers
 from tensor_envs._engine.engine import Engine
 from tensor_envs._engine.inputs import int_array
-from tensor_envs._engine.layout import FLAGS, Layout, Slot
+from tensor_envs._engine.layout import FLAGS, Layout, column_of
 from tensor_envs._engine.random import KEY_WORDS
 from tensor_envs._runtime.opening import open_device
 from tensor_envs._runtime.programs import LONG_SECONDS
@@ -75,7 +75,7 @@ class Branches:
         else:
             self.first_table = self.layout.pack([game | dict.fromkeys(FLAGS, False) for game in first])
         # All games of a table are at one ply, which is then a number of the table instead of a column.
-        plies = self.numbers(self.first_table, self.ply_slot)
+        plies = column_of(self.first_table, self.ply_slot)
         if (plies != plies[0]).any():
             raise ValueError(f"{name} must be games of one ply, got plies {plies.min()} to {plies.max()}")
         self.ply = int(plies[0])
@@ -103,9 +103,9 @@ class Branches:
         keys = np.zeros((len(table), KEY_WORDS), np.uint32)
         return State(self.env, engine.refresh(engine.load(table, keys, self.device)))
 
-    def numbers(self, table: Array, slot: Slot) -> Array:
-        """Return the number that a slot holds in each row, int64 [rows]."""
-        return (table[:, slot.word].astype(np.int64) >> slot.shift & (1 << slot.width) - 1) + slot.low
+    def players(self, table: Array) -> Array:
+        """Return the player to move of each game, int64 [rows]."""
+        return column_of(table, self.player_slot)
 
     def is_over(self, table: Array) -> Array:
         """Return whether each game is over, bool [rows]."""
@@ -114,16 +114,11 @@ class Branches:
 
     def rewards(self, table: Array) -> Array:
         """Return the rewards of the last step, float32 [rows, P]."""
-        return np.ascontiguousarray(table[:, self.layout.rewards : self.layout.mask]).view(np.float32)
-
-    def _legal_edges(self, table: Array) -> Array:
-        """Return the legal actions of the explicit game, bool [rows, A * outcomes]."""
-        mask = np.ascontiguousarray(table[:, self.layout.mask :]).astype("<u4").view(np.uint8)
-        return np.unpackbits(mask, axis=1, count=self.spec.num_actions, bitorder="little").view(bool)
+        return self.layout.unpack_rewards(table)
 
     def legal_actions(self, table: Array) -> Array:
         """Return the legal actions of the environment, bool [rows, A]."""
-        return self._legal_edges(table)[:, :: self.outcomes]
+        return self.layout.unpack_mask(table)[:, :: self.outcomes]
 
     def view_columns(self, buffers: BatchBuffers, table: Array, player: int | None = None) -> list[Array]:
         """Return the information visible to the players to move, or to one player, as columns of 32-bit words.
@@ -134,11 +129,11 @@ class Branches:
             player: a player, who sees its legal actions only where it is to move; None for the players to move.
         """
         observation = self.engine.observe(buffers, player).numpy()[: len(table)].reshape(len(table), -1)
-        mover = self.numbers(table, self.player_slot)
+        mover = self.players(table)
         legal = self.legal_actions(table)
         if player is not None:
             legal &= (mover == player)[:, None]
-        return view_columns(self.numbers(table, self.ply_slot), mover, legal, observation)
+        return view_columns(column_of(table, self.ply_slot), mover, legal, observation)
 
     def upload(self, table: Array) -> BatchBuffers:
         """Upload a table as a batch, padded by repeated rows to `padded_size`."""
@@ -160,7 +155,7 @@ class Branches:
             The row of each edge, its action, the padded batch of games after the edges, and their words without
             padding, uint32 [edges, words].
         """
-        edges = np.flatnonzero(self._legal_edges(buffers.layout.download(buffers.words)[:count]))
+        edges = np.flatnonzero(self.layout.unpack_mask(buffers.layout.download(buffers.words)[:count]))
         # A part ends after the last outcome of an action.
         size = EDGES - EDGES % self.outcomes
         for begin in range(0, len(edges), size):

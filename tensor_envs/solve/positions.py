@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tensor_envs._engine.batch_layout import BatchBuffers
+from tensor_envs._engine.layout import column_of
 from tensor_envs._runtime.threads import num_threads
 from tensor_envs.envs.env import Env
 from tensor_envs.envs.state import State
@@ -131,7 +132,7 @@ class Expander(Branches):
     def player(self, fields: Packed) -> Array:
         """Return the player to move of each position, int64 [rows]."""
         column = fields.columns()[self.player_slot.word]
-        return self.numbers(column[:, None], self.player_slot._replace(word=0))
+        return column_of(column[:, None], self.player_slot._replace(word=0))
 
     def load(self, fields: Packed, ply: int) -> BatchBuffers:
         """Upload positions as a batch, padded by repeated rows to `padded_size`."""
@@ -148,7 +149,7 @@ class Expander(Branches):
         """Return the keys, results and plies of a table, for a lookup."""
         results = self._results(table)
         columns = self._canonical(table, results)[0] if self._images else self._words(table, results)
-        return Rows(columns, results, self.numbers(table, self.ply_slot))
+        return Rows(columns, results, column_of(table, self.ply_slot))
 
     def _words(self, table: Array, results: Array) -> list[Array]:
         """Return the keys of a table: the fields without ply and episode, then the result."""

@@ -12,7 +12,7 @@ import pytest
 from tinygrad import Tensor, dtypes
 
 import tensor_envs as te
-from tensor_envs._engine.batch_layout import CPU_LANES, LANES, MAX_WORDS, NARROW_LANES, batch_layout
+from tensor_envs._engine.batch_layout import CPU_LANES, LANES, LONG_STATE_WORDS, NARROW_LANES, batch_layout
 from tests.games import dice_race
 from tests.games.shared import shared_env
 
@@ -42,12 +42,14 @@ def same_rows(state: te.State, whole: te.State, rows: Any = None) -> None:
 
 
 def test_how_a_batch_is_cut() -> None:
-    for batch, words in itertools.product((1, 2, 3, 7, 33, 64, 65, 127, 128, 300), (MAX_WORDS, MAX_WORDS + 1)):
+    for batch, words in itertools.product(
+        (1, 2, 3, 7, 33, 64, 65, 127, 128, 300), (LONG_STATE_WORDS, LONG_STATE_WORDS + 1)
+    ):
         one, two = batch_layout(batch, "CPU", words), batch_layout(2 * batch, ("CPU:0", "CPU:1"), words)
         assert one.rows >= batch > one.rows - one.grid.lanes and one.grid == two.grid
         narrow = 1 if batch < NARROW_LANES else NARROW_LANES if batch < LANES else LANES
         wide = 1 if batch < 5 else 8 if batch < 9 else NARROW_LANES
-        assert one.grid.lanes == (narrow if words == MAX_WORDS else wide)
+        assert one.grid.lanes == (narrow if words == LONG_STATE_WORDS else wide)
         assert one.unpadded.lanes in CPU_LANES and one.unpadded.rows == batch
         values = np.arange(2 * batch * 3).reshape(2 * batch, 3)
         there = two.padded(values)

@@ -321,7 +321,7 @@ class Tracer:
         over = old_flags[0] | old_flags[1]
         game = self.game
         # Apply the rules to every game, also to those that are over: vectors have no branches.
-        moved, rewards, *flags, events = game.moved(s, action, legal)
+        moved, rewards, *flags, events = game.step_with_events(s, action, legal)
         after = moved if legal is None else game.where(legal, moved, s)
         if (reset == "disabled" and keep_finished) or (reset == "next_step" and self.resets_in_branch(reset)):
             # No action is legal here, so the rules may compute numbers out of bounds. Packed, they would overwrite the
